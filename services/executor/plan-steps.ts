@@ -27,7 +27,7 @@ export type PlanStepsDeps = {
 const SYSTEM_PROMPT =
   'You carry out one step of a plan. Nobody can be asked. Your last message is the output of the step, and other steps read it.'
 
-/** Returns what runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
+/** Returns the function that runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
 export const createPlanSteps =
   (deps: PlanStepsDeps) =>
   (tenant: TenantId, planId: string): RunStep =>

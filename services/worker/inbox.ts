@@ -110,7 +110,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
   }
 }
 
-/** Returns what opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */
+/** Returns the function that opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */
 function createBegin({ models, admission }: Pick<InboxOptions, 'models' | 'admission'>, loadingRuns: LoadingRuns) {
   const admit = (tenant: TenantId, runId: string) => {
     const loading = models.load(tenant)

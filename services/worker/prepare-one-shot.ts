@@ -6,7 +6,7 @@ import type { RunExecutor } from '../../shared/work/runs/run.ts'
 import type { PrepareCustomerRun } from './prepare-customer-run.ts'
 import type { PrepareRun } from './prepare-run.ts'
 
-/** Returns what queues the approved plans of a tenant. */
+/** Returns the queue for the approved plans of a tenant. */
 export type PlanQueue = (tenant: TenantId) => QueuePlan
 
 export type OneShotOptions = { prepareRun: PrepareRun; prepareCustomerRun: PrepareCustomerRun; planQueue: PlanQueue }

@@ -3,7 +3,7 @@ import { type CustomerIdentity, CustomerLine, type LineStore } from '../../share
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
-import type { ClusterWorker } from '../../shared/cluster/relay/worker.ts'
+import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'

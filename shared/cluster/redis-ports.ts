@@ -5,7 +5,7 @@ import { createRedisOwners } from './owners/redis-owners.ts'
 import { createRedisPermissionStore } from './permissions/redis-store.ts'
 import type { ClusterPorts } from './relay/ports.ts'
 
-/** What a process shares with the others over Redis, whose pub/sub is the bus. */
+/** The ports over Redis, whose pub/sub is the bus. */
 export const createRedisPorts = (link: RedisLink): ClusterPorts => ({
   bus: link,
   members: createRedisMembers(link),

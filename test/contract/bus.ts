@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Bus } from '../../shared/cluster/bus/bus.ts'
-import { Calls } from '../../shared/cluster/relay/calls.ts'
+import { Calls } from '../../shared/cluster/relay/wire/calls.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { until } from '../support/until.ts'
 

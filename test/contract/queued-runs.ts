@@ -20,7 +20,7 @@ export type QueuedRunsSetup = {
 const TENANT = DEFAULT_TENANT
 const OTHER = 'other' as TenantId
 /** Well below the 500 ms after which a run is looked up. */
-const BELL_MS = 300
+const NOTICE_MS = 300
 
 export async function refusalOf(act: Promise<unknown>): Promise<AppError> {
   const cause = await act.then(
@@ -31,11 +31,11 @@ export async function refusalOf(act: Promise<unknown>): Promise<AppError> {
   throw cause ?? new Error('the call was not refused')
 }
 
-/** Puts a queued run to work on the executor, with or without the notice. */
-export function begin({ table, executor }: QueuedRunsSetup, runId: string, { rings = true } = {}) {
+/** Puts a queued run to work on the executor, with or without a start notice. */
+export function begin({ table, executor }: QueuedRunsSetup, runId: string, { isAnnounced = true } = {}) {
   table.set(TENANT, runId, { state: 'running', executor: executor.epoch })
   const run = beginRun(executor.executor, TENANT, runId)
-  if (rings) executor.announce(runId)
+  if (isAnnounced) executor.announce(runId)
   return {
     finish() {
       table.set(TENANT, runId, { state: 'ended', executor: executor.epoch })
@@ -56,7 +56,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
   })
   after(() => setup.close())
 
-  it('a run that is followed while it is queued is waiting, and its stream begins when the executor sends its notice', async () => {
+  it('a run that is followed while it is queued is waiting, and its stream begins with the start notice', async () => {
     const runId = setup.table.queue(TENANT)
     const streams = [await first.followRun(TENANT, runId, 0), await other.followRun(TENANT, runId, 0)]
     const reading = Promise.all(streams.map(textOf))
@@ -64,14 +64,14 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     const since = elapsedMs()
     begin(setup, runId).finish()
     const [text = '', second] = await reading
-    expect(elapsedMs() - since).to.be.lessThan(BELL_MS)
+    expect(elapsedMs() - since).to.be.lessThan(NOTICE_MS)
     expect(eventsOf(text)).to.deep.equal(['started', 'result'])
     expect(idsOf(text)).to.deep.equal([1, 2])
     expect(second).to.equal(text)
     expect(await first.getRun(TENANT, runId)).to.include({ run_id: runId, status: 'done', event_count: 2 })
   })
 
-  it('a notice that comes while the run is being looked up is heard', async () => {
+  it('a start notice that comes while the run is being looked up counts', async () => {
     const [runId, next] = [setup.table.queue(TENANT), setup.table.queue(TENANT)]
     const readingNext = textOf(await first.followRun(TENANT, next, 0))
     const { find } = setup.table.source
@@ -86,13 +86,13 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
     const reading = textOf(await first.followRun(TENANT, runId, 0))
     const since = elapsedMs()
     expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
-    expect(elapsedMs() - since).to.be.lessThan(BELL_MS)
+    expect(elapsedMs() - since).to.be.lessThan(NOTICE_MS)
   })
 
-  it('a stream begins without the notice, too, because the run is looked up', async () => {
+  it('a stream begins without the start notice, too, because the run is looked up', async () => {
     const runId = setup.table.queue(TENANT)
     const reading = textOf(await first.followRun(TENANT, runId, 0))
-    begin(setup, runId, { rings: false }).finish()
+    begin(setup, runId, { isAnnounced: false }).finish()
     expect(eventsOf(await reading)).to.deep.equal(['started', 'result'])
   })
 

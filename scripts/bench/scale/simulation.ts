@@ -1,4 +1,4 @@
-import { Ring } from '../../../shared/cluster/members/hash-ring.ts'
+import { HashRing } from '../../../shared/cluster/members/hash-ring.ts'
 import { lessLoadedOfTwo } from '../../../shared/cluster/members/workers.ts'
 import { quantile } from '../statistics.ts'
 
@@ -16,15 +16,15 @@ const FIRST_EPOCH = 1_700_000_000
 /** Places sessions with the product's ring. */
 export function placeSessions(workers: number, sessions: number): Placement {
   const members = Array.from({ length: workers }, (_, n) => FIRST_EPOCH + n)
-  const ring = Ring.of(members)
+  const ring = HashRing.of(members)
   const keys = Array.from({ length: sessions }, (_, n) => `tenant-${n % 100} sess_${(n * 2_654_435_761).toString(16)}`)
   const before = keys.map((key) => ring.ownerOf(key) ?? 0)
-  const movedBy = (after: Ring) => keys.filter((key, n) => after.ownerOf(key) !== before[n]).length / sessions
+  const movedBy = (after: HashRing) => keys.filter((key, n) => after.ownerOf(key) !== before[n]).length / sessions
   const middle = members[Math.floor(workers / 2)] ?? FIRST_EPOCH
   return {
     ...spreadOf(members.map((member) => before.reduce((sum, owner) => sum + Number(owner === member), 0))),
-    joinMoves: movedBy(Ring.of([...members, FIRST_EPOCH + workers])),
-    leaveMoves: movedBy(Ring.of(members.filter((member) => member !== middle))),
+    joinMoves: movedBy(HashRing.of([...members, FIRST_EPOCH + workers])),
+    leaveMoves: movedBy(HashRing.of(members.filter((member) => member !== middle))),
   }
 }
 

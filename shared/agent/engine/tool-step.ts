@@ -12,7 +12,7 @@ import { permit } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
 export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
-  /** Returns what starts sub-agents for this step's calls; their events go out through `emit`. */
+  /** Returns the starter of sub-agents for this step's calls; their events go out through `emit`. */
   subAgentsFor(emit: Emit): SubAgents
 }
 

@@ -5,7 +5,7 @@ const MAX_SLAB_BYTES = 32 * 1024
 /** One UTF-16 unit becomes at most three bytes of UTF-8. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** Consecutive frames in one buffer, or one large frame. Bytes are written once and never overwritten, so a view of them stays valid. */
+/** Consecutive frames in one piece of memory, or one large frame. Bytes are written once and never overwritten, so a view of them stays valid. */
 type Slab<Content = Buffer | LargeFrame> = {
   content: Content
   firstSeq: number
@@ -13,20 +13,21 @@ type Slab<Content = Buffer | LargeFrame> = {
   ends: number[]
 }
 
-/** Frames that follow each other up to number `lastSeq`, and their size as the ring counts it. */
+/** Frames that follow each other up to number `lastSeq`, and their size as the buffer counts it. */
 export type KeptFrames = { content: Buffer | LargeFrame; lastSeq: number; size: number }
 
 /**
  * Keeps the latest frames of a run as UTF-8, numbered consecutively. The bytes are outside the JavaScript heap, their number is
- * exact, and reading does not copy them. A large frame is kept as it is, and counts as its number of characters. The ring has no limit of its own: the caller decides when to drop the oldest frame.
+ * exact, and reading does not copy them. A large frame is kept as it is, and counts as its number of characters. The buffer has no limit
+ * of its own: the caller decides when to drop the oldest frame.
  */
-export class FrameRing {
+export class FrameBuffer {
   readonly #slabs: Slab[] = []
   #firstSeq = 1
   #lastSeq = 0
   #bytes = 0
 
-  /** Number of the oldest frame kept, or `lastSeq + 1` when the ring is empty. */
+  /** Number of the oldest frame kept, or `lastSeq + 1` when there is none. */
   get firstSeq(): number {
     return this.#firstSeq
   }
@@ -39,7 +40,7 @@ export class FrameRing {
     return this.#lastSeq - this.#firstSeq + 1
   }
 
-  /** Size of all buffers, including the part that is not yet written. */
+  /** Size of all slabs, including the part that is not yet written. */
   get bytes(): number {
     return this.#bytes
   }
@@ -55,7 +56,7 @@ export class FrameRing {
     return size
   }
 
-  /** Drops the oldest frame. A buffer is freed when all its frames are dropped. */
+  /** Drops the oldest frame. A slab is freed when all its frames are dropped. */
   shift(): void {
     this.#firstSeq++
     const [oldest] = this.#slabs
@@ -69,7 +70,7 @@ export class FrameRing {
     this.#bytes = 0
   }
 
-  /** The frames after number `seq` up to the end of their buffer. Frame `seq + 1` must be in the ring. */
+  /** The frames after number `seq` up to the end of their slab. Frame `seq + 1` must be kept. */
   readAfter(seq: number): KeptFrames {
     const slab = this.#slabs.findLast(({ firstSeq }) => firstSeq <= seq + 1)
     if (!slab) throw new RangeError(`no frame after ${seq}`)
@@ -96,7 +97,7 @@ export class FrameRing {
   #slabFor(frame: string): Slab<Buffer> {
     const last = bufferSlab(this.#slabs.at(-1))
     const free = last ? last.content.length - (last.ends.at(-1) ?? 0) : 0
-    if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a buffer.
+    if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a slab.
     const size = Buffer.byteLength(frame)
     if (last && size <= free) return last
     const usual = last ? Math.min(last.content.length * 2, MAX_SLAB_BYTES) : FIRST_SLAB_BYTES

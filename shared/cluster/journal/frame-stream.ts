@@ -1,6 +1,6 @@
 import type { RunErrorCode } from '../../kernel/events.ts'
 
-/** A place in a run's frames: just after frame `seq` and so many pieces of the next one, which is large when they are not 0. */
+/** A place in a run's frames: after frame `seq`, and after this number of pieces of the next one when that one is large. */
 export type Position = { seq: number; pieces: number }
 
 /** SSE frames, ready to be written to the client. The last whole one, here or before, has number `lastSeq`. */

@@ -1,6 +1,6 @@
 import { isTerminal, type RunEvent } from '../../kernel/events.ts'
 import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
-import { FrameRing, type KeptFrames } from './frame-buffer.ts'
+import { FrameBuffer, type KeptFrames } from './frame-buffer.ts'
 import { renderFrame } from './frames.ts'
 import { isLarge, LargeFrame } from './large-frame.ts'
 
@@ -31,14 +31,14 @@ export type JournalBudget = {
 }
 
 /**
- * Stores a run's events as numbered frames in a bounded ring, which any number of readers read at their own pace.
- * The ring is the only buffer between the engine and a reader; a reader is only a position in it.
+ * Stores a run's events as numbered frames in a bounded buffer, which any number of readers read at their own pace.
+ * The buffer is all that is between the engine and a reader; a reader is only a position in it.
  */
 export class Journal implements JournalSource {
   readonly #budget: JournalBudget
   readonly limits: JournalLimits
   readonly #onReadersChanged: () => void
-  readonly #ring = new FrameRing()
+  readonly #buffer = new FrameBuffer()
   readonly #readers = new Set<JournalCursor>()
   #isEnded = false
   #isAbandoned = false
@@ -52,7 +52,7 @@ export class Journal implements JournalSource {
   }
 
   get lastSeq(): number {
-    return this.#ring.lastSeq
+    return this.#buffer.lastSeq
   }
 
   get isEnded(): boolean {
@@ -66,10 +66,10 @@ export class Journal implements JournalSource {
   /** Appends an event's frame and returns its size in bytes. A terminal event ends the journal; an event after it is a bug and throws. */
   append(event: RunEvent): number {
     if (this.#isEnded) throw new Error('an event follows the terminal event')
-    const before = this.#ring.bytes
+    const before = this.#buffer.bytes
     const seq = this.lastSeq + 1
-    const size = this.#ring.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
-    this.#budget.add(this.#ring.bytes - before)
+    const size = this.#buffer.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
+    this.#budget.add(this.#buffer.bytes - before)
     this.#isEnded = isTerminal(event)
     this.shrink()
     for (const reader of this.#readers) reader.onAppended(size)
@@ -107,13 +107,13 @@ export class Journal implements JournalSource {
 
   /** Discards the oldest frames above the limits that every reader has read. */
   shrink(): void {
-    while (this.#isOverLimit() && !this.#isUnread(this.#ring.firstSeq)) this.#dropOldest()
+    while (this.#isOverLimit() && !this.#isUnread(this.#buffer.firstSeq)) this.#dropOldest()
   }
 
   /** Discards all frames, to free memory for other runs. A reader that has not taken them all gets a gap. */
   drop(): void {
-    this.#budget.add(-this.#ring.bytes)
-    this.#ring.clear()
+    this.#budget.add(-this.#buffer.bytes)
+    this.#buffer.clear()
   }
 
   /** Tells every reader, now and later, that the frames it has not taken are no longer kept: the run continues in another process. */
@@ -129,11 +129,11 @@ export class Journal implements JournalSource {
 
   readAfter(seq: number): KeptFrames | undefined {
     if (this.#isAbandoned) return undefined
-    return seq + 1 < this.#ring.firstSeq ? undefined : this.#ring.readAfter(seq)
+    return seq + 1 < this.#buffer.firstSeq ? undefined : this.#buffer.readAfter(seq)
   }
 
   bytesAfter(seq: number): number {
-    return this.#ring.bytesAfter(seq)
+    return this.#buffer.bytesAfter(seq)
   }
 
   onReaderAdvanced(): void {
@@ -147,9 +147,9 @@ export class Journal implements JournalSource {
   }
 
   #dropOldest(): void {
-    const before = this.#ring.bytes
-    this.#ring.shift()
-    this.#budget.add(this.#ring.bytes - before)
+    const before = this.#buffer.bytes
+    this.#buffer.shift()
+    this.#budget.add(this.#buffer.bytes - before)
   }
 
   /**
@@ -163,7 +163,7 @@ export class Journal implements JournalSource {
 
   #isOverLimit(): boolean {
     const { maxEvents, maxBytes, floorBytes } = this.limits
-    const { length, bytes } = this.#ring
+    const { length, bytes } = this.#buffer
     if (length <= 1) return false
     return length > maxEvents || bytes > maxBytes || (bytes > floorBytes && this.#budget.isExceeded())
   }

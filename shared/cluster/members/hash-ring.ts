@@ -5,21 +5,21 @@ const BUCKETS = 1 << BUCKET_BITS
 const SHIFT = 32 - BUCKET_BITS
 const LOWER_BITS = 2 ** SHIFT - 1
 const MEMBERS = 2 ** 32
-/** To add so many members takes about a millisecond while the code is not compiled yet, and later a tenth of that. */
+/** The most members that are added in one call: it takes about a millisecond while the code is not compiled yet, and later a tenth of that. */
 const MAX_JOINS = 8
 
 /**
  * A consistent-hashing ring of 2^32 positions. Each member has 160 points on it, and a key belongs to the member with the first
  * point at or after the key's hash. A member that joins or leaves therefore moves only the keys it gains or loses.
  */
-export class Ring {
+export class HashRing {
   readonly #members = new Set<number>()
   /** Each entry is a point without its upper bits, times 2^32, plus the member. Sorted: of two members with one point the lower comes first. */
   #buckets: number[][] = []
 
   /** Members are epochs (u32). */
-  static of(members: Iterable<number>): Ring {
-    const ring = new Ring()
+  static of(members: Iterable<number>): HashRing {
+    const ring = new HashRing()
     for (const member of new Set(members)) ring.#add(member)
     return ring
   }

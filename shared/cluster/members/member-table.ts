@@ -1,6 +1,6 @@
 import type { Member, MemberChange, MemberList } from './members.ts'
 
-/** A look reads the loads of so many workers. */
+/** The most workers whose loads one look reads. */
 const MAX_LOADS = 64
 /** When many processes join one after the other, the users of the table take over some at a time. */
 const NOTICE_MS = 20

@@ -21,7 +21,7 @@ export class MemberRegistry {
   readonly #now: () => number
   readonly entries = new Map<number, Entry>()
   lastEpoch = 0
-  /** Of the members. */
+  /** Rises with each change of the members. */
   version = 0
   /** Changes when the keys are lost. */
   boot = 0

@@ -14,7 +14,7 @@ export const KEYS = [
 /** The channel on which each change is announced: version, epoch, and the fields, which are empty for a member that is gone. */
 export const CHANGES = 'members'
 
-/** A replica that has become the primary may not know the last epochs and changes: so many are left out. */
+/** The epochs and versions that are left out when a replica has become the primary: it may not know the last ones. */
 const SKIPPED = 4_096
 /** To read the replication id costs Redis a fifth of a renewal. */
 const CHECKED_MS = 500
@@ -109,7 +109,7 @@ export const RENEW = script(
     return { hasLostKeys and 'keys_lost' or 'renewed', marker, redis.call('GET', KEYS[6]) }`,
 )
 
-/** About so many members are listed at a time, or half as many. Larger pieces block a process that joins, whose code is not compiled yet. */
+/** The members in one piece of the list, about. Larger pieces block a process that joins, whose code is not compiled yet. */
 const PIECE = 64
 
 /** A piece of the list. Argument: where it begins, by the piece before it, or 0. */

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { Ring } from './hash-ring.ts'
+import { HashRing } from './hash-ring.ts'
 import type { Member } from './members.ts'
 
 /** This many crashes within the window are a crash loop: a worker younger than the window is then given no new work. */
@@ -11,7 +11,7 @@ const REVIEW_MS = 500
 export class Workers {
   readonly #now: () => number
   readonly #firstSeen = new Map<number, number>()
-  readonly #ring = new Ring()
+  readonly #ring = new HashRing()
   #all: readonly Member[] = []
   #alive: ReadonlySet<number> = new Set()
   #eligible: readonly Member[] = []

@@ -3,7 +3,7 @@ import type { RedisLink } from '../../platform/redis/link.ts'
 import { PENDING, READ } from './redis-scripts.ts'
 import type { PermissionDecision, PermissionKey } from './store.ts'
 
-/** A request as the first key holds it. `bell` is the channel on which its worker learns of the decision. */
+/** A request as the first key holds it. `bell` is the channel on which its worker learns of the decision: releases that run together must agree on the name. */
 export type Entry = { runId: string; bell: string; decided?: PermissionDecision }
 
 /** How often a worker reads which of its requests are decided: Redis may lose the message that announces a decision. */

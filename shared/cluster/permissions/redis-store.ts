@@ -13,24 +13,24 @@ const KEEP_SECS = 86_400
 
 /** Permission requests in Redis, for a gateway: it lists and decides them, and opens none. */
 export const createRedisPermissionStore = (link: RedisLink): PermissionStore =>
-  createStore(link, { bell: '', decisions: new Decisions(link, KEYS) })
+  createStore(link, { channel: '', decisions: new Decisions(link, KEYS) })
 
 /** Permission requests in Redis, for a worker: it subscribes to a channel of its own for the decisions. */
 export async function openWorkerPermissionStore(link: RedisLink, pid: number): Promise<PermissionStore> {
   const name = `bell:${pid}:${Date.now().toString(36)}`
   const decisions = new Decisions(link, KEYS)
   await link.subscribe(name, (id) => decisions.onAnnounced(id.toString()))
-  return createStore(link, { bell: link.prefix + name, decisions })
+  return createStore(link, { channel: link.prefix + name, decisions })
 }
 
-/** `bell`: the channel on which a worker learns which of its requests was decided. */
-type Own = { bell: string; decisions: Decisions }
+/** `channel`: where a worker learns which of its requests was decided. */
+type Own = { channel: string; decisions: Decisions }
 
-function createStore(link: RedisLink, { bell, decisions }: Own): PermissionStore {
+function createStore(link: RedisLink, { channel, decisions }: Own): PermissionStore {
   return {
     async open(request) {
       const { tenant, scopeId, id, runId, details } = request
-      const entry: Entry = { runId, bell }
+      const entry: Entry = { runId, bell: channel }
       const summary: PermissionSummary = { id, session_id: scopeId, run_id: runId, ...details }
       const waitMs = waitMsOf(request)
       const keepSecs = KEEP_SECS + Math.ceil(waitMs / 1000)

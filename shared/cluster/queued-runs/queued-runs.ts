@@ -20,7 +20,7 @@ const STARTING_STEP_MS = 100
 
 /**
  * Finds the runs that were queued for an executor, whose ids do not say where they are: in the store, and while somebody waits for
- * one to begin, by the bell that executors ring (`shared/cluster/README.md` "Queued runs").
+ * one to begin, by the start notices of executors (`shared/cluster/README.md` "Queued runs").
  */
 export class QueuedRuns implements RunAccess {
   readonly #source: QueuedRunSource
@@ -61,7 +61,7 @@ export class QueuedRuns implements RunAccess {
     await this.#atExecutor(tenant, runId, found, (place) => this.#executors.cancelRun(place))
   }
 
-  /** Handles the bell: an executor has begun this run. */
+  /** Handles a start notice: an executor has begun this run. */
   onStarted(runId: string, epoch: number): void {
     this.#waiting.onStarted(runId, epoch)
   }

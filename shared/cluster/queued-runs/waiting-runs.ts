@@ -25,10 +25,10 @@ type WaitingRun = {
 const LOOK_EVERY_MS = 500
 /** An executor that does not know its run this often has lost it. */
 const MAX_MISSES = 4
-/** The latest starts are remembered, for a reader whose look-up was under way when the bell rang. */
+/** The latest starts are remembered, for a reader whose look-up was under way when the start notice came. */
 const MAX_STARTS = 1_000
 
-/** The queued runs that somebody waits for. The bell says when one has begun; since it may be lost, they are also looked up. */
+/** The queued runs that somebody waits for. A start notice says when one has begun; since it may be lost, they are also looked up. */
 export class WaitingRuns {
   readonly #deps: WaitingRunsDeps
   readonly #runs = new Map<string, WaitingRun>()

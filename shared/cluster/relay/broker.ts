@@ -1,28 +1,27 @@
-import { AppError } from '../../kernel/errors.ts'
 import { isQueuedRun, newId } from '../../kernel/ids.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
-import type { Broker, OpenedRun } from '../commands/broker.ts'
+import type { Broker } from '../commands/broker.ts'
 import type { TenantRange } from '../commands/tenant-loads.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { Executors } from '../members/executors.ts'
 import type { Member } from '../members/members.ts'
-import { lessLoadedOfTwo, Workers } from '../members/workers.ts'
+import { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { Owners } from '../owners/owners.ts'
-import { isUnanswered, noWorker, SessionRouter } from '../owners/session-router.ts'
+import { SessionRouter } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
-import type { CallArgs, CallResult } from './calls.ts'
 import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
 import type { Membership } from './membership.ts'
-import { RECORD, type ReceivedRecord, type WireRecord } from './records.ts'
-import { RelayedStreams } from './relayed-streams.ts'
 import { createRunId, RunCalls } from './run-calls.ts'
-import type { Transport } from './transport.ts'
-import { ACCEPT_MS, type Callee, WorkerCalls } from './worker-calls.ts'
+import { RunStarts } from './run-starts.ts'
+import { RelayedStreams } from './streams/relayed-streams.ts'
+import type { CallArgs, CallResult } from './wire/calls.ts'
+import { RECORD, type ReceivedRecord, type WireRecord } from './wire/records.ts'
+import type { Transport } from './wire/transport.ts'
+import { WorkerCalls } from './worker-calls.ts'
 
 export type RelayBrokerDeps = {
   transport: Pick<Transport, 'outbox'>
@@ -38,9 +37,6 @@ export type RelayBrokerDeps = {
 
 type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
 
-/** A run that is being opened, by the id that the gateway has chosen for it. */
-type NewRun = { tenant: TenantId; runId: string; epoch: number }
-
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RelayBroker {
   readonly #deps: RelayBrokerDeps
@@ -48,10 +44,10 @@ export class RelayBroker {
   readonly #runCalls: RunCalls
   readonly #queued: QueuedRuns | undefined
   readonly #sessions: SessionRouter
+  readonly #starts: RunStarts
   readonly workers = new Workers()
   readonly executors = new Executors()
   readonly streams: RelayedStreams
-  #isClosing = false
 
   constructor(deps: RelayBrokerDeps) {
     const { transport, membership, owners, movedRuns, jobs, isBusAway, metrics } = deps
@@ -76,12 +72,19 @@ export class RelayBroker {
       movedRuns,
       discover: (epoch) => membership.discover(epoch),
     })
+    this.#starts = new RunStarts({
+      workers: this.workers,
+      calls: this.#calls,
+      streams: this.streams,
+      membership,
+      isBusAway,
+    })
     this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
   }
 
   /** Refuses to open further streams. */
   close(): void {
-    this.#isClosing = true
+    this.#starts.close()
   }
 
   stop(): void {
@@ -140,7 +143,7 @@ export class RelayBroker {
 
   readonly broker: Broker = {
     createSession: async (tenant, id = newId('sess'), ...messages) => {
-      await this.#findWorkers()
+      await this.#starts.findWorkers()
       return this.#sessions.create(
         { tenant, id },
         {
@@ -160,11 +163,11 @@ export class RelayBroker {
       this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
         this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
       ),
-    startRun: (tenant, request) => this.#startRun(tenant, request),
+    startRun: (tenant, request) => this.#starts.start(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
         const run = { tenant, runId: createRunId(epoch), epoch }
-        const { runId, frames } = await this.#open(run, (stream) =>
+        const { runId, frames } = await this.#starts.open(run, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )
         return { runId, frames: this.#runCalls.movable(run, frames) }
@@ -173,7 +176,7 @@ export class RelayBroker {
       listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
     getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
     followRun: async (tenant, runId, after) => {
-      this.#refuseIfClosing()
+      this.#starts.refuseIfClosing()
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
@@ -191,80 +194,7 @@ export class RelayBroker {
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
   }
 
-  /**
-   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
-   * the customer hashes to; any other is tried on the less loaded of two.
-   */
-  async #startRun(tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
-    const until = performance.now() + ACCEPT_MS
-    await this.#findWorkers()
-    const home = request.customer_id && this.workers.ownerOf(`${tenant} ${request.customer_id}`)
-    let left = [...this.workers.eligible]
-    let refusal: unknown = noWorker()
-    while (left.length > 0) {
-      const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
-      if (!worker) break
-      const { epoch } = worker
-      left = left.filter((other) => other.epoch !== epoch)
-      const remainingMs = until - performance.now()
-      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
-      worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
-      try {
-        return await this.#startRunOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
-      } catch (cause) {
-        worker.load--
-        if (!this.#canTryAnother(cause, until)) throw cause
-        refusal = cause
-      }
-    }
-    throw refusal
-  }
-
-  /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
-  async #findWorkers(): Promise<void> {
-    if (this.workers.eligible.length > 0 || this.#deps.isBusAway()) return
-    await this.#deps.membership.refreshMembers()
-  }
-
-  #startRunOn(callee: Callee, tenant: TenantId, request: Parameters<Broker['startRun']>[1]): Promise<OpenedRun> {
-    const runId = createRunId(callee.epoch)
-    return this.#open({ tenant, runId, epoch: callee.epoch }, (stream) =>
-      this.#calls.call(callee, 'startRun', [tenant, runId, request, stream]),
-    )
-  }
-
-  #canTryAnother(cause: unknown, until: number): boolean {
-    if (this.#isClosing || this.#deps.isBusAway() || performance.now() > until - MIN_TRY_MS) return false
-    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
-  }
-
   #accessTo(runId: string): RunAccess {
     return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
   }
-
-  /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
-  async #open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
-    this.#refuseIfClosing()
-    const { number, stream } = this.streams.openNew(epoch)
-    try {
-      await start(number)
-      this.streams.accept(number)
-      return { runId, frames: stream }
-    } catch (cause) {
-      await stream.return()
-      if (isUnanswered(cause)) this.#calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
-      throw cause
-    }
-  }
-
-  #refuseIfClosing(): void {
-    if (!this.#isClosing) return
-    throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
-  }
 }
-
-/** How long the call to one of several workers may take. */
-const TRY_MS = 500
-/** With less time left than this no further worker is tried. */
-const MIN_TRY_MS = 100
-const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])

@@ -8,7 +8,7 @@ import { RelayInbox, runMethods } from './inbox.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { announceStart } from './start-notice.ts'
-import { Transport } from './transport.ts'
+import { Transport } from './wire/transport.ts'
 
 /** The executor that the relay connects to the cluster. */
 export type ClusterExecutor = {

@@ -11,7 +11,7 @@ import { RelayBroker } from './broker.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { listenForStarts } from './start-notice.ts'
-import { Transport } from './transport.ts'
+import { Transport } from './wire/transport.ts'
 
 /** Streams end with `relay_unavailable` when the bus has been away for this long. */
 const MAX_AWAY_MS = 10_000

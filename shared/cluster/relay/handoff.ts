@@ -3,21 +3,21 @@ import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { HeldSession } from '../owners/held-claims.ts'
 import { isDraining, isUnanswered } from '../owners/session-router.ts'
-import { type CallLimits, Calls, packCall } from './calls.ts'
 import type { Membership } from './membership.ts'
-import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
-import type { Transport } from './transport.ts'
+import { type CallLimits, Calls, packCall } from './wire/calls.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
+import type { Transport } from './wire/transport.ts'
 
 export type TransferableSession = HeldSession & { readonly state: unknown }
 
 export type HandoffDeps = {
   transport: Pick<Transport, 'outbox'>
   membership: Pick<Membership, 'epoch' | 'refreshMembers'>
-  /** A worker has not taken a session for a reason other than draining, silence, or the loss of the session. */
+  /** Called with the error of a worker that has not taken a session, unless it drains, does not answer, or the session is gone. */
   onProblem(cause: unknown): void
 }
 
-/** So many sessions are transferred at a time, and so many large ones: Redis disconnects a subscriber with more than 32 MB unread. */
+/** The most sessions, and the most large ones, on their way at a time: Redis disconnects a subscriber with more than 32 MB unread. */
 const SLOTS = { all: 32, large: 8 }
 const LARGE_CHARS = 128 * 1024
 /** A session may be megabytes large, so it is not sent again as soon as other calls are. */
@@ -101,7 +101,7 @@ export class SessionHandoff {
   }
 }
 
-/** Runs at most so many transfers at a time, the others in their order. */
+/** Runs a limited number of transfers at a time, in the order of the calls. */
 class Slots {
   readonly #last: Promise<unknown>[]
   #count = 0

@@ -8,9 +8,9 @@ import {
   type ReceivedCall,
   readCall,
   type WorkerMethod,
-} from './calls.ts'
-import { BY_WORKER, RECORD, type ReceivedRecord, record } from './records.ts'
-import type { Transport } from './transport.ts'
+} from './wire/calls.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
+import type { Transport } from './wire/transport.ts'
 
 /**
  * Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin.

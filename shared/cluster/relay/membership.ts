@@ -5,7 +5,7 @@ import type { Member, MemberFields, Members } from '../members/members.ts'
 import { type MembershipTimes, TIMES } from '../members/membership-times.ts'
 import { now } from '../members/moment.ts'
 import { Steadiness } from '../members/steadiness.ts'
-import type { Transport } from './transport.ts'
+import type { Transport } from './wire/transport.ts'
 
 export type MembershipDeps = {
   transport: Transport

@@ -7,8 +7,8 @@ import type { MovedRuns } from '../owners/moved-runs.ts'
 import { type ExecutorCalls, isNotFound, type RunPlace } from '../queued-runs/executor-calls.ts'
 import { MovableStream } from '../queued-runs/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
-import type { CallArgs, CallResult } from './calls.ts'
-import type { RelayedStreams } from './relayed-streams.ts'
+import type { RelayedStreams } from './streams/relayed-streams.ts'
+import type { CallArgs, CallResult } from './wire/calls.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
 export type RunCallsDeps = {

@@ -1,56 +1,21 @@
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
 import type { Inbox } from '../commands/inbox.ts'
 import type { SessionSummary } from '../commands/sessions.ts'
 import type { Lease } from '../members/lease.ts'
 import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
 import { AdoptedRuns } from '../owners/adopted-runs.ts'
 import { HeldClaims, type HeldSession } from '../owners/held-claims.ts'
-import { SessionHandoff, type TransferableSession } from './handoff.ts'
+import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
+import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
-import { Transport } from './transport.ts'
+import { Transport } from './wire/transport.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
-
-export type OwnedSession = TransferableSession & {
-  /** The runs that have not begun. */
-  readonly waiting: readonly { run: { id: string } }[]
-  /** Begins no further run. Resolves when the one that was begun has ended. */
-  hold(): Promise<void>
-}
-
-/** The worker that the relay connects to the cluster. */
-export type ClusterWorker<S extends OwnedSession> = {
-  inbox: Inbox
-  liveRuns(): number
-  isDraining(): boolean
-  /** Refuses new work. Runs that have not ended after `graceMs` end with `worker_draining`. Resolves when all have ended. */
-  drain(graceMs: number): Promise<void>
-  /**
-   * Prepares for another worker to take the sessions over: a session begins no further message. While one is being answered, the
-   * session takes more messages, which move on with it.
-   */
-  holdQueues(): void
-  /** Resolves when no run is known any more, of those that have ended either. */
-  runsForgotten(): Promise<void>
-  knowsRun(tenant: TenantId, runId: string): boolean
-  sessions(): Iterable<S>
-  /** Whether the session is in memory. */
-  has(session: S): boolean
-  /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
-  adopt(state: S['state']): S
-  /** Lets a session begin its messages: it has come to stay, or no other worker takes it. */
-  keep(session: S): void
-  /** Forgets a session that another worker owns now, and the messages in its queue. */
-  release(session: S): void
-  /** Ends all runs with `worker_lost` and forgets all sessions: this worker owns none of them any more. */
-  abortAll(): void
-}
 
 type WorkerPorts = Omit<ClusterPorts, 'permissions'>
 

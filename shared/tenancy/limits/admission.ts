@@ -15,7 +15,7 @@ export interface Admission {
   admit(tenant: TenantId, runId: string): Promise<void> | undefined
   /** Holds the run's place until `ended` resolves. */
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void
-  /** Gives the place of a run back that did not start. */
+  /** Frees the place of a run that did not start. */
   release(tenant: TenantId, runId: string): void
   /** Stops holding a run's place without giving it back: another process has the run, and holds the place. */
   handOver(tenant: TenantId, runId: string): void

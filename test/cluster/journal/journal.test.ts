@@ -212,7 +212,7 @@ describe('journal', () => {
     expect(idsOf(readNow(journal, 1))).to.deep.equal([2, 3])
   })
 
-  /** The size of the ring's first buffer, which holds several small events. */
+  /** The size of the first slab of frames, which holds several small events. */
   const BUFFER_BYTES = 2048
   const hasFirst = (budget: JournalBudget, limits: Partial<JournalLimits>) => {
     const journal = new Journal(budget, { ...JOURNAL_LIMITS, ...limits })

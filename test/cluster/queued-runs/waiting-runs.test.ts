@@ -49,7 +49,7 @@ function setUp({ find = () => QUEUED, follow = () => streamOf('begun'), lookEver
 const lost = String(failureFrame(0, 'worker_lost').text)
 
 describe('streams of runs that wait in the queue', () => {
-  it('the bell opens every stream of the run at its executor, and no other', async () => {
+  it('the start notice opens every stream of the run at its executor, and no other', async () => {
     const { waiting, followed } = setUp({ lookEveryMs: 60_000 })
     const readings = [waiting.wait(TENANT, 'a'), waiting.wait(TENANT, 'a')].map(textOf)
     const other = waiting.wait(TENANT, 'b')[Symbol.asyncIterator]()

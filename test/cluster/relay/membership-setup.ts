@@ -2,7 +2,7 @@ import { Lease } from '../../../shared/cluster/members/lease.ts'
 import type { Member, Members, Renewal } from '../../../shared/cluster/members/members.ts'
 import type { MembershipTimes } from '../../../shared/cluster/members/membership-times.ts'
 import { Membership } from '../../../shared/cluster/relay/membership.ts'
-import { Transport } from '../../../shared/cluster/relay/transport.ts'
+import { Transport } from '../../../shared/cluster/relay/wire/transport.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 

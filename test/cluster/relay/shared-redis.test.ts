@@ -1,7 +1,13 @@
 import { expect } from 'chai'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
 import { openWorkerPermissionStore } from '../../../shared/cluster/permissions/redis-store.ts'
-import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/cluster/relay/records.ts'
+import {
+  packMessage,
+  RECORD,
+  type ReceivedRecord,
+  readMessage,
+  record,
+} from '../../../shared/cluster/relay/wire/records.ts'
 import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'

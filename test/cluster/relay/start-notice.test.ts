@@ -5,7 +5,7 @@ import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-describe('the bell of started runs', () => {
+describe('the notice of a started run', () => {
   const redis = useRedis()
 
   it('reaches every listener with the run and the epoch, until it stops; what is no announcement is ignored', async () => {
@@ -17,7 +17,7 @@ describe('the bell of started runs', () => {
     for (const text of ['', 'run_1 2', `${first} x`, `${first} 1 2`, `x ${first} 1`])
       await client.publish('ae:started', text)
     announceStart(executor, first, 1_795_000_000)
-    await until(() => heard.length > 0, { what: 'the bell' })
+    await until(() => heard.length > 0, { what: 'the notice' })
     await stop()
     announceStart(executor, second, 3)
     await until(async () => (await client.pubsub('NUMSUB', 'ae:started'))[1] === 0, { what: 'nobody to listen' })

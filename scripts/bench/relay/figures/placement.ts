@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Ring } from '../../../../shared/cluster/members/hash-ring.ts'
+import { HashRing } from '../../../../shared/cluster/members/hash-ring.ts'
 import { cpuMs } from '../../proc.ts'
 import { median } from '../../statistics.ts'
 import type { RelayBench } from '../relay-bench.ts'
@@ -20,11 +20,11 @@ const WRITERS = 500
 export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
   const keys = Array.from({ length: KEYS }, (_, i) => keyOf(i))
   const members = Array.from({ length: WORKERS }, (_, i) => 1_700_000_000 + i)
-  const ring = Ring.of(members)
+  const ring = HashRing.of(members)
   const us = lookupUs(ring, keys)
   const writeUs = await socketWriteUs(bench)
   const { moved, needless } = changes(ring, members, keys)
-  const even = imbalance(Ring.of(members.slice(0, BALANCED_WORKERS)), keys)
+  const even = imbalance(HashRing.of(members.slice(0, BALANCED_WORKERS)), keys)
   const write = `a socket write ${format(writeUs)} us`
   return [
     { goal: 'G12', what: 'lookup, 1,000 workers', value: us, bound: { atMost: 0.3 }, unit: ' us', detail: '' },
@@ -58,7 +58,7 @@ export async function measurePlacement(bench: RelayBench): Promise<Row[]> {
 
 const keyOf = (i: number): string => `t_default sess_${(i * 2_654_435_761).toString(16).padStart(16, '0')}`
 
-function lookupUs(ring: Ring, keys: readonly string[]): number {
+function lookupUs(ring: HashRing, keys: readonly string[]): number {
   const rounds = Array.from({ length: LOOKUP_ROUNDS }, () => {
     const before = process.threadCpuUsage().user // CPU time, which other processes do not affect.
     for (const key of keys) ring.ownerOf(key)
@@ -82,7 +82,11 @@ async function socketWriteUs(bench: RelayBench): Promise<number> {
 }
 
 /** One worker joins or leaves: the ratio of moved keys to the ideal number, and the keys that moved between other workers. */
-function changes(ring: Ring, members: readonly number[], keys: readonly string[]): { moved: number; needless: number } {
+function changes(
+  ring: HashRing,
+  members: readonly number[],
+  keys: readonly string[],
+): { moved: number; needless: number } {
   const before = keys.map((key) => ring.ownerOf(key))
   const ratios: number[] = []
   let needless = 0
@@ -90,8 +94,8 @@ function changes(ring: Ring, members: readonly number[], keys: readonly string[]
     const joining = 1_800_000_000 + i
     const leaving = members[i * 97] ?? 0
     for (const [after, member, size] of [
-      [Ring.of([...members, joining]), joining, WORKERS + 1],
-      [Ring.of(members.filter((each) => each !== leaving)), leaving, WORKERS],
+      [HashRing.of([...members, joining]), joining, WORKERS + 1],
+      [HashRing.of(members.filter((each) => each !== leaving)), leaving, WORKERS],
     ] as const) {
       const owners = keys.map((key) => after.ownerOf(key))
       const isMoved = (owner: number | undefined, at: number) => owner !== before[at]
@@ -102,7 +106,7 @@ function changes(ring: Ring, members: readonly number[], keys: readonly string[]
   return { moved: ratios.reduce((sum, each) => sum + each, 0) / ratios.length, needless }
 }
 
-function imbalance(ring: Ring, keys: readonly string[]): number {
+function imbalance(ring: HashRing, keys: readonly string[]): number {
   const loads = new Map<number, number>()
   for (const key of keys) {
     const owner = ring.ownerOf(key) ?? 0

@@ -1,6 +1,7 @@
 import { Lease } from '../../../../shared/cluster/members/lease.ts'
 import { createRedisPorts } from '../../../../shared/cluster/redis-ports.ts'
-import { type ClusterWorker, type OwnedSession, WorkerRelay } from '../../../../shared/cluster/relay/worker.ts'
+import type { ClusterWorker, OwnedSession } from '../../../../shared/cluster/relay/cluster-worker.ts'
+import { WorkerRelay } from '../../../../shared/cluster/relay/worker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { openRedisLink } from '../../../../shared/platform/redis/link.ts'

@@ -175,7 +175,7 @@ export class StoredDispatches implements DispatchStore {
     }
   }
 
-  /** An input may be what the request was refused for: one that is too long is left out. */
+  /** Keeps the input of a request that was refused, unless the input is too long: that may be why it was refused. */
   async #keepRefusedInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
     await this.#keepInput(tenant, dispatch, input).catch((cause: unknown) => {
       if (!isTooLong(cause)) throw cause

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ReaderFailure, renderFrame } from '../../../../shared/cluster/journal/frames.ts'
-import { RelayedStream } from '../../../../shared/cluster/relay/relayed-stream.ts'
+import { RelayedStream } from '../../../../shared/cluster/relay/streams/relayed-stream.ts'
 import { errorEvent, isTerminal, type RunEvent } from '../../../../shared/kernel/events.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { type GapLimits, GapRepair } from '../../../shared/cluster/relay/gap-repair.ts'
-import { until } from '../../support/until.ts'
+import { type GapLimits, GapRepair } from '../../../../shared/cluster/relay/streams/gap-repair.ts'
+import { until } from '../../../support/until.ts'
 
 function setUp({ isReachable = () => true, ...limits }: Partial<GapLimits> & { isReachable?: () => boolean } = {}) {
   const calls: string[] = []

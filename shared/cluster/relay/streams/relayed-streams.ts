@@ -1,7 +1,15 @@
-import type { CounterName, Metrics } from '../../kernel/metrics.ts'
-import type { Position } from '../journal/frame-stream.ts'
-import type { ReaderFailure } from '../journal/frames.ts'
-import { BEAT_BYTES, END_OF_FRAME, LAST, RECORD, type ReceivedRecord, record, type WireRecord } from './records.ts'
+import type { CounterName, Metrics } from '../../../kernel/metrics.ts'
+import type { Position } from '../../journal/frame-stream.ts'
+import type { ReaderFailure } from '../../journal/frames.ts'
+import {
+  BEAT_BYTES,
+  END_OF_FRAME,
+  LAST,
+  RECORD,
+  type ReceivedRecord,
+  record,
+  type WireRecord,
+} from '../wire/records.ts'
 import { RelayedStream, type RelayedStreamHooks, type StreamLimits } from './relayed-stream.ts'
 
 export type StreamsDeps = {

@@ -1,4 +1,4 @@
-import { PROTOCOL } from '../members/members.ts'
+import { PROTOCOL } from '../../members/members.ts'
 
 /** The record types. The body of a `frames` or `piece` record is SSE text that is passed through unparsed. */
 export const RECORD = {

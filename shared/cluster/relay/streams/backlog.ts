@@ -1,4 +1,4 @@
-import type { Frames, Position } from '../journal/frame-stream.ts'
+import type { Frames, Position } from '../../journal/frame-stream.ts'
 
 export type BacklogLimits = {
   /**

@@ -1,10 +1,16 @@
 import { expect } from 'chai'
-import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/cluster/journal/journal.ts'
-import { Outbox } from '../../../shared/cluster/relay/outbox.ts'
-import { LAST, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/cluster/relay/records.ts'
-import { errorEvent } from '../../../shared/kernel/events.ts'
-import { newBudget } from '../../support/journal-budget.ts'
-import { until } from '../../support/until.ts'
+import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../../shared/cluster/journal/journal.ts'
+import { Outbox } from '../../../../shared/cluster/relay/wire/outbox.ts'
+import {
+  LAST,
+  RECORD,
+  type ReceivedRecord,
+  readMessage,
+  record,
+} from '../../../../shared/cluster/relay/wire/records.ts'
+import { errorEvent } from '../../../../shared/kernel/events.ts'
+import { newBudget } from '../../../support/journal-budget.ts'
+import { until } from '../../../support/until.ts'
 
 const ROOMY = { maxMessageBytes: 256 * 1024, maxUnacknowledgedBytes: 4 * 1024 * 1024 }
 type OutboxLimits = typeof ROOMY
@@ -210,7 +216,7 @@ describe('outbox', () => {
     outbox.send(record(RECORD.reply))
     await turns()
     for (const journal of journals) {
-      // Two frames that do not fit into one buffer of the ring, so each is taken by itself.
+      // Two frames that do not fit into one slab, so each is taken by itself.
       say(journal, 'x'.repeat(60_000), 'y'.repeat(60_000))
     }
     journals.forEach((journal, i) => outbox.attach(i + 1, journal.follow(0)))

@@ -7,7 +7,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 const PIECE_BYTES = 64 * 1024
 const MAX_ACKNOWLEDGE_BYTES = 256 * 1024
 
-/** How many bytes each of so many senders may send to one process before it acknowledges some. With 0 it sends one piece at a time. */
+/** The bytes that each sender may send to one process before it acknowledges some. A sender with 0 sends one piece at a time. */
 export const creditOf = (senders: number): number =>
   Math.max(0, Math.min(MAX_BYTES, Math.floor(BUDGET_BYTES / Math.max(1, senders)) - PIECE_BYTES))
 

@@ -4,8 +4,8 @@ import {
   type RelayedStreamHooks,
   STREAM_LIMITS,
   type StreamLimits,
-} from '../../../shared/cluster/relay/relayed-stream.ts'
-import { until } from '../../support/until.ts'
+} from '../../../../shared/cluster/relay/streams/relayed-stream.ts'
+import { until } from '../../../support/until.ts'
 
 /** The positions before and after these frames. */
 const spanOf = (seq: number, count: number) => ({

@@ -1,4 +1,4 @@
-import type { FrameCursor, Frames, Position } from '../journal/frame-stream.ts'
+import type { FrameCursor, Frames, Position } from '../../journal/frame-stream.ts'
 import { BEAT_BYTES, END_OF_FRAME, LAST, packMessage, RECORD, record, sizeOf, type WireRecord } from './records.ts'
 
 export type OutboxOptions = {

@@ -12,7 +12,7 @@ import {
   record,
   sizeOf,
   type WireRecord,
-} from '../../../shared/cluster/relay/records.ts'
+} from '../../../../shared/cluster/relay/wire/records.ts'
 
 function unpack(message: Buffer) {
   const records: ReceivedRecord[] = []

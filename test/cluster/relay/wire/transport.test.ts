@@ -1,10 +1,16 @@
 import { expect } from 'chai'
-import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal.ts'
-import type { Member, MemberFields } from '../../../shared/cluster/members/members.ts'
-import { packMessage, RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/cluster/relay/records.ts'
-import { Transport } from '../../../shared/cluster/relay/transport.ts'
-import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
-import { newBudget } from '../../support/journal-budget.ts'
+import { JOURNAL_LIMITS, Journal } from '../../../../shared/cluster/journal/journal.ts'
+import type { Member, MemberFields } from '../../../../shared/cluster/members/members.ts'
+import {
+  packMessage,
+  RECORD,
+  type ReceivedRecord,
+  readMessage,
+  record,
+} from '../../../../shared/cluster/relay/wire/records.ts'
+import { Transport } from '../../../../shared/cluster/relay/wire/transport.ts'
+import { type CounterName, NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import { newBudget } from '../../../support/journal-budget.ts'
 
 const member = (epoch: number, role: MemberFields['role']): Member => ({
   role,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { Backlog } from '../../../shared/cluster/relay/backlog.ts'
-import { until } from '../../support/until.ts'
+import { Backlog } from '../../../../shared/cluster/relay/streams/backlog.ts'
+import { until } from '../../../support/until.ts'
 
 const LIMITS = { maxHeldBytes: 100, burstMs: 5 }
 

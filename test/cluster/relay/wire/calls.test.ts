@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { AnsweredCalls, Calls, packCall, readCall } from '../../../shared/cluster/relay/calls.ts'
-import { MalformedMessage } from '../../../shared/cluster/relay/records.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { AnsweredCalls, Calls, packCall, readCall } from '../../../../shared/cluster/relay/wire/calls.ts'
+import { MalformedMessage } from '../../../../shared/cluster/relay/wire/records.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 

@@ -1,9 +1,15 @@
 import { expect } from 'chai'
-import { LAST, RECORD, type ReceivedRecord, record, type WireRecord } from '../../../shared/cluster/relay/records.ts'
-import { STREAM_LIMITS } from '../../../shared/cluster/relay/relayed-stream.ts'
-import { RelayedStreams, type StreamsDeps } from '../../../shared/cluster/relay/relayed-streams.ts'
-import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
-import { until } from '../../support/until.ts'
+import { STREAM_LIMITS } from '../../../../shared/cluster/relay/streams/relayed-stream.ts'
+import { RelayedStreams, type StreamsDeps } from '../../../../shared/cluster/relay/streams/relayed-streams.ts'
+import {
+  LAST,
+  RECORD,
+  type ReceivedRecord,
+  record,
+  type WireRecord,
+} from '../../../../shared/cluster/relay/wire/records.ts'
+import { type CounterName, NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import { until } from '../../../support/until.ts'
 
 function setUp({ isBusAway = () => false, limits = STREAM_LIMITS }: Partial<StreamsDeps> = {}) {
   const sent: [epoch: number, type: number, stream: number, seq: number][] = []

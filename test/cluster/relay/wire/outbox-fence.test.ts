@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { Journal } from '../../../shared/cluster/journal/journal.ts'
-import { Lease } from '../../../shared/cluster/members/lease.ts'
-import { now } from '../../../shared/cluster/members/moment.ts'
-import { Outbox } from '../../../shared/cluster/relay/outbox.ts'
-import { RECORD, type ReceivedRecord, readMessage, record } from '../../../shared/cluster/relay/records.ts'
-import { newBudget } from '../../support/journal-budget.ts'
+import { Journal } from '../../../../shared/cluster/journal/journal.ts'
+import { Lease } from '../../../../shared/cluster/members/lease.ts'
+import { now } from '../../../../shared/cluster/members/moment.ts'
+import { Outbox } from '../../../../shared/cluster/relay/wire/outbox.ts'
+import { RECORD, type ReceivedRecord, readMessage, record } from '../../../../shared/cluster/relay/wire/records.ts'
+import { newBudget } from '../../../support/journal-budget.ts'
 
 function setUp(lease: Lease) {
   const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []

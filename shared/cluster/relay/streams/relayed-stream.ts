@@ -1,6 +1,6 @@
-import { PullIterator } from '../../kernel/pull-iterator.ts'
-import type { Frames, Position } from '../journal/frame-stream.ts'
-import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
+import { PullIterator } from '../../../kernel/pull-iterator.ts'
+import type { Frames, Position } from '../../journal/frame-stream.ts'
+import { failureFrame, type ReaderFailure } from '../../journal/frames.ts'
 import { Backlog, type BacklogLimits, type ReceivedFrames } from './backlog.ts'
 import { type GapLimits, GapRepair, type GapRepairHooks } from './gap-repair.ts'
 

@@ -1,7 +1,7 @@
-import { AppError, type ErrorKind, toAppError } from '../../kernel/errors.ts'
-import { isJsonObject, parseJson } from '../../kernel/json.ts'
-import { currentLink, type TraceLink } from '../../kernel/trace.ts'
-import type { Inbox } from '../commands/inbox.ts'
+import { AppError, type ErrorKind, toAppError } from '../../../kernel/errors.ts'
+import { isJsonObject, parseJson } from '../../../kernel/json.ts'
+import { currentLink, type TraceLink } from '../../../kernel/trace.ts'
+import type { Inbox } from '../../commands/inbox.ts'
 import { MalformedMessage } from './records.ts'
 
 type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'

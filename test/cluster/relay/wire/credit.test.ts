@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { acknowledgedPosition, Credit, creditOf } from '../../../shared/cluster/relay/credit.ts'
-import { packMessage, RECORD, type ReceivedRecord, readMessage } from '../../../shared/cluster/relay/records.ts'
+import { acknowledgedPosition, Credit, creditOf } from '../../../../shared/cluster/relay/wire/credit.ts'
+import { packMessage, RECORD, type ReceivedRecord, readMessage } from '../../../../shared/cluster/relay/wire/records.ts'
 
 const KIB = 1024
 const WORKER = 7

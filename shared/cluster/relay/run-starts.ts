@@ -1,0 +1,112 @@
+import { AppError } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { OpenedRun } from '../commands/broker.ts'
+import type { RunRequest } from '../commands/runs.ts'
+import { lessLoadedOfTwo, type Workers } from '../members/workers.ts'
+import { isUnanswered, noWorker } from '../owners/session-router.ts'
+import type { Membership } from './membership.ts'
+import { createRunId } from './run-calls.ts'
+import type { RelayedStreams } from './streams/relayed-streams.ts'
+import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
+
+/** How long the call to one of several workers may take. */
+const TRY_MS = 500
+/** With less time left than this no further worker is tried. */
+const MIN_TRY_MS = 100
+const TRY_ANOTHER = new Set(['rate_limit', 'unavailable'])
+
+export type RunStartsDeps = {
+  workers: Pick<Workers, 'eligible' | 'ownerOf'>
+  calls: Pick<WorkerCalls, 'call' | 'callInBackground'>
+  streams: Pick<RelayedStreams, 'openNew' | 'accept'>
+  membership: Pick<Membership, 'refreshMembers'>
+  isBusAway(): boolean
+}
+
+/** A run that is being opened, by the id that the gateway has chosen for it. */
+type NewRun = { tenant: TenantId; runId: string; epoch: number }
+
+/** Starts runs on workers. */
+export class RunStarts {
+  readonly #deps: RunStartsDeps
+  #isClosing = false
+
+  constructor(deps: RunStartsDeps) {
+    this.#deps = deps
+  }
+
+  /** Refuses to open further streams. */
+  close(): void {
+    this.#isClosing = true
+  }
+
+  refuseIfClosing(): void {
+    if (!this.#isClosing) return
+    throw new AppError('unavailable', 'this server is shutting down; send the request again', { retryAfterSecs: 1 })
+  }
+
+  /** Lists the members again while no worker is known, since one may have just joined. Requests share a listing. */
+  async findWorkers(): Promise<void> {
+    const { workers, membership, isBusAway } = this.#deps
+    if (workers.eligible.length > 0 || isBusAway()) return
+    await membership.refreshMembers()
+  }
+
+  /**
+   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
+   * the customer hashes to; any other is tried on the less loaded of two.
+   */
+  async start(tenant: TenantId, request: RunRequest): Promise<OpenedRun> {
+    const until = performance.now() + ACCEPT_MS
+    await this.findWorkers()
+    const { workers } = this.#deps
+    const home = request.customer_id && workers.ownerOf(`${tenant} ${request.customer_id}`)
+    let left = [...workers.eligible]
+    let refusal: unknown = noWorker()
+    while (left.length > 0) {
+      const worker = left.find((member) => member.epoch === home) ?? lessLoadedOfTwo(left, Math.random)
+      if (!worker) break
+      const { epoch } = worker
+      left = left.filter((other) => other.epoch !== epoch)
+      const remainingMs = until - performance.now()
+      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
+      worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
+      try {
+        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
+      } catch (cause) {
+        worker.load--
+        if (!this.#canTryAnother(cause, until)) throw cause
+        refusal = cause
+      }
+    }
+    throw refusal
+  }
+
+  /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
+  async open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
+    this.refuseIfClosing()
+    const { streams, calls } = this.#deps
+    const { number, stream } = streams.openNew(epoch)
+    try {
+      await start(number)
+      streams.accept(number)
+      return { runId, frames: stream }
+    } catch (cause) {
+      await stream.return()
+      if (isUnanswered(cause)) calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
+      throw cause
+    }
+  }
+
+  #startOn(callee: Callee, tenant: TenantId, request: RunRequest): Promise<OpenedRun> {
+    const runId = createRunId(callee.epoch)
+    return this.open({ tenant, runId, epoch: callee.epoch }, (stream) =>
+      this.#deps.calls.call(callee, 'startRun', [tenant, runId, request, stream]),
+    )
+  }
+
+  #canTryAnother(cause: unknown, until: number): boolean {
+    if (this.#isClosing || this.#deps.isBusAway() || performance.now() > until - MIN_TRY_MS) return false
+    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
+  }
+}
