@@ -2,7 +2,7 @@ import type { Schema, TenantEvent } from './api.ts'
 import { keyOf } from './http/key.ts'
 import { Pages } from './http/pages.ts'
 import { Raw } from './http/raw.ts'
-import { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
+import { at, type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
 import { Flows } from './resources/flows.ts'
 import { Permissions } from './resources/permissions.ts'
 import { Plans } from './resources/plans.ts'
@@ -62,7 +62,7 @@ export class AgentEngine {
 
   /** A run, which starts when it is read: as events, as text, or with `result()`. */
   run(body: Schema<'RunRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
-    const start = { method: 'POST', path: '/agent/run', body, idempotencyKey: keyOf(idempotencyKey) }
+    const start = { path: '/agent/run', body, idempotencyKey: keyOf(idempotencyKey) }
     return new RunStream({ transport: this.#transport, options, start })
   }
 
@@ -72,20 +72,20 @@ export class AgentEngine {
   }
 
   /** Who the caller is, and what is configured at the server. */
-  me(options: CallOptions = {}): Promise<Schema<'MeResponse'>> {
-    return this.#transport.json({ method: 'GET', path: '/me', ...options })
+  me(options?: CallOptions): Promise<Schema<'MeResponse'>> {
+    return this.#transport.json('GET', '/me', options)
   }
 
   /** What was used, by hour or day. */
-  usage(query: Query = {}, options: CallOptions = {}): Pages<Schema<'UsageRow'>> {
-    return new Pages({ transport: this.#transport, path: '/usage', field: 'rows', query, options })
+  usage(query?: Query, options?: CallOptions): Pages<Schema<'UsageRow'>> {
+    return new Pages(this.#transport, '/usage', { query, ...options })
   }
 
   /** The records of flows that have run. */
   readonly dispatches = {
-    list: (query: Query = {}, options: CallOptions = {}): Pages<Schema<'DispatchSummary'>> =>
-      new Pages({ transport: this.#transport, path: '/dispatches', field: 'dispatches', query, options }),
-    get: (id: string, options: CallOptions = {}): Promise<Schema<'Dispatch'>> =>
-      this.#transport.json({ method: 'GET', path: `/dispatches/${encodeURIComponent(id)}`, ...options }),
+    list: (query?: Query, options?: CallOptions): Pages<Schema<'DispatchSummary'>> =>
+      new Pages(this.#transport, '/dispatches', { query, ...options }),
+    get: (id: string, options?: CallOptions): Promise<Schema<'Dispatch'>> =>
+      this.#transport.json('GET', at('/dispatches/', id), options),
   }
 }

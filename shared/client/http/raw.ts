@@ -72,12 +72,12 @@ export class Raw {
 
   /** Any request, without types. `path` is sent as it is. */
   request<Answer = unknown>(method: string, path: string, init: UntypedInit = {}): Promise<Answer> {
-    return this.#transport.json({ method, path, ...init })
+    return this.#transport.json(method, path, init)
   }
 
   #call<Answer>(method: string, template: string, init: object | undefined): Promise<Answer> {
     const { path: values = {}, ...rest } = (init ?? {}) as UntypedInit & { path?: Record<string, string | number> }
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))
-    return this.#transport.json({ method, path, ...rest })
+    return this.#transport.json(method, path, rest)
   }
 }

@@ -1,6 +1,6 @@
 import { AgentEngineError, ApiError, ConnectionFailed } from '../errors.ts'
 import { type OpenStream, openStream } from './open-stream.ts'
-import { backoffMs, Deadline, sleep } from './wait.ts'
+import { backoffMs, Deadline, sleep, unlessAborted } from './wait.ts'
 
 export type EngineOptions = {
   /** The address of the API with its base path: `https://agents.example.com/api/v1`. */
@@ -31,15 +31,15 @@ export type CallOptions = {
 /** A query parameter that is undefined is not sent. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** One request. `path` begins with a slash and is encoded. */
+/** What a request has besides its method and path. */
 export type Call = CallOptions & {
-  method: string
-  path: string
   query?: Query | undefined
   body?: unknown
   idempotencyKey?: string | undefined
   lastEventId?: string | undefined
 }
+
+type Sent = Call & { method: string; path: string }
 
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
@@ -66,11 +66,12 @@ export class Transport {
   }
 
   /** The JSON of the answer; `undefined` for an empty one. Throws `ApiError` and `ConnectionFailed`. */
-  json<T>(call: Call): Promise<T> {
-    return this.#repeat(call, async () => {
+  json<T>(method: string, path: string, call: Call = {}): Promise<T> {
+    const request = { method, path, ...call }
+    return this.#repeat(request, async () => {
       const deadline = new Deadline(call.signal)
       try {
-        const text = await textOf(await this.#fetch(call, 'application/json', deadline), deadline)
+        const text = await textOf(await this.#fetch(request, 'application/json', deadline), deadline)
         return (text === '' ? undefined : JSON.parse(text)) as T
       } finally {
         deadline.release()
@@ -78,16 +79,21 @@ export class Transport {
     })
   }
 
-  /** A stream of events that has begun, after as many attempts as are safe. */
-  stream(call: Call): Promise<OpenStream> {
-    return this.#repeat(call, () => this.openStream(call))
+  /** A stream of events that has begun, which was asked for with POST, as often as that is safe. */
+  startStream(path: string, call: Call): Promise<OpenStream> {
+    const request = { method: 'POST', path, ...call }
+    return this.#repeat(request, () => this.#stream(request))
   }
 
   /** A stream of events that has begun, after one attempt. */
-  async openStream(call: Call): Promise<OpenStream> {
-    const deadline = new Deadline(call.signal)
+  openStream(path: string, call: Call): Promise<OpenStream> {
+    return this.#stream({ method: 'GET', path, ...call })
+  }
+
+  async #stream(request: Sent): Promise<OpenStream> {
+    const deadline = new Deadline(request.signal)
     try {
-      const response = await this.#fetch(call, EVENTS, deadline)
+      const response = await this.#fetch(request, EVENTS, deadline)
       refuseOther(response)
       deadline.pause()
       return openStream(response, {
@@ -102,37 +108,38 @@ export class Transport {
     }
   }
 
-  async #repeat<T>(call: Call, attempt: () => Promise<T>): Promise<T> {
+  async #repeat<T>(request: Sent, attempt: () => Promise<T>): Promise<T> {
     for (let n = 1; ; n++) {
       try {
         return await attempt()
       } catch (cause) {
-        call.signal?.throwIfAborted()
-        const pauseMs = n < this.#attempts ? pauseBeforeRepeat(cause, call, n) : undefined
+        request.signal?.throwIfAborted()
+        const pauseMs = n < this.#attempts ? pauseBeforeRepeat(cause, request, n) : undefined
         if (pauseMs === undefined) throw cause
-        await sleep(pauseMs, call.signal)
+        await sleep(pauseMs, request.signal)
       }
     }
   }
 
   /** Throws `ApiError` for an answer that refuses. */
-  async #fetch(call: Call, accept: string, deadline: Deadline): Promise<Response> {
-    deadline.restart(call.timeoutMs ?? this.#requestMs, 'answer')
+  async #fetch(request: Sent, accept: string, deadline: Deadline): Promise<Response> {
+    deadline.restart(request.timeoutMs ?? this.#requestMs, 'answer')
     const { token, headers = () => ({}) } = this.#options
-    const headersWith = (bearer: string | undefined) => ({ ...headers(), ...headersOf(call, accept, bearer) })
+    const headersWith = (bearer: string | undefined) => ({ ...headers(), ...headersOf(request, accept, bearer) })
     const isAsked = typeof token === 'function'
-    const first = isAsked ? await token() : token
-    let response = await this.#send(call, headersWith(first), deadline)
+    const ask = async (refused?: string) => (isAsked ? unlessAborted(token(refused), deadline.signal) : token)
+    const first = await ask()
+    let response = await this.#send(request, headersWith(first), deadline)
     if (response.status === 401 && isAsked) {
       await response.body?.cancel()
-      response = await this.#send(call, headersWith(await token(first)), deadline)
+      response = await this.#send(request, headersWith(await ask(first)), deadline)
     }
     if (!response.ok) throw new ApiError(response, await textOf(response, deadline))
     return response
   }
 
   async #send(
-    { method, path, query, body }: Call,
+    { method, path, query, body }: Sent,
     headers: Record<string, string>,
     deadline: Deadline,
   ): Promise<Response> {
@@ -146,7 +153,10 @@ export class Transport {
   }
 }
 
-function headersOf(call: Call, accept: string, token: string | undefined): Record<string, string> {
+/** A path that ends with an id, or another text from outside. */
+export const at = (path: string, id: string): string => path + encodeURIComponent(id)
+
+function headersOf(call: Sent, accept: string, token: string | undefined): Record<string, string> {
   return {
     accept,
     ...(call.body !== undefined && { 'content-type': 'application/json' }),
@@ -187,7 +197,7 @@ const failureOf = (cause: unknown, { signal }: Deadline): unknown =>
  * `undefined` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
  * done what it was asked for, so only requests that mean the same twice are repeated.
  */
-function pauseBeforeRepeat(cause: unknown, { method, idempotencyKey }: Call, failures: number): number | undefined {
+function pauseBeforeRepeat(cause: unknown, { method, idempotencyKey }: Sent, failures: number): number | undefined {
   const isRead = method === 'GET' || method === 'DELETE'
   const isSafe = isRead || idempotencyKey !== undefined
   const pauseMs = backoffMs(failures, FIRST_PAUSE_MS, MOST_PAUSE_MS)

@@ -1,12 +1,11 @@
 import type { Schema } from '../api.ts'
-import { ApiError, RunFailed, RunLost } from '../errors.ts'
-import { follow, isPassing, type Meaning } from '../http/follow.ts'
-import { keyOf } from '../http/key.ts'
-import type { OpenStream } from '../http/open-stream.ts'
+import { ConnectionFailed, RunFailed } from '../errors.ts'
+import type { Meaning } from '../http/follow.ts'
+import { type Keyed, keyOf } from '../http/key.ts'
 import { Pages } from '../http/pages.ts'
 import type { SseEvent } from '../http/sse.ts'
-import type { Call, CallOptions, Query, Transport } from '../http/transport.ts'
-import type { RunOptions } from '../run/run-stream.ts'
+import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
+import { FollowedRun } from '../run/followed-run.ts'
 
 export type FlowEvent = Schema<'FlowEventFrame'>
 
@@ -16,8 +15,7 @@ type Answer = Omit<Schema<'FlowAnswer'>, 'output' | 'problems' | 'verdict'>
 export type FlowOutcome<Output> = Answer &
   ({ ok: true; output: Output } | { ok: false; problems: Schema<'OutputProblems'> })
 
-export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> &
-  Pick<RunOptions, 'idempotencyKey'> & { onEvent?: (event: FlowEvent) => void }
+export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> & Keyed & { onEvent?: (event: FlowEvent) => void }
 
 /** What `run` takes. `instance` stands for `provider_instance`. */
 export type FlowRun = Omit<Schema<'FlowRunRequest'>, 'provider_instance'> & { instance: string }
@@ -40,66 +38,25 @@ export class Flows {
     options: FlowRunOptions = {},
   ): Promise<FlowOutcome<Output>> {
     const { idempotencyKey, onEvent, ...call } = options
-    const path = `/flows/${encodeURIComponent(name)}/run`
     const request = { ...body, provider_instance: instance }
-    const start = { method: 'POST', path, body: request, idempotencyKey: keyOf(idempotencyKey), ...call }
-    for await (const event of this.#follow(start)) {
-      onEvent?.(event)
-      if (event.event === 'result') return outcomeOf(event.data)
-    }
-    throw new RunFailed(NO_END, undefined)
-  }
-
-  get(name: string, options: CallOptions = {}): Promise<Schema<'Flow'>> {
-    return this.#transport.json({ method: 'GET', path: `/flows/${encodeURIComponent(name)}`, ...options })
-  }
-
-  list(query: Query = {}, options: CallOptions = {}): Pages<Schema<'FlowHead'>> {
-    return new Pages({ transport: this.#transport, path: '/flows', field: 'flows', query, options })
-  }
-
-  async *#follow(start: Call): AsyncGenerator<FlowEvent, void, undefined> {
-    let runId: string | undefined
-    const events = follow({
-      open: async (after) => {
-        if (runId !== undefined) return this.#resume(runId, { ...start, lastEventId: after })
-        const stream = await this.#transport.stream(start)
-        runId = stream.headers.get('x-run-id') ?? undefined
-        return stream
-      },
-      mayRetry: (cause) => isPassing(cause) && runId !== undefined,
-      meaningOf,
-      after: undefined,
-      signal: start.signal,
-      resumeMs: this.#transport.resumeMs,
-      patienceMs: PATIENCE_MS,
-    })
-    for await (const { id, event, data } of events) {
+    const start = { path: `${at('/flows/', name)}/run`, body: request, idempotencyKey: keyOf(idempotencyKey) }
+    const run = new FollowedRun(this.#transport, { start, call, meaningOf, after: undefined })
+    for await (const { id, event, data } of run.events) {
       const read = { id: Number(id), event, data: JSON.parse(data) as unknown } as FlowEvent
-      yield read
-      if (read.event === 'error') throw new RunFailed(read.data, runId)
+      onEvent?.(read)
+      if (read.event === 'error') throw new RunFailed(read.data, run.id)
+      if (read.event === 'result') return outcomeOf(read.data)
     }
+    throw new ConnectionFailed('the end of the flow did not come: GET /dispatches/{id} shows it')
   }
 
-  async #resume(runId: string, { signal, traceparent, lastEventId }: Call): Promise<OpenStream> {
-    try {
-      const path = `/runs/${runId}/events`
-      return await this.#transport.openStream({ method: 'GET', path, lastEventId, signal, traceparent })
-    } catch (cause) {
-      if (cause instanceof ApiError && cause.status === 404) throw new RunLost(runId, cause)
-      throw cause
-    }
+  get(name: string, options?: CallOptions): Promise<Schema<'Flow'>> {
+    return this.#transport.json('GET', at('/flows/', name), options)
   }
-}
 
-const PATIENCE_MS = 30 * 60_000
-
-const NO_END: Schema<'ErrorData'> = {
-  error: 'the end of the flow was not delivered',
-  code: 'stream_gap',
-  detail: '',
-  suggestion: 'Read how it ended at GET /dispatches/{id}, or send the request again with its key.',
-  retryable: true,
+  list(query?: Query, options?: CallOptions): Pages<Schema<'FlowHead'>> {
+    return new Pages(this.#transport, '/flows', { query, ...options })
+  }
 }
 
 /** An `error` without a trace id ends the stream and not the flow. */

@@ -1,6 +1,6 @@
 import type { Schema, TenantEvent } from '../api.ts'
 import { Pages } from '../http/pages.ts'
-import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import { at, type Call, type CallOptions, type Transport } from '../http/transport.ts'
 import { linkedAbort } from '../http/wait.ts'
 import { PermissionAsk, type Resolution } from '../run/permission-ask.ts'
 import { Inbox } from './inbox.ts'
@@ -17,30 +17,30 @@ export class Permissions {
   }
 
   /** Those that are pending, oldest first. */
-  list(options: CallOptions = {}): Pages<Schema<'PendingPermission'>> {
-    return this.#pages({}, options)
+  list(options?: CallOptions): Pages<Schema<'PendingPermission'>> {
+    return this.#pages({ ...options })
   }
 
   /** Those that were decided, newest first: by whom, when and how. */
-  decided(query: { since?: string } = {}, options: CallOptions = {}): Pages<Schema<'DecidedPermission'>> {
-    return this.#pages({ state: 'decided', ...query }, options)
+  decided(query?: { since?: string }, options?: CallOptions): Pages<Schema<'DecidedPermission'>> {
+    return this.#pages({ query: { state: 'decided', ...query }, ...options })
   }
 
   /** The tools that replies have allowed for the rest of a session. */
-  remembered(options: CallOptions = {}): Pages<Schema<'RememberedPermission'>> {
-    return this.#pages({ state: 'remembered' }, options)
+  remembered(options?: CallOptions): Pages<Schema<'RememberedPermission'>> {
+    return this.#pages({ query: { state: 'remembered' }, ...options })
   }
 
   /** Answers a request of a session; of a one-shot run its id stands for the session. Throws `ApiError` 409 or 404 when it is too late. */
-  async reply(sessionId: string, requestId: string, reply: PermissionReply, options: CallOptions = {}): Promise<void> {
-    const path = `/sessions/${encodeURIComponent(sessionId)}/permissions/${encodeURIComponent(requestId)}`
-    await this.#transport.json({ method: 'POST', path, body: reply, ...options })
+  async reply(sessionId: string, requestId: string, body: PermissionReply, options?: CallOptions): Promise<void> {
+    const path = at(`${at('/sessions/', sessionId)}/permissions/`, requestId)
+    await this.#transport.json('POST', path, { body, ...options })
   }
 
   /** Takes back what a reply has allowed for a session: one tool, or all. */
-  forget(sessionId: string, toolName?: string, options: CallOptions = {}): Promise<Schema<'ForgottenPermissions'>> {
+  forget(sessionId: string, toolName?: string, options?: CallOptions): Promise<Schema<'ForgottenPermissions'>> {
     const query = { session_id: sessionId, tool_name: toolName }
-    return this.#transport.json({ method: 'DELETE', path: '/permissions/remembered', query, ...options })
+    return this.#transport.json('DELETE', '/permissions/remembered', { query, ...options })
   }
 
   /**
@@ -85,8 +85,8 @@ export class Permissions {
     return new PermissionAsk(request, { transport: this.#transport, runId: request.run_id, sessionId })
   }
 
-  #pages<Item>(query: Query, options: CallOptions): Pages<Item> {
-    return new Pages({ transport: this.#transport, path: '/permissions', field: 'permissions', query, options })
+  #pages<Item>(call: Call): Pages<Item> {
+    return new Pages(this.#transport, '/permissions', call)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Schema } from '../api.ts'
 import { follow, type Meaning } from '../http/follow.ts'
 import type { SseEvent } from '../http/sse.ts'
-import type { CallOptions, Transport } from '../http/transport.ts'
+import { at, type CallOptions, type Transport } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
 
@@ -26,11 +26,11 @@ export class PlanHandle {
   constructor(transport: Transport, id: string) {
     this.id = id
     this.#transport = transport
-    this.#path = `/plans/${encodeURIComponent(id)}`
+    this.#path = at('/plans/', id)
   }
 
-  get(options: CallOptions = {}): Promise<Schema<'Plan'>> {
-    return this.#transport.json({ method: 'GET', path: this.#path, ...options })
+  get(options?: CallOptions): Promise<Schema<'Plan'>> {
+    return this.#transport.json('GET', this.#path, options)
   }
 
   /** How far the plan is, now and after each change until it ends. */
@@ -56,8 +56,7 @@ export class PlanHandle {
   /** The plan's events from the first one on. */
   async *events(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanEvent, void, undefined> {
     const events = follow({
-      open: (after) =>
-        this.#transport.openStream({ method: 'GET', path: `${this.#path}/events`, lastEventId: after, ...options }),
+      open: (lastEventId) => this.#transport.openStream(`${this.#path}/events`, { lastEventId, ...options }),
       meaningOf,
       after: undefined,
       signal: options.signal,
@@ -76,14 +75,14 @@ export class PlanHandle {
     return last?.plan ?? this.get(options)
   }
 
-  async cancel(options: CallOptions = {}): Promise<void> {
-    await this.#transport.json({ method: 'POST', path: `${this.#path}/cancel`, ...options })
+  async cancel(options?: CallOptions): Promise<void> {
+    await this.#transport.json('POST', `${this.#path}/cancel`, options)
   }
 
   /** Submits what is left of a plan that has ended. */
-  async retry(options: CallOptions = {}): Promise<PlanHandle> {
-    const plan = await this.#transport.json<Schema<'Plan'>>({ method: 'POST', path: `${this.#path}/retry`, ...options })
-    return new PlanHandle(this.#transport, plan.id)
+  async retry(options?: CallOptions): Promise<PlanHandle> {
+    const { id } = await this.#transport.json<Schema<'Plan'>>('POST', `${this.#path}/retry`, options)
+    return new PlanHandle(this.#transport, id)
   }
 }
 

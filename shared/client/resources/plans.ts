@@ -1,8 +1,7 @@
 import type { Schema } from '../api.ts'
-import { keyOf } from '../http/key.ts'
+import { type Keyed, keyOf } from '../http/key.ts'
 import { Pages } from '../http/pages.ts'
 import type { CallOptions, Query, Transport } from '../http/transport.ts'
-import type { RunOptions } from '../run/run-stream.ts'
 import { PlanHandle } from './plan-handle.ts'
 
 /** Plans: steps with dependencies that run in the background. */
@@ -13,19 +12,10 @@ export class Plans {
     this.#transport = transport
   }
 
-  /** Submits a plan. With a key of yours, the same plan is submitted once. */
-  async submit(
-    plan: Schema<'PlanRequest'>,
-    { idempotencyKey, ...call }: CallOptions & Pick<RunOptions, 'idempotencyKey'> = {},
-  ): Promise<PlanHandle> {
-    const request = {
-      method: 'POST',
-      path: '/plans/submit',
-      body: plan,
-      idempotencyKey: keyOf(idempotencyKey),
-      ...call,
-    }
-    const { id } = await this.#transport.json<Schema<'SubmittedPlan'>>(request)
+  /** Submits a plan. */
+  async submit(plan: Schema<'PlanRequest'>, options: CallOptions & Keyed = {}): Promise<PlanHandle> {
+    const request = { ...options, body: plan, idempotencyKey: keyOf(options.idempotencyKey) }
+    const { id } = await this.#transport.json<Schema<'SubmittedPlan'>>('POST', '/plans/submit', request)
     return this.of(id)
   }
 
@@ -35,11 +25,11 @@ export class Plans {
   }
 
   /** All that is wrong with a plan, and its waves. Nothing is submitted. */
-  check(plan: Schema<'PlanRequest'>, options: CallOptions = {}): Promise<Schema<'PlanCheck'>> {
-    return this.#transport.json({ method: 'POST', path: '/plans/check', body: plan, ...options })
+  check(plan: Schema<'PlanRequest'>, options?: CallOptions): Promise<Schema<'PlanCheck'>> {
+    return this.#transport.json('POST', '/plans/check', { body: plan, ...options })
   }
 
-  list(query: Query = {}, options: CallOptions = {}): Pages<Schema<'PlanSummary'>> {
-    return new Pages({ transport: this.#transport, path: '/plans', field: 'plans', query, options })
+  list(query?: Query, options?: CallOptions): Pages<Schema<'PlanSummary'>> {
+    return new Pages(this.#transport, '/plans', { query, ...options })
   }
 }

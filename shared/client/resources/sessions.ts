@@ -2,7 +2,7 @@ import type { Schema } from '../api.ts'
 import { ApiError } from '../errors.ts'
 import { keyOf } from '../http/key.ts'
 import { Pages } from '../http/pages.ts'
-import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
 import { type RunOptions, RunStream } from '../run/run-stream.ts'
 
 /** Conversations. They live in the server's memory. */
@@ -20,17 +20,19 @@ export class Sessions {
   ): Promise<Session> {
     const body = { ...(id !== undefined && { session_id: id }), ...(messages && { messages }) }
     try {
-      const created = { method: 'POST', path: '/sessions', body, ...call }
-      const { session_id } = await this.#transport.json<Schema<'CreateSessionResponse'>>(created)
-      return new Session(this.#transport, session_id)
+      const created = await this.#transport.json<Schema<'CreateSessionResponse'>>('POST', '/sessions', {
+        body,
+        ...call,
+      })
+      return new Session(this.#transport, created.session_id)
     } catch (cause) {
       if (id !== undefined && cause instanceof ApiError && cause.status === 409) return new Session(this.#transport, id)
       throw cause
     }
   }
 
-  list(query: Query = {}, options: CallOptions = {}): Pages<Schema<'SessionInfoResponse'>> {
-    return new Pages({ transport: this.#transport, path: '/sessions', field: 'sessions', query, options })
+  list(query?: Query, options?: CallOptions): Pages<Schema<'SessionInfoResponse'>> {
+    return new Pages(this.#transport, '/sessions', { query, ...options })
   }
 }
 
@@ -43,31 +45,31 @@ export class Session {
   constructor(transport: Transport, id: string) {
     this.id = id
     this.#transport = transport
-    this.#path = `/sessions/${encodeURIComponent(id)}`
+    this.#path = at('/sessions/', id)
   }
 
   /** Sends a message. Its run starts when it is read: `await chat.send('hello').result()`. */
   send(message: string | Schema<'SendMessageRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
     const body = typeof message === 'string' ? { prompt: message } : message
-    const start = { method: 'POST', path: `${this.#path}/messages`, body, idempotencyKey: keyOf(idempotencyKey) }
-    return new RunStream({ transport: this.#transport, options, start, sessionId: async () => this.id })
+    const start = { path: `${this.#path}/messages`, body, idempotencyKey: keyOf(idempotencyKey) }
+    return new RunStream({ transport: this.#transport, options, start, sessionOf: async () => this.id })
   }
 
-  get(options: CallOptions = {}): Promise<Schema<'SessionInfoResponse'>> {
-    return this.#transport.json({ method: 'GET', path: this.#path, ...options })
+  get(options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> {
+    return this.#transport.json('GET', this.#path, options)
   }
 
   /** The history that the next message continues, oldest first. */
-  messages(options: CallOptions = {}): Pages<Schema<'SessionMessage'>> {
-    return new Pages({ transport: this.#transport, path: `${this.#path}/messages`, field: 'messages', options })
+  messages(options?: CallOptions): Pages<Schema<'SessionMessage'>> {
+    return new Pages(this.#transport, `${this.#path}/messages`, { ...options })
   }
 
-  rename(title: string, options: CallOptions = {}): Promise<Schema<'SessionInfoResponse'>> {
-    return this.#transport.json({ method: 'PATCH', path: this.#path, body: { title }, ...options })
+  rename(title: string, options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> {
+    return this.#transport.json('PATCH', this.#path, { body: { title }, ...options })
   }
 
   /** Ends the session, its runs and its pending permission requests. */
-  async delete(options: CallOptions = {}): Promise<void> {
-    await this.#transport.json({ method: 'DELETE', path: this.#path, ...options })
+  async delete(options?: CallOptions): Promise<void> {
+    await this.#transport.json('DELETE', this.#path, options)
   }
 }

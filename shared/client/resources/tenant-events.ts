@@ -25,7 +25,7 @@ export async function* tenantEvents(
   const events = follow({
     async open(last) {
       const lastEventId = last || undefined
-      const stream = await transport.openStream({ method: 'GET', path: '/events', query, lastEventId, ...call })
+      const stream = await transport.openStream('/events', { query, lastEventId, ...call })
       const isFirst = mayMiss && lastEventId === undefined
       mayMiss = true
       return isFirst ? { ...stream, events: afterReset(stream.events) } : stream

@@ -1,6 +1,6 @@
 import type { Schema } from '../api.ts'
 import { ApiError, ConnectionFailed } from '../errors.ts'
-import type { CallOptions, Transport } from '../http/transport.ts'
+import { at, type CallOptions, type Transport } from '../http/transport.ts'
 import { backoffMs, linkedAbort, sleep } from '../http/wait.ts'
 
 /** How a request was decided. `ended`: its run ended first. `unknown`: it was decided while the connection was away. */
@@ -106,11 +106,11 @@ export class PermissionAsk {
 
   /** A reply whose answer was lost is sent again: one of all replies counts. */
   async #reply(body: { allow: boolean; reason?: string }, call: CallOptions): Promise<boolean> {
-    const path = `/sessions/${encodeURIComponent(await this.#origin.sessionId())}/permissions/${this.id}`
+    const path = `${at('/sessions/', await this.#origin.sessionId())}/permissions/${this.id}`
     for (let n = 1; ; n++) {
       if (this.#resolution) return n > 1 && this.#isAs(body.allow, call)
       try {
-        await this.#origin.transport.json({ method: 'POST', path, body, ...call })
+        await this.#origin.transport.json('POST', path, { body, ...call })
         return true
       } catch (cause) {
         // 409: somebody has replied. 404: it has expired, or its run has ended.

@@ -44,12 +44,6 @@ export function createMeaning(): (event: SseEvent, last: string | undefined) => 
   }
 }
 
-/** The failure of a run that was cancelled before it was started. */
-export function notStarted(): RunFailed {
-  const error = 'the run was cancelled before it was started'
-  return new RunFailed({ error, code: 'cancelled', detail: '', suggestion: '', retryable: false }, undefined)
-}
-
 /** Throws `RunFailed` for a run that has failed. */
 export function resultOf(runId: string, output: string, end: RunEvent | undefined): RunResult {
   if (end?.event === 'done') return { runId, output, usage: end.data, stopReason: end.data.stop_reason }

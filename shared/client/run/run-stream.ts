@@ -1,39 +1,34 @@
 import type { RunEvent, Schema } from '../api.ts'
-import { ApiError, ConnectionFailed, RunFailed, RunLost } from '../errors.ts'
-import { follow, isPassing } from '../http/follow.ts'
-import type { OpenStream } from '../http/open-stream.ts'
+import { ConnectionFailed, RunFailed } from '../errors.ts'
+import type { Keyed } from '../http/key.ts'
 import type { SseEvent } from '../http/sse.ts'
-import type { Call, CallOptions, Transport } from '../http/transport.ts'
+import { at, type CallOptions, type Transport } from '../http/transport.ts'
 import { linkedAbort } from '../http/wait.ts'
+import { FollowedRun, NO_ID, type RunStart } from './followed-run.ts'
 import type { PermissionAsk } from './permission-ask.ts'
 import { RunAsks } from './run-asks.ts'
-import { createMeaning, endOfRecord, LAST, notStarted, type RunResult, resultOf } from './run-end.ts'
+import { createMeaning, endOfRecord, LAST, type RunResult, resultOf } from './run-end.ts'
 
 /** Answers a permission request, or leaves it to others. It runs beside the reading of the stream. */
 export type OnPermission = (ask: PermissionAsk) => unknown
 
 export type FollowOptions = Omit<CallOptions, 'timeoutMs'> & { onPermission?: OnPermission | undefined }
 
-/** `idempotencyKey`: the same key starts one run. Made at random unless given; `null` sends none, and then the start is sent once. */
-export type RunOptions = FollowOptions & { idempotencyKey?: string | null | undefined }
+export type RunOptions = FollowOptions & Keyed
 
 /** How long the end of an answer may take behind the last event. */
 const CLOSE_MS = 1_000
 
-/** Permission requests wait for less. */
-const PATIENCE_MS = 30 * 60_000
-
-const NO_ID = 'the answer has no X-Run-ID: a web page of another origin needs CORS_RESUME at the server'
-
 type Source = {
   transport: Transport
   options: FollowOptions
-  /** How the run is started, or its id. */
-  start: Call | string
+  start?: RunStart
+  /** Of a run that was started before. */
+  id?: string
   /** The number of the last event that the reader has. */
-  after?: number
+  after?: number | undefined
   /** The session of permission replies, where it is not the run's id. */
-  sessionId?: ((runId: string) => Promise<string>) | undefined
+  sessionOf?: ((runId: string) => Promise<string>) | undefined
 }
 
 type Listeners = { event: (event: RunEvent) => unknown; permission: OnPermission }
@@ -58,19 +53,18 @@ export class RunStream implements AsyncIterable<RunEvent> {
   /** The next event, when somebody has asked for it. */
   #next: Promise<IteratorResult<SseEvent, void>> | undefined
   #pulling: Promise<boolean> | undefined
-  #isSent = false
 
   constructor(source: Source) {
     this.#source = source
-    this.#id = typeof source.start === 'string' ? source.start : undefined
+    this.#id = source.id
     this.#last = source.after ?? 0
-    this.#asks = new RunAsks(source.transport, source.sessionId)
+    this.#asks = new RunAsks(source.transport, source.sessionOf)
     if (source.options.onPermission) this.on('permission', source.options.onPermission)
   }
 
   /** The run's id, once the server has taken it. */
   get id(): string | undefined {
-    return this.#id
+    return (this.#id ??= this.#connection?.run.id)
   }
 
   /** The number of the newest event that was read. `engine.runs.resume(id, { after })` goes on behind it. */
@@ -80,11 +74,9 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   /** Starts the run. Resolves with its id once the server has taken it. */
   async started(): Promise<string> {
-    if (this.#id === undefined) await this.#peek()
-    if (this.#id !== undefined) return this.#id
-    throw new ConnectionFailed(
-      'the answer has no X-Run-ID: a web page of another origin needs CORS_RESUME at the server',
-    )
+    if (this.id === undefined) await this.#peek()
+    if (this.id !== undefined) return this.id
+    throw new ConnectionFailed(NO_ID)
   }
 
   /** The events from here on. The `error` of a run that fails comes, too, and then `RunFailed` is thrown. */
@@ -123,7 +115,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     this.#readers++
     try {
       while (await this.#pull());
-      return resultOf(this.#id ?? '', this.#texts.join('\n\n'), this.#end)
+      return resultOf(this.id ?? '', this.#texts.join('\n\n'), this.#end)
     } finally {
       this.#leave()
     }
@@ -131,8 +123,9 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   /** Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error` `cancelled`. */
   async cancel(): Promise<void> {
-    if (this.#id === undefined && !this.#next) this.#failure = { cause: notStarted() }
-    else await this.#source.transport.json({ method: 'DELETE', path: `/runs/${await this.started()}` })
+    if (this.id !== undefined || this.#next)
+      await this.#source.transport.json('DELETE', at('/runs/', await this.started()))
+    else this.#failure = { cause: new RunFailed(NOT_STARTED, undefined) }
   }
 
   /** Calls the listener for each event, or permission request, that is read. Returns what stops that. */
@@ -151,7 +144,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async #read(): Promise<boolean> {
     if (this.#failure) throw this.#failure.cause
-    if (this.#end?.event === 'error') throw new RunFailed(this.#end.data, this.#id)
+    if (this.#end?.event === 'error') throw new RunFailed(this.#end.data, this.id)
     if (this.#end) return false
     const { done, value } = await this.#peek()
     this.#next = undefined
@@ -162,7 +155,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async #peek(): Promise<IteratorResult<SseEvent, void>> {
     this.#connection ??= this.#connect()
-    this.#next ??= this.#connection.events.next()
+    this.#next ??= this.#connection.run.events.next()
     try {
       return await this.#next
     } catch (cause) {
@@ -176,7 +169,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     this.#last = event.id
     if (event.event === 'text') this.#texts.push(event.data.text)
     if (LAST.has(event.event)) this.#finish(event)
-    const ask = this.#asks.take(event, this.#id ?? '')
+    const ask = this.#asks.take(event, this.id ?? '')
     if (ask) for (const listener of this.#listeners.permission) this.#call(() => listener(ask))
     for (const listener of this.#listeners.event) this.#call(() => listener(event))
     for (const queue of this.#queues) queue.push(event)
@@ -193,6 +186,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   #finish(end: RunEvent): void {
     this.#end = end
+    this.#id = this.id
     this.#asks.close()
     if (this.#connection) closeInTime(this.#connection)
     this.#connection = undefined
@@ -205,60 +199,39 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 
   #disconnect(): void {
+    this.#id = this.id
     this.#connection?.abort.abort()
-    this.#connection?.events.return().catch(() => {}) // It has been told to end.
+    this.#connection?.run.events.return().catch(() => {}) // It has been told to end.
     this.#connection = undefined
     this.#next = undefined
   }
 
   #connect(): Connection {
-    const { transport, options } = this.#source
-    const abort = linkedAbort(options.signal)
-    const events = follow({
-      open: (after) => this.#open(after, abort.signal),
-      mayRetry: (cause) => isPassing(cause) && this.#id !== undefined,
-      meaningOf: createMeaning(),
-      after: String(this.#last),
-      signal: abort.signal,
-      resumeMs: transport.resumeMs,
-      patienceMs: PATIENCE_MS,
-    })
-    return { events, abort }
-  }
-
-  async #open(after: string | undefined, signal: AbortSignal): Promise<OpenStream> {
     const { transport, options, start } = this.#source
-    const call = { signal, traceparent: options.traceparent }
-    const id = this.#id
-    if (id === undefined) return this.#start({ ...(start as Call), ...call })
-    try {
-      return await transport.openStream({ method: 'GET', path: `/runs/${id}/events`, lastEventId: after, ...call })
-    } catch (cause) {
-      if (cause instanceof ApiError && cause.status === 404) throw new RunLost(id, cause)
-      throw cause
-    }
-  }
-
-  /** Without an id, the key finds a run that was started. */
-  async #start(call: Call): Promise<OpenStream> {
-    if (this.#isSent && call.idempotencyKey === undefined) throw new ConnectionFailed(NO_ID)
-    this.#isSent = true
-    const stream = await this.#source.transport.stream(call)
-    this.#id = stream.headers.get('x-run-id') ?? undefined
-    return stream
+    const abort = linkedAbort(options.signal)
+    const call = { signal: abort.signal, traceparent: options.traceparent }
+    const run = { id: this.#id, start, call, meaningOf: createMeaning(), after: String(this.#last) }
+    return { run: new FollowedRun(transport, run), abort }
   }
 
   /** The end of a run of which no event is left, from its record. */
   async #findEnd(): Promise<RunEvent> {
-    const run = await this.#source.transport.json<Schema<'Run'>>({ method: 'GET', path: `/runs/${this.#id}` })
-    return endOfRecord(run, this.#last)
+    return endOfRecord(await this.#source.transport.json('GET', at('/runs/', this.id ?? '')), this.#last)
   }
 }
 
-type Connection = { events: AsyncGenerator<SseEvent, void, undefined>; abort: AbortController }
+type Connection = { run: FollowedRun; abort: AbortController }
+
+const NOT_STARTED: Schema<'ErrorData'> = {
+  error: 'cancelled before it was started',
+  code: 'cancelled',
+  detail: '',
+  suggestion: '',
+  retryable: false,
+}
 
 /** The server closes the stream by itself now. Reading that lets the connection be used again. */
-function closeInTime({ events, abort }: Connection): void {
+function closeInTime({ run: { events }, abort }: Connection): void {
   const timer = setTimeout(() => abort.abort(), CLOSE_MS)
   events
     .next()
