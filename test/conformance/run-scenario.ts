@@ -1,0 +1,48 @@
+import { AgentEngine, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/client.ts'
+import type { Expected, Head } from './scenario.ts'
+
+/** What a client has at the end of a scenario, and the numbers of the events. */
+export type Outcome = Expected & { ids: number[] }
+
+/** Plays one scenario with our client. It runs in Node and in a browser. */
+export async function runScenario(url: string, { name, permissions, idempotency_key }: Head): Promise<Outcome> {
+  const engine = new AgentEngine({
+    url: `${url}/${name}`,
+    retry: { resumeMs: 10_000 },
+    timeouts: { stallMs: name === 'stall' ? 300 : 10_000 },
+  })
+  const replies: Promise<boolean>[] = []
+  const run = engine.run(
+    { prompt: 'hi' },
+    {
+      ...(idempotency_key === false && { idempotencyKey: null }),
+      onPermission(ask) {
+        const reply = permissions === 'deny' ? ask.deny('not now') : ask.allow()
+        replies.push(reply)
+        return reply
+      },
+    },
+  )
+  const ids: number[] = []
+  let text = ''
+  const copying = (async () => {
+    for await (const part of run.textStream()) text += part
+  })()
+  const end = await (async () => {
+    for await (const { id } of run) ids.push(id)
+    await copying
+    return { end: (await run.result()).stopReason === 'plan_queued' ? ('plan_queued' as const) : ('done' as const) }
+  })().catch(endOf)
+  await copying.catch(() => {}) // It has failed as the run has.
+  const isWhole = end.end === 'done' || end.end === 'plan_queued'
+  const counted = replies.length > 0 ? { counted: await Promise.all(replies) } : {}
+  return { events: ids.length, text: isWhole ? text : '', ...end, ...counted, ids }
+}
+
+function endOf(cause: unknown): Pick<Expected, 'end' | 'code'> {
+  if (cause instanceof RunFailed) return { end: 'error', code: cause.code }
+  if (cause instanceof RunLost) return { end: 'lost' }
+  if (cause instanceof ApiError) return { end: 'refused' }
+  if (cause instanceof ConnectionFailed) return { end: 'connection' }
+  throw cause
+}

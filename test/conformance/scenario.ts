@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** What a client must have at the end of a scenario. */
+export type Expected = {
+  /** How many events its user gets, the last one included. */
+  events: number
+  /** The text blocks of the run with a blank line between them. */
+  text: string
+  /**
+   * `done`, `plan_queued` and `error`: the run's last event. `lost`: the server does not know the run. `refused`: it did not start it.
+   * `connection`: there is no answer, and the request is not safe to repeat.
+   */
+  end: 'done' | 'plan_queued' | 'error' | 'lost' | 'refused' | 'connection'
+  /** Of an `error`. */
+  code?: string
+  /** Whether each reply to a permission request counts. */
+  counted?: boolean[]
+}
+
+export type Head = {
+  name: string
+  about: string
+  expect: Expected
+  /** How the client answers permission requests. */
+  permissions?: 'allow' | 'deny'
+  /** Whether the client must send an Idempotency-Key, or must not. Its own choice unless given. */
+  idempotency_key?: boolean
+  /** The end of each line, LF unless given. */
+  newline?: string
+  /** Sends pieces of this size, each by itself. */
+  bytes_at_once?: number
+}
+
+export type Answer = { status: number; headers?: Record<string, string>; body: unknown }
+
+export type Frame = { id: number; event: string; data: unknown }
+
+export type Step =
+  | Frame
+  /** Text, or bytes, as they are. */
+  | { raw: string }
+  | { hex: string }
+  /** The connection breaks, or the answer ends, or nothing comes until the client leaves. */
+  | { cut: true }
+  | { end: true }
+  | { stall: true }
+  /** The client's next request. It gets a stream, unless there is another answer, or none. */
+  | {
+      request: { method: 'POST' | 'GET'; last_event_id?: string }
+      answer?: Answer
+      is_unanswered?: boolean
+      is_bare?: boolean
+    }
+  /** The client replies to a permission request, and gets this status. */
+  | { reply: { id: string; allow: boolean; status: number } }
+
+export type Scenario = Head & { steps: Step[] }
+
+const FOLDER = new URL('./streams/', import.meta.url)
+
+/** All scenarios, by name. */
+export function readScenarios(): Scenario[] {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.jsonl'))
+  return files.toSorted().map((file) => {
+    const [head, ...steps] = readFileSync(new URL(file, FOLDER), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown)
+    return { ...(head as Head), steps: steps as Step[] }
+  })
+}
