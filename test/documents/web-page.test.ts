@@ -1,19 +1,14 @@
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type Socket,
-  type Server as TcpServer,
-} from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser.ts'
 import { Child } from '../support/child.ts'
+import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
@@ -26,29 +21,7 @@ function blockOf(language: string): string {
   return blocks[0]?.[2] ?? ''
 }
 
-/** Passes connections on, and breaks those through which the text has come for the first time. */
-class CuttingProxy {
-  readonly server: TcpServer
-  cuts = 0
-
-  constructor(target: number, cutAfter: string) {
-    this.server = createTcpServer((client) => {
-      const upstream = connect(target, '127.0.0.1')
-      const end = (socket: Socket, other: Socket) => socket.on('error', () => {}).on('close', () => other.destroy())
-      end(client, upstream)
-      end(upstream, client)
-      client.pipe(upstream)
-      upstream.on('data', (bytes: Buffer) => {
-        client.write(bytes)
-        if (this.cuts > 0 || !bytes.includes(cutAfter)) return
-        this.cuts++
-        client.destroySoon()
-      })
-    }).listen(0, '127.0.0.1')
-  }
-}
-
-const portOf = (server: Server | TcpServer): number => (server.address() as AddressInfo).port
+const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 describe('the web page of shared/platform/api/guide.md, in Chromium', function () {
   this.timeout(60_000)
@@ -73,9 +46,8 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', function (
     const env = { DATA_DIR: dir, PORT: '0', OPS_PORT: '0', KEEPALIVE_SECS: '1', ...Object.fromEntries(settings) }
     server = new Child(process.execPath, [MAIN], env)
     const { url } = JSON.parse(await server.line(/"listening"/)) as { url: string }
-    proxy = new CuttingProxy(Number(new URL(url).port), '"text":"Hello"')
-    await once(proxy.server, 'listening')
-    html = blockOf('html').replace('http://127.0.0.1:8080', `http://127.0.0.1:${portOf(proxy.server)}`)
+    proxy = await CuttingProxy.open(Number(new URL(url).port), { after: '"text":"Hello"' })
+    html = blockOf('html').replace('http://127.0.0.1:8080', `http://127.0.0.1:${proxy.port}`)
     browser = await openBrowser()
     page = await browser.newPage()
     page.on('response', (response) => {
@@ -86,7 +58,7 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', function (
   })
   after(async () => {
     await browser?.close()
-    proxy?.server.close()
+    proxy?.close()
     pages?.close()
     await server?.end()
     await rm(dir, { recursive: true, force: true })
@@ -109,7 +81,7 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', function (
   it('D4.5c: EventSource gets each event once, no empty message, and stops after the end', async () => {
     const { path = '' } = eventsAnswers()[0] ?? {}
     answers.length = 0
-    const address = `http://127.0.0.1:${portOf(proxy.server)}${path}`
+    const address = `http://127.0.0.1:${proxy.port}${path}`
     const seen = await page.evaluate(async (url) => {
       const source = new EventSource(url)
       const ids: string[] = []

@@ -9,6 +9,7 @@ import {
   type RunView,
   reduceRun,
 } from '../../shared/client/client.ts'
+import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
@@ -120,6 +121,27 @@ inBothForms('the client', (startProduct, form) => {
     expect(seen.map(({ done }) => done)).to.deep.equal(seen.map(({ done }) => done).toSorted())
     expect(seen.at(-1)).to.include({ done: 2, status: 'done' })
     expect((await plan.result()).step_outputs).to.deep.equal({ a: 'fine', b: 'fine' })
+  })
+
+  it('leaves a text whole and brings each event once through a proxy that breaks every connection each 300 ms', async () => {
+    const words = Array.from({ length: 40 }, (_, i) => `word-${i}`).join(' ')
+    product.model.answer([{ text: words, everyMs: 40 }, WRITE], [{ text: words, everyMs: 40 }])
+    const proxy = await CuttingProxy.open(Number(new URL(product.url).port), { everyMs: 300 })
+    const { pathname } = new URL(product.url)
+    const cut = new AgentEngine({ url: `http://127.0.0.1:${proxy.port}${pathname}` })
+    const run = cut.run({ prompt: 'hi' }, { onPermission: (ask) => ask.allow() })
+    const ids: number[] = []
+    let text = ''
+    const copying = (async () => {
+      for await (const part of run.textStream()) text += part
+    })()
+    for await (const { id } of run) ids.push(id)
+    await copying
+    proxy.close()
+    expect((await run.result()).output).to.equal(`${words}\n\n${words}`)
+    expect(text).to.equal(`${words}\n\n${words}`)
+    expect(ids).to.deep.equal(ids.map((_, i) => i + 1))
+    expect(proxy.cuts).to.be.greaterThan(5)
   })
 
   it('lists with raw paths and by pages', async () => {
