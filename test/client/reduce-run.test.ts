@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { EMPTY_RUN, type RunEvent, type RunView, reduceRun } from '../../shared/client/client.ts'
+import { cpuMs } from '../support/stall.ts'
+
+const STREAMS = new URL('../conformance/streams/', import.meta.url)
+
+/** The events of a recorded stream, in order. */
+function recorded(name: string): RunEvent[] {
+  const lines = readFileSync(new URL(`${name}.jsonl`, STREAMS), 'utf8')
+    .trimEnd()
+    .split('\n')
+  return lines.map((line) => JSON.parse(line) as RunEvent).filter((step) => 'event' in step)
+}
+
+const reduceAll = (events: readonly RunEvent[], at?: (event: RunEvent) => number): RunView =>
+  events.reduce<RunView>((view, event) => reduceRun(view, event, at?.(event)), EMPTY_RUN)
+
+describe('reduceRun', () => {
+  it('shows text and tool calls in order, with the result and the duration of a call', () => {
+    const view = reduceAll(recorded('whole'), ({ id }) => id * 100)
+    expect(view.blocks.map(({ kind }) => kind)).to.deep.equal(['text', 'tool', 'text'])
+    expect(view.blocks[0]).to.deep.equal({ kind: 'text', text: 'I will look.', isOpen: false })
+    expect(view.blocks[1]).to.nested.include({
+      'call.tool_name': 'TodoWrite',
+      'result.is_error': false,
+      durationMs: 200,
+    })
+    expect(view.blocks[1]).to.nested.include({ 'progress.detail': '0 of 1 done' })
+    expect(view).to.nested.include({ status: 'done', 'end.event': 'done', 'turn.turn_number': 2 })
+    expect(view.usage).to.include({ input_tokens: 3659, output_tokens: 8, turn_count: 2 })
+  })
+
+  it('shows a block that is coming, and its usage turn by turn', () => {
+    const events = recorded('whole')
+    const half = reduceAll(events.slice(0, 3))
+    expect(half.blocks).to.deep.equal([{ kind: 'text', text: 'I will', isOpen: true }])
+    expect(half.status).to.equal('running')
+    expect(reduceAll(events.slice(0, 9)).usage).to.include({ input_tokens: 1791, turn_count: 1 })
+  })
+
+  it('shows a sub-agent in its place with blocks of its own, and whose request waits', () => {
+    const events = recorded('permission-of-a-sub-agent')
+    const waiting = reduceAll(events.slice(0, 7))
+    expect(waiting.status).to.equal('waiting')
+    expect(waiting.permissions).to.have.length(1)
+    expect(waiting.permissions[0]).to.include({ state: 'pending' })
+    expect(waiting.permissions[0]?.subagentId).to.match(/^sub_/)
+    const { blocks, permissions } = reduceAll(events)
+    expect(blocks.map(({ kind }) => kind)).to.deep.equal(['tool', 'subagent', 'text'])
+    const subagent = blocks[1]
+    expect(subagent).to.nested.include({ kind: 'subagent', 'end.status': 'completed', 'start.description': 'writes' })
+    if (subagent?.kind !== 'subagent') throw new Error('no sub-agent')
+    expect(subagent.blocks.map(({ kind }) => kind)).to.deep.equal(['tool', 'text'])
+    expect(permissions[0]).to.nested.include({ state: 'allowed', 'resolution.how': 'reply' })
+  })
+
+  it('puts the sub-agent of a sub-agent into that one', () => {
+    const start = (id: number, subagent_id: string, parent?: string): RunEvent => ({
+      id,
+      event: 'subagent_start',
+      data: { subagent_id, start_time_ms: 0, ...(parent !== undefined && { parent_subagent_id: parent }) },
+    })
+    const text = (id: number, subagent_id: string, say: string): RunEvent => ({
+      id,
+      event: 'subagent_event',
+      data: { subagent_id, event_type: 'text', text: say },
+    })
+    const view = reduceAll([start(1, 'a'), start(2, 'b', 'a'), text(3, 'b', 'inner'), text(4, 'a', 'outer')])
+    expect(view.blocks).to.have.length(1)
+    const [outer] = view.blocks
+    if (outer?.kind !== 'subagent') throw new Error('no sub-agent')
+    expect(outer.blocks.map(({ kind }) => kind)).to.deep.equal(['subagent', 'text'])
+    expect(outer.blocks[0]).to.deep.nested.include({ 'start.subagent_id': 'b', 'blocks[0].text': 'inner' })
+  })
+
+  it('shows how a request was decided, and closes with the run those that were not', () => {
+    expect(reduceAll(recorded('permission-denied')).permissions[0]).to.include({ state: 'denied' })
+    const cut = [...recorded('permission').slice(0, 3), ...recorded('failed').slice(-1)]
+    const view = reduceAll(cut.map((event, i) => ({ ...event, id: i + 1 })))
+    expect(view.permissions[0]).to.include({ state: 'ended' })
+    expect(view).to.nested.include({ status: 'failed', 'end.data.code': 'provider_unavailable' })
+  })
+
+  it('shows the input that a call has run with when the reply has changed it', () => {
+    const events = recorded('permission').map((event) =>
+      event.event === 'permission_resolved' ? { ...event, data: { ...event.data, input: { path: 'b.txt' } } } : event,
+    )
+    expect(reduceAll(events).blocks[0]).to.deep.nested.include({ 'call.input': { path: 'b.txt' } })
+  })
+
+  it('shows a run that was recorded without increments like the one that was followed', () => {
+    const events = recorded('cuts')
+    const { blocks } = reduceAll(events.filter(({ event }) => event !== 'text_delta'))
+    expect(blocks).to.deep.equal(reduceAll(events).blocks)
+  })
+
+  it('changes nothing for an event that it has seen, or one behind the end, and leaves the view before as it was', () => {
+    const events = recorded('whole')
+    const [first, second, third] = events
+    if (!first || !second || !third) throw new Error('too short')
+    const before = reduceAll([first, second])
+    const copy = structuredClone(before)
+    expect(reduceRun(before, second)).to.equal(before)
+    reduceRun(before, third)
+    expect(before).to.deep.equal(copy)
+    const ended = reduceAll(events)
+    expect(reduceRun(ended, { ...first, id: 99 })).to.equal(ended)
+  })
+
+  it('takes time in proportion to the number of increments', () => {
+    const timeOf = (count: number) => {
+      const deltas = Array.from(
+        { length: count },
+        (_, i): RunEvent => ({ id: i + 1, event: 'text_delta', data: { text: 'word ' } }),
+      )
+      const from = cpuMs()
+      const view = reduceAll(deltas)
+      expect(view.blocks).to.have.length(1)
+      return cpuMs() - from
+    }
+    timeOf(5_000)
+    expect(timeOf(50_000)).to.be.below(20 * Math.max(timeOf(5_000), 5))
+  })
+})

@@ -1,0 +1,30 @@
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { build } from 'vite'
+
+const CLIENT = new URL('../../shared/client/client.ts', import.meta.url).pathname
+
+/** What a web page loads that uses these exports, as Vite builds it. */
+async function gzippedBytes(names: string): Promise<number> {
+  const entry = {
+    name: 'entry',
+    resolveId: (id: string) => (id === 'entry' ? id : null),
+    load: (id: string) => (id === 'entry' ? `export { ${names} } from ${JSON.stringify(CLIENT)}` : null),
+  }
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    plugins: [entry],
+    build: { write: false, rolldownOptions: { input: 'entry', preserveEntrySignatures: 'strict' } },
+  })
+  if (!('output' in built)) throw new Error('Vite has built more than one bundle')
+  expect(built.output).to.have.length(1)
+  return gzipSync(built.output[0].code, { level: 9 }).length
+}
+
+describe('the size of the client in a web page', () => {
+  it('is at most 8 KB for the engine, and at most 1.5 KB for reduceRun alone', async () => {
+    expect(await gzippedBytes('AgentEngine')).to.be.below(8_000)
+    expect(await gzippedBytes('reduceRun')).to.be.below(1_500)
+  })
+})

@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { AgentEngine, ApiError, ConnectionFailed, type EngineOptions } from '../../shared/client/client.ts'
+
+type Answer = (res: ServerResponse) => void
+
+const json =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Answer =>
+  (res) => {
+    res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+  }
+const error = (status: number, code?: string, headers?: Record<string, string>) =>
+  json(
+    status,
+    { error: { type: 'some_error', message: 'it is refused', ...(code !== undefined && { code }) } },
+    headers,
+  )
+const breakOff: Answer = (res) => res.destroy()
+const saysNothing: Answer = () => {}
+
+describe('the transport of the client', () => {
+  let server: Server
+  let answers: Answer[]
+  let requests: { method: string; url: string; headers: IncomingHttpHeaders }[]
+
+  beforeEach(async () => {
+    answers = []
+    requests = []
+    server = createServer((req, res) => {
+      requests.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers })
+      req.resume()
+      const answer = answers.shift() ?? json(200, { fine: true })
+      answer(res)
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+  })
+  afterEach(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  const engineOf = (options: Partial<EngineOptions> = {}) =>
+    new AgentEngine({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`, ...options })
+  const failureOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => expect.fail('it has not failed'),
+      (cause: unknown) => cause,
+    )
+
+  it('repeats what reads after a connection that broke, and after 429, 502, 503 and 504', async () => {
+    for (const answer of [breakOff, error(429), error(502), error(503), error(504)]) {
+      answers = [answer]
+      expect(await engineOf().raw.request('GET', '/a')).to.deep.equal({ fine: true })
+    }
+    expect(requests).to.have.length(10)
+  })
+
+  it('repeats a POST with a key, and one without only after 429', async () => {
+    answers = [breakOff, error(503)]
+    await engineOf().raw.request('POST', '/a', { body: {}, idempotencyKey: 'k' })
+    expect(requests.map(({ headers }) => headers['idempotency-key'])).to.deep.equal(['k', 'k', 'k'])
+    answers = [error(429, undefined, { 'retry-after': '0' })]
+    await engineOf().raw.request('POST', '/a', { body: {} })
+    expect(requests).to.have.length(5)
+    answers = [breakOff]
+    expect(await failureOf(engineOf().raw.request('POST', '/a', { body: {} }))).to.be.instanceOf(ConnectionFailed)
+    answers = [error(503)]
+    expect(await failureOf(engineOf().raw.request('POST', '/a', { body: {} }))).to.be.instanceOf(ApiError)
+    expect(requests).to.have.length(7)
+  })
+
+  it('repeats nothing for long: as often as it is told, not for a budget, not after a pause of more than a minute', async () => {
+    answers = [error(503), error(503), error(503)]
+    await failureOf(engineOf({ retry: { attempts: 2 } }).raw.request('GET', '/a'))
+    expect(requests).to.have.length(2)
+    answers = [error(429, 'budget_exhausted', { 'retry-after': '1' })]
+    expect(await failureOf(engineOf().raw.request('GET', '/a'))).to.include({ code: 'budget_exhausted' })
+    answers = [error(429, undefined, { 'retry-after': '61' })]
+    expect(await failureOf(engineOf().raw.request('GET', '/a'))).to.include({ status: 429, retryAfterMs: 61_000 })
+    expect(requests).to.have.length(4)
+  })
+
+  it('asks for the token before each request, and once more with the refused one after a 401', async () => {
+    const asked: (string | undefined)[] = []
+    const token = async (refused?: string) => {
+      asked.push(refused)
+      return refused === undefined ? 'old' : 'new'
+    }
+    answers = [error(401)]
+    expect(await engineOf({ token }).raw.request('POST', '/a', { body: {} })).to.deep.equal({ fine: true })
+    expect(asked).to.deep.equal([undefined, 'old'])
+    expect(requests.map(({ headers }) => headers.authorization)).to.deep.equal(['Bearer old', 'Bearer new'])
+    answers = [error(401), error(401)]
+    expect(await failureOf(engineOf({ token }).raw.request('GET', '/a'))).to.include({ status: 401 })
+    answers = [error(401)]
+    expect(await failureOf(engineOf({ token: 'fixed' }).raw.request('GET', '/a'))).to.include({ status: 401 })
+    expect(requests).to.have.length(5)
+  })
+
+  it('waits for an answer, and for a token, no longer than it is told', async () => {
+    const options = { retry: { attempts: 1 }, timeouts: { requestMs: 50 } }
+    answers = [saysNothing]
+    expect(await failureOf(engineOf(options).raw.request('GET', '/a'))).to.be.instanceOf(ConnectionFailed)
+    const never = () => new Promise<string>(() => {})
+    expect(await failureOf(engineOf({ ...options, token: never }).raw.request('GET', '/a'))).to.be.instanceOf(
+      ConnectionFailed,
+    )
+    answers = [saysNothing]
+    expect(await failureOf(engineOf({ retry: { attempts: 1 } }).me({ timeoutMs: 50 }))).to.be.instanceOf(
+      ConnectionFailed,
+    )
+  })
+
+  it('stops at once when the caller aborts, with the reason that the caller gives, in a pause too', async () => {
+    const reason = new Error('I have to go')
+    for (const answer of [saysNothing, error(503, undefined, { 'retry-after': '30' })]) {
+      answers = [answer]
+      const caller = new AbortController()
+      const called = failureOf(engineOf().raw.request('GET', '/a', { signal: caller.signal }))
+      await once(server, 'request')
+      caller.abort(reason)
+      expect(await called).to.equal(reason)
+    }
+  })
+
+  it('sends the trace context and further headers, and leaves out parameters that are undefined', async () => {
+    const engine = engineOf({ headers: () => ({ 'x-team': 'blue' }) })
+    await engine.raw.request('GET', '/a', { query: { a: 1, b: undefined, c: 'x y' }, traceparent: '00-1-2-01' })
+    expect(requests[0]).to.include({ url: '/v1/a?a=1&c=x+y' })
+    expect(requests[0]?.headers).to.include({ 'x-team': 'blue', traceparent: '00-1-2-01' })
+  })
+
+  it("shows an error as the server's, and one of a proxy as its text", async () => {
+    answers = [
+      json(400, { error: { type: 'invalid_request_error', message: 'no', param: '/a' } }, { 'x-request-id': 'r1' }),
+    ]
+    const refused = await failureOf(engineOf().raw.request('GET', '/a'))
+    expect(refused).to.include({
+      status: 400,
+      type: 'invalid_request_error',
+      message: 'no',
+      param: '/a',
+      requestId: 'r1',
+    })
+    answers = [(res) => res.writeHead(413, { 'content-type': 'text/html' }).end('<h1>too large</h1>')]
+    expect(await failureOf(engineOf().raw.request('GET', '/a'))).to.nested.include({ status: 413, type: 'unknown' })
+  })
+
+  it('does not take a page of something in between for a stream', async () => {
+    answers = [(res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Sign in</h1>')]
+    expect(String(await failureOf(engineOf().run({ prompt: 'hi' }).result()))).to.include('no event stream')
+    expect(requests).to.have.length(1)
+  })
+
+  it('fills in the parameters of a path, and pages through a list', async () => {
+    answers = [
+      json(200, { name: 'a/b' }),
+      json(200, { runs: [1, 2], next_cursor: 'c' }),
+      json(200, { runs: [3], next_cursor: null }),
+    ]
+    await engineOf().raw.get('/flows/{name}', { path: { name: 'a/b' } })
+    expect(await engineOf().runs.list({ status: 'done' }).all()).to.deep.equal([1, 2, 3])
+    expect(requests.map(({ url }) => url)).to.deep.equal([
+      '/v1/flows/a%2Fb',
+      '/v1/runs?status=done',
+      '/v1/runs?status=done&cursor=c',
+    ])
+  })
+})
