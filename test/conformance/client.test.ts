@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readDocument } from '../../shared/platform/api/document.ts'
 import { createContract } from '../platform/api/contract.ts'
 import { type Outcome, runScenario } from './run-scenario.ts'
-import { readScenarios, type Scenario } from './scenario.ts'
+import { type Expected, readScenarios } from './scenario.ts'
 import { type ConformanceServer, startConformanceServer } from './server.ts'
 
 const SCENARIOS = readScenarios()
@@ -16,24 +16,23 @@ describe('the conformance kit', () => {
 
   it('holds events as the API document describes them', async () => {
     const { problemsOfFrame } = await readDocument({ basePath: '/v1', authentication: 'oidc' }).then(createContract)
-    for (const { name, steps } of SCENARIOS)
+    for (const { head, steps } of SCENARIOS)
       for (const step of steps)
-        if ('event' in step)
-          expect(problemsOfFrame('POST', '/agent/run', step as never), `${name} ${step.id}`).to.equal('')
+        if ('event' in step) expect(problemsOfFrame('POST', '/agent/run', step), `${head.name} ${step.id}`).to.equal('')
   })
 
-  for (const scenario of SCENARIOS)
-    it(`our client passes "${scenario.name}": ${scenario.about}`, async () => {
-      const outcome = await runScenario(server.url, scenario)
-      expectOutcome(outcome, scenario)
-      const play = server.play(scenario.name)
+  for (const { head } of SCENARIOS)
+    it(`our client passes "${head.name}": ${head.about}`, async () => {
+      const outcome = await runScenario(server.url, head)
+      expectOutcome(outcome, head.expect)
+      const play = server.play(head.name)
       await play?.over
       expect(play?.problems).to.deep.equal([])
       expect(play?.resent, 'events asked for again').to.equal(0)
     })
 })
 
-function expectOutcome({ ids, ...outcome }: Outcome, { expect: expected }: Scenario): void {
+function expectOutcome({ ids, ...outcome }: Outcome, expected: Expected): void {
   expect(outcome).to.deep.equal(expected)
   const rising = ids.filter((id, i) => id > (ids[i - 1] ?? 0))
   // An error that ends one connection repeats the last number.

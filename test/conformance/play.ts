@@ -111,7 +111,7 @@ export class Play {
     if (req.method !== method) this.problems.push(`expected ${method}, got ${req.method} ${req.url}`)
     if (last_event_id !== undefined) this.#confirm(Number(lastEventId), Number(last_event_id))
     if (req.method !== 'POST') return
-    const { idempotency_key } = this.#scenario
+    const { idempotency_key } = this.#scenario.head
     if (idempotency_key !== undefined && idempotency_key !== (key !== undefined))
       this.problems.push(`expected ${idempotency_key ? 'an' : 'no'} Idempotency-Key`)
     this.#key = key === undefined ? undefined : String(key)
@@ -136,13 +136,13 @@ export class Play {
   #render({ id, event, data }: Frame): string {
     return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`.replaceAll(
       '\n',
-      this.#scenario.newline ?? '\n',
+      this.#scenario.head.newline ?? '\n',
     )
   }
 
   async #send(content: string | Buffer): Promise<void> {
     const bytes = Buffer.from(content)
-    const size = this.#scenario.bytes_at_once ?? bytes.length
+    const size = this.#scenario.head.bytes_at_once ?? bytes.length
     for (let i = 0; i < bytes.length; i += size) {
       const piece = bytes.subarray(i, i + size)
       await new Promise<void>((resolve) => (this.#res?.write(piece, () => resolve()) ?? true) || resolve())

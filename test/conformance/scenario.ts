@@ -54,7 +54,7 @@ export type Step =
   /** The client replies to a permission request, and gets this status. */
   | { reply: { id: string; allow: boolean; status: number } }
 
-export type Scenario = Head & { steps: Step[] }
+export type Scenario = { head: Head; steps: Step[] }
 
 const FOLDER = new URL('./streams/', import.meta.url)
 
@@ -66,6 +66,6 @@ export function readScenarios(): Scenario[] {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as unknown)
-    return { ...(head as Head), steps: steps as Step[] }
+    return { head: head as Head, steps: steps as Step[] }
   })
 }

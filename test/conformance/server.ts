@@ -22,11 +22,11 @@ export async function startConformanceServer(port = 0): Promise<ConformanceServe
 
   const start = (scenario: Scenario, received: Received): void => {
     const key = received.req.headers['idempotency-key']
-    const going = newest.get(scenario.name)
+    const going = newest.get(scenario.head.name)
     const isRepeated = going?.takesStart(key === undefined ? undefined : String(key)) ?? false
     const taken = isRepeated && going ? going : new Play(scenario)
     if (taken !== going) plays.push(taken)
-    newest.set(scenario.name, taken)
+    newest.set(scenario.head.name, taken)
     taken.receive(received)
   }
 
@@ -57,10 +57,10 @@ async function answer(req: IncomingMessage, res: ServerResponse, { scenarios, pl
     return sendJson(
       res,
       200,
-      scenarios.map(({ steps: _, ...head }) => head),
+      scenarios.map(({ head }) => head),
     )
   if (noun === 'verdict') return sendVerdict(res, play(name))
-  const scenario = scenarios.find((each) => each.name === name)
+  const scenario = scenarios.find(({ head }) => head.name === name)
   if (!scenario) return sendJson(res, 404, { error: { type: 'not_found_error', message: `no scenario ${name}` } })
   const received = { req, res, body }
   if (noun === 'agent' && id === 'run') return start(scenario, received)

@@ -1,4 +1,4 @@
-import { type Call, type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
+import { type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
 import { learnServerTime } from '../base/clock.ts'
 
 /** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
@@ -26,13 +26,11 @@ export function transport(): Transport {
   return opened
 }
 
-export const call = <T>(request: Call): Promise<T> => transport().json<T>(request)
-
 export const get = <T>(path: string, query?: Query, options?: CallOptions): Promise<T> =>
-  call<T>({ method: 'GET', path, query, ...options })
+  transport().json<T>('GET', path, { query, ...options })
 
 export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
-  call<T>({ method, path, body })
+  transport().json<T>(method, path, { body })
 
 /** Every answer tells the server's time, to which deadlines are counted. */
 const fetchTimed: typeof fetch = async (input, init) => {

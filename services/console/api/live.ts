@@ -49,7 +49,7 @@ async function* readEvents(after: string | undefined, signal_: AbortSignal): Asy
   const open = async (lastEventId: string | undefined) => {
     const isAgain = liveState.peek() !== 'connecting'
     if (isAgain) liveState.value = 'resuming'
-    const stream = await transport().openStream({ method: 'GET', path: '/events', lastEventId, signal: signal_ })
+    const stream = await transport().openStream('/events', { lastEventId, signal: signal_ })
     liveState.value = 'live'
     if (isAgain && !lastEventId) for (const listener of listeners) listener(MISSED)
     return stream

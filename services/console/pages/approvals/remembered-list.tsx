@@ -1,6 +1,6 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
-import { call } from '../../api/engine.ts'
+import { transport } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { shortId } from '../../base/format.ts'
@@ -18,8 +18,8 @@ export function RememberedList() {
   const concerns = ({ event }: { event: string }) => event === 'permission.resolved'
   const list = useList<Remembered>({ path: '/permissions', field: 'permissions', query, concerns })
   const revoke = async ({ session_id, tool_name }: Remembered) => {
-    const request = { method: 'DELETE', path: '/permissions/remembered', query: { session_id, tool_name } }
-    await call(request).then(() => tell(`${tool_name} asks again`), tellFailure)
+    const taken = transport().json('DELETE', '/permissions/remembered', { query: { session_id, tool_name } })
+    await taken.then(() => tell(`${tool_name} asks again`), tellFailure)
     list.reload()
   }
   return (
