@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
+import { cpuSeconds } from './cpu-time.ts'
 import { repeatFailed } from './repeat-failed.ts'
-import { addReports, countLine } from './report.ts'
+import { addReports, countLine, slowestFiles } from './report.ts'
 import { type GroupResult, runGroup } from './run-group.ts'
 import { type Phase, schedule } from './schedule.ts'
 import { findUnitTests } from './unit-tests.ts'
@@ -13,6 +14,8 @@ const first: GroupResult[] = []
 for (const phase of schedule(files)) first.push(...(await runPhase(phase)))
 const { results, passedWhenRepeated } = await repeatFailed(first, async (group) => show(await runGroup(group, env)))
 const sum = addReports(results.map(({ report }) => report))
+list('The slowest files', slowestFiles(sum.files))
+console.log(`All tests: ${(performance.now() / 1000).toFixed(0)} s, CPU ${cpuSeconds().toFixed(0)} s\n`)
 list('Passed only when repeated with nothing beside them', passedWhenRepeated)
 list('Failed', sum.failures)
 console.log(countLine(sum))

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { COMPILE_CACHE } from '../node-options.ts'
-import type { Report } from './report.ts'
+import { NO_TESTS, type Report } from './report.ts'
 import type { Group } from './schedule.ts'
 
 /** Time for a mocha process to end after its report. test/hooks.ts ends it earlier, unless its event loop is blocked. */
@@ -34,7 +34,7 @@ export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): 
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(exitTimer)
 
-  const own: Report = report ?? { passed: 0, failed: 0, skipped: 0, failures: [], failedFiles: [] }
+  const own = report ?? NO_TESTS
   const problem = problemOf({ hasHung, report, how: signal ?? code })
   return {
     name,
