@@ -1,14 +1,12 @@
-import { globSync } from 'node:fs'
+import { chooseFiles } from './choose-files.ts'
 import { cpuSeconds } from './cpu-time.ts'
 import { repeatFailed } from './repeat-failed.ts'
 import { addReports, countLine, slowestFiles } from './report.ts'
 import { type GroupResult, runGroup } from './run-group.ts'
 import { type Phase, schedule } from './schedule.ts'
-import { findUnitTests } from './unit-tests.ts'
 
-// Runs every test file, or with --unit the unit tests, in several mocha processes. The last line is the count (D1.1).
-const isUnit = process.argv[2] === '--unit'
-const files = isUnit ? findUnitTests('.') : globSync('test/**/*.test.ts').toSorted()
+// Runs the test files that the arguments choose, in several mocha processes. The last line is the count (D1.1).
+const { files, isUnit } = chooseFiles(process.argv.slice(2), console.log)
 const env = isUnit ? { ...process.env, UNIT_TESTS: '1' } : process.env
 const first: GroupResult[] = []
 for (const phase of schedule(files)) first.push(...(await runPhase(phase)))

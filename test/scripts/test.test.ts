@@ -2,7 +2,7 @@ import { watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { TSCONFIG } from './check-tree.ts'
+import { TSCONFIG, X } from './check-tree.ts'
 import { isGone, makeProject } from './project.ts'
 
 const GOOD = `it('one', () => {})\nit('two', () => {})`
@@ -180,6 +180,53 @@ describe('scripts/test (D1.1)', () => {
     const { code, stdout } = await project.start('scripts/test', ['--unit']).ended
     expect(code).to.equal(1)
     expect(stdout).to.include('a unit test may not start redis-server')
+  })
+
+  const PRODUCT = {
+    'tsconfig.json': TSCONFIG,
+    'shared/a.ts': X,
+    'shared/b.ts': `export { x } from './a.ts'`,
+    'shared/c.ts': X,
+    'services/gateway/member.ts': `import('../../shared/b.ts')`,
+    'test/near.test.ts': `import './support/b.ts'\n${GOOD}`,
+    'test/support/b.ts': `import '../../shared/b.ts'`,
+    'test/far.test.ts': `import '../services/gateway/member.ts'\n${GOOD}`,
+    'test/types.test.ts': `import type { x } from '../shared/a.ts'\n${BAD}\nlet y: typeof x`,
+    'test/other.test.ts': `import '../shared/c.ts'\n${BAD}`,
+  }
+
+  it('--for runs the tests that reach a source file by their imports, and with --all those that start the product, too', async () => {
+    await using project = await makeProject(PRODUCT)
+    const lastLines = async (args: string[]) => {
+      const { code, stdout } = await project.start('scripts/test', ['--for', ...args]).ended
+      return { code, said: stdout.split('\n')[0], last: lastLine(stdout) }
+    }
+    const said = '1 test files reach shared/a.ts, and 1 more through the whole product.'
+    expect(await lastLines(['shared/a.ts'])).to.deep.equal({ code: 0, said, last: '2 passed, 0 failed' })
+    expect(await lastLines(['shared/a.ts', '--all'])).to.deep.equal({ code: 0, said, last: '4 passed, 0 failed' })
+    const { last } = await lastLines(['services/gateway/member.ts'])
+    expect(last).to.equal('2 passed, 0 failed')
+    expect((await project.npmCalls()).includes('npm run check')).to.equal(false)
+  })
+
+  it('--for of a file that does not exist is an error that names it', async () => {
+    await using project = await makeProject(PRODUCT)
+    const { code, stderr } = await project.start('scripts/test', ['--for', 'shared/none.ts']).ended
+    expect(code).to.equal(1)
+    expect(stderr).to.include('there is no source file shared/none.ts')
+  })
+
+  it('lists the files that took the longest, with their CPU time', async () => {
+    const busy = `it('computes', () => { for (const from = Date.now(); Date.now() < from + 300;); })`
+    await using project = await makeProject({
+      'test/a/a.test.ts': `describe('a', () => { ${busy} })`,
+      'test/b/b.test.ts': `describe('b', () => { ${GOOD} })`,
+    })
+    const { stdout } = await project.start('scripts/test').ended
+    expect(stdout).to.match(
+      /The slowest files:\n {2}\d\.\d s, CPU 0\.[1-9] s: test\/a\/a\.test\.ts\n {2}0\.\d s, .*b\.test\.ts\n/,
+    )
+    expect(stdout).to.match(/^All tests: \d+ s, CPU \d+ s$/m)
   })
 
   it('SIGTERM stops the tests and the processes that they have started', async () => {
