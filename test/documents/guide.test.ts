@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { readDocument } from '../../shared/platform/api/document.ts'
 import { operationsOf } from '../platform/api/operations.ts'
+import { apiDocument } from '../support/api-document.ts'
 import { type Commands, commandsOf, isAsShown } from './blocks.ts'
 import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
 const FILE = new URL('../../shared/platform/api/guide.md', import.meta.url)
 const guide = await readFile(FILE, 'utf8')
-const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+const document = await apiDocument()
 const flowsLine = guide.split('\n').indexOf('## Flows')
 
 describe('shared/platform/api/guide.md', () => {

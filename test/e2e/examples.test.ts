@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { readDocument } from '../../shared/platform/api/document.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
+import { apiDocument } from '../support/api-document.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { type Product, startStandalone } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
-const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+const document = await apiDocument()
 const SESSION = 'support-7'
 const FLOW = '/flows/invoice-total'
 const SCHEDULE = '/plans/schedules/nightly'

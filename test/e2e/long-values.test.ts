@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { JsonObject } from '../../shared/kernel/events.ts'
-import { readDocument } from '../../shared/platform/api/document.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
+import { apiDocument } from '../support/api-document.ts'
 import { type Product, startStandalone } from '../support/product.ts'
 
 const LONG = 'x'.repeat(5_000)
 const MOST = 200
 
-const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+const document = await apiDocument()
 const operations = operationsOf(document)
 const HEADERS = [
   'Idempotency-Key',

@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { readDocument } from '../../shared/platform/api/document.ts'
-import { type Contract, createContract } from '../platform/api/contract.ts'
+import type { Contract } from '../platform/api/contract.ts'
+import { apiContract } from '../support/api-document.ts'
 
 /** Reads the body of an answer and checks the answer against the API description. */
 export function useContract(): (method: string, path: string, response: Response) => Promise<unknown> {
   let contract: Contract
   before(async () => {
-    contract = createContract(await readDocument({ basePath: '/v1', authentication: 'none' }))
+    contract = await apiContract()
   })
   return async (method, path, response) => {
     const { status, headers } = response

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { type ApiDocument, readDocument } from '../../shared/platform/api/document.ts'
+import type { ApiDocument } from '../../shared/platform/api/document.ts'
 import { operationsOf } from '../platform/api/operations.ts'
+import { apiDocument } from '../support/api-document.ts'
 import { PERMISSION_ID, RUN_ID, refusalOf, routesOfApp, useGateways } from './setup.ts'
 
 const concrete = (path: string) =>
@@ -20,7 +21,7 @@ describe('paths and methods', () => {
   const start = useGateways()
 
   it('the router and the API description have the same paths and methods', async () => {
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const document = await apiDocument()
     const described = operationsOf(document).map(
       ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
     )
@@ -31,7 +32,7 @@ describe('paths and methods', () => {
 
   it('D2.2: a wrong method on a known path is 405 with Allow, and the API description names the same methods', async () => {
     const { url } = await start()
-    const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { paths } = await apiDocument()
     expect(paths).to.include.keys('/health', '/agent/run', '/runs/{run_id}/events')
     for (const path of Object.keys(paths)) {
       const method = Object.hasOwn(paths[path] ?? {}, 'patch') ? 'PUT' : 'PATCH'
@@ -103,7 +104,7 @@ describe('paths and methods', () => {
 
   it('D2.4: every DELETE refuses query parameters that the API description does not name, and deletes nothing', async () => {
     const { url } = await start() // Its broker fails every call with 500, and what it has no store for is 503.
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const document = await apiDocument()
     const deletes = operationsOf(document).filter(({ method }) => method === 'DELETE')
     expect(deletes.length).to.be.greaterThan(5)
     for (const { path, parameters } of deletes) {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
-import { readDocument } from '../../shared/platform/api/document.ts'
 import { PLAN_STATUSES, STEP_STATUSES } from '../../shared/work/plans/port.ts'
+import { apiDocument } from '../support/api-document.ts'
 import { stepOf } from '../work/plans/calls-setup.ts'
 import { useContract } from './described.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
@@ -186,7 +186,7 @@ describe('the plan queue', () => {
 
   it('api.md Plan queue: where the queue is off every plan path answers 503, not 404', async () => {
     const { url } = await start()
-    const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { paths } = await apiDocument()
     const ofPlans = Object.entries(paths).filter(([each]) => each.startsWith('/plans'))
     expect(ofPlans).to.have.length(9)
     for (const [template, operations] of ofPlans) {
@@ -203,7 +203,7 @@ describe('the plan queue', () => {
   })
 
   it('the API description lists the states of plans and steps', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = await apiDocument()
     expect(components.schemas['PlanStatus']).to.deep.include({ enum: [...PLAN_STATUSES] })
     expect(components.schemas['StepStatus']).to.deep.include({ enum: [...STEP_STATUSES] })
   })

@@ -29,10 +29,12 @@ export type Gateway = {
 
 type Options = Partial<AppDeps> & { server?: Partial<ServerLimits>; methods?: Partial<Broker> }
 
-/** Starts gateways on real sockets for one describe block, and closes them after each test. */
-export function useGateways(): (options?: Options) => Promise<Gateway> {
+/** Starts gateways on real sockets for one describe block, and closes them after each test, or with `perTest: false` after the last one. */
+export function useGateways({ perTest = true } = {}): (options?: Options) => Promise<Gateway> {
   const open: HttpServer[] = []
-  afterEach(() => Promise.all(open.splice(0).map((server) => server.close(0))))
+  const close = () => Promise.all(open.splice(0).map((server) => server.close(0)))
+  if (perTest) afterEach(close)
+  else after(close)
   return async ({ server: limits, methods, ...deps } = {}) => {
     const { log, lines, line } = createLines()
     const server = createServer(createApp({ ...APP_DEFAULTS, broker: brokerOf(methods), log, ...deps }), limits)

@@ -12,10 +12,12 @@ const INLINE_MAX_BYTES = 128 * 1024
 
 const THREAD_LIMITS: DecodeThreadLimits = { deadlineMs: 10_000, maxWaiting: 32, idleMs: 5_000 }
 
-/** Creates the decoder. It reads the schemas and compiles the checks once, on first use. */
+/** Every decoder of this process uses the same schemas and checks, which are read and compiled on first use. */
+const schemas = once(readBodySchemas)
+const decode = once(async () => loadDecode(await schemas()))
+
+/** Creates a decoder with a thread of its own. */
 export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
-  const schemas = once(readBodySchemas)
-  const decode = once(async () => loadDecode(await schemas()))
   const thread = once(async () => new DecodeThread(await schemas(), threadLimits))
   return {
     async decode(name, bytes) {
@@ -25,9 +27,9 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
   }
 }
 
-async function loadDecode(schemas: Schemas): Promise<Decode> {
+async function loadDecode(of: Schemas): Promise<Decode> {
   const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
-  return createDecode(schemas)
+  return createDecode(of)
 }
 
 /** Calls `make` once and keeps its result. After a failure the next call tries again. */

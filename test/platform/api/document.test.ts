@@ -1,28 +1,31 @@
 import { expect } from 'chai'
 import { RUN_STATUSES } from '../../../shared/cluster/commands/runs.ts'
 import { createBodies } from '../../../shared/platform/api/bodies.ts'
-import { readBodySchemas, readDocument } from '../../../shared/platform/api/document.ts'
+import { type ApiDocument, readBodySchemas, readDocument } from '../../../shared/platform/api/document.ts'
 import { DISPATCH_STATUSES, FLOW_STATES } from '../../../shared/work/flows/port.ts'
-import { createContract } from './contract.ts'
+import { apiContract, apiDocument } from '../../support/api-document.ts'
 import { at, examplesOf, referencesOf } from './operations.ts'
 
 describe('the API description', () => {
+  let document: ApiDocument
+  before(async () => {
+    document = await apiDocument()
+  })
+
   it('is OpenAPI 3.1 with the base path as its server', async () => {
-    const document = await readDocument({ basePath: '/api/v1', authentication: 'none' })
-    expect(document['openapi']).to.match(/^3\.1\./)
-    expect(document.servers).to.deep.equal([{ url: '/api/v1' }])
+    const { openapi, servers } = await readDocument({ basePath: '/api/v1', authentication: 'none' })
+    expect(openapi).to.match(/^3\.1\./)
+    expect(servers).to.deep.equal([{ url: '/api/v1' }])
   })
 
   it('contains everything that it refers to', async () => {
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
     const references = referencesOf(document)
     expect(references.length).to.be.greaterThan(100)
     expect(references.filter((pointer) => at(document, pointer) === undefined)).to.deep.equal([])
   })
 
   it('has valid JSON Schema 2020-12 schemas, and every example matches its schema', async () => {
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
-    const contract = createContract(document)
+    const contract = await apiContract()
     for (const name of Object.keys(document.components.schemas)) {
       expect(contract.problemsOf({ $ref: `#/components/schemas/${name}` }, undefined), name).to.not.equal('')
     }
@@ -32,7 +35,7 @@ describe('the API description', () => {
   })
 
   it('gives the constants of all enums different names, since a Go client has them in one package', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = document
     const names = Object.entries(components.schemas).flatMap(([schema, { enum: values, ...rest }]) => {
       if (!values) return []
       const constants = rest['x-enum-varnames'] ?? values.map((value) => String(value).toUpperCase())
@@ -43,18 +46,17 @@ describe('the API description', () => {
   })
 
   it('contains no invisible characters, which Go and JavaScript refuse in the source of a client', async () => {
-    const document = await readDocument({ basePath: '/v1', authentication: 'none' })
     expect(JSON.stringify(document)).to.not.match(/[\u00a0\u2000-\u200f\u2028-\u202f\ufeff]/)
   })
 
   it('extends a schema with allOf only, since generators ignore the fields that stand beside a $ref', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = document
     const extended = Object.entries(components.schemas).filter(([, { $ref, properties }]) => $ref && properties)
     expect(extended.map(([name]) => name)).to.deep.equal([])
   })
 
   it('says in words what a missing field of a body means: a TypeScript client must send a field with a default', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = document
     const fields = Object.values(components.schemas).flatMap(({ properties = {} }) => Object.entries(properties))
     expect(fields.filter(([, field]) => 'default' in field).map(([name]) => name)).to.deep.equal([])
   })
@@ -66,8 +68,7 @@ describe('the API description', () => {
   ]
   for (const [stream, frame, count] of streams) {
     it(`has an example of ${stream} that consists of the frames that it describes`, async () => {
-      const document = await readDocument({ basePath: '/v1', authentication: 'none' })
-      const { problemsOf } = createContract(document)
+      const { problemsOf } = await apiContract()
       const media = at(document, `#/components/responses/${stream}/content`) as Record<string, Record<string, unknown>>
       const { example, 'x-itemSchema': schema } = media['text/event-stream'] ?? {}
       expect(schema).to.deep.equal({ $ref: `#/components/schemas/${frame}` })
@@ -82,7 +83,7 @@ describe('the API description', () => {
   }
 
   it('a schema that is read alone equals the one in the whole document', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = document
     const schemas = await readBodySchemas()
     const bodies = Object.keys(components.schemas).filter((name) => name.endsWith('Request'))
     expect(bodies).to.include('RunRequest')
@@ -93,7 +94,7 @@ describe('the API description', () => {
   })
 
   it('the schema of each JSON body has a name that ends in Request, by which the body checks find it', async () => {
-    const { paths } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { paths } = document
     const references = referencesOf(
       Object.values(paths).flatMap((operations) =>
         Object.values(operations).map((operation) => (operation as Record<string, unknown>)['requestBody']),
@@ -104,7 +105,7 @@ describe('the API description', () => {
   })
 
   it('D4.5g, D6.2, D6.8: lists the states of runs, flows and dispatches', async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = document
     expect(components.schemas['RunStatus']).to.deep.include({ enum: [...RUN_STATUSES] })
     expect(components.schemas['FlowHead']?.properties?.['state']).to.deep.include({ enum: [...FLOW_STATES] })
     expect(components.schemas['DispatchStatus']).to.deep.include({ enum: [...DISPATCH_STATUSES] })

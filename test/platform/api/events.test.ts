@@ -10,8 +10,8 @@ import type {
   WarningCode,
 } from '../../../shared/kernel/events.ts'
 import type { ReasoningEffort } from '../../../shared/kernel/model-options.ts'
-import { readDocument } from '../../../shared/platform/api/document.ts'
 import type { InstanceType, Role, WebhookEventType } from '../../../shared/tenancy/tenant-config/config.ts'
+import { apiDocument } from '../../support/api-document.ts'
 
 // The compiler compares these tables with the types of the code, and the tests compare them with the document.
 
@@ -233,7 +233,7 @@ type Described = {
 describe('the API description names the same as the code', () => {
   let schemas: Record<string, Described>
   before(async () => {
-    const { components } = await readDocument({ basePath: '/v1', authentication: 'none' })
+    const { components } = await apiDocument()
     schemas = components.schemas as unknown as typeof schemas
   })
 

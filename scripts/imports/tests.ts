@@ -1,0 +1,48 @@
+import { posix } from 'node:path'
+import { type Tree, targetOf } from './read-tree.ts'
+import type { Violation } from './violation.ts'
+
+/** Shorter files are parts of what their neighbours' tests show. */
+const MIN_LINES = 80
+
+/**
+ * Finds the source files of the product that no test stands for. `test/` mirrors `shared/` and `services/`: a file has a test at its path,
+ * or a file in the folder of its tests, or in `test/contract`, imports it or names it in a line `// Tests x.ts, y.ts: …`.
+ */
+export function findUntested(tree: Tree): Violation[] {
+  const named = namedIn(tree)
+  return [...tree].flatMap(([file, facts]) => {
+    const lineCount = facts.text.trimEnd().split('\n').length
+    if (!/^(shared|services)\//.test(file) || lineCount <= MIN_LINES || isTypesOnly(facts)) return []
+    const test = file.replace(/^(shared|services)\//, 'test/').replace(/\.ts$/, '.test.ts')
+    const folder = posix.dirname(test)
+    const isTested = tree.has(test) || named.get(file)?.some((by) => isIn(by, folder) || isIn(by, 'test/contract'))
+    const rule = `no test of ${folder} has its name, imports it or names it: see test/README.md`
+    return isTested ? [] : [{ file, line: 1, rule, isQuestion: true }]
+  })
+}
+
+const isTypesOnly = ({ functions, exports }: { functions: unknown[]; exports: { isType: boolean }[] }): boolean =>
+  functions.length === 0 && exports.every(({ isType }) => isType)
+
+const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`)
+
+const NAMES = /^\/\/ Tests ((?:[\w./-]+\.ts(?:, | and )?)+)/gm
+
+/** The files of `test/` that import or name each source file. */
+function namedIn(tree: Tree): ReadonlyMap<string, string[]> {
+  const named = new Map<string, string[]>()
+  for (const [file, { imports, text }] of tree) {
+    if (!file.startsWith('test/')) continue
+    const imported = imports.flatMap(({ specifier, kind }) => (kind === 'type' ? [] : [targetOf(file, specifier)]))
+    for (const target of [...imported, ...namesIn(file, text)]) named.set(target, [...(named.get(target) ?? []), file])
+  }
+  return named
+}
+
+/** The source files that a test names, as paths from the folder that its own mirrors. */
+function namesIn(file: string, text: string): string[] {
+  const names = [...text.matchAll(NAMES)].flatMap(([, list = '']) => list.split(/, | and /))
+  const folder = posix.dirname(file).replace(/^test/, '')
+  return names.flatMap((name) => ['shared', 'services'].map((tree) => posix.join(`${tree}${folder}`, name)))
+}
