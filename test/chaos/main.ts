@@ -16,13 +16,22 @@ import { tokens } from './scenarios/tokens.ts'
 
 await runScenarios({
   name: 'chaos',
-  groups: [
-    [killWorker, freezeWorker, tokens],
-    [redisDies, promoteReplica],
-    [lossyRelay, slowReaders],
-    [permissionRaces, freezeGateway],
-    [ledgerKill, ledgerFence, rollingRestart],
-    [killExecutor, killPlanExecutor],
+  scenarios: [
+    slowReaders,
+    killExecutor,
+    permissionRaces,
+    freezeWorker,
+    killPlanExecutor,
+    ledgerKill,
+    redisDies,
+    lossyRelay,
+    ledgerFence,
+    killWorker,
+    tokens,
+    rollingRestart,
+    promoteReplica,
+    freezeGateway,
   ],
+  lanes: 3,
   takes: { short: '4 min', full: 'about an hour' },
 })

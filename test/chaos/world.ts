@@ -249,4 +249,4 @@ export class World implements AsyncDisposable {
   readonly #clean = (): void => rmSync(this.dataDir, { recursive: true, force: true })
 }
 
-const KNOWN_WITHIN_MS = 10_000
+const KNOWN_WITHIN_MS = 60_000

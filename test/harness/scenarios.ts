@@ -4,13 +4,13 @@ import { LoopLag } from './loop-lag.ts'
 import type { Scenario } from './scenario.ts'
 import { chooseSeed, Random } from './seed.ts'
 
-type Groups = readonly (readonly Scenario[])[]
-
 export type ScenarioScript = {
   /** As in `npm run <name>`. */
   name: string
-  /** They run one after the other. In the short form the scenarios of a group run at the same time. */
-  groups: Groups
+  /** In the order in which they begin: the longest first, since one that begins last delays the end. */
+  scenarios: readonly Scenario[]
+  /** How many run at the same time in the short form, where they wait most of their time. In the full form it is one. */
+  lanes: number
   /** How long both forms take, for the help. */
   takes: { short: string; full: string }
 }
@@ -29,12 +29,12 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
   const isFull = options.full && !options.short
   const run = { isFull, isTimed: !options.untimed, random: new Random(chooseSeed(options.seed, say)) }
-  const chosen = choose(script.groups, options.only)
+  const waiting = choose(script.scenarios, options.only).values()
   let isAllKept = true
-  for (const group of isFull ? chosen.flat().map((scenario) => [scenario]) : chosen) {
-    const kept = await Promise.all(group.map((scenario) => report(scenario, run)))
-    isAllKept &&= kept.every(Boolean)
+  const runLane = async () => {
+    for (const scenario of waiting) if (!(await report(scenario, run))) isAllKept = false
   }
+  await Promise.all(Array.from({ length: isFull ? 1 : script.lanes }, runLane))
   say(isAllKept ? 'all kept' : 'BROKEN: see above')
   process.exit(isAllKept ? 0 : 1)
 }
@@ -53,24 +53,24 @@ function optionsOf() {
   return values
 }
 
-const idsOf = (groups: Groups): string[] => [...new Set(groups.flat().map(({ id }) => id))]
+const idsOf = (scenarios: readonly Scenario[]): string[] =>
+  [...new Set(scenarios.map(({ id }) => id))].toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1)))
 
-const usageOf = ({ name, groups, takes }: ScenarioScript) => `npm run ${name} -- [options]
-  --only     run only the scenarios of these promises, separated by commas: ${idsOf(groups).join(', ')}
+const usageOf = ({ name, scenarios, takes }: ScenarioScript) => `npm run ${name} -- [options]
+  --only     run only the scenarios of these promises, separated by commas: ${idsOf(scenarios).join(', ')}
   --full     the full numbers, one scenario at a time (${takes.full} instead of ${takes.short})
   --short    the short form, which is the default
   --untimed  show durations and sizes without judging them, for a machine that is busy with other work
   --seed     replay the faults of this seed
 `
 
-/** The groups, reduced to the chosen scenarios. */
-function choose(groups: Groups, only: string | undefined): Groups {
-  if (only === undefined) return groups
+function choose(scenarios: readonly Scenario[], only: string | undefined): readonly Scenario[] {
+  if (only === undefined) return scenarios
   const ids = only.split(',').map((id) => id.trim().toUpperCase())
-  const known = idsOf(groups)
+  const known = idsOf(scenarios)
   const unknown = ids.filter((id) => !known.includes(id))
   if (unknown.length > 0) throw new Error(`no scenario tests ${unknown.join(', ')}: choose from ${known.join(', ')}`)
-  return groups.map((group) => group.filter(({ id }) => ids.includes(id)))
+  return scenarios.filter(({ id }) => ids.includes(id))
 }
 
 /** Runs a scenario and prints its guarantees. Returns whether all of them were kept. */

@@ -8,6 +8,7 @@ import { uploads } from './scenarios/uploads.ts'
 
 await runScenarios({
   name: 'security',
-  groups: [[tenants, rotation], [egress, uploads], [schemas], [fairness]],
+  scenarios: [fairness, tenants, rotation, egress, uploads, schemas],
+  lanes: 2,
   takes: { short: 'two minutes', full: 'some minutes' },
 })

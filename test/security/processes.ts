@@ -21,8 +21,8 @@ export type Server = {
   kill(): Promise<void>
 }
 
-const READY_WITHIN_MS = 20_000
-const STOP_WITHIN_MS = 15_000
+const READY_WITHIN_MS = 90_000
+const STOP_WITHIN_MS = 30_000
 
 /** The processes of one scenario and their DATA_DIR. Disposing of it kills them and removes the folder. */
 export class Processes implements AsyncDisposable {

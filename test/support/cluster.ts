@@ -2,7 +2,7 @@ import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { startRedis } from '../../scripts/local-services/redis.ts'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 
-const READY_MS = 20_000
+const READY_MS = 90_000
 const STOP_MS = 10_000
 /** How many processes of each role there are. Executors need a MongoDB. */
 const COUNTS = { gateway: 2, worker: 2, executor: 1 }

@@ -29,6 +29,8 @@ const STALE_MS = 1_500
 const MAX_CALLS = 180
 const END_WITHIN_MS = 30_000
 const REJOIN_WITHIN_MS = 5_000
+/** On a busy machine the others notice later that a worker is frozen. It stays so until then. */
+const EVICTED_WITHIN_MS = 60_000
 
 /** Freezes two workers at a time: one for so long that the cluster evicts it, and one for less. */
 export const freezeWorker: Scenario = {
@@ -95,15 +97,25 @@ async function openLoad(world: World, effects: Effects, forMs: number): Promise<
   return streams
 }
 
-type Freezing = { member: Member; forMs: number; streams: readonly StreamClient[]; withinMs: number }
+type Freezing = {
+  member: Member
+  forMs: number
+  streams: readonly StreamClient[]
+  withinMs: number
+  /** The freeze lasts until this has resolved. */
+  until?: () => Promise<unknown>
+  onThawed?: () => void
+}
 type Frozen = { name: string; forMs: number; frozenAt: number; thawedAt: number; ends: (Ended | undefined)[] }
 
-async function freeze({ member, forMs, streams, withinMs }: Freezing): Promise<Frozen> {
+async function freeze({ member, forMs, streams, withinMs, until, onThawed }: Freezing): Promise<Frozen> {
   const frozenAt = now()
   await member.proc.kill('SIGSTOP')
   await sleep(forMs)
+  await until?.()
   await member.proc.kill('SIGCONT')
   const thawedAt = now()
+  onThawed?.()
   return { name: member.name, forMs, frozenAt, thawedAt, ends: await endsOf(streams, withinMs) }
 }
 
@@ -111,8 +123,10 @@ async function freeze({ member, forMs, streams, withinMs }: Freezing): Promise<F
 type Evicted = Frozen & { rejoinedInMs: number; statuses: number[] }
 
 async function freezeUntilEvicted(world: World, freezing: Freezing): Promise<Evicted> {
-  const freezingEnds = freeze(freezing)
-  await sleep(freezing.forMs)
+  const until = () => timeUntil(async () => !(await world.isMember(freezing.member)), EVICTED_WITHIN_MS)
+  const { promise: thawed, resolve: onThawed } = Promise.withResolvers<void>()
+  const freezingEnds = freeze({ ...freezing, until, onThawed })
+  await thawed
   const rejoinedInMs = await measureRejoin(world, freezing.member)
   const frozen = await freezingEnds
   const statuses = await Promise.all(
@@ -126,7 +140,7 @@ async function freezeUntilEvicted(world: World, freezing: Freezing): Promise<Evi
 
 /** Time until the worker is a member again under a new epoch. */
 const measureRejoin = (world: World, member: Member): Promise<number> =>
-  timeUntil(() => world.isMember(member), 2 * REJOIN_WITHIN_MS)
+  timeUntil(() => world.isMember(member), EVICTED_WITHIN_MS)
 
 function guaranteesOf(rounds: readonly Round[], world: World, effects: Effects): Guarantee[] {
   const lost = rounds.flatMap(({ evicted }) => evicted.ends)

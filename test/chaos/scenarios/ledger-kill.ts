@@ -48,9 +48,11 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
   }
   const load = loadOf('standalone killed', { opener: standalone, size: { ...QUICK, runs: size.runs }, random })
   await killDuring(load, size.engineKills, restart)
-  const outcome = await readOutcome(load, standalone.url, standalone.history)
+  const { url, history } = standalone
+  const killsAlone = history.flatMap((entry) => (entry.kind === 'killed' ? [entry.t] : []))
+  const outcome = await readOutcome(load, { url, history, killsAlone })
   say(describeOutcome(outcome))
-  return [...guaranteesOf(outcome, size.engineKills), noViolations(check(standalone.history))]
+  return [...guaranteesOf(outcome), noViolations(check(standalone.history))]
 }
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
@@ -63,7 +65,8 @@ async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[
   await killDuring(byPrimary, size.primaryKills, () => killPrimary(world, set))
   await set.settled()
   const { url } = gatewayFor(world, 0)
-  const outcomes = [await readOutcome(byWorker, url, world.history), await readOutcome(byPrimary, url, world.history)]
+  const { history } = world
+  const outcomes = [await readOutcome(byWorker, { url, history }), await readOutcome(byPrimary, { url, history })]
   for (const outcome of outcomes) say(describeOutcome(outcome))
   return [...outcomes.flatMap((outcome) => guaranteesOf(outcome)), noViolations(world.check())]
 }

@@ -7,13 +7,21 @@ import { type CustomerEntry, readLedgers, strays, toHistory } from './ledgers.ts
 import { readRecords, recordGuarantees } from './run-records.ts'
 
 /** A finished load, the ledger entries of its customers, and what `GET /runs` lists. */
-export type Outcome = { load: CustomerLoad; entries: readonly CustomerEntry[]; listed: readonly RunSummary[] }
+export type Outcome = {
+  load: CustomerLoad
+  entries: readonly CustomerEntry[]
+  listed: readonly RunSummary[]
+  /** When a process was killed that alone knew how its runs ended. */
+  killsAlone: readonly number[]
+}
+
+type Read = { url: string; history: Entry[]; killsAlone?: readonly number[] }
 
 /** Reads the ledgers of the load's customers and adds them to the history. */
-export async function readOutcome(load: CustomerLoad, url: string, history: Entry[]): Promise<Outcome> {
+export async function readOutcome(load: CustomerLoad, { url, history, killsAlone = [] }: Read): Promise<Outcome> {
   const entries = await readLedgers(url, load.customers)
   history.push(...toHistory(entries))
-  return { load, entries, listed: await readRecords(url, load.runs) }
+  return { load, entries, listed: await readRecords(url, { runs: load.runs, killsAlone }), killsAlone }
 }
 
 /** One line for the progress output. */
@@ -24,7 +32,7 @@ export function describeOutcome({ load, entries }: Outcome): string {
 }
 
 /** The guarantees of one load. The checker examines the history of all loads together. */
-export function guaranteesOf({ load, entries, listed }: Outcome, killsAlone = 0): Guarantee[] {
+export function guaranteesOf({ load, entries, listed, killsAlone }: Outcome): Guarantee[] {
   const recorded = new Set(entries.map(({ run_id }) => run_id))
   const done = load.runs.filter((run) => describeEnd(run.ended) === 'done' && !load.isStateless(run))
   const never = load.runs.filter(({ stream, ended }) => stream.run !== '' && !ended.terminal && ended.how === 'ended')

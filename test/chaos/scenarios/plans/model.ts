@@ -14,6 +14,7 @@ export class StepModel implements AsyncDisposable {
   readonly #answers = new Map<string, number[]>()
   readonly #writes = new Map<string, number[]>()
   readonly #waiting = new Map<string, number>()
+  #begun = 0
 
   static async start(): Promise<StepModel> {
     const model = new StepModel()
@@ -40,6 +41,11 @@ export class StepModel implements AsyncDisposable {
     return this.#answers.get(token) ?? []
   }
 
+  /** How many executions of steps have begun. */
+  get begun(): number {
+    return this.#begun
+  }
+
   /** How often a tool of this step has succeeded and was reported. */
   writesOf(token: string): number {
     return this.#writes.get(token)?.length ?? 0
@@ -52,6 +58,7 @@ export class StepModel implements AsyncDisposable {
   async #begin(prompt: string): Promise<Answer> {
     const { token, ms, writes } = readOrder(prompt)
     note(this.#starts, token)
+    this.#begun++
     if (!writes) return this.#answer(token, ms)
     this.#waiting.set(token, ms / 2)
     await sleep(ms / 2)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Guarantee } from '../../../harness/guarantee.ts'
 import type { ScenarioOptions } from '../../../harness/scenario.ts'
+import { until } from '../../../support/until.ts'
 import { check, noViolations } from '../../checker.ts'
 import { Standalone } from '../ledger/standalone.ts'
 import { type Fault, planGuarantees, tallyPlans } from './judge.ts'
@@ -20,6 +21,8 @@ export async function killStandalone({ random, say }: ScenarioOptions, restarts:
   const faults: Fault[] = []
   const times = random.fork('standalone faults')
   for (let n = 0; n < restarts; n++) {
+    const { begun } = model
+    await until(() => model.begun > begun, { what: 'a step to begin', withinMs: 60_000 })
     await sleep(times.between(500, 1_500))
     faults.push({ from: Date.now(), until: Date.now() })
     await standalone.kill()
