@@ -1,6 +1,6 @@
 import { holdDataDir } from '../services/wiring/data-dir.ts'
-import { type Env, hideSettings, readSettings } from '../services/wiring/hidden-environment.ts'
 import { usesPrograms } from '../services/wiring/process.ts'
+import { type Env, hideSettings, readSettings } from '../services/wiring/secrets/hidden-environment.ts'
 import { redisOf } from '../shared/platform/config/redis-place.ts'
 import { createClusterFile } from './local-cluster/cluster-file.ts'
 import { leaveCluster } from './local-cluster/leave.ts'

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { hideSettings, readSettings } from '../../services/wiring/hidden-environment.ts'
+import { hideSettings, readSettings } from '../../services/wiring/secrets/hidden-environment.ts'
 import { ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import { checkAccess } from './access.ts'
 import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'

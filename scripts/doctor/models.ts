@@ -1,4 +1,4 @@
-import { createModels } from '../../services/wiring/create-models.ts'
+import { createModels } from '../../services/wiring/models/create-models.ts'
 import { apiBase } from '../../shared/agent/providers/base-url.ts'
 import type { Failure, ModelRequest, ModelRoute } from '../../shared/agent/providers/port.ts'
 import type { Config } from '../../shared/platform/config/config.ts'

@@ -51,7 +51,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['services/gateway', 'services/gateway/**'],
   ['services/worker', 'services/worker/**'],
   ['services/executor', 'services/executor/**'],
-  [ROOTS, 'services/{*/{main,member,open-*,create-*,standalone},wiring/*}.ts'],
+  [ROOTS, 'services/{*/{main,member,open-*,create-*,standalone},wiring/{*,*/*}}.ts'],
 ]
 
 /** Rooms that do not know each other, by the beginnings of their names. */
@@ -95,7 +95,7 @@ export const ADAPTERS: readonly (readonly [technology: string, files: readonly s
  */
 export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
-  multer: ['services/gateway/upload.ts'],
+  multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
@@ -124,7 +124,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   jsonwebtoken: ['shared/tenancy/auth/**'],
   mongodb: ['shared/platform/store/mongo/**'],
   'node:sqlite': ['shared/platform/store/sqlite/**'],
-  'node:process': ['services/*/main.ts', 'shared/kernel/loop-budget.ts'], // The latter needs only `nextTick`.
+  'node:process': ['services/*/main.ts', 'shared/kernel/async/loop-budget.ts'], // The latter needs only `nextTick`.
   'node:child_process': ['shared/agent/tools/**'],
 }
 
@@ -154,7 +154,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
   [
-    'services/{executor,gateway,worker,wiring}/*.ts',
+    'services/{executor,gateway,worker,wiring}/**/*.ts',
     'shared/{platform/{net,store},agent/{providers,tools},tenancy/auth,work/queue}/**',
   ],
   ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
@@ -174,7 +174,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
-  ['services/gateway/open-transcription.ts', 'services/gateway/upload.ts'], // It loads multer.
+  ['services/gateway/open-transcription.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
   ['shared/agent/transcription/**', 'form-data'],
   ['shared/platform/api/**', 'yaml'],
   ['shared/work/flows/**', 'yaml'],

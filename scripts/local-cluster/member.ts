@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { handOver } from '../../services/wiring/hidden-environment.ts'
+import { handOver } from '../../services/wiring/secrets/hidden-environment.ts'
 import { type Child, spawnChild } from '../local-services/child.ts'
 import { COMPILE_CACHE, NODE_FLAGS } from '../node-options.ts'
 import type { StagedProgram } from './supervisor.ts'

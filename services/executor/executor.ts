@@ -1,6 +1,6 @@
 import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
-import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'

@@ -1,5 +1,5 @@
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'

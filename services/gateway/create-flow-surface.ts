@@ -15,8 +15,8 @@ import type { JobQueue } from '../../shared/work/queue/port.ts'
 import { createFlows, type FlowParts } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
-import type { DispatchSurface } from './routes/dispatches.ts'
-import type { FlowRunSurface, FlowSurface } from './routes/flow-surface.ts'
+import type { DispatchSurface } from './routes/flows/dispatches.ts'
+import type { FlowRunSurface, FlowSurface } from './routes/flows/flow-surface.ts'
 
 type Parts = {
   store: OpenedStore | undefined

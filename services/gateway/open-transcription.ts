@@ -3,8 +3,8 @@ import { openSpool } from '../../shared/agent/transcription/spool.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { ownProcess } from '../wiring/process.ts'
+import type { ReceiveUpload } from './bodies/upload.ts'
 import type { TranscriptionDeps } from './routes/transcriptions.ts'
-import type { ReceiveUpload } from './upload.ts'
 
 export type OpenedTranscription = { deps: TranscriptionDeps | undefined; close(): Promise<void> }
 
@@ -30,7 +30,7 @@ function createLazyReceiver(dir: string, limits: Omit<UploadSettings, 'dataDir'>
   const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = limits
   let loading: Promise<ReceiveUpload> | undefined
   return async (req, res) => {
-    loading ??= import('./upload.ts').then(({ createReceiveUpload }) =>
+    loading ??= import('./bodies/upload.ts').then(({ createReceiveUpload }) =>
       createReceiveUpload(dir, { tenantShare, maxUploads, maxSpoolBytes }),
     )
     return (await loading)(req, res)

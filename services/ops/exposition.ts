@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Metric, Registry } from 'prom-client'
-import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import {
   COUNTERS,
   type CounterName,

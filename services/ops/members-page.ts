@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { Member } from '../../shared/cluster/members/members.ts'
-import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { answerTable, type TablePage } from './page.ts'
 

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { decodeCursor, encodeCursor } from '../../shared/kernel/cursor.ts'
-import { withDeadline } from '../../shared/kernel/deadline.ts'
 import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
 import type { TenantsPage, TenantView } from '../../shared/tenancy/usage/tenants.ts'
 import { answerTable, type TablePage } from './page.ts'

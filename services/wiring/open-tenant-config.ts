@@ -24,10 +24,10 @@ import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'
-import { createProvider } from './create-provider.ts'
-import { loadKeyring } from './load-keyring.ts'
+import { createProvider } from './models/create-provider.ts'
 import { type OpenedLimits, openLimits } from './open-limits.ts'
 import type { OpenedStore } from './open-store.ts'
+import { loadKeyring } from './secrets/load-keyring.ts'
 
 /** The runtime configuration of tenants, and guarded connections to the providers that it names. */
 export type OpenedTenantConfig = {

@@ -20,7 +20,7 @@ import type { Egress } from '../../shared/platform/net/port.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { proposalProblem } from '../../shared/work/plans/plan.ts'
-import { findExposedSecrets } from './exposed-secrets.ts'
+import { findExposedSecrets } from './secrets/exposed-secrets.ts'
 
 type ToolSettings = Settings['tools']
 

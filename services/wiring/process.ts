@@ -6,8 +6,8 @@ import { type Closer, createShutdown } from '../../shared/kernel/shutdown.ts'
 import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
-import { hideSettings, readSettings } from './hidden-environment.ts'
 import { openTracing } from './open-tracing.ts'
+import { hideSettings, readSettings } from './secrets/hidden-environment.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
 export const MIN_NODE = 24

@@ -1,4 +1,4 @@
-import { retryUntil } from '../../shared/kernel/retry.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 
 const RETRY_MS = 1_000
 /** The longest outage of the store that a write survives in memory. */

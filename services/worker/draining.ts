@@ -1,6 +1,6 @@
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import type { Session } from './session.ts'
-import type { Sessions } from './sessions.ts'
+import type { Session } from './sessions/session.ts'
+import type { Sessions } from './sessions/sessions.ts'
 
 type State = 'serving' | 'draining' | 'overdue'
 

@@ -15,7 +15,7 @@ import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
-import type { Sessions } from './sessions.ts'
+import type { Sessions } from './sessions/sessions.ts'
 
 export type InboxOptions = {
   runs: Runs

@@ -20,7 +20,7 @@ import { createPlanQueue } from '../wiring/plan-queue.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRunRecorder } from '../wiring/run-records.ts'
 import { openWorker } from './open-worker.ts'
-import type { Session } from './session.ts'
+import type { Session } from './sessions/session.ts'
 
 const CLOSE_MS = 5_000
 

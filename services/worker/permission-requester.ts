@@ -1,10 +1,10 @@
 import type { AskRequest, Decision, OpenAsk } from '../../shared/agent/engine/permissions.ts'
 import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
-import { retryUntil } from '../../shared/kernel/retry.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { EventReporter } from './event-reporter.ts'
 

@@ -1,4 +1,4 @@
-/** The wire format that is spoken with a provider. It selects the adapter (`services/wiring/create-provider.ts`). */
+/** The wire format that is spoken with a provider. It selects the adapter (`services/wiring/models/create-provider.ts`). */
 export type Dialect = 'openai-chat' | 'openai-responses' | 'anthropic' | 'google' | 'demo'
 
 export type ProviderDescriptor = Readonly<{

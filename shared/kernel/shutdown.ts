@@ -1,4 +1,4 @@
-import { withDeadline } from './deadline.ts'
+import { withDeadline } from './async/deadline.ts'
 import type { Log } from './log.ts'
 
 /** One step of the shutdown. When it takes longer than `deadlineMs` it is abandoned and the next step begins. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { FlowSurface } from '../../services/gateway/routes/flow-surface.ts'
+import type { FlowSurface } from '../../services/gateway/routes/flows/flow-surface.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
 import { useContract } from './described.ts'
 import { DEFINITION, type Flows, newName, openFlows, SCHEMA, TOOLS } from './flow-setup.ts'

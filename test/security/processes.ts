@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { NODE_FLAGS } from '../../scripts/node-options.ts'
-import { withDeadline } from '../../shared/kernel/deadline.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { Child } from '../support/child.ts'
 
 export type Role = 'standalone' | 'gateway' | 'worker' | 'executor'

@@ -1,6 +1,6 @@
 import type { AppDeps } from '../../services/gateway/app.ts'
-import { EventStreams } from '../../services/gateway/event-streams.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
+import { EventStreams } from '../../services/gateway/streams/event-streams.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'

@@ -1,5 +1,5 @@
 import type { Executor } from '../../services/executor/executor.ts'
-import type { Session } from '../../services/worker/session.ts'
+import type { Session } from '../../services/worker/sessions/session.ts'
 import type { Worker } from '../../services/worker/worker.ts'
 import type { MemoryBus } from '../../shared/cluster/bus/memory-bus.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { RouteTable } from '../../http/routes.ts'
-import type { ReadBody } from '../body.ts'
+import type { ReadBody } from '../bodies/body.ts'
 import { leaving } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CONFIG_NAME, pageRequestOf, pathId } from '../params.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Ledger } from '../../../shared/agent/customers/store/ledger.ts'
-import { createKeyedQueue } from '../../../shared/kernel/keyed-queue.ts'
+import { createKeyedQueue } from '../../../shared/kernel/async/keyed-queue.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { CUSTOMER, pageRequestOf, pathId } from '../params.ts'
 import { required } from './requires.ts'

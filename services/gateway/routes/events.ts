@@ -2,10 +2,10 @@ import type { Request, RequestHandler } from 'express'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { positionOf } from '../../../shared/tenancy/events/event-text.ts'
 import { type EventPosition, TENANT_EVENT_TYPES, type TenantEventType } from '../../../shared/tenancy/events/port.ts'
-import type { EventStreams } from '../event-streams.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { queryText, resumeIdOf } from '../params.ts'
-import { answerHead, type Relay } from '../sse.ts'
+import type { EventStreams } from '../streams/event-streams.ts'
+import { answerHead, type Relay } from '../streams/sse.ts'
 
 type Deps = { eventStreams: EventStreams; relay: Relay }
 

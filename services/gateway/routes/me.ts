@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
-import type { FlowSurface } from './flow-surface.ts'
+import type { FlowSurface } from './flows/flow-surface.ts'
 
 /** What every caller may know of this server. */
 export type ServerFacts = {

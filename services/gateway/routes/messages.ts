@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import type { ReadBody } from '../body.ts'
+import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pathId, SESSION } from '../params.ts'
 import type { AnswerStart } from '../starting/answer-start.ts'

@@ -1,6 +1,6 @@
 import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
-import type { ReadBody } from '../body.ts'
+import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pageRequestOf, pathId, SCHEDULE } from '../params.ts'
 import { requires } from './requires.ts'

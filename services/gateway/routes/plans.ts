@@ -5,10 +5,10 @@ import type { PlanCalls, ShownSubmission } from '../../../shared/work/plans/call
 import { checkPlan, type PlanCheck, refusedPlan } from '../../../shared/work/plans/check.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
-import { ignoredFields, type ReadBody } from '../body.ts'
+import { ignoredFields, type ReadBody } from '../bodies/body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId, PLAN, pageRequestOf, pathId, queryValue, type ValueForm } from '../params.ts'
-import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
+import { answerHead, answerNothingLeft, type Relay } from '../streams/sse.ts'
 import { planScheduleRoutes, type ScheduleSurface } from './plan-schedules.ts'
 import { requires } from './requires.ts'
 

@@ -15,7 +15,7 @@ import {
   RUN,
   type ValueForm,
 } from '../params.ts'
-import { answerHead, answerNothingLeft, type Relay } from '../sse.ts'
+import { answerHead, answerNothingLeft, type Relay } from '../streams/sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
 type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import type { ReadBody } from '../body.ts'
+import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pageRequestOf, pathId, SESSION } from '../params.ts'
 

@@ -7,8 +7,8 @@ import type { Egress, EgressResponse } from '../../../shared/platform/net/port.t
 import type { StoredInstance } from '../../../shared/tenancy/tenant-config/config.ts'
 import { type CredentialReader, resolveInstance } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import type { LiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
+import type { ReceiveUpload } from '../bodies/upload.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import type { ReceiveUpload } from '../upload.ts'
 import { requires } from './requires.ts'
 
 export type TranscriptionDeps = {

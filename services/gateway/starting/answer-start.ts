@@ -4,7 +4,7 @@ import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf } from '../params.ts'
-import type { Relay } from '../sse.ts'
+import type { Relay } from '../streams/sse.ts'
 import { answerOf } from './run-answer.ts'
 import { type StartedRun, StartOnce } from './start-once.ts'
 

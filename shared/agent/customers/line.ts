@@ -1,4 +1,4 @@
-import { withDeadline } from '../../kernel/deadline.ts'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { storeUnavailable } from '../../platform/store/unavailable.ts'
 import { renderRuns } from '../engine/transcript.ts'

@@ -1,5 +1,5 @@
+import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
-import { eventLoop } from '../../kernel/loop-budget.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
 import { StopMatcher } from './stop-sequences.ts'

@@ -1,5 +1,5 @@
-import { eventLoop } from '../../kernel/loop-budget.ts'
-import { PullIterator } from '../../kernel/pull-iterator.ts'
+import { eventLoop } from '../../kernel/async/loop-budget.ts'
+import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameCursor, Frames } from './frame-stream.ts'
 import { failureFrame } from './frames.ts'
 

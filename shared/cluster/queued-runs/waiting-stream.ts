@@ -1,4 +1,4 @@
-import { PullIterator } from '../../kernel/pull-iterator.ts'
+import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 

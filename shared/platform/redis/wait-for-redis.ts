@@ -1,5 +1,5 @@
+import { retryUntil } from '../../kernel/async/retry.ts'
 import type { Log } from '../../kernel/log.ts'
-import { retryUntil } from '../../kernel/retry.ts'
 
 const WITHIN_MS = 20_000
 const PAUSE_MS = 100

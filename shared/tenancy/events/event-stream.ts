@@ -1,4 +1,4 @@
-import { PullIterator } from '../../kernel/pull-iterator.ts'
+import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import { resetFrame } from './event-text.ts'
 import type { EventPosition, EventWatch, LoggedEvent, TenantEventType } from './port.ts'
 

@@ -1,4 +1,4 @@
-import { withDeadline } from '../../kernel/deadline.ts'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { RateLimiter, Taken } from './port.ts'
 import { takenOf, WINDOW_MS } from './window.ts'

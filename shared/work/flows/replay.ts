@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
+import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { FlowEvent } from '../../kernel/events.ts'
-import { PullIterator } from '../../kernel/pull-iterator.ts'
 import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'
 import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
 

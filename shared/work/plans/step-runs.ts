@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError, hasKind, toAppError } from '../../kernel/errors.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
-import { retryUntil } from '../../kernel/retry.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { PlanRecord, Plans, Spent } from './port.ts'
 import { isRunBy, runOfStep } from './states.ts'

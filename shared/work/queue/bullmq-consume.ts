@@ -1,5 +1,5 @@
 import { type Job as BullJob, WaitingError, type WorkerOptions } from 'bullmq'
-import { withDeadline } from '../../kernel/deadline.ts'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import { linked } from '../../kernel/trace.ts'
 import { connectionOptions, type RedisOptions } from '../../platform/config/redis-place.ts'
 import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'

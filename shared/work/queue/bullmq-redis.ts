@@ -1,4 +1,4 @@
-import { withDeadline } from '../../kernel/deadline.ts'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
 import { prefixOf, type RedisOptions } from '../../platform/config/redis-place.ts'

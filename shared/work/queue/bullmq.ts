@@ -1,5 +1,5 @@
 import type { ConnectionOptions, Queue } from 'bullmq'
-import { withDeadline } from '../../kernel/deadline.ts'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { currentLink } from '../../kernel/trace.ts'

@@ -1,4 +1,4 @@
-import { retryUntil } from '../../kernel/retry.ts'
+import { retryUntil } from '../../kernel/async/retry.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { linked } from '../../kernel/trace.ts'
 import { FairOrder } from '../../platform/fairness/fair-order.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { Attachment } from '../../../shared/kernel/attachment.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import { discoverModels } from '../../../shared/agent/providers/discover.ts'
 import type { ProviderType } from '../../../shared/kernel/provider-types.ts'
 import { createEgress } from '../../../shared/platform/net/egress.ts'

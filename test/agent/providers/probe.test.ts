@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import { probeModel } from '../../../shared/agent/providers/probe.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'

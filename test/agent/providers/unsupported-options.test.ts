@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../services/wiring/models/create-provider.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { ask, DIALECTS, type Dialect, KEY, request, settingsFor, textOf } from './ai-sdk/setup.ts'

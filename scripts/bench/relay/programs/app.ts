@@ -1,6 +1,6 @@
 import { createApp } from '../../../../services/gateway/app.ts'
-import { EventStreams } from '../../../../services/gateway/event-streams.ts'
 import { createTokenIdentify } from '../../../../services/gateway/identify.ts'
+import { EventStreams } from '../../../../services/gateway/streams/event-streams.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { createKeepalive, type KeepaliveTarget } from '../../../../services/gateway/keepalive.ts'
+import { createKeepalive, type KeepaliveTarget } from '../../../../services/gateway/streams/keepalive.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { LoopDelay } from '../loop-delay.ts'
 import { TURN_START } from '../source/prepared-events.ts'

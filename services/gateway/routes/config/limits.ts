@@ -1,5 +1,5 @@
 import type { RouteTable } from '../../../http/routes.ts'
-import type { ReadBody } from '../../body.ts'
+import type { ReadBody } from '../../bodies/body.ts'
 import { assertAdmin, tenantOf } from '../../middleware/auth.ts'
 import type { Enabled } from './enabled.ts'
 

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { DeliveryStatus } from '../../../../shared/tenancy/webhooks/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
-import type { ReadBody } from '../../body.ts'
+import type { ReadBody } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { CONFIG_NAME, DELIVERY, pageRequestOf, pathId, queryValue } from '../../params.ts'
 import { type Enabled, listOf } from './enabled.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { encodeCursor, startOfPage } from '../../../kernel/cursor.ts'
 import { AppError, hasKind } from '../../../kernel/errors.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { appendNext } from '../../../platform/store/append.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { invalidRequest } from '../../../kernel/errors.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { appendNext } from '../../../platform/store/append.ts'
 import type { CollectionSpec, Store, Stored } from '../../../platform/store/port.ts'

@@ -1,4 +1,4 @@
-import { eventLoop } from '../../../kernel/loop-budget.ts'
+import { eventLoop } from '../../../kernel/async/loop-budget.ts'
 import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'

@@ -1,4 +1,4 @@
-import { PullIterator } from '../../../kernel/pull-iterator.ts'
+import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import type { FailedCall } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { copyFile, lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { fail, type Tool } from '../port.ts'
 import { makeWorkspace } from '../workspace/workspace.ts'
 import { runAgent } from './agents.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { withDeadline } from '../../../kernel/deadline.ts'
+import { withDeadline } from '../../../kernel/async/deadline.ts'
 import { truncate, truncateStart } from '../../../kernel/text.ts'
 import type { McpServerConfig } from './config.ts'
 import { createHttpTransport } from './http.ts'

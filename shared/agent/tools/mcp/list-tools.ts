@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { withDeadline } from '../../../kernel/deadline.ts'
+import { withDeadline } from '../../../kernel/async/deadline.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'

@@ -1,4 +1,4 @@
-import { eventLoop } from '../../../kernel/loop-budget.ts'
+import { eventLoop } from '../../../kernel/async/loop-budget.ts'
 
 /** Elements whose content a browser does not show as text. */
 const HIDDEN = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object', 'canvas'])

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
+import { createKeyedQueue, type KeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../../kernel/attachment.ts'
 import { notFound } from '../../../kernel/errors.ts'
-import { createKeyedQueue, type KeyedQueue } from '../../../kernel/keyed-queue.ts'
 import { quoted, truncate } from '../../../kernel/text.ts'
 import { attempt } from '../attempt.ts'
 import { fail, succeed, type Tool, type ToolContext, type ToolOutcome } from '../port.ts'

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { eventLoop } from '../../../kernel/async/loop-budget.ts'
 import { AppError, notFound } from '../../../kernel/errors.ts'
-import { eventLoop } from '../../../kernel/loop-budget.ts'
 import { quoted, truncate } from '../../../kernel/text.ts'
 import { succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'

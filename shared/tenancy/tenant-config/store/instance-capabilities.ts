@@ -1,5 +1,5 @@
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'

@@ -1,6 +1,6 @@
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { newId } from '../../../kernel/ids.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { appendNext } from '../../../platform/store/append.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'

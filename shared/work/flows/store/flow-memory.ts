@@ -1,6 +1,6 @@
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { conflict } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { appendNext } from '../../../platform/store/append.ts'
 import type { Collection, CollectionSpec, Fields, Store, Stored } from '../../../platform/store/port.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { conflict } from '../../../kernel/errors.ts'
 import { newId } from '../../../kernel/ids.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '../../../platform/store/port.ts'
 import { storeUnavailable } from '../../../platform/store/unavailable.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { AppError, tooMany } from '../../../kernel/errors.ts'
-import { createKeyedQueue } from '../../../kernel/keyed-queue.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, Scalar, Store, Total } from '../../../platform/store/port.ts'
 import type { PlanLimits } from '../port.ts'

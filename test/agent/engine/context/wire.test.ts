@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { Sessions } from '../../../../services/worker/sessions.ts'
+import { Sessions } from '../../../../services/worker/sessions/sessions.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
-import { limitsOf } from '../../../worker/session-setup.ts'
+import { limitsOf } from '../../../worker/sessions/session-setup.ts'
 import { connect, DIALECTS } from '../../providers/ai-sdk/setup.ts'
 import { play, talk } from './setup.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Failure, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect } from 'chai'
-import { createProvider } from '../../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'

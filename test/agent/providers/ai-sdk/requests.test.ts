@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Message, ModelProvider, ModelRequest, ToolResultBlock } from '../../../../shared/agent/providers/port.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, type Dialect, KEY, partsOf, request, textOf } from './setup.ts'

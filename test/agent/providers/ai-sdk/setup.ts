@@ -1,4 +1,4 @@
-import { createProvider, type ProviderSettings } from '../../../../services/wiring/create-provider.ts'
+import { createProvider, type ProviderSettings } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../../shared/agent/providers/port.ts'
 import type { ModelOptions } from '../../../../shared/kernel/model-options.ts'

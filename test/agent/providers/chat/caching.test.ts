@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'
 import type { Message } from '../../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'

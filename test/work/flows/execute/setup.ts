@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createProvider } from '../../../../services/wiring/create-provider.ts'
+import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { succeed, type Tool, type ToolBox } from '../../../../shared/agent/tools/port.ts'

@@ -1,0 +1,194 @@
+import type { Request, Response } from 'express'
+import { AppError, invalidRequest, tooMany } from '../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../shared/kernel/events.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { ApiType, ApiTypeName } from '../../../shared/platform/api/api-type.ts'
+import type { Bodies } from '../../../shared/platform/api/bodies.ts'
+import type { Decoded } from '../../../shared/platform/api/decode.ts'
+import { ignoredFieldsHeader } from '../../../shared/platform/api/ignored-fields.ts'
+import { TenantShares } from '../../../shared/platform/fairness/tenant-shares.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
+
+export type BodyLimits = RateLimits & {
+  maxBytes: number
+  timeoutMs: number
+  /** A body up to this size is always read. The others take room until they are decoded, and have a least rate. */
+  smallBytes: number
+  /** The room: sum over all bodies that take some. */
+  maxHeldBytes: number
+  /** The share of the room that one tenant may take. */
+  tenantShare: number
+}
+
+const DEFAULT_LIMITS: BodyLimits = {
+  maxBytes: 10_485_760,
+  timeoutMs: 60_000,
+  smallBytes: 16 * 1024,
+  maxHeldBytes: 128 * 1024 * 1024,
+  tenantShare: 1,
+  windowMs: 5_000,
+  minWindowBytes: leastBytes(5_000),
+}
+
+/**
+ * Reads the body of a request and checks it against a schema of `openapi.yaml`. Throws `invalid_request` (400, 408, 413, 415);
+ * `rate_limit` or `unavailable` when the tenant, or all, are sending too much at once.
+ */
+export type ReadBody = <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => Promise<ApiType<Name>>
+
+export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}): ReadBody {
+  const limits = { ...DEFAULT_LIMITS, ...given }
+  const { maxHeldBytes: max, tenantShare } = limits
+  const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
+  return async <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => {
+    const decode = async (bytes: Uint8Array<ArrayBuffer>) => {
+      if (bytes.length === 0 && req.method === 'PUT') throw noBody()
+      return accept(res, await bodies.decode(schema, bytes)) as ApiType<Name>
+    }
+    const declared = declaredLength(req)
+    if (declared === 0) return decode(new Uint8Array(0))
+    const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
+    try {
+      checkHeaders(req, declared, limits)
+      if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
+      return await decode(await body.read())
+    } catch (cause) {
+      if (!req.complete) res.shouldKeepAlive = false // The next request on this connection would begin behind the unread rest of the body.
+      throw cause
+    } finally {
+      body.release()
+    }
+  }
+}
+
+/** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
+function accept(res: Response, decoded: Decoded): JsonObject {
+  const { ignored = [] } = decoded
+  res.locals['ignoredFields'] = ignored
+  if (ignored.length > 0) res.setHeader('X-Ignored-Fields', ignoredFieldsHeader(ignored))
+  if ('value' in decoded) return decoded.value
+  const { message, param } = decoded.refusal
+  throw invalidRequest(message, { param })
+}
+
+/** The JSON pointers of the fields of the request's body that nothing reads. */
+export const ignoredFields = (res: Response): readonly string[] => res.locals['ignoredFields'] ?? []
+
+/** The value of `Content-Length` in bytes; `undefined` for a chunked body. */
+function declaredLength(req: Request): number | undefined {
+  if (req.headers['transfer-encoding'] !== undefined) return undefined
+  return Number(req.headers['content-length'] ?? 0)
+}
+
+function checkHeaders(req: Request, declared: number | undefined, { maxBytes }: BodyLimits): void {
+  if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
+  const encoding = req.headers['content-encoding'] ?? 'identity'
+  const transfer = req.headers['transfer-encoding'] ?? 'chunked'
+  if (encoding !== 'identity' || transfer.toLowerCase() !== 'chunked')
+    throw invalidRequest('send the body without Content-Encoding', { status: 415 })
+  if (isJson(req.headers['content-type'])) return
+  throw invalidRequest('send the body with Content-Type: application/json, in UTF-8', { status: 415 })
+}
+
+function isJson(contentType = ''): boolean {
+  const [type, ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length)
+  return type === 'application/json' && (charset === undefined || charset === 'utf-8' || charset === '"utf-8"')
+}
+
+type Room = { tenant: TenantId; room: TenantShares }
+
+/** The body of one request. If it is not small, its bytes take room until `release`. */
+class IncomingBody {
+  readonly #req: Request
+  readonly #limits: BodyLimits
+  readonly #room: Room
+  readonly #done = Promise.withResolvers<void>()
+  #chunks: Buffer[] = []
+  #size = 0
+  #heldBytes = 0
+  #rate: NodeJS.Timeout | undefined
+
+  constructor(req: Request, limits: BodyLimits, room: Room) {
+    this.#req = req
+    this.#limits = limits
+    this.#room = room
+  }
+
+  async read(): Promise<Uint8Array<ArrayBuffer>> {
+    const { timeoutMs } = this.#limits
+    const timer = setTimeout(() => this.#done.reject(tooSlow(timeoutMs)), timeoutMs).unref()
+    this.#req.on('data', this.#add).once('end', this.#done.resolve).once('close', this.#onClose)
+    try {
+      await this.#done.promise
+      return join(this.#chunks, this.#size)
+    } finally {
+      clearTimeout(timer)
+      clearInterval(this.#rate)
+      this.#req.off('data', this.#add).off('end', this.#done.resolve).off('close', this.#onClose)
+      this.#chunks = []
+    }
+  }
+
+  release(): void {
+    this.#room.room.add(this.#room.tenant, -this.#heldBytes)
+    this.#heldBytes = 0
+  }
+
+  readonly #add = (chunk: Buffer): void => {
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    const { maxBytes, smallBytes } = this.#limits
+    if (this.#size > maxBytes) this.#done.reject(tooLarge(maxBytes))
+    else if (this.#size > smallBytes) this.#hold()
+  }
+
+  #hold(): void {
+    const { tenant, room } = this.#room
+    const bytes = this.#size - this.#heldBytes
+    const full = room.exceeded(tenant, bytes)
+    if (full) return this.#done.reject(full === 'tenant' ? tenantIsBusy() : tooBusy())
+    room.add(tenant, bytes)
+    this.#heldBytes = this.#size
+    this.#rate ??= watchRate(this.#req, this.#limits, this.#done.reject)
+  }
+
+  readonly #onClose = (): void => {
+    if (!this.#req.complete)
+      this.#done.reject(invalidRequest('the client closed the connection before the body was complete'))
+  }
+}
+
+/** Copies the chunks into one array with a buffer of its own, so that it can be transferred to a thread. */
+function join(chunks: readonly Buffer[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.length
+  }
+  return whole
+}
+
+const BUSY_RETRY_SECS = 1
+
+const noBody = () =>
+  invalidRequest('a PUT needs a body, which replaces what is there: send it as JSON, {} to set nothing')
+
+const tooLarge = (maxBytes: number) =>
+  invalidRequest(`the body is larger than ${maxBytes} bytes; send less`, { status: 413 })
+
+const tooSlow = (timeoutMs: number) =>
+  invalidRequest(`the body did not arrive within ${timeoutMs / 1000} seconds; send it again`, { status: 408 })
+
+const tenantIsBusy = () =>
+  tooMany('this tenant is sending as many large bodies as it may at once; try again in a moment', BUSY_RETRY_SECS)
+
+const tooBusy = () =>
+  new AppError('unavailable', 'the server is reading too many bodies; try again in a moment', {
+    retryAfterSecs: BUSY_RETRY_SECS,
+  })

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Writable } from 'node:stream'
+import type { Request, Response } from 'express'
+import multer, { diskStorage, MulterError, type Options } from 'multer'
+import type { Upload } from '../../../shared/agent/transcription/transcribe.ts'
+import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
+import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../shared/tenancy/limits/upload-line.ts'
+import { liftBodyDeadline } from '../../http/server.ts'
+import { leaving } from '../client-gone.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
+
+export type UploadLimits = RateLimits & {
+  maxFileBytes: number
+  maxFields: number
+  /** The limit for all fields together, without the file. */
+  maxFieldBytes: number
+  /** Uploads at one time in this process, those that wait for their backend included. */
+  maxUploads: number
+  /** Bytes of their files together. A part is kept for tenants below their share. */
+  maxSpoolBytes: number
+  /** The share of both that one tenant may take while others wait. */
+  tenantShare: number
+  /** How long an upload waits for its turn, and how many do. */
+  waitMs: number
+  maxWaiting: number
+}
+
+/** 320 MB (api.md "Transcription proxy"), and at least 10 KB a second. */
+const LIMITS: UploadLimits = {
+  maxFileBytes: 320 * 1024 * 1024,
+  maxFields: 100,
+  maxFieldBytes: 1024 * 1024,
+  maxUploads: 64,
+  maxSpoolBytes: 8 * 1024 * 1024 * 1024,
+  windowMs: 15_000,
+  minWindowBytes: leastBytes(15_000),
+  tenantShare: 1,
+  waitMs: 30_000,
+  maxWaiting: 1_000,
+}
+
+const MAX_NAME_BYTES = 200
+const BUSY_RETRY_SECS = 10
+
+export type ReceivedUpload = Upload & {
+  /** Deletes the file, and leaves the upload's place to another one. */
+  discard(): Promise<void>
+}
+
+/**
+ * Receives a multipart form with one file, in the field `file`, into a folder; other fields keep their names, values and order.
+ * An upload that finds no place waits for its turn, unread (D9.3). Throws `invalid_request` (400, 408, 413, 415), `unavailable` when its
+ * turn does not come or the disk is full, or `rate_limit` when the turn of a tenant with its share does not come, and then leaves no file behind.
+ */
+export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
+
+type Receiving = {
+  /** The name under which the folder holds the file. */
+  fileName: string
+  fields: [name: string, value: string][]
+  fieldBytes: number
+  refuse(error: AppError): void
+}
+
+export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = {}): ReceiveUpload {
+  const limits = { ...LIMITS, ...given }
+  const uploads = new Map<Request, Receiving>()
+  const receiveForm = formReceiver(dir, uploads, limits)
+  const line = new UploadLine(lineLimits(limits))
+  return async (req, res) => {
+    checkHeaders(req, limits)
+    liftBodyDeadline(req) // `watchRate` limits it instead, when its turn has come.
+    const place = await line
+      .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
+      .catch(closing(req, res))
+    const early = Promise.withResolvers<never>()
+    const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
+    uploads.set(req, receiving)
+    const received = receiveForm(req, res).finally(() => uploads.delete(req))
+    const watch = watchRate(req, limits, receiving.refuse)
+    try {
+      if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
+      await Promise.race([received, early.promise])
+      return toUpload(req, receiving, place)
+    } catch (cause) {
+      place.leave() // At once, though multer may still read what a refused client sends.
+      // When multer fails, too, it deletes the file itself. What cannot be deleted is when this process ends, or another one starts here.
+      received.then(() => rm(join(dir, receiving.fileName), { force: true })).catch(() => {})
+      return closing(req, res)(toRefusal(cause, limits))
+    } finally {
+      clearInterval(watch)
+    }
+  }
+}
+
+/** Throws the error; the rest of the body is not worth reading. */
+const closing =
+  (req: Request, res: Response) =>
+  (cause: unknown): never => {
+    if (!req.complete) res.shouldKeepAlive = false
+    throw cause
+  }
+
+function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting }: UploadLimits): UploadLineLimits {
+  const shared = (max: number) => ({ max, maxPerTenant: max * tenantShare })
+  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // What lies above one tenant's share does not count for others.
+  return { uploads: shared(maxUploads), bytes: shared(bytesForOne), waitMs, maxWaiting }
+}
+
+/** What the file may have at most: a chunked body does not say its length. */
+const mostBytes = (req: Request, { maxFileBytes }: UploadLimits): number =>
+  Math.min(Number(req.headers['content-length'] ?? maxFileBytes), maxFileBytes)
+
+/** With the hook that multer's types do not know yet. */
+type FormOptions = Options & { streamHandler(req: Request, parser: Writable): void }
+
+/** multer with a promise. It keeps the file; the fields are taken from the parser, since multer nests names such as `a[]`. */
+function formReceiver(dir: string, uploads: ReadonlyMap<Request, Receiving>, limits: UploadLimits) {
+  const of = (req: unknown): Receiving => {
+    const receiving = uploads.get(req as Request)
+    if (!receiving) throw new Error('a form is received that no request has brought')
+    return receiving
+  }
+  const options: FormOptions = {
+    storage: diskStorage({
+      destination: dir,
+      filename: (req, _file, done) => done(null, of(req).fileName),
+    }),
+    defParamCharset: 'utf8',
+    limits: {
+      fileSize: limits.maxFileBytes,
+      files: 1,
+      fields: limits.maxFields,
+      parts: limits.maxFields + 1,
+      fieldSize: limits.maxFieldBytes,
+      fieldNameSize: MAX_NAME_BYTES,
+    },
+    streamHandler(req, parser) {
+      const receiving = of(req)
+      parser.on('field', (name: string, value: string) => takeField(receiving, [name, value], limits))
+      // multer reads an upload that it refuses to its end first, however long that is.
+      parser.on('file', (_name: string, file: NodeJS.EventEmitter) => {
+        file.on('limit', () => receiving.refuse(tooLarge(limits)))
+      })
+      req.pipe(parser)
+    },
+  }
+  const receive = multer(options).single('file')
+  return async (req: Request, res: Response): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    receive(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    return promise
+  }
+}
+
+function takeField(receiving: Receiving, field: [name: string, value: string], limits: UploadLimits): void {
+  receiving.fields.push(field)
+  receiving.fieldBytes += field[0].length + field[1].length
+  if (receiving.fieldBytes > limits.maxFieldBytes) receiving.refuse(fieldsTooLarge(limits))
+}
+
+function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: UploadLimits): void {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = req.headers
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(type) || encoding !== 'identity') {
+    throw invalidRequest('send the upload as multipart/form-data without Content-Encoding', { status: 415 })
+  }
+  const most = maxFileBytes + maxFieldBytes + (maxFields + 1) * 1024 // Boundaries and headers of the parts.
+  if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
+}
+
+function toUpload({ file }: Request, { fields }: Receiving, place: UploadPlace): ReceivedUpload {
+  if (!file) throw invalidRequest('the form has no file: send one in the field file', { param: '/file' })
+  place.shrinkTo(file.size)
+  return {
+    fields,
+    file: { path: file.path, name: file.originalname, contentType: file.mimetype, bytes: file.size },
+    async discard() {
+      await rm(file.path, { force: true })
+      place.leave()
+    },
+  }
+}
+
+function toRefusal(cause: unknown, limits: UploadLimits): unknown {
+  if (cause instanceof AppError) return cause
+  if (cause instanceof MulterError) return refusalOf(cause, limits)
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (/^(?:ENOSPC|EDQUOT|EMFILE|ENFILE|EROFS|EIO)$/.test(code)) return noRoom(cause)
+  if (code !== '') return cause
+  return invalidRequest('the body is not a valid multipart form: it is malformed or ends early', { cause })
+}
+
+function refusalOf({ code, field }: MulterError, limits: UploadLimits): AppError {
+  if (code === 'LIMIT_FILE_SIZE') return tooLarge(limits)
+  if (code === 'LIMIT_FIELD_VALUE') return fieldsTooLarge(limits)
+  if (code === 'LIMIT_UNEXPECTED_FILE' || code === 'LIMIT_FILE_COUNT') {
+    return invalidRequest('send exactly one file, in the field file', { param: '/file' })
+  }
+  if (code === 'LIMIT_FIELD_KEY') return invalidRequest(`a field's name has more than ${MAX_NAME_BYTES} bytes`)
+  if (code === 'LIMIT_FIELD_COUNT' || code === 'LIMIT_PART_COUNT') {
+    return invalidRequest(`the form has more than ${limits.maxFields} fields: send fewer`)
+  }
+  return invalidRequest(`the form has a part without a usable name${field === undefined ? '' : `: ${field}`}`)
+}
+
+const tooLarge = ({ maxFileBytes }: Pick<UploadLimits, 'maxFileBytes'>) =>
+  invalidRequest(`the file is larger than ${maxFileBytes} bytes: send it in smaller pieces`, {
+    status: 413,
+    param: '/file',
+  })
+
+const fieldsTooLarge = ({ maxFieldBytes }: UploadLimits) =>
+  invalidRequest(`the fields beside the file are larger than ${maxFieldBytes} bytes together`, { status: 413 })
+
+const noRoom = (cause: unknown) =>
+  new AppError('unavailable', 'this server cannot store the upload at the moment; try again', {
+    retryAfterSecs: BUSY_RETRY_SECS,
+    cause,
+  })

@@ -1,0 +1,21 @@
+import type { FlowCalls } from '../../../../shared/work/flows/calls/calls.ts'
+import type { FlowChecks } from '../../../../shared/work/flows/check/check.ts'
+import type { FlowEvaluator } from '../../../../shared/work/flows/evaluate/evaluate.ts'
+import type { EvaluationHistory } from '../../../../shared/work/flows/evaluate/history.ts'
+import type { FlowMemory } from '../../../../shared/work/flows/flow-memory.ts'
+import type { FlowLibrary } from '../../../../shared/work/flows/library.ts'
+
+type LibraryCall = 'list' | 'get' | 'put' | 'publish' | 'rollback' | 'remove' | 'revisions' | 'catalogue'
+
+/** The services behind the flow endpoints. They exist in a process with a store. */
+export type FlowSurface = {
+  library: Pick<FlowLibrary, LibraryCall>
+  memory: Pick<FlowMemory, 'list' | 'add' | 'remove'>
+  checks: Pick<FlowChecks, 'check'>
+  evaluations: Pick<EvaluationHistory, 'list'>
+  /** `undefined` without a master key: flows can be edited, but no provider can be called. */
+  execution: FlowRunSurface | undefined
+}
+
+/** The services behind the endpoints that run flows. */
+export type FlowRunSurface = { calls: Pick<FlowCalls, 'start'>; evaluator: Pick<FlowEvaluator, 'evaluate'> }

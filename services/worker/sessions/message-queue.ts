@@ -1,0 +1,152 @@
+import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
+import { tooMany } from '../../../shared/kernel/errors.ts'
+import type { CancelCode, Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+
+/** Messages that wait behind the one that is being answered (D4.6). */
+const MAX_WAITING = 8
+const BUSY_RETRY_SECS = 5
+
+/** A run in a session's queue. `execute` is called when all earlier runs have ended. */
+export type QueuedRun = { run: Run; message: MessageRequest; execute: RunExecutor }
+
+type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
+
+/**
+ * The messages of a session, which are answered one at a time in order of arrival (D4.6). Between `hold` and `resume` the run that was
+ * begun goes on and no other begins, so that another worker can take the session over with the messages that wait.
+ *
+ * | State     | Event                                                   | Next state                                      |
+ * |-----------|---------------------------------------------------------|-------------------------------------------------|
+ * | idle      | a message comes                                         | answering                                       |
+ * | idle      | `hold`                                                  | held                                            |
+ * | idle      | `retire`                                                | gone                                            |
+ * | answering | its run ends                                            | answering the next message; idle without one    |
+ * | answering | `hold`                                                  | finishing                                       |
+ * | answering | `retire`                                                | leaving                                         |
+ * | finishing | its run ends                                            | held                                            |
+ * | finishing | `resume`: it stays here                                 | answering                                       |
+ * | finishing | `retire`                                                | leaving, without the messages that wait         |
+ * | held      | `resume`: it was adopted, or no other worker takes it   | answering the next message; idle without one    |
+ * | held      | `retire`: another worker has it, or it was deleted      | gone, without the messages that wait            |
+ * | leaving   | its run ends                                            | leaving with the next message; gone without one |
+ *
+ * A message that comes in another state than idle waits, and a queue that is leaving or gone takes none. A method that a state does not
+ * list changes nothing in it. A wrong move throws.
+ */
+export class MessageQueue {
+  readonly #onRunEnded: () => void
+  /** Those that wait, and the one that was begun. */
+  readonly #runs = new Set<Run>()
+  #waiting: QueuedRun[] = []
+  #state: State = 'idle'
+  /** The run that was begun, from its begin to its end. */
+  #current: { run: Run; done: Promise<void> } | undefined
+
+  /** `onRunEnded` is called after each of its runs. */
+  constructor(onRunEnded: () => void) {
+    this.#onRunEnded = onRunEnded
+  }
+
+  /** The runs that have not begun. */
+  get waiting(): readonly QueuedRun[] {
+    return this.#waiting.filter(({ run }) => !run.isEnded)
+  }
+
+  get active(): Run | undefined {
+    return this.#current?.run
+  }
+
+  get isEmpty(): boolean {
+    return this.#runs.size === 0
+  }
+
+  /** Whether its session is another worker's now, or was removed. */
+  get isLeaving(): boolean {
+    return this.#state === 'leaving' || this.#state === 'gone'
+  }
+
+  /** Whether this run waits for another worker to take the session over. */
+  holds(run: Run): boolean {
+    const isHeld = this.#state === 'held' || this.#state === 'finishing'
+    return isHeld && this.#waiting.some((queued) => queued.run === run)
+  }
+
+  /** Throws `rate_limit` when the queue is full. */
+  checkRoom(sessionId: string): void {
+    if (this.#runs.size <= MAX_WAITING) return
+    throw tooMany(
+      `session ${sessionId} has ${MAX_WAITING} messages waiting; send this one after the next answer`,
+      BUSY_RETRY_SECS,
+    )
+  }
+
+  post(queued: QueuedRun): void {
+    if (this.isLeaving) throw new Error(`a session that is ${this.#state} takes no message`)
+    const { run } = queued
+    this.#runs.add(run)
+    this.#waiting.push(queued)
+    void run.ended.then(() => {
+      this.#runs.delete(run)
+      this.#onRunEnded()
+    })
+    if (this.#state === 'idle') this.#answerNext('idle')
+  }
+
+  /** Begins no further run. Resolves when the one that was begun has ended. */
+  async hold(): Promise<void> {
+    if (this.#state === 'idle') this.#move('idle', 'held')
+    if (this.#state === 'answering') this.#move('answering', 'finishing')
+    await this.#current?.done
+  }
+
+  /** Begins runs again. */
+  resume(): void {
+    if (this.#state === 'finishing') this.#move('finishing', 'answering')
+    if (this.#state === 'held') this.#answerNext('held')
+  }
+
+  /**
+   * The session is another worker's now, or is being removed. Returns the messages that a held queue had: they are not answered here.
+   * Those of an open queue are.
+   */
+  retire(): readonly QueuedRun[] {
+    if (this.#state === 'idle') this.#move('idle', 'gone')
+    if (this.#state === 'answering') this.#move('answering', 'leaving')
+    if (this.#state !== 'held' && this.#state !== 'finishing') return []
+    const { waiting } = this
+    this.#waiting = []
+    this.#move(this.#state, this.#state === 'held' ? 'gone' : 'leaving')
+    return waiting
+  }
+
+  /** Cancels all running and waiting runs, and resolves when they have ended. */
+  async cancelAll(code: CancelCode): Promise<void> {
+    const runs = [...this.#runs]
+    for (const run of runs) run.cancel(code)
+    await Promise.all(runs.map(({ ended }) => ended))
+  }
+
+  /** Begins the run of the next message that waits. */
+  #answerNext(from: 'idle' | 'held' | 'answering' | 'leaving'): void {
+    const [busy, free] = from === 'leaving' ? (['leaving', 'gone'] as const) : (['answering', 'idle'] as const)
+    const next = this.#waiting.shift()
+    this.#move(from, next ? busy : free)
+    if (!next) return
+    const { run, execute } = next
+    // Not in this turn, so that a run that was just posted counts as waiting.
+    const done = Promise.resolve().then(() => run.execute(execute))
+    this.#current = { run, done }
+    void done.then(() => this.#onAnswered())
+  }
+
+  #onAnswered(): void {
+    this.#current = undefined
+    if (this.#state === 'finishing') this.#move('finishing', 'held')
+    else this.#answerNext(this.#state === 'leaving' ? 'leaving' : 'answering')
+  }
+
+  #move(from: State, to: State): void {
+    if (this.#state !== from) throw new Error(`a session that is ${this.#state}, not ${from}, cannot become ${to}`)
+    this.#state = to
+  }
+}

@@ -1,0 +1,51 @@
+import type { SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import type { RunEvent } from '../../../shared/kernel/events.ts'
+
+type Usage = SessionSummary['usage']
+
+/** The usage of a session's runs, and the model of its last turn. */
+export type SessionUsageState = { usage: Usage; model: string | null }
+
+const NOTHING: Usage = { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 }
+
+/** Adds up what the runs of a session use, turn by turn. Summaries and sub-agents are added at the end of their run. */
+export class SessionUsage {
+  #usage: Usage
+  #model: string | null
+
+  constructor({ usage, model }: SessionUsageState = { usage: NOTHING, model: null }) {
+    this.#usage = usage
+    this.#model = model
+  }
+
+  get state(): SessionUsageState {
+    return { usage: this.#usage, model: this.#model }
+  }
+
+  /** Passes on the events of one run and counts what they report. A session has one run at a time. */
+  async *count(events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, void, undefined> {
+    const before = this.#usage
+    for await (const event of events) {
+      if (event.type === 'turn_start') this.#model = event.model
+      if (event.type === 'turn_end') this.#usage = sumOf(this.#usage, { ...event, turns: 1 })
+      const totals = totalsOf(event)
+      if (totals) this.#usage = sumOf(before, totals)
+      yield event
+    }
+  }
+}
+
+const sumOf = (one: Usage, other: Usage): Usage => ({
+  input_tokens: one.input_tokens + other.input_tokens,
+  output_tokens: one.output_tokens + other.output_tokens,
+  cost_usd: one.cost_usd + other.cost_usd,
+  turns: one.turns + other.turns,
+})
+
+/** The totals of the whole run, with which it ends. */
+function totalsOf(event: RunEvent): Usage | undefined {
+  if (event.type !== 'done' && event.type !== 'error') return undefined
+  const { total_input_tokens: input, total_output_tokens: output, cost_usd: cost = 0, turn_count: turns = 0 } = event
+  if (input === undefined || output === undefined) return undefined
+  return { input_tokens: input, output_tokens: output, cost_usd: cost, turns }
+}

@@ -1,0 +1,186 @@
+import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
+import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
+import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { truncate } from '../../../shared/kernel/text.ts'
+import type { CancelCode, Run } from '../../../shared/work/runs/run.ts'
+import type { RunStart } from '../prepare-run.ts'
+import { MessageQueue, type QueuedRun } from './message-queue.ts'
+import { SessionMemory } from './session-memory.ts'
+import type { SessionPlace } from './session-room.ts'
+import { SessionUsage, type SessionUsageState } from './session-usage.ts'
+
+const TITLE_CHARS = 80
+
+/** `token` tells this session from earlier and later ones of the same id. */
+export type SessionIdentity = { id: string; tenant: TenantId; token: string }
+
+export type SessionOptions = {
+  place: SessionPlace
+  idleMs: number
+  /** Called when the session has had no run for `idleMs`. */
+  onIdle: () => void
+}
+
+/** A message that waits for its turn: it was accepted, and its run is known to the client. */
+export type WaitingMessage = { runId: string; startedAt: string; message: MessageRequest }
+
+/** The state that another worker needs to continue a session. */
+export type SessionState = SessionIdentity &
+  ConversationState & {
+    createdAt: string
+    title?: string | undefined
+    used?: SessionUsageState | undefined
+    /** Names the folder of the session's tools; made of the first token by default. */
+    workspace?: string
+    memories?: readonly string[] | undefined
+    remembered?: readonly RememberedTool[] | undefined
+    waiting?: readonly WaitingMessage[]
+  }
+
+/** A conversation, and the queue of messages that continue it. Its idle time runs while no message waits or is answered. */
+export class Session {
+  readonly id: string
+  readonly tenant: TenantId
+  /** The token of the session's claim. It changes when this worker takes back what it has offered to another. */
+  token: string
+  /** Names the folder of the session's tools. */
+  readonly workspace: string
+  readonly conversation: Conversation
+  readonly remembered: RememberedTools
+  readonly createdAt: string
+  title: string | undefined
+  readonly #memory: SessionMemory
+  readonly #usage: SessionUsage
+  readonly #options: SessionOptions
+  readonly #queue = new MessageQueue(() => this.#restartIdle())
+  #idleTimer: NodeJS.Timeout | undefined
+
+  constructor(
+    { id, tenant, token, workspace, createdAt, title, used, memories, remembered, ...history }: SessionState,
+    options: SessionOptions,
+  ) {
+    this.id = id
+    this.tenant = tenant
+    this.token = token
+    this.workspace = workspace ?? sessionFolder(id, token)
+    this.createdAt = createdAt
+    this.#options = options
+    this.#usage = new SessionUsage(used)
+    this.conversation = new Conversation(history, {
+      onResize: (bytes) => options.place.resize(bytes),
+      runId: () => this.#queue.active?.id ?? null,
+    })
+    this.title = title ?? titleOf(firstPromptOf(history.messages))
+    this.#memory = new SessionMemory(this.conversation, memories)
+    this.remembered = new RememberedTools(remembered)
+    this.#restartIdle()
+  }
+
+  get summary(): SessionSummary {
+    const { messages, messageCount } = this.conversation
+    const { active, waiting } = this.#queue
+    return {
+      session_id: this.id,
+      created_at: this.createdAt,
+      message_count: messageCount,
+      title: this.title ?? null,
+      last_message_at: messages.at(-1)?.stamp?.at ?? null,
+      active_run_id: active?.isEnded === false ? active.id : null,
+      queued: waiting.length,
+      ...this.#usage.state,
+      remembered: [...this.remembered.entries],
+    }
+  }
+
+  get state(): SessionState {
+    const { id, tenant, token, workspace, conversation, createdAt, title } = this
+    const { messages, messageCount } = conversation
+    const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
+    const waiting = this.waiting.map(({ run, message }) => ({
+      runId: run.id,
+      startedAt: run.startedAt.toISOString(),
+      message,
+    }))
+    const history = { messages, messageCount, memories, remembered }
+    return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
+  }
+
+  /** The state that a run starts from now. */
+  start(): RunStart {
+    const { background } = this.#memory
+    const { conversation, remembered } = this
+    return { conversation, background, services: { memory: this.#memory }, remembered, warnings: [] }
+  }
+
+  /** The runs that have not begun. */
+  get waiting(): readonly QueuedRun[] {
+    return this.#queue.waiting
+  }
+
+  /** Whether a run has begun and has not ended. */
+  get isBusy(): boolean {
+    return this.#queue.active !== undefined
+  }
+
+  /** Whether this run waits for another worker to take the session over. */
+  holds(run: Run): boolean {
+    return this.#queue.holds(run)
+  }
+
+  /** Begins no further run. Resolves when the one that was begun has ended. */
+  hold(): Promise<void> {
+    return this.#queue.hold()
+  }
+
+  /** Begins runs again. */
+  resume(): void {
+    this.#queue.resume()
+  }
+
+  /** Throws `rate_limit` when the queue is full. */
+  checkRoom(): void {
+    this.#queue.checkRoom(this.id)
+  }
+
+  post({ run, message, execute }: QueuedRun): void {
+    this.#queue.post({ run, message, execute: (_run, signal) => this.#usage.count(execute(run, signal)) })
+    this.title ??= titleOf(message.prompt)
+    clearTimeout(this.#idleTimer)
+  }
+
+  /** Cancels all running and waiting runs, and resolves when they have ended. */
+  async close(code: CancelCode): Promise<void> {
+    this.retire()
+    await this.cancelAll(code)
+  }
+
+  cancelAll(code: CancelCode): Promise<void> {
+    return this.#queue.cancelAll(code)
+  }
+
+  /**
+   * Another worker owns the session now, or it is being removed: gives its place back. Returns the messages of a held queue, which are not
+   * answered here.
+   */
+  retire(): readonly QueuedRun[] {
+    this.#options.place.leave()
+    clearTimeout(this.#idleTimer)
+    return this.#queue.retire()
+  }
+
+  #restartIdle(): void {
+    clearTimeout(this.#idleTimer)
+    if (!this.#queue.isEmpty || this.#queue.isLeaving) return
+    const { onIdle, idleMs } = this.#options
+    this.#idleTimer = setTimeout(onIdle, idleMs).unref()
+  }
+}
+
+const firstPromptOf = (messages: SessionState['messages']): string =>
+  messages.find((message) => message.role === 'user')?.text ?? ''
+
+/** The beginning of a prompt as one line; `undefined` for an empty one. */
+const titleOf = (prompt: string): string | undefined =>
+  truncate(prompt.replaceAll(/\s+/g, ' ').trim(), TITLE_CHARS, '') || undefined

@@ -1,0 +1,130 @@
+import type { Message } from '../../../shared/agent/providers/port.ts'
+import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/session-page.ts'
+import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
+import { pageOf } from '../../../shared/cluster/list-page.ts'
+import type { RememberedPermission } from '../../../shared/cluster/permissions/remembered-page.ts'
+import type { PageRequest } from '../../../shared/kernel/cursor.ts'
+import { conflict, notFound } from '../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { QueuedRun } from './message-queue.ts'
+import { Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type RoomLimits, SessionRoom } from './session-room.ts'
+
+export type SessionsLimits = { room: RoomLimits; idleMs: number }
+
+/** The sessions in this process's memory (api.md "What the service does" 6). */
+export class Sessions {
+  readonly #limits: SessionsLimits
+  readonly #onRemoved: (session: Session) => Promise<boolean>
+  readonly #room: SessionRoom
+  readonly #sessions = new Map<string, Session>()
+
+  /**
+   * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
+   * another worker owns the session by now.
+   */
+  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>) {
+    this.#limits = limits
+    this.#room = new SessionRoom(limits.room)
+    this.#onRemoved = onRemoved
+  }
+
+  /**
+   * Returns the session that was created with this token, if a repeated command creates it again. Throws `conflict` when the tenant has
+   * another session of this id, `rate_limit` when there is no room. The conversation begins with `messages`.
+   */
+  create(identity: SessionIdentity, messages: readonly Message[] = []): Session {
+    const existing = this.find(identity.tenant, identity.id)
+    if (existing?.token === identity.token) return existing
+    if (existing)
+      throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
+    this.#room.checkSession(identity.tenant)
+    return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages })
+  }
+
+  /** Continues a session from its state. It replaces a session of the same id. */
+  adopt(state: SessionState): Session {
+    const { tenant, id } = state
+    const earlier = this.#sessions.get(keyOf(tenant, id))
+    if (earlier) this.release(earlier)
+    const session = new Session(state, {
+      place: this.#room.enter(tenant),
+      idleMs: this.#limits.idleMs,
+      onIdle: () => {
+        this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
+      },
+    })
+    this.#sessions.set(keyOf(tenant, id), session)
+    return session
+  }
+
+  /** Throws `rate_limit` when the session takes no message now: its queue is full, or the tenant's conversations are too large. */
+  checkRoom(session: Session): void {
+    session.checkRoom()
+    this.#room.checkMemory(session.tenant)
+  }
+
+  get count(): number {
+    return this.#sessions.size
+  }
+
+  all(): Iterable<Session> {
+    return this.#sessions.values()
+  }
+
+  /** Returns a page of the tenant's sessions, those created last first. Throws `invalid_request` for a cursor of another list. */
+  page(tenant: TenantId, request: PageRequest): SessionPage {
+    const own = [...this.#sessions.values()].filter((session) => session.tenant === tenant)
+    const placeOf = ({ id, createdAt }: Session) => sessionPosition({ session_id: id, created_at: createdAt })
+    const { page, next } = pageOf(own, placeOf, { ...request, idPattern: SESSION_ID })
+    return { sessions: page.map(({ summary }) => summary), next_cursor: next }
+  }
+
+  /** The tools that the tenant has allowed for the rest of its sessions. */
+  remembered(tenant: TenantId): RememberedPermission[] {
+    const own = [...this.#sessions.values()].filter((session) => session.tenant === tenant)
+    return own.flatMap(({ id, remembered }) => remembered.entries.map((tool) => ({ session_id: id, ...tool })))
+  }
+
+  /** Returns the number of tools that were forgotten. Throws `not_found` for an unknown session, and for a tool that is not remembered. */
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): number {
+    const count = this.get(tenant, sessionId).remembered.forget(toolName)
+    if (count > 0 || toolName === undefined) return count
+    throw notFound('the session does not remember this tool: GET /permissions?state=remembered lists what it remembers')
+  }
+
+  /** Forgets a session that another worker owns now. Returns the messages that move on with it; its other runs go on here. */
+  release(session: Session): readonly QueuedRun[] {
+    const key = keyOf(session.tenant, session.id)
+    if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+    return session.retire()
+  }
+
+  /** Throws `not_found` for an unknown session and for another tenant's. */
+  get(tenant: TenantId, sessionId: string): Session {
+    const session = this.find(tenant, sessionId)
+    if (!session) throw noSession(sessionId)
+    return session
+  }
+
+  find(tenant: TenantId, sessionId: string): Session | undefined {
+    return this.#sessions.get(keyOf(tenant, sessionId))
+  }
+
+  /**
+   * Forgets the session at once, and ends its runs with `session_deleted` (D4.7). Throws `not_found` like `get`, for a session with
+   * another token, and when another worker owns the session.
+   */
+  async remove(tenant: TenantId, sessionId: string, token?: string): Promise<void> {
+    const session = this.get(tenant, sessionId)
+    if (token !== undefined && token !== session.token) throw noSession(sessionId)
+    this.#sessions.delete(keyOf(tenant, sessionId))
+    await session.close('session_deleted')
+    if (!(await this.#onRemoved(session))) throw noSession(sessionId)
+  }
+}
+
+const noSession = (sessionId: string) => notFound(`no session ${sessionId}: create it with POST /sessions`)
+
+/** Unique, because no id contains a space. */
+const keyOf = (tenant: TenantId, sessionId: string): string => `${tenant} ${sessionId}`
