@@ -13,7 +13,7 @@ const SIGNATURES: [mediaType: string, bytes: RegExp][] = [
   ['application/pdf', /^%PDF-/],
 ]
 
-/** The media type of an image or a PDF by its first bytes, at least 12 where there are so many; `undefined` for every other file. */
+/** The media type of an image or a PDF by its first bytes, at least 12 where there are 12; `undefined` for every other file. */
 export function attachmentType(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 16)).toString('latin1')
   return SIGNATURES.find(([, pattern]) => pattern.test(start))?.[0]

@@ -77,7 +77,7 @@ export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 's
 /** `id` is the request's, `tool_use_id` that of the call which waits. Without a reply it is denied at `expires_at`. */
 type OfPermission = { id: string; tool_use_id: string; tool_name: string }
 
-/** What a tool call would do, for whoever is asked for permission. Hidden characters are shown as escapes. */
+/** The effect of a tool call, for whoever is asked for permission. Hidden characters are shown as escapes. */
 export type PermissionPreview =
   | { kind: 'diff'; path: string; diff: string }
   | { kind: 'command'; command: string }
@@ -151,7 +151,7 @@ export type AgentEvent =
 /** Whether a flow's output fits its schema (D6.4). */
 export type Verdict = 'ok' | 'invalid_output'
 
-/** What is wrong with an output: `path` is a JSON pointer into it, empty for the whole. */
+/** A problem of an output: `path` is a JSON pointer into it, empty for the whole. */
 export type OutputProblem = { path: string; message: string }
 
 /** The answer of a flow's run: the body of the synchronous form, and the `result` event (api.md "Named flows" 7). */

@@ -106,11 +106,11 @@ const closing =
 
 function lineLimits({ maxUploads, maxSpoolBytes, tenantShare, waitMs, maxWaiting }: UploadLimits): UploadLineLimits {
   const shared = (max: number) => ({ max, maxPerTenant: max * tenantShare })
-  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // What lies above one tenant's share does not count for others.
+  const bytesForOne = maxSpoolBytes / (2 - tenantShare) // The bytes above one tenant's share do not count for others.
   return { uploads: shared(maxUploads), bytes: shared(bytesForOne), waitMs, maxWaiting }
 }
 
-/** What the file may have at most: a chunked body does not say its length. */
+/** The most bytes that the file may have: a chunked body does not say its length. */
 const mostBytes = (req: Request, { maxFileBytes }: UploadLimits): number =>
   Math.min(Number(req.headers['content-length'] ?? maxFileBytes), maxFileBytes)
 

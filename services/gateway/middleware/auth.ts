@@ -21,7 +21,7 @@ export const subjectOf = (res: Response): string => identityOf(res).subject
 
 const ALL: ReadonlySet<Scope> = new Set(SCOPES)
 
-/** What the caller's token may be used for. */
+/** The scopes of the caller's token. */
 export const scopesOf = (res: Response): ReadonlySet<Scope> => identityOf(res).scopes ?? ALL
 
 /** Throws `permission` when the caller's token does not hold the scope of ADMIN_SCOPE. Without that setting every caller passes. */

@@ -3,7 +3,7 @@ import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
 import type { FlowSurface } from './flows/flow-surface.ts'
 
-/** What every caller may know of this server. */
+/** Facts of this server that every caller may know. */
 export type ServerFacts = {
   /** The product's version. */
   version: string
@@ -49,7 +49,7 @@ export function describeCaller(deps: Deps): RequestHandler {
   }
 }
 
-/** What is configured here. The list of tools may grow. */
+/** The features that are configured here. The list of tools may grow. */
 const featuresOf = ({ toolBox, config, flows, plans, dispatches, transcription, hasExplorer }: Deps) => ({
   config: config !== undefined,
   flows: flows?.execution !== undefined,

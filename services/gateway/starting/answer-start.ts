@@ -48,7 +48,7 @@ export function createAnswerStart(broker: Broker, relay: Relay, keys: Idempotenc
   }
 }
 
-/** Whoever follows a run knows it, so it may act from then on, and it needs no reader. */
+/** A client that follows a run knows it, so the run may act from then on, and needs no reader. */
 async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
   const followed = await follow()
   for (const each of [frames, followed]) await each[Symbol.asyncIterator]().return?.()

@@ -9,7 +9,7 @@ import { canonicalHash, type Idempotency, type KeyUse } from '../../../shared/pl
 export type StartedRun = OpenedRun & { isReplayed: boolean }
 
 export type KeyedStart = KeyUse & {
-  /** What the request asks for: the same key with another request is refused. */
+  /** The body of the request: the same key with another request is refused. */
   request: unknown
   open(): Promise<OpenedRun>
 }

@@ -41,7 +41,7 @@ export type RunInput = {
   warnings: readonly WarningEvent[]
 }
 
-/** What an agent is given that no client has asked: it continues nothing, unless a conversation is given. */
+/** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
 export type Task = Pick<RunInput, 'prompt' | 'systemPrompt' | 'maxTurns' | 'output'> &
   Partial<Pick<RunInput, 'conversation'>>
 

@@ -5,7 +5,7 @@ type Format = {
   version: string
   /** A path to which the version is not added. */
   isWhole: RegExp
-  /** What stands behind the base in the address of a model call. */
+  /** The path behind the base in the address of a model call. */
   endpoint: RegExp
 }
 

@@ -116,7 +116,7 @@ export type HttpsProxy = { url: string; except?: string | undefined }
 /** A model and the provider that serves it. */
 export type ModelRoute = { provider: ModelProvider; model: string }
 
-/** What selects the price of a model, besides its name. */
+/** The fields that select the price of a model, besides its name. */
 export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>
 
 /** The cost of one turn in US dollars; `undefined` when the price is unknown (D4.10). */

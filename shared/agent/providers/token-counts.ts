@@ -8,7 +8,7 @@ const isCount = (tokens: number): boolean => Number.isInteger(tokens) && tokens 
 const countOrZero = (tokens: number): number => (isCount(tokens) ? tokens : 0)
 
 /**
- * What a provider has counted, if that can be: whole numbers from 0. `undefined` when it has counted nothing, or input or output are
+ * Returns the provider's own counts, if they can be right: whole numbers from 0. `undefined` when it has counted nothing, or input or output are
  * no counts: the usage is then estimated, so that no server can lower its tenant's spending. Cached tokens that are no counts are 0.
  */
 export function checkedUsage({ input, output, cacheRead, cacheWrite }: Usage): Usage | undefined {

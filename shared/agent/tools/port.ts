@@ -74,7 +74,7 @@ export type ToolContext = ToolServices & {
 
 export type PreviewContext = Pick<ToolContext, 'workspace' | 'policyOf'>
 
-/** What a call acts on, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
+/** The subject of a call, for rules such as `Write(docs/*)`; a rule is the text between its brackets. */
 export type RuleSubject = {
   /** The rule names the call, and the call does nothing else. */
   isOnly(rule: string): boolean

@@ -43,7 +43,7 @@ export async function selectUsable(
   return { usable: [...usable.values()], leftOut: [...check.leftOut(), ...limitLine(aboveLimit)] }
 }
 
-/** A server with so many schemas that do not compile in time has used enough of it: its other tools are not looked at. */
+/** After this many schemas that do not compile in time, a server has used enough of it: its other tools are not looked at. */
 const MAX_SLOW = 3
 
 /** Checks the schemas of MCP tools, and keeps count of those that cannot be used. */

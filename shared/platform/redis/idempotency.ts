@@ -2,7 +2,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { Idempotency, KeyUse } from '../store/idempotency.ts'
 import type { RedisLink, Script } from './link.ts'
 
-/** Returns what the key stands for already. ARGV: what it shall stand for, how long (ms). */
+/** Reserves a key, and returns the value that it has already. ARGV: the new value, how long it is kept (ms). */
 const RESERVE: Script = {
   name: 'aeKeyReserve',
   keys: 1,

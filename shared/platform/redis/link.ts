@@ -61,7 +61,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   const listener = connect(url, options)
   const close = async () => {
     commands.disconnect()
-    listener.removeAllListeners('messageBuffer') // What is still on its way is for nobody.
+    listener.removeAllListeners('messageBuffer') // Messages that are still on their way are for nobody.
     listener.disconnect()
   }
   try {

@@ -1,6 +1,6 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 
-/** What a token may be used for (D18a). */
+/** The uses that a token may allow (D18a). */
 export const SCOPES = ['read', 'run', 'approve', 'flows', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 

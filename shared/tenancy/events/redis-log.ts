@@ -22,7 +22,7 @@ const MAX_WAITING = 10_000
 const MAX_BATCH = 200
 const UNUSED_MS = 24 * 3_600_000
 
-/** What waits to be written for one tenant. */
+/** Events that wait to be written for one tenant. */
 type Waiting = { events: string[]; hasLost: boolean }
 
 /**

@@ -15,7 +15,7 @@ type Named = { readonly name: string }
 
 const LISTS = { instance: 'instances', secret: 'secrets', webhook: 'webhooks' } as const
 
-/** What differs between two configurations. What was written again is listed too, since a key may differ where its masked form does not. */
+/** The parts in which two configurations differ. A part that was written again is listed too: a key may differ where its masked form does not. */
 export function changedParts(before: TenantConfig, after: TenantConfig): ChangedPart[] {
   const singles = (['routing', 'audit', 'limits'] as const)
     .filter((part) => !isDeepStrictEqual(before[part], after[part]))

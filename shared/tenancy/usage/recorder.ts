@@ -20,7 +20,7 @@ export type UsageRecorderDeps = {
   everyMs?: number
 }
 
-/** Takes what each run has used. */
+/** Counts the usage of each run. */
 export type UsageSink = Pick<UsageRecorder, 'add'>
 
 /** The sums of an hour or a day of a tenant. */

@@ -39,7 +39,7 @@ export type Due = { id: string; tenant: TenantId; webhook: string; dueMs: number
 
 export type DeliveryPage = { limit: number; after?: readonly [createdAt: string, id: string] | undefined }
 
-/** What is known of the receiver of a webhook that has not accepted its last message. */
+/** The failures of a webhook's receiver that has not accepted its last message. */
 export type ReceiverState = {
   /** Attempts that failed since it last accepted a message. */
   failures: number

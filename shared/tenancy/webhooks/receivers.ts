@@ -5,7 +5,7 @@ import type { ReceiverState, ReceiverStore } from './port.ts'
 
 type Webhook = Pick<StoredWebhook, 'id' | 'updated_at'>
 
-/** A receiver rests after so many failed attempts in a row. */
+/** Failed attempts in a row after which a receiver rests. */
 const FAILURES_BEFORE_REST = 3
 /** The rests after the third failure, after the fourth and so on; the last one is repeated. */
 const RESTS_MS: readonly number[] = [60_000, 120_000, 240_000, 480_000, 600_000]

@@ -23,7 +23,7 @@ export type StepState = {
   ended_at: string | null
   /** The starts of attempts that were cut off, when the step may be repeated. */
   earlier_starts?: readonly string[]
-  /** What its attempts have used. Absent when none has ended in the executor that began it. */
+  /** The usage of its attempts. Absent when none has ended in the executor that began it. */
   spent?: Spent
   /** The plan that has carried the step out; this one has taken it over as done (D27.2). */
   taken_from?: string

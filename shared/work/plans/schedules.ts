@@ -23,7 +23,7 @@ export type PlanSchedulesDeps = {
 
 type Page = { page: PlanSchedule[]; hasMore: boolean }
 
-/** Of the schedules of one page, about. */
+/** About the size of the schedules of one page. */
 const MAX_PAGE_BYTES = 1024 * 1024
 const READ_AT_ONCE = 5
 

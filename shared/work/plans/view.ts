@@ -29,9 +29,9 @@ export type PlanView = {
   status: PlanStatus
   steps: readonly PlanStep[]
   step_statuses: Record<string, StepStatus>
-  /** Of failed steps. */
+  /** The error of each failed step. */
   step_errors?: Record<string, string>
-  /** Of done steps. */
+  /** The output of each done step. */
   step_outputs?: Record<string, string>
   step_runs: Record<string, StepRunView>
   usage: Spent
@@ -92,7 +92,7 @@ function stepRuns({ plan_id, steps, states }: PlanRecord): Record<string, StepRu
   return Object.fromEntries(states.map((state) => [state.id, shown(state)]))
 }
 
-/** What the steps have used that this plan has carried out itself. */
+/** Adds up the usage of the steps that this plan has carried out itself. */
 const usageOf = (states: readonly StepState[]): Spent =>
   states
     .filter(({ taken_from }) => taken_from === undefined)

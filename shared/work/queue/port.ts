@@ -76,7 +76,7 @@ export interface JobConsumer {
 export type Consume = (kind: JobKind, handler: JobHandler, options: ConsumeOptions) => Promise<JobConsumer>
 
 /**
- * When a schedule starts its work: every so many seconds, counted from 1970, or by a cron pattern in a time zone. With `least_secs` only
+ * When a schedule starts its work: every `every_secs` seconds, counted from 1970, or by a cron pattern in a time zone. With `least_secs` only
  * the first tick counts in each such time, which is also counted from 1970.
  */
 export type Timing = { every_secs: number } | { cron: string; timezone: string; least_secs?: number }

@@ -74,7 +74,7 @@ function checkFrequency(timing: CronTiming, leastSecs: number): void {
 /** A pattern without a field for seconds applies at whole minutes. */
 const mayComeWithin = ({ cron }: CronTiming, secs: number): boolean => secs > 60 || cron.split(/ +/).length > 5
 
-/** The timing with at most one tick in so many seconds. */
+/** The timing with at most one tick in `leastSecs` seconds. */
 export function slowedTiming(timing: Timing, leastSecs: number): Timing {
   if ('every_secs' in timing) return { every_secs: Math.max(timing.every_secs, leastSecs) }
   return mayComeWithin(timing, leastSecs) ? { ...timing, least_secs: leastSecs } : timing

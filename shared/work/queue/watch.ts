@@ -3,7 +3,7 @@ import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
 import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import { hasKind } from '../../kernel/errors.ts'
 
-/** What a reader gets of frames that have come. `end`: they end the reader's stream, or only the stream that they came from. */
+/** Frames for a reader. `end`: they end the reader's stream, or only the stream that they came from. */
 export type Read = { frames: Frames | undefined; end?: 'all' | 'source' | undefined }
 
 export type WatchOptions = {

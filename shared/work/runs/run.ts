@@ -23,7 +23,7 @@ export type RunIdentity = {
   needsNoReader?: boolean
   /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
   isHeld?: boolean
-  /** What it executes, when that is not a prompt. */
+  /** Its subject, when that is not a prompt. */
   kind?: 'flow' | 'plan'
   about?: RunAbout
 }

@@ -59,7 +59,7 @@ const CHARS_PER_TOKEN = 4
 
 const tokens = (chars: number) => Math.ceil(chars / CHARS_PER_TOKEN)
 
-/** What the newest prompt asks for in this turn, and the messages since. */
+/** The acts that the newest prompt asks for in this turn, and the messages since. */
 function scriptOf(messages: readonly Message[]): { acts: Act[]; since: readonly Message[] } {
   const promptIndex = messages.findLastIndex(({ role }) => role === 'user')
   const prompt = messages[promptIndex]

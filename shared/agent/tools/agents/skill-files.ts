@@ -4,7 +4,7 @@ import { join, sep } from 'node:path'
 const MAX_FILES = 1_000
 const MAX_BYTES = 20 * 1024 * 1024
 
-/** What is wrong with a skill. The message is the end of a sentence. */
+/** A skill cannot be used. The message is the end of a sentence. */
 export class MalformedSkill extends Error {}
 
 /** `files` are paths in the skill's folder. `problems` names each link that is left out, and the reason. */

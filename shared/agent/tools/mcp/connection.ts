@@ -173,7 +173,7 @@ export class McpConnection {
   }
 }
 
-/** What caused it in the end, such as a refused connection. */
+/** The last cause in the chain, such as a refused connection. */
 const rootOf = (cause: unknown): unknown => (cause instanceof Error && cause.cause ? rootOf(cause.cause) : cause)
 
 /** A shorter value is no secret, and to hide it would hide ordinary text. */

@@ -12,7 +12,7 @@ export type ServerTool = {
   name: string
   description: string | undefined
   inputSchema: JsonObject
-  /** What the server says, which may be wrong. */
+  /** As the server says, which may be wrong. */
   isReadOnly: boolean
 }
 
@@ -56,7 +56,7 @@ async function readPages(client: Client, list: ToolList): Promise<void> {
   }
 }
 
-/** What is kept of a server's list. Entries that are malformed count as well, so that none is read without end. */
+/** The tools of a server's list. Entries that are malformed count as well, so that no list is read without end. */
 class ToolList {
   readonly #server: string
   readonly tools = new Map<string, ServerTool>()

@@ -10,13 +10,13 @@ export type OfferedToolsOptions = {
   /** The name of a tool in the engine. */
   nameOf: (tool: string) => string
   callTimeoutMs: number
-  /** What the server says of its tools counts: those that it calls read-only run in plan mode. */
+  /** The server is believed: tools that it calls read-only run in plan mode. */
   isTrusted: boolean
   /** Called with a sentence for tools that are left out, once as long as that stays so. */
   onProblem: (problem: string) => void
 }
 
-/** What has changed since the list before: tools that are new or different, and the names of those that are gone. */
+/** Changes since the list before: tools that are new or different, and the names of those that are gone. */
 export type ToolChange = { tools: Tool[]; gone: string[] }
 
 /** The tools of one server as the engine offers them. */

@@ -3,7 +3,7 @@ import type { Env } from '../../../platform/config/model.ts'
 
 /** `${VAR}` and `${VAR:-default}` as Claude Code has them, and `${env:VAR}` as VS Code and Cursor have it. */
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g
-/** What only an editor can replace, such as `${input:token}`. */
+/** References that only an editor can replace, such as `${input:token}`. */
 const EDITORS_OWN = /\$\{(?!env:)\w+:(?!-)[^}]*\}/
 
 /** The fields of an entry in which variables are replaced. In `command` and `cwd` they hold paths and no secrets. */

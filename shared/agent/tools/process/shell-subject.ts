@@ -3,12 +3,12 @@ import type { RuleSubject } from '../port.ts'
 import { matchesWildcard } from '../wildcard.ts'
 import { readShellText, type ShellCommand } from './shell-words.ts'
 
-/** What a program that is itself a shell, or understands patterns, may take for more than text. */
+/** Characters that a program that is itself a shell, or understands patterns, may take for more than text. */
 const MAY_BE_CODE = /[$`|;&<>(){}*?[\]~#!\\]/
 const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/
 
 /**
- * What a shell command acts on, for rules such as `Bash(npm test)`: its words, with one blank between two, and words that had to be
+ * Returns the subject of a shell command for rules such as `Bash(npm test)`: its words, with one blank between two, and words that had to be
  * quoted in single quotes. A rule names the spelling of a command and is no wall: what a command starts itself, nobody sees here.
  */
 export function shellSubject(command: string): RuleSubject {

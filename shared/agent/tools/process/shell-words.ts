@@ -1,7 +1,7 @@
 /** A simple command: its words without their quotes. */
 export type ShellCommand = readonly string[]
 
-/** What a text for bash does, as far as it can be read without running it. */
+/** The commands in a text for bash, as far as they can be read without running it. */
 export type ShellText = {
   /** The commands that it runs. Where it is not understood, the most likely ones. */
   commands: readonly ShellCommand[]

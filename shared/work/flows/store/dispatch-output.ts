@@ -5,7 +5,7 @@ import type { DispatchEnd, DispatchOutput } from '../port.ts'
 
 /** The document's other fields and the marks of what was cut fit into the rest. */
 const MAX_BYTES = MAX_DOCUMENT_BYTES - 64 * 1024
-/** Of a raw output that does not fit whole. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
+/** The kept part of a raw output that does not fit whole. A character takes at most 6 bytes of JSON, one outside the BMP 4. */
 const CUT_CHARS = 100_000
 const CUT = '\n[cut]'
 /** `started`, and the first events after it. */

@@ -4,7 +4,7 @@ import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'
 import type { SkipReason } from '../port.ts'
 
-/** What has become of the ticks of each schedule. They are apart from the schedules, whose plans are long. */
+/** The outcomes of each schedule's ticks. They are apart from the schedules, whose plans are long. */
 export const PLAN_SCHEDULE_TICKS: CollectionSpec = {
   name: 'plan_schedule_ticks',
   key: ['name'],

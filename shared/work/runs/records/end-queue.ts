@@ -15,7 +15,7 @@ export type EndQueueDeps = {
   log: Log
 }
 
-/** What a tenant keeps of its runs. */
+/** The part of its runs that a tenant keeps. */
 type Kept = { store_payloads: boolean; retention_days: number }
 
 /** The end of a run that is to be recorded. */

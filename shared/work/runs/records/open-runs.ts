@@ -9,7 +9,7 @@ export type OpenRunsDeps = {
   store: Pick<RunRecordStore, 'addOpen' | 'deleteOpen'>
   /** This process's name among the owners of open runs. */
   owner(): string
-  /** A run that lasts longer than this is stored as open, in milliseconds; so many of them begin one after the other that they are stored together. */
+  /** A run that lasts longer than this is stored as open, in milliseconds; those that begin one after the other are stored together. */
   openAfterMs: number
   /** The least time between two writes, in milliseconds. */
   batchMs: number
