@@ -51,6 +51,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['services/gateway', 'services/gateway/**'],
   ['services/worker', 'services/worker/**'],
   ['services/executor', 'services/executor/**'],
+  ['services/cli', 'services/cli/**'],
   [ROOTS, 'services/{*/{main,member,open-*,create-*,standalone},wiring/{*,*/*}}.ts'],
 ]
 
@@ -61,9 +62,14 @@ export const BLIND: readonly (readonly [string, string])[] = [
   ['services/gateway', 'services/worker'],
   ['services/gateway', 'services/executor'],
   ['services/worker', 'services/executor'],
-  // A program of browsers: it knows the API through the client alone.
-  ...['kernel', 'platform', 'agent', 'cluster', 'tenancy', 'work'].map((room) => ['services/console', room] as const),
-  ...['http', 'ops', 'gateway', 'worker', 'executor'].map((name) => ['services/console', `services/${name}`] as const),
+  // A program of browsers, and one of terminals: they know the API through the client alone.
+  ...['services/console', 'services/cli'].flatMap((program) =>
+    [
+      ...['kernel', 'platform', 'agent', 'cluster', 'tenancy', 'work'],
+      ...['http', 'ops', 'gateway', 'worker', 'executor'].map((name) => `services/${name}`),
+    ].map((room) => [program, room] as const),
+  ),
+  ['services/console', 'services/cli'],
 ]
 
 /** The rooms of packages that run elsewhere, too: the only files that theirs import, and the only files that import theirs. */
@@ -97,6 +103,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
+  commander: ['services/cli/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
   'swagger-ui-dist': ['services/gateway/**'],
   preact: ['services/console/**'],
@@ -111,7 +118,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@pydantic/genai-prices': ['shared/agent/providers/prices{,-*}.ts'],
   ajv: ['shared/platform/api/**', 'shared/platform/schemas/**'],
   'ajv-formats': ['shared/platform/api/**'],
-  yaml: ['shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
+  yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
@@ -125,7 +132,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   mongodb: ['shared/platform/store/mongo/**'],
   'node:sqlite': ['shared/platform/store/sqlite/**'],
   'node:process': ['services/*/main.ts', 'shared/kernel/async/loop-budget.ts'], // The latter needs only `nextTick`.
-  'node:child_process': ['shared/agent/tools/**'],
+  'node:child_process': ['services/cli/**', 'shared/agent/tools/**'],
 }
 
 /** Exports that only some files of `shared` and `services` may import, by the file that has them and their name. */
@@ -148,7 +155,12 @@ export const GLOBALS: Record<string, readonly string[]> = {
     'shared/agent/tools/process/process-group.ts',
   ],
   // `fetch` follows redirects to any address; net/egress checks each address.
-  fetch: ['shared/platform/net/egress{,-*}.ts', 'shared/client/**', 'services/console/{api,sign-in}/**'],
+  fetch: [
+    'shared/platform/net/egress{,-*}.ts',
+    'shared/client/**',
+    'services/console/{api,sign-in}/**',
+    'services/cli/connect/device-flow.ts',
+  ],
 }
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
@@ -157,6 +169,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
     'services/{executor,gateway,worker,wiring}/**/*.ts',
     'shared/{platform/{net,store},agent/{providers,tools},tenancy/auth,work/queue}/**',
   ],
+  ['services/cli/**', 'services/cli/**'], // Each command is loaded when it is named, so that all start at once.
+  ['services/cli/**', 'yaml'],
   ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/agent/providers/**', '@ai-sdk/*'],
   ['shared/agent/providers/**', 'undici'],

@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import type { Cli } from './cli.ts'
+
+/** Adds arguments, options and the action to a command. */
+export type Define = (command: Command, cli: Cli) => void
+
+export type Entry = { name: string; group: string; summary: string; load(): Promise<Define> }
+
+const DAILY = 'Runs:'
+
+/** All commands, each in a file that is loaded when it is named. */
+export const CATALOGUE: readonly Entry[] = [
+  {
+    name: 'run',
+    group: DAILY,
+    summary: 'run an agent once: the answer goes to stdout',
+    load: async () => (await import('./commands/run.ts')).defineRun,
+  },
+  {
+    name: 'chat',
+    group: DAILY,
+    summary: 'talk with an agent',
+    load: async () => (await import('./commands/chat.ts')).defineChat,
+  },
+  {
+    name: 'attach',
+    group: DAILY,
+    summary: 'follow a run, the run of a session, or a plan',
+    load: async () => (await import('./commands/attach.ts')).defineAttach,
+  },
+  {
+    name: 'cancel',
+    group: DAILY,
+    summary: 'end runs or plans',
+    load: async () => (await import('./commands/cancel.ts')).defineCancel,
+  },
+  {
+    name: 'approvals',
+    group: DAILY,
+    summary: 'the permission requests that wait',
+    load: async () => (await import('./commands/approvals.ts')).defineApprovals,
+  },
+  {
+    name: 'allow',
+    group: DAILY,
+    summary: 'let a tool call run',
+    load: async () => (await import('./commands/reply.ts')).defineAllow,
+  },
+  {
+    name: 'deny',
+    group: DAILY,
+    summary: 'refuse a tool call',
+    load: async () => (await import('./commands/reply.ts')).defineDeny,
+  },
+]

@@ -1,0 +1,82 @@
+import type { AgentEngine, Session } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { dollars, tokens } from '../text/figures.ts'
+import { plainLine } from '../text/plain.ts'
+import { cut } from '../text/width.ts'
+
+/** A conversation at the command line. */
+export type Chat = {
+  session: Session
+  client: AgentEngine
+  cli: Cli
+  model: string | undefined
+  /** Whether the events are shown as they come, instead of the text. */
+  hasEvents: boolean
+  isOver: boolean
+}
+
+type ChatCommand = { help: string; run(argument: string, chat: Chat): void | Promise<void> }
+
+const COMMANDS: Readonly<Record<string, ChatCommand>> = {
+  model: {
+    help: '/model [NAME]  the model of the next messages; without a name the server chooses',
+    run(argument, chat) {
+      chat.model = argument || undefined
+      tell(chat, `model: ${argument || "the server's"}`)
+    },
+  },
+  cost: {
+    help: '/cost          what the session has used',
+    async run(_, chat) {
+      const { usage, message_count: count } = await chat.session.get()
+      const { style } = chat.cli.output
+      const used = [`${tokens(usage.input_tokens)} in`, `${tokens(usage.output_tokens)} out`, dollars(usage.cost_usd)]
+      tell(chat, [`${count} messages`, ...used].join(style.symbols.sep))
+    },
+  },
+  tools: {
+    help: '/tools         the tools that the model may call',
+    async run(_, chat) {
+      const { tools } = await chat.client.raw.get('/tools')
+      const { columns, style } = chat.cli.output
+      for (const { name, description } of tools)
+        tell(chat, cut(plainLine(`${name}  ${description}`), columns() - 3, style.symbols.cut))
+    },
+  },
+  stop: {
+    help: '/stop          end the answer that runs, where it was started elsewhere; here Ctrl-C does',
+    async run(_, chat) {
+      const { active_run_id: active } = await chat.session.get()
+      if (active !== null) await chat.client.runs.cancel(active)
+      tell(chat, active === null ? 'nothing runs' : `${active} cancelled`)
+    },
+  },
+  events: {
+    help: '/events        show the events of the next answers, or their text again',
+    run(_, chat) {
+      chat.hasEvents = !chat.hasEvents
+      tell(chat, chat.hasEvents ? 'events are shown' : 'text is shown')
+    },
+  },
+  help: { help: '/help          this list', run: (_, chat) => tell(chat, CHAT_HELP) },
+  quit: {
+    help: '/quit          leave; the session stays',
+    run(_, chat) {
+      chat.isOver = true
+    },
+  },
+}
+
+export const CHAT_HELP = Object.values(COMMANDS)
+  .map(({ help }) => `  ${help}`)
+  .join('\n')
+
+/** Does a line that is a command. `false` for any other line that begins with a slash: it is for the model. */
+export async function doChatCommand(line: string, chat: Chat): Promise<boolean> {
+  const [, name = '', argument = ''] = /^\/(\w+)\s*(.*)$/s.exec(line) ?? []
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  await command?.run(argument.trim(), chat)
+  return command !== undefined
+}
+
+const tell = ({ cli: { output } }: Chat, text: string): void => output.err(`  ${output.style.dim(text)}\n`)

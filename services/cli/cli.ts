@@ -1,0 +1,22 @@
+import type { AgentEngine } from '../../shared/client/client.ts'
+import { type Choice, connect, findTarget, type Target } from './connect/connect.ts'
+import type { ExitCode } from './exit-codes.ts'
+import type { Io } from './io.ts'
+import { createOutput, type Output } from './output.ts'
+
+/** What a command works with. */
+export type Cli = {
+  io: Io
+  output: Output
+  /** The server and the profile that the options, the environment or the profiles name. */
+  target(): Promise<Target>
+  engine(): Promise<AgentEngine>
+  /** The exit code of a command that ends without an error. */
+  exitWith(code: ExitCode): void
+}
+
+/** `choice` gives the options that are for all commands. */
+export function createCli(io: Io, choice: () => Choice, exitWith: (code: ExitCode) => void): Cli {
+  const target = () => findTarget(io, choice())
+  return { io, output: createOutput(io), target, engine: async () => connect(io, await target()), exitWith }
+}

@@ -1,0 +1,20 @@
+import type { Command } from 'commander'
+import type { Cli } from '../cli.ts'
+import { resolveId } from '../resolve-id.ts'
+
+export function defineCancel(command: Command, cli: Cli): void {
+  command
+    .argument('<ids...>', 'runs or plans, or the beginnings of their ids')
+    .action((ids: string[]) => cancel(ids, cli))
+}
+
+/** All ids are resolved before anything is ended. */
+async function cancel(texts: readonly string[], { output, engine }: Cli): Promise<void> {
+  const client = await engine()
+  const found = await Promise.all(texts.map((text) => resolveId(client, text, ['run', 'plan'])))
+  for (const { kind, id } of found) {
+    if (kind === 'plan') await client.plans.of(id).cancel()
+    else await client.runs.cancel(id)
+    output.out(`${id} cancelled\n`)
+  }
+}

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import type { Schema } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { usageError } from '../exit-codes.ts'
+import { followRun } from '../follow/follow-run.ts'
+import type { Io } from '../io.ts'
+import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
+import { wholeNumber } from './options.ts'
+
+type RunOptions = ApprovalOptions & {
+  model?: string
+  customer?: string
+  plan?: boolean
+  maxTurns?: number
+  background?: boolean
+  file?: string
+  key?: string
+}
+
+export function defineRun(command: Command, cli: Cli): void {
+  command
+    .argument('[prompt...]', 'the prompt; `-`, or nothing where stdin is a pipe, reads it from stdin')
+    .option('-m, --model <model>', 'the model')
+    .option('--customer <id>', 'the customer whose conversation it continues')
+    .option('--plan', 'let the agent make a plan first, and queue the plan that is approved')
+    .option('--max-turns <n>', 'the most turns', wholeNumber)
+    .option('--background', 'start it, print its id and leave')
+    .option('-f, --file <file>', 'a file with the prompt')
+    .option('--key <key>', 'the same key starts one run')
+  addApprovalOptions(command)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  ae run "Write the release notes" > notes.md\n  git diff | ae run "Review this change:" -\n  ae run --allow \'Write(notes/*)\' "Write notes/today.md"',
+    )
+    .action((words: string[], options: RunOptions) => run(words, options, cli))
+}
+
+async function run(words: string[], options: RunOptions, { io, output, engine, exitWith }: Cli): Promise<void> {
+  const body = bodyOf(await promptOf(words, options.file, io), options)
+  const client = await engine()
+  if (options.background) {
+    const id = await client.runs.start(body, { idempotencyKey: options.key })
+    output.out(options.json ? `${JSON.stringify({ run_id: id })}\n` : `${id}\n`)
+    return
+  }
+  const start = (follow: object) => client.run(body, { ...follow, idempotencyKey: options.key })
+  exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
+}
+
+const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
+  prompt,
+  ...(model !== undefined && { model }),
+  ...(customer !== undefined && { customer_id: customer }),
+  ...(plan && { plan_mode: true, auto_queue_plan: true }),
+  ...(maxTurns !== undefined && { max_turns: maxTurns }),
+})
+
+/** The words, the file and stdin, whichever are given, with a blank line between them. */
+async function promptOf(words: readonly string[], file: string | undefined, { stdin, cwd }: Io): Promise<string> {
+  const isNothing = words.length === 0 && file === undefined
+  const readsStdin = words.includes('-') || (isNothing && !stdin.isTTY)
+  const parts = [
+    words.filter((word) => word !== '-').join(' '),
+    file === undefined ? '' : await readFile(resolve(cwd, file), 'utf8'),
+    readsStdin ? await textOf(stdin) : '',
+  ]
+  const prompt = parts.filter((part) => part.trim() !== '').join('\n\n')
+  if (prompt === '') throw usageError('there is no prompt', 'ae run "Hello", or ae run -f FILE, or a prompt on stdin')
+  return prompt
+}

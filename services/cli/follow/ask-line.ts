@@ -1,0 +1,36 @@
+import { createInterface } from 'node:readline/promises'
+import type { Io } from '../io.ts'
+
+export type LineQuestion = {
+  question: string
+  /** What stands there and can be changed. */
+  given?: string
+  /** The lines of before, the newest first. */
+  history?: string[]
+  signal?: AbortSignal
+}
+
+/** Asks for a line on the terminal. `undefined` when there is none: Ctrl-C, Ctrl-D, or the signal was aborted. */
+export async function askLine(
+  io: Io,
+  { question, given = '', history = [], signal }: LineQuestion,
+): Promise<string | undefined> {
+  const { stdin: input, stderr: output } = io
+  const lines = createInterface({ input, output, history, terminal: true })
+  const ended = new AbortController()
+  const end = () => ended.abort()
+  lines.once('SIGINT', end).once('close', end)
+  signal?.addEventListener('abort', end, { once: true, signal: ended.signal })
+  try {
+    if (signal?.aborted || input.readableEnded) return undefined
+    const answer = lines.question(question, { signal: ended.signal })
+    lines.write(given)
+    return await answer
+  } catch (cause) {
+    if (!ended.signal.aborted) throw cause
+    output.write('\n')
+    return undefined
+  } finally {
+    lines.close()
+  }
+}

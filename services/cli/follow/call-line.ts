@@ -1,0 +1,36 @@
+import type { Schema } from '../../../shared/client/client.ts'
+import { plainLine } from '../text/plain.ts'
+import type { Style } from '../text/style.ts'
+import { cut, padEnd, padStart, widthOf } from '../text/width.ts'
+
+type Input = Schema<'JsonObject'>
+
+/** The fields that say what a call acts on, the most telling first. */
+const SUBJECTS = ['path', 'command', 'url', 'pattern', 'query', 'description', 'name', 'prompt']
+
+const WIDEST = 100
+const RIGHT = 20
+
+/** What a tool call acts on, as one line: the path, the command, the address, else its whole input. */
+export function subjectOf(input: Input): string {
+  const named = SUBJECTS.map((name) => input[name]).find((value) => typeof value === 'string' && value !== '')
+  if (typeof named === 'string') return plainLine(named)
+  return Object.keys(input).length === 0 ? '' : plainLine(JSON.stringify(input))
+}
+
+export type Call = { toolName: string; input: Input }
+
+/** One line of a tool call: the symbol, the tool, what it acts on, and to the right what there is to say about it. */
+export function callLine(
+  { symbol, call, right = '' }: { symbol: string; call: Call; right?: string },
+  { style, columns, depth = 0 }: { style: Style; columns: number; depth?: number },
+): string {
+  const width = Math.min(columns - 1, WIDEST) - 4 - depth * 2
+  const space = Math.max(0, width - Math.max(widthOf(right), right === '' ? 0 : RIGHT))
+  const name = cut(plainLine(call.toolName), space, style.symbols.cut)
+  const subject = cut(subjectOf(call.input), Math.max(0, space - widthOf(name) - 2), style.symbols.cut)
+  const left = subject === '' ? style.bold(name) : `${style.bold(name)} ${subject}`
+  const used = subject === '' ? widthOf(name) : widthOf(name) + 1 + widthOf(subject)
+  const gap = right === '' ? '' : padEnd('', space - used) + style.dim(padStart(right, width - space))
+  return `${'  '.repeat(depth + 1)}${symbol} ${left}${gap}`
+}

@@ -1,0 +1,76 @@
+import { setImmediate } from 'node:timers/promises'
+import { type FollowOptions, type PermissionAsk, RunFailed, type RunStream } from '../../../shared/client/client.ts'
+import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
+import type { Io } from '../io.ts'
+import type { Output } from '../output.ts'
+import { plainJson } from '../text/plain.ts'
+import { createAnswers } from './answer-asks.ts'
+import type { Approval } from './approval.ts'
+import { RunScreen } from './run-screen.ts'
+
+export type RunFollow = {
+  io: Io
+  output: Output
+  approval: Approval
+  /** One event a line on stdout, and as the last line the result. */
+  isJson: boolean
+  /** Starts or resumes the run. */
+  start(options: FollowOptions): RunStream
+}
+
+/** Shows a run until it ends. The first Ctrl-C cancels it, the second leaves it. Throws what the run ends with, a cancel apart. */
+export async function followRun({ io, output, approval, isJson, start }: RunFollow): Promise<ExitCode> {
+  const screen = new RunScreen({ output, hasText: !isJson })
+  const leaving = new AbortController()
+  const answer = createAnswers({ io, output, screen, approval })
+  const onPermission = async (ask: PermissionAsk) => {
+    await setImmediate() // The event itself is shown first.
+    await answer(ask)
+  }
+  const run = start({ signal: leaving.signal, onPermission })
+  const release = io.onInterrupt(interruption(run, { screen, leave: () => leaving.abort() }))
+  try {
+    for await (const event of run) {
+      if (isJson) output.out(`${plainJson({ ...event, run_id: run.id })}\n`)
+      screen.show(event, run.id)
+    }
+    const { output: text, usage, stopReason, planId, note } = await run.result()
+    screen.end()
+    const result = { output: text, usage, stop_reason: stopReason, plan_id: planId, note }
+    if (isJson) printResult(output, run, result)
+    else if (planId !== undefined) output.out(`${planId}\n`)
+    return wasDenied(screen) ? EXIT.denied : EXIT.ok
+  } catch (cause) {
+    screen.end()
+    if (leaving.signal.aborted) {
+      if (run.id !== undefined) output.err(`ae attach ${run.id}\n`)
+      return EXIT.cancelled
+    }
+    if (isJson) printResult(output, run, { error: errorOf(cause) })
+    throw cause
+  } finally {
+    release()
+  }
+}
+
+function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; leave: () => void }): () => void {
+  let count = 0
+  return () => {
+    if (++count > 1) return leave()
+    screen.print('cancelling (Ctrl-C again leaves without waiting)')
+    run.cancel().catch((cause: unknown) => screen.print(`it could not be cancelled: ${String(cause)}`))
+  }
+}
+
+/** A run may end well without what it was not allowed to do. */
+const wasDenied = ({ view }: RunScreen): boolean => view?.permissions.some(({ state }) => state === 'denied') ?? false
+
+const printResult = (output: Output, run: RunStream, result: object): void =>
+  output.out(`${plainJson({ event: 'result', run_id: run.id, ...result })}\n`)
+
+function errorOf(cause: unknown): object {
+  const { message } = cause as Error
+  const code = exitCodeOf(cause)
+  if (!(cause instanceof RunFailed)) return { message, exit_code: code }
+  return { code: cause.code, message, suggestion: cause.suggestion, retryable: cause.retryable, exit_code: code }
+}

@@ -1,0 +1,54 @@
+import type { Schema } from '../../../shared/client/client.ts'
+import { plain, plainJson } from '../text/plain.ts'
+import type { Style } from '../text/style.ts'
+import { cut } from '../text/width.ts'
+
+type Asked = { input: Schema<'JsonObject'>; preview?: Schema<'PermissionPreview'> | undefined }
+
+/** What a call would do, as lines: the change of a file, the command or the request, else the input. */
+export function previewLines({ input, preview }: Asked): string[] {
+  if (!preview) return plainJson(input, 2).split('\n')
+  switch (preview.kind) {
+    case 'diff':
+      return plain(preview.diff)
+        .trimEnd()
+        .split('\n')
+        .filter((line) => !/^(---|\+\+\+|===|Index:)/.test(line))
+    case 'command':
+      return plain(preview.command)
+        .split('\n')
+        .map((line, i) => `${i === 0 ? '$' : ' '} ${line}`)
+    case 'request':
+      return [`${preview.method} ${plain(preview.url)}`]
+  }
+}
+
+/** At most so many of the lines, each cut to the width and painted, with the number of those that are left out. */
+export function shortened(
+  lines: readonly string[],
+  { most, columns, style }: { most: number; columns: number; style: Style },
+): string[] {
+  const isLong = lines.length > most
+  const shown = isLong ? lines.slice(0, most - 1) : lines
+  const rest = `${style.symbols.cut} ${lines.length - shown.length} more lines`
+  return [
+    ...shown.map((line) => paint(cut(line, columns, style.symbols.cut), style)),
+    ...(isLong ? [style.dim(rest)] : []),
+  ]
+}
+
+/** A summary of the change: what is added and taken away. */
+export function changeOf({ preview }: Asked): string {
+  if (preview?.kind !== 'diff') return ''
+  const lines = preview.diff.split('\n')
+  const count = (sign: string) =>
+    lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
+  return `+${count('+')} -${count('-')}`
+}
+
+/** The colours of a diff. */
+export function paint(line: string, style: Style): string {
+  if (line.startsWith('+')) return style.green(line)
+  if (line.startsWith('-')) return style.red(line)
+  return line.startsWith('@@') ? style.dim(line) : line
+}

@@ -1,0 +1,21 @@
+import type { ReadStream, WriteStream } from 'node:tty'
+
+/** What the process gives to the commands: `main.ts` makes it, and nothing else here uses `process`. */
+export type Io = {
+  /** Each of them may be a pipe or a file: `isTTY` is true for a terminal only. */
+  stdin: ReadStream
+  stdout: WriteStream
+  stderr: WriteStream
+  env: Readonly<Record<string, string | undefined>>
+  cwd: string
+  /** Calls the listener for each Ctrl-C instead of ending the process. Returns what stops that. */
+  onInterrupt(listener: () => void): () => void
+  /** A Ctrl-C that came as a key. */
+  interrupt(): void
+  /** The project's folder, for what is started from there. */
+  root: string
+  nodePath: string
+}
+
+/** A person can be asked: the questions go to stderr and the keys come from stdin. */
+export const isInteractive = ({ stdin, stderr }: Io): boolean => stdin.isTTY && stderr.isTTY

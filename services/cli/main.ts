@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { EXIT } from './exit-codes.ts'
+import type { Io } from './io.ts'
+import { runProgram } from './program.ts'
+
+// The command line `ae`. `scripts/ae` starts it with the compile cache.
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
+
+const listeners = new Set<() => void>()
+const interrupt = () => {
+  if (listeners.size === 0) process.exit(EXIT.cancelled)
+  for (const listener of listeners) listener()
+}
+process.on('SIGINT', interrupt)
+
+// The reader of a pipe may have left, as `head` does.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (cause: NodeJS.ErrnoException) => {
+    process.exit(cause.code === 'EPIPE' ? EXIT.ok : EXIT.failed)
+  })
+
+const io: Io = {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  onInterrupt(listener) {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  },
+  interrupt,
+  root,
+  nodePath: process.execPath,
+}
+
+process.exit(await runProgram(io, process.argv.slice(2), version))

@@ -1,0 +1,67 @@
+import type { AgentEngine } from '../../shared/client/client.ts'
+import { CliError, EXIT, usageError } from './exit-codes.ts'
+import { plainLine } from './text/plain.ts'
+
+export type Kind = 'run' | 'plan' | 'permission' | 'dispatch' | 'session'
+
+export type Found = { kind: Kind; id: string }
+
+const PREFIXES: Readonly<Record<Exclude<Kind, 'session'>, string>> = {
+  run: 'run_',
+  plan: 'plan_',
+  permission: 'perm_',
+  dispatch: 'trace_',
+}
+
+const WHOLE = /^(run|plan|perm|trace)_[0-9a-f]{32}$/
+
+/** So many of the newest things are searched. */
+const MOST = 1_000
+const MOST_SHOWN = 5
+
+/**
+ * The thing that the text names: a whole id, the beginning of one, with or without its prefix, or one as it is shown, `run_6b03…c805`.
+ * Its kind comes from the prefix. Throws when it names nothing, several things, or one of another kind.
+ */
+export async function resolveId(engine: AgentEngine, text: string, kinds: readonly Kind[]): Promise<Found> {
+  const [start = '', end = ''] = text.trim().split(/…|\.\.\./)
+  if (start === '') throw usageError('the id is empty')
+  const named = (Object.keys(PREFIXES) as (keyof typeof PREFIXES)[]).find((kind) => start.startsWith(PREFIXES[kind]))
+  if (named !== undefined && !kinds.includes(named) && !kinds.includes('session'))
+    throw usageError(`${plainLine(text)} is a ${named}, and this takes ${kinds.join(' or ')}`)
+  if (named !== undefined && WHOLE.test(start)) return { kind: named, id: start }
+  const searched = kinds.filter((kind) => named === undefined || kind === named || kind === 'session')
+  const found = (await Promise.all(searched.map((kind) => search(engine, kind, { start, end })))).flat()
+  const [only] = found.filter(({ id }) => id === start).concat(found)
+  if (!only) throw new CliError(EXIT.notFound, `there is no ${searched.join(' or ')} ${plainLine(text)}`)
+  if (found.length > 1 && only.id !== start) throw usageError(`${plainLine(text)} names several things`, shown(found))
+  return only
+}
+
+async function search(
+  engine: AgentEngine,
+  kind: Kind,
+  { start, end }: { start: string; end: string },
+): Promise<Found[]> {
+  const prefix = kind === 'session' || start.startsWith(PREFIXES[kind]) ? '' : PREFIXES[kind]
+  const fits = (id: string) => id.startsWith(prefix + start) && id.endsWith(end)
+  return (await idsOf(engine, kind)).filter(fits).map((id) => ({ kind, id }))
+}
+
+async function idsOf(engine: AgentEngine, kind: Kind): Promise<string[]> {
+  switch (kind) {
+    case 'run':
+      return (await engine.runs.list({ limit: 100 }).all(MOST)).map(({ run_id }) => run_id)
+    case 'plan':
+      return (await engine.plans.list({ limit: 100 }).all(MOST)).map(({ id }) => id)
+    case 'permission':
+      return (await engine.permissions.list().all(MOST)).map(({ id }) => id)
+    case 'dispatch':
+      return (await engine.dispatches.list({ limit: 100 }).all(MOST)).map(({ trace_id }) => trace_id)
+    case 'session':
+      return (await engine.sessions.list({ limit: 100 }).all(MOST)).map(({ session_id }) => session_id)
+  }
+}
+
+const shown = (found: readonly Found[]): string =>
+  [...found.slice(0, MOST_SHOWN).map(({ id }) => plainLine(id)), ...(found.length > MOST_SHOWN ? ['…'] : [])].join('  ')

@@ -1,0 +1,150 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { Ae } from '../../support/ae.ts'
+import { answerDirectives } from '../../support/model-server/directives.ts'
+import { type Product, startStandalone } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+
+const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond line\\n"}'
+const KEYS = /\[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny {2}\[v\]iew all · denied in 0:0\d ›$/
+const TIMEOUT_SECS = 3
+
+describe('ae run and ae chat, in a terminal', function () {
+  this.timeout(30_000)
+  let product: Product
+  let home: string
+  let ae: Ae
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
+    product = await startStandalone({ PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) })
+    product.model.otherwise(answerDirectives)
+    ae = new Ae(product.url, home)
+  })
+  afterEach(() => ae.close())
+  after(async () => {
+    await product?.close()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  it('shows the model, the text, and what was used; no line is wider than the terminal', async () => {
+    for (const columns of [80, 200]) {
+      const terminal = ae.terminal(['run', `/say ${'The quick brown fox jumps over the lazy dog. '.repeat(5)}`], {
+        columns,
+      })
+      expect(await terminal.exited).to.equal(0)
+      const lines = terminal.screen.lines.filter((line) => line !== '')
+      expect(lines[0]).to.match(/^● test-model +run_[0-9a-f]{4}…[0-9a-f]{4}$/)
+      expect(lines[1]).to.match(/^ {2}The quick brown/)
+      expect(lines.at(-1)).to.match(/^✓ 1 turn · .+ in · .+ out · ctx .+ · \$.+ · .+ s$/)
+      expect(Math.max(...lines.map(({ length }) => length))).to.be.within(
+        columns === 80 ? 70 : 90,
+        Math.min(columns, 100),
+      )
+    }
+  })
+
+  it('asks in place with the change and the time that is left; `a` allows it', async () => {
+    const terminal = ae.terminal(['run', WRITE])
+    const asked = await terminal.shows(KEYS)
+    expect(asked).to.match(/^ {2}\? Write notes\/a\.txt +\+2 -0\n {6}@@ .*\n {6}\+hello world\n {6}\+second line$/m)
+    terminal.type(' ') // A key that is no answer.
+    await answer(terminal, 'a', /✓ Write notes/)
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.screen.text).to.match(/^ {2}✓ Write notes\/a\.txt +\d+ B +\d\.\d s$/m)
+    expect(terminal.screen.text)
+      .to.include('The tool said: Wrote 24 bytes')
+      .and.not.include('[a]llow')
+      .and.not.include('▸')
+  })
+
+  it('`d` denies it with a reason that the model reads: 3', async () => {
+    const terminal = ae.terminal(['run', WRITE])
+    await terminal.shows(KEYS)
+    await answer(terminal, 'd', /reason/)
+    terminal.type('not today\r')
+    expect(await terminal.exited).to.equal(3)
+    expect(terminal.screen.text)
+      .to.match(/✗ Write notes\/a\.txt/)
+      .and.include('denied: not today')
+  })
+
+  it('`e` lets the person change the input, in EDITOR', async () => {
+    const editor = join(home, 'editor.sh')
+    await writeFile(editor, '#!/bin/sh\nsed -i s/second/changed/ "$1"\n', { mode: 0o700 })
+    const terminal = ae.terminal(['run', WRITE], { env: { EDITOR: editor } })
+    await terminal.shows(KEYS)
+    await answer(terminal, 'e', /✓ Write/)
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.screen.text.replaceAll(/\s+/g, ' ')).to.include('changed line')
+  })
+
+  it('the question goes away when nobody has answered in time: 3', async () => {
+    const terminal = ae.terminal(['run', WRITE])
+    await terminal.shows(/denied in 0:01/)
+    expect(await terminal.exited).to.equal(3)
+    expect(terminal.screen.text).to.include(`nobody answered within ${TIMEOUT_SECS} seconds`).and.not.include('[a]llow')
+  })
+
+  it('Ctrl-C cancels the run and waits for its end: 130', async () => {
+    const terminal = ae.terminal(['run', '/say One\n/hang'])
+    await terminal.shows(/One/)
+    terminal.type('\u0003')
+    expect(await terminal.exited).to.equal(130)
+    expect(terminal.screen.text).to.match(/cancelling[^]*✗ the run was cancelled\n/)
+  })
+
+  it('Ctrl-C also while a key is asked for, and the second one leaves and prints how to come back', async () => {
+    const terminal = ae.terminal(['run', WRITE])
+    await terminal.shows(KEYS)
+    terminal.type('\u0003\u0003')
+    expect(await terminal.exited).to.equal(130)
+    expect(terminal.screen.text).to.match(/^ae attach run_[0-9a-f]{32}$/m)
+  })
+
+  it('without colours and UTF-8 there are neither', async () => {
+    const terminal = ae.terminal(['run', '/say plain'], { env: { NO_COLOR: '1', LANG: 'C' } })
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.written).to.match(/^[\x20-\x7e\r\n]*$/)
+  })
+
+  it('no escape sequence of a model or tool reaches the terminal', async () => {
+    const terminal = ae.terminal(
+      ['run', '--approve', 'all', '/say \u001b[2J\u001b]0;x\u0007one\n/tool Read {"path":"\u001b[2J\u009b2J"}'],
+      { env: { NO_COLOR: '1' } },
+    )
+    expect(await terminal.exited).to.equal(0)
+    for (const hostile of ['\u001b[2J', '\u001b]', '\u009b', '\u0007']) expect(terminal.written).to.not.include(hostile)
+  })
+
+  it('a chat keeps the conversation, has commands, and says how to continue', async () => {
+    const terminal = ae.terminal(['chat', 'terminal-1'])
+    await terminal.shows(/\/help lists the commands\n›$/)
+    terminal.type('/say Hello\r')
+    await terminal.shows(/ {2}Hello\n✓ 1 turn.*\n›$/)
+    terminal.type('/cost\r')
+    await terminal.shows(/2 messages · .* in · /)
+    terminal.type('/model other\r')
+    await terminal.shows(/model: other\n/)
+    terminal.type('/quit\r')
+    expect(await terminal.exited).to.equal(0)
+    expect(terminal.screen.text).to.match(/^ae chat terminal-1$/m)
+    const again = ae.terminal(['chat', '-c'])
+    await again.shows(/› \/say Hello\n {2}Hello\nterminal-1.*\n›$/)
+    again.type('\u0004')
+    expect(await again.exited).to.equal(0)
+  })
+
+  /** A key that comes as the question appears is not taken for an answer, so it is pressed until it counts. */
+  async function answer(terminal: ReturnType<Ae['terminal']>, key: string, seen: RegExp): Promise<void> {
+    await until(
+      () => {
+        if (seen.test(terminal.screen.text)) return true
+        if (KEYS.test(terminal.screen.text)) terminal.type(key)
+        return false
+      },
+      { what: `${seen} after ${key}`, everyMs: 100, lastSeen: () => terminal.screen.text },
+    )
+  }
+})

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { COMPILE_CACHE } from '../../scripts/node-options.ts'
+import { Terminal } from './terminal.ts'
+
+const MAIN = new URL('../../services/cli/main.ts', import.meta.url).pathname
+
+export type AeResult = { code: number | null; out: string; err: string }
+
+export type AeOptions = { env?: Record<string, string>; input?: string; cwd?: string }
+
+/** The command line against one server, with a home of its own, so that no profile of this machine counts. */
+export class Ae {
+  readonly #env: Record<string, string>
+  readonly #terminals: Terminal[] = []
+
+  constructor(url: string, home: string) {
+    this.#env = { AE_URL: url, HOME: home, XDG_CONFIG_HOME: `${home}/.config`, LANG: 'C.UTF-8' }
+  }
+
+  /** Runs a command in pipes to its end. */
+  async run(args: readonly string[], { input = '', ...options }: AeOptions = {}): Promise<AeResult> {
+    const { child, out, err, exited } = this.start(args, options)
+    child.stdin.end(input)
+    return { code: await exited, out: await out, err: await err }
+  }
+
+  /** Starts a command in pipes. */
+  start(args: readonly string[], { env = {}, cwd }: Omit<AeOptions, 'input'> = {}) {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...this.#env, ...env },
+      stdio: 'pipe',
+      ...(cwd !== undefined && { cwd }),
+    })
+    const exited = once(child, 'exit').then(([code]) => code as number | null)
+    return { child, exited, out: text(child.stdout), err: text(child.stderr) }
+  }
+
+  /** Starts a command in a terminal. */
+  terminal(
+    args: readonly string[],
+    { env = {}, columns = 80 }: { env?: Record<string, string>; columns?: number } = {},
+  ): Terminal {
+    const terminal = new Terminal([process.execPath, MAIN, ...args], { ...this.#env, ...env }, { columns })
+    this.#terminals.push(terminal)
+    return terminal
+  }
+
+  /** Ends the terminals that a failed test has left. */
+  async close(): Promise<void> {
+    for (const terminal of this.#terminals.splice(0)) {
+      terminal.kill()
+      await terminal.exited
+    }
+  }
+}
