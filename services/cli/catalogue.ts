@@ -7,6 +7,7 @@ export type Define = (command: Command, cli: Cli) => void
 export type Entry = { name: string; group: string; summary: string; load(): Promise<Define> }
 
 const DAILY = 'Runs:'
+const SERVER = 'Servers and sign-in:'
 
 /** All commands, each in a file that is loaded when it is named. */
 export const CATALOGUE: readonly Entry[] = [
@@ -51,5 +52,29 @@ export const CATALOGUE: readonly Entry[] = [
     group: DAILY,
     summary: 'refuse a tool call',
     load: async () => (await import('./commands/reply.ts')).defineDeny,
+  },
+  {
+    name: 'login',
+    group: SERVER,
+    summary: 'sign in at a server',
+    load: async () => (await import('./commands/login.ts')).defineLogin,
+  },
+  {
+    name: 'logout',
+    group: SERVER,
+    summary: 'forget the token',
+    load: async () => (await import('./commands/login.ts')).defineLogout,
+  },
+  {
+    name: 'whoami',
+    group: SERVER,
+    summary: 'who the token stands for, and where',
+    load: async () => (await import('./commands/login.ts')).defineWhoami,
+  },
+  {
+    name: 'profile',
+    group: SERVER,
+    summary: 'the servers that you use',
+    load: async () => (await import('./commands/profile.ts')).defineProfile,
   },
 ]

@@ -92,7 +92,7 @@ function explainAnswer({ message, status, param, problems, requestId }: ApiError
     .map((each) => `${each.param}: ${each.message}`)
   const next = {
     401: 'Sign in with `ae login`, or set AE_TOKEN.',
-    403: '`ae whoami` shows what the token may be used for.',
+    403: '`ae whoami` shows what the token may be used for, and `ae login` stores another one.',
   }[status]
   const request = status >= 500 && requestId !== undefined ? [`The server's log has it as ${requestId}.`] : []
   return { message: message + at, hints: [...others, ...(next === undefined ? [] : [next]), ...request] }

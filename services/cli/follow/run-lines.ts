@@ -1,4 +1,4 @@
-import type { Block, RunView, SubagentBlock } from '../../../shared/client/client.ts'
+import { type Block, EMPTY_RUN, type RunView, type SubagentBlock } from '../../../shared/client/client.ts'
 import { dollars, duration, tokens } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import type { Style } from '../text/style.ts'
@@ -10,22 +10,22 @@ export type Placed = { block: Block; depth: number }
 export const placed = (blocks: readonly Block[], depth = 0): Placed[] =>
   blocks.flatMap((block) => [{ block, depth }, ...(block.kind === 'subagent' ? placed(block.blocks, depth + 1) : [])])
 
-export const subagentTitle = ({ id, description, model }: SubagentBlock): string =>
-  plainLine(description ?? model ?? id)
+export const subagentTitle = ({ start }: SubagentBlock): string =>
+  plainLine(start.description ?? start.model ?? start.subagent_id)
 
 /** What a run has used: `2 turns · 12.4K in (70 % cached) · 1.1K out · ctx 8.1K · $0.031 · 6.2 s`. */
 export function totals(
   view: RunView | undefined,
   { contextTokens, elapsedMs, style }: { contextTokens: number; elapsedMs: number; style: Style },
 ): string {
-  const { turns = 0, inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, costUsd = 0 } = view?.usage ?? {}
-  const cached = inputTokens > 0 ? Math.round((100 * cacheReadTokens) / inputTokens) : 0
+  const { turn_count: turns, ...used } = view?.usage ?? EMPTY_RUN.usage
+  const cached = used.input_tokens > 0 ? Math.round((100 * used.cache_read_tokens) / used.input_tokens) : 0
   return [
     `${turns} ${turns === 1 ? 'turn' : 'turns'}`,
-    `${tokens(inputTokens)} in${cached > 0 ? ` (${cached} % cached)` : ''}`,
-    `${tokens(outputTokens)} out`,
+    `${tokens(used.input_tokens)} in${cached > 0 ? ` (${cached} % cached)` : ''}`,
+    `${tokens(used.output_tokens)} out`,
     ...(contextTokens > 0 ? [`ctx ${tokens(contextTokens)}`] : []),
-    dollars(costUsd),
+    dollars(used.cost_usd),
     duration(elapsedMs),
   ].join(style.symbols.sep)
 }

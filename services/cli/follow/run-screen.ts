@@ -90,7 +90,7 @@ export class RunScreen {
     if (!this.#endsLine) this.#output.out('\n')
     this.#endsLine = true
     const { style } = this.#output
-    if (this.#view?.end && this.#view.end.status !== 'failed')
+    if (this.#view?.end && this.#view.end.event !== 'error')
       this.#output.err(`${style.green(style.symbols.ok)} ${style.dim(this.summary())}\n`)
   }
 
@@ -135,28 +135,35 @@ export class RunScreen {
   }
 
   #ended(id: string): void {
-    const found = placed(this.#view?.blocks ?? []).find(({ block }) => block.kind === 'tool' && block.id === id)
+    const found = placed(this.#view?.blocks ?? []).find(({ block }) => block.kind === 'tool' && block.call.id === id)
     if (found?.block.kind === 'tool') this.#line(this.#endedLine(found.block, found.depth))
   }
 
   #endedLine(block: ToolBlock, depth: number): string {
     const { style } = this.#output
-    const symbol = block.isError ? style.red(style.symbols.bad) : style.green(style.symbols.ok)
-    const size = block.output ? bytes(Buffer.byteLength(block.output)) : ''
+    const output = block.result?.output ?? ''
+    const isError = block.result?.is_error === true
+    const symbol = isError ? style.red(style.symbols.bad) : style.green(style.symbols.ok)
+    const size = output === '' ? '' : bytes(Buffer.byteLength(output))
     const time = block.durationMs === undefined ? '' : duration(block.durationMs)
-    const line = callLine({ symbol, call: block, right: [size, time.padStart(7)].join('  ') }, this.#place(depth))
-    if (!block.isError) return line
-    const why = cut(plainLine(block.output ?? ''), this.#place(depth).columns - 6 - depth * 2, style.symbols.cut)
+    const line = callLine(
+      { symbol, call: callOf(block), right: [size, time.padStart(7)].join('  ') },
+      this.#place(depth),
+    )
+    if (!isError) return line
+    const why = cut(plainLine(output), this.#place(depth).columns - 6 - depth * 2, style.symbols.cut)
     return `${line}\n${'  '.repeat(depth + 2)}${style.red(why)}`
   }
 
   #subagentEnded(id: string): void {
-    const found = placed(this.#view?.blocks ?? []).find(({ block }) => block.kind === 'subagent' && block.id === id)
+    const found = placed(this.#view?.blocks ?? []).find(
+      ({ block }) => block.kind === 'subagent' && block.start.subagent_id === id,
+    )
     if (found?.block.kind !== 'subagent') return
     const { style } = this.#output
-    const isDone = found.block.status === 'completed'
+    const isDone = found.block.end?.status === 'completed'
     const symbol = isDone ? style.green(style.symbols.ok) : style.red(style.symbols.bad)
-    const right = found.block.durationMs === undefined ? '' : duration(found.block.durationMs)
+    const right = found.block.end ? duration(found.block.end.duration_ms) : ''
     this.#line(this.#subagentLine({ ...found, block: found.block }, symbol, right))
   }
 
@@ -186,10 +193,10 @@ export class RunScreen {
     const { style } = this.#output
     const most = Math.max(3, this.#output.rows() - 3)
     const waiting = new Set(
-      this.#view?.permissions.filter(({ state }) => state === 'pending').map((each) => each.toolUseId),
+      this.#view?.permissions.filter(({ state }) => state === 'pending').map(({ request }) => request.tool_use_id),
     )
     const busy = placed(this.#view?.blocks ?? [])
-      .filter(({ block }) => isBusy(block) && !(block.kind === 'tool' && waiting.has(block.id)))
+      .filter(({ block }) => isBusy(block) && !(block.kind === 'tool' && waiting.has(block.call.id)))
       .map((each) => this.#busyLine(each))
     const prompt = this.#prompt ? [cut(this.#prompt(), this.#output.columns() - 1, style.symbols.cut)] : []
     return [...busy.slice(0, most), ...prompt]
@@ -199,12 +206,12 @@ export class RunScreen {
     const { style } = this.#output
     const symbol = style.cyan(style.symbols.busy)
     if (block.kind === 'subagent')
-      return this.#subagentLine({ block, depth }, symbol, duration(Date.now() - block.startedAt))
+      return this.#subagentLine({ block, depth }, symbol, duration(Date.now() - block.start.start_time_ms))
     if (block.kind !== 'tool') return style.dim(`${'  '.repeat(depth + 1)}${symbol} thinking`)
     const note = block.progress ? `${plainLine(block.progress.detail)} `.slice(0, 20) : ''
     const time =
       block.startedAt === undefined ? '' : duration(Math.floor((Date.now() - block.startedAt) / 1_000) * 1_000)
-    return callLine({ symbol, call: block, right: note + time }, this.#place(depth))
+    return callLine({ symbol, call: callOf(block), right: note + time }, this.#place(depth))
   }
 
   #place(depth: number) {
@@ -213,6 +220,8 @@ export class RunScreen {
 }
 
 function isBusy(block: Block): boolean {
-  if (block.kind === 'tool') return block.output === undefined
-  return block.kind === 'subagent' ? block.status === 'running' : block.kind === 'thinking' && block.isOpen
+  if (block.kind === 'tool') return block.result === undefined
+  return block.kind === 'subagent' ? block.end === undefined : block.kind === 'thinking' && block.isOpen
 }
+
+const callOf = ({ call }: ToolBlock) => ({ toolName: call.tool_name, input: call.input })

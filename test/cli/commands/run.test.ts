@@ -29,7 +29,7 @@ describe('ae run, in a pipe', () => {
     const { code, out, err } = await ae.run(['run', '/say Hello there'])
     expect({ code, out }).to.deep.equal({ code: 0, out: 'Hello there\n' })
     expect(err).to.match(
-      /^● test-model +run_[0-9a-f]{3}…[0-9a-f]{4}\n✓ 1 turn · \S+ in · \S+ out · ctx \S+ · \S+ · \S+ s\n$/,
+      /^● test-model +run_[0-9a-f]{4}…[0-9a-f]{4}\n✓ 1 turn · \S+ in · \S+ out · ctx \S+ · \S+ · \S+ s\n$/,
     )
   })
 
