@@ -54,6 +54,36 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/reply.ts')).defineDeny,
   },
   {
+    name: 'ls',
+    group: DAILY,
+    summary: 'what runs and has run',
+    load: async () => (await import('./commands/ls.ts')).defineLs,
+  },
+  {
+    name: 'sessions',
+    group: DAILY,
+    summary: 'the sessions that exist',
+    load: async () => (await import('./commands/ls.ts')).defineSessions,
+  },
+  {
+    name: 'show',
+    group: DAILY,
+    summary: 'all that is known of a run, plan, request, dispatch or session',
+    load: async () => (await import('./commands/show.ts')).defineShow,
+  },
+  {
+    name: 'logs',
+    group: DAILY,
+    summary: 'the events of a run or plan',
+    load: async () => (await import('./commands/logs.ts')).defineLogs,
+  },
+  {
+    name: 'why',
+    group: DAILY,
+    summary: 'what happened to a run, plan or dispatch, and what to do',
+    load: async () => (await import('./commands/why.ts')).defineWhy,
+  },
+  {
     name: 'login',
     group: SERVER,
     summary: 'sign in at a server',

@@ -1,6 +1,21 @@
 import { InvalidArgumentError } from 'commander'
+import { usageError } from '../exit-codes.ts'
 
 export function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a whole number from 1 on.')
+}
+
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A time as the API takes it, from a time or from an age such as `7d`. */
+export function sinceOf(text: string | undefined, now = Date.now()): string | undefined {
+  if (text === undefined) return undefined
+  const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
+  const at = count === undefined ? Date.parse(text) : now - Number(count) * (UNITS[unit] ?? 0)
+  if (!Number.isNaN(at)) return new Date(at).toISOString()
+  throw usageError(
+    `${text} is no time`,
+    'A time is such as 2026-01-31 or 2026-01-31T12:00:00Z, an age such as 7d, 12h or 30m.',
+  )
 }

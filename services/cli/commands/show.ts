@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import type { AgentEngine, Schema } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { type Found, type Kind, resolveId } from '../resolve-id.ts'
+import { fieldLines } from '../text/fields.ts'
+import { plainJson } from '../text/plain.ts'
+
+const KINDS: readonly Kind[] = ['run', 'plan', 'permission', 'dispatch', 'session']
+
+export function defineShow(command: Command, cli: Cli): void {
+  command
+    .argument('<id>', 'a run, plan, permission request, dispatch (trace_…) or session, or the beginning of its id')
+    .option('--json', 'print it as the API shows it')
+    .action((id: string, options: { json?: boolean }) => show(id, options, cli))
+}
+
+async function show(text: string, { json }: { json?: boolean }, { engine, output }: Cli): Promise<void> {
+  const client = await engine()
+  const thing = await read(client, await resolveId(client, text, KINDS))
+  output.out(json ? `${plainJson(thing, 2)}\n` : fieldLines(thing))
+}
+
+async function read(client: AgentEngine, { kind, id }: Found): Promise<object> {
+  switch (kind) {
+    case 'run':
+      return client.runs.get(id)
+    case 'plan':
+      return client.plans.of(id).get()
+    case 'dispatch':
+      return client.dispatches.get(id)
+    case 'session':
+      return (await client.sessions.open(id)).get()
+    case 'permission':
+      return (await findPermission(client, id)) ?? { id, state: 'unknown: it is neither pending nor recorded' }
+  }
+}
+
+/** A request that is pending, else the newest that was decided. */
+async function findPermission(
+  client: AgentEngine,
+  id: string,
+): Promise<Schema<'PendingPermission'> | Schema<'DecidedPermission'> | undefined> {
+  for await (const pending of client.permissions.list()) if (pending.id === id) return pending
+  return (await client.permissions.decided().all(1_000)).find((each) => each.id === id)
+}
