@@ -1,5 +1,7 @@
 import { invalidRequest } from './errors.ts'
 
+export const DAY_MS = 86_400_000
+
 const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
 
 /** Reads the time of a query parameter, in milliseconds since 1970. Throws `invalid_request` unless it is in ISO 8601. */

@@ -3,7 +3,12 @@ import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.
 import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import { canonicalHash, type Idempotency, type KeyUse } from '../../../shared/platform/store/idempotency.ts'
+import {
+  canonicalHash,
+  type Idempotency,
+  type KeyUse,
+  keyMismatch,
+} from '../../../shared/platform/store/idempotency.ts'
 
 /** A run that a request has started, or that an earlier request with the same key has (D25a). */
 export type StartedRun = OpenedRun & { isReplayed: boolean }
@@ -35,7 +40,7 @@ export class StartOnce {
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
     for (const until = performance.now() + START_MS; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
       const reservation = await this.#keys.reserve(tenant, { ...use, hash, id: placeholder })
-      if (reservation.state === 'mismatch') throw otherRequest()
+      if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
       if (!reservation.id.startsWith(STARTING)) return this.#join(tenant, reservation.id)
     }
@@ -64,11 +69,6 @@ export class StartOnce {
     }
   }
 }
-
-const otherRequest = () =>
-  new AppError('conflict', 'this Idempotency-Key was used with another request: send a new key', {
-    code: 'idempotency_mismatch',
-  })
 
 const unknownOutcome = () =>
   new AppError(

@@ -1,7 +1,7 @@
 import { type PageRequest, startOfPage, toPage } from '../../kernel/cursor.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { readTime } from '../../kernel/time.ts'
+import { DAY_MS, readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, Store } from '../../platform/store/port.ts'
 
@@ -17,8 +17,6 @@ export const DECIDED_PERMISSIONS: CollectionSpec = {
   order: { within: [], by: ['decided_at', 'id'], direction: 'descending' },
   expiresBy: 'expires_ms',
 }
-
-const DAY_MS = 86_400_000
 
 /** Every method throws `unavailable` when the store does not answer. */
 export class DecidedPermissions {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { AppError } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { CollectionSpec, Store } from './port.ts'
@@ -55,6 +56,12 @@ export function createIdempotency(store: Store): Idempotency {
     },
   }
 }
+
+/** The refusal of a key that another request has used; `what` is what the requests send. */
+export const keyMismatch = (what = 'request'): AppError =>
+  new AppError('conflict', `this Idempotency-Key was used with another ${what}: send a new key`, {
+    code: 'idempotency_mismatch',
+  })
 
 /** The SHA-256, in hex, of a JSON value with the keys of its objects in order: equal for bodies that mean the same. */
 export const canonicalHash = (value: unknown): string =>

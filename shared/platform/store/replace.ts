@@ -24,14 +24,25 @@ export async function replaceDoc(
   tenant: TenantId,
   { key, change, beforeInsert }: Replacement,
 ): Promise<JsonObject> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
+  return untilFirst(async () => {
     const found = await collection.get(tenant, key)
     const doc = { ...change(found?.doc), ...key }
     if (!found) await beforeInsert?.()
     const isStored = found
       ? await collection.replaceIfVersion(tenant, { doc, version: found.version })
       : await collection.insert(tenant, doc)
-    if (isStored) return doc
+    return isStored ? doc : OVERTAKEN
+  })
+}
+
+/** What an attempt to write returns when another write came first. */
+export const OVERTAKEN = Symbol('overtaken')
+
+/** Repeats an attempt to write until no other write comes first. Throws `unavailable` after `maxTries`. */
+export async function untilFirst<T>(attempt: () => Promise<T | typeof OVERTAKEN>, maxTries = MAX_TRIES): Promise<T> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const result = await attempt()
+    if (result !== OVERTAKEN) return result
   }
   throw storeUnavailable('too many writers')
 }

@@ -1,7 +1,7 @@
 import { decodeCursor, invalidCursor, toPage } from '../../kernel/cursor.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { readTime } from '../../kernel/time.ts'
+import { DAY_MS, readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import { quantile } from './durations.ts'
 import { type Bucket, type Dimension, NO_KEY, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
@@ -19,7 +19,6 @@ export type UsageQuery = {
 type UsageRow = ApiType<'UsageRow'>
 export type UsagePage = ApiType<'UsageResponse'>
 
-const DAY_MS = 86_400_000
 const BUCKET_MS: Record<Bucket, number> = { hour: 3_600_000, day: DAY_MS }
 /** The span that is shown without `from`. */
 const SHOWN_MS: Record<Bucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }

@@ -1,7 +1,7 @@
 import { invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { readTime } from '../../kernel/time.ts'
+import { DAY_MS, readTime } from '../../kernel/time.ts'
 import { type SearchFilter, searchDispatches } from './history/search.ts'
 import { BUCKET_MS, type StatsBucket, type StatsPage, startOf, statsOf } from './history/stats.ts'
 import type { Dispatch, DispatchKind, DispatchOutput, DispatchStatus, DispatchStore } from './port.ts'
@@ -70,7 +70,6 @@ export type DispatchLogDeps = {
   now?: () => Date
 }
 
-const DAY_MS = 86_400_000
 /** The span that `stats` shows without `from`. */
 const SHOWN_MS: Record<StatsBucket, number> = { hour: DAY_MS, day: 30 * DAY_MS }
 

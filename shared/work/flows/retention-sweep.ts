@@ -1,4 +1,5 @@
 import type { TenantId } from '../../kernel/tenant.ts'
+import { DAY_MS } from '../../kernel/time.ts'
 import type { DispatchStore } from './port.ts'
 
 export type RetentionSweepDeps = {
@@ -21,7 +22,6 @@ export type RetentionSweep = {
 
 const MAX_TENANTS = 1_000
 const MAX_REMOVED = 10_000
-const DAY_MS = 86_400_000
 
 export function createRetentionSweep(deps: RetentionSweepDeps): RetentionSweep {
   const { dispatches, tenants, retentionDays } = deps

@@ -1,5 +1,6 @@
 import type { AppError } from '../../kernel/errors.ts'
 import type { FlowFailure } from '../../kernel/events.ts'
+import { DAY_MS } from '../../kernel/time.ts'
 import type { Audit } from '../../tenancy/tenant-config/config.ts'
 import { failureOf, refusalOf } from './execute/outcome.ts'
 import type { Dispatch, DispatchEnd, DispatchKind, Flow, FlowRunRequest } from './port.ts'
@@ -19,7 +20,6 @@ export type Execution = {
   idempotencyKey: string | undefined
 }
 
-const DAY_MS = 86_400_000
 /** How long an execution may wait for an executor. */
 const MAX_QUEUED_MS = 30_000
 

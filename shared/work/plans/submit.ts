@@ -3,7 +3,7 @@ import { AppError, invalidRequest } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { canonicalHash, type Idempotency } from '../../platform/store/idempotency.ts'
+import { canonicalHash, type Idempotency, keyMismatch } from '../../platform/store/idempotency.ts'
 import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
@@ -112,7 +112,7 @@ async function reserve(
 ): Promise<string> {
   if (key === undefined) return planId
   const reservation = await idempotency.reserve(tenant, { operation, key, hash: canonicalHash(body), id: planId })
-  if (reservation.state === 'mismatch') throw mismatch()
+  if (reservation.state === 'mismatch') throw keyMismatch('plan')
   return reservation.state === 'taken' ? reservation.id : planId
 }
 
@@ -137,11 +137,6 @@ const knownStep = ({ id, prompt, title, depends_on, writes, idempotent }: PlanSt
   ...(writes !== undefined && { writes }),
   ...(idempotent !== undefined && { idempotent }),
 })
-
-const mismatch = () =>
-  new AppError('conflict', 'this Idempotency-Key was used with another plan: send a new key', {
-    code: 'idempotency_mismatch',
-  })
 
 /** The subject of a plan that no request has submitted (D3.5). */
 export const NOBODY = 'anonymous'

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import type { Bucket, UsageAddition, UsageRows, UsageStore, UsageSums } from '../port.ts'
 import { addRows } from '../sums.ts'
@@ -27,7 +28,6 @@ const KNOWN_TENANTS = 10_000
 /** Different values of a dimension in an hour or a day; later ones are added up (D21c). */
 export const MAX_KEYS = 200
 
-const DAY_MS = 86_400_000
 const KEPT_MS: Record<Bucket, number> = { hour: 35 * DAY_MS, day: 400 * DAY_MS }
 /** Losing the race for a document this often leaves the addition for later. */
 const MAX_TRIES = 5

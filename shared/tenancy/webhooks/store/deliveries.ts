@@ -1,15 +1,12 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, Store, Stored } from '../../../platform/store/port.ts'
-import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { Delivery, DeliveryStore, Due } from '../port.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from './documents.ts'
 import { createReceiverStore } from './receivers.ts'
 
 type OutboxDoc = { id: string; owner: TenantId; webhook: string; due_ms: number; attempts: number }
-
-/** Losing the race this often means that something else than a race is wrong. */
-const MAX_TRIES = 20
 
 export function createDeliveryStore(store: Store, now: () => number = Date.now): DeliveryStore {
   const deliveries = store.collection(WEBHOOK_DELIVERIES)
@@ -75,17 +72,15 @@ function toDue({ doc, version }: Stored): Due {
 
 type Change = { id: string; change: (delivery: Delivery) => Delivery }
 
-async function changeDelivery(
+const changeDelivery = (
   deliveries: Collection,
   tenant: TenantId,
   { id, change }: Change,
-): Promise<Delivery | undefined> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
+): Promise<Delivery | undefined> =>
+  untilFirst(async () => {
     const found = await deliveries.get(tenant, { id })
     if (!found) return undefined
     const delivery = change(found.doc as Delivery)
     const doc: JsonObject = { ...delivery }
-    if (await deliveries.replaceIfVersion(tenant, { doc, version: found.version })) return delivery
-  }
-  throw storeUnavailable('too many writers')
-}
+    return (await deliveries.replaceIfVersion(tenant, { doc, version: found.version })) ? delivery : OVERTAKEN
+  })

@@ -1,5 +1,5 @@
 import type { Collection } from '../../../platform/store/port.ts'
-import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { ReceiverState, ReceiverStore } from '../port.ts'
 
 type ReceiverDoc = {
@@ -11,8 +11,6 @@ type ReceiverDoc = {
 }
 
 const KEPT_MS = 30 * 24 * 3_600_000
-/** Losing the race this often means that something else than a race is wrong. */
-const MAX_TRIES = 20
 
 export function createReceiverStore(receivers: Collection, now: () => number): ReceiverStore {
   return {
@@ -20,18 +18,16 @@ export function createReceiverStore(receivers: Collection, now: () => number): R
       const found = await receivers.get(tenant, { webhook })
       return found && toState(found.doc as ReceiverDoc)
     },
-    async change(tenant, webhook, change) {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
+    change: (tenant, webhook, change) =>
+      untilFirst(async () => {
         const found = await receivers.get(tenant, { webhook })
         const state = change(found && toState(found.doc as ReceiverDoc))
         const doc = toDoc(webhook, state, now() + KEPT_MS)
         const isStored = found
           ? await receivers.replaceIfVersion(tenant, { doc, version: found.version })
           : await receivers.insert(tenant, doc)
-        if (isStored) return state
-      }
-      throw storeUnavailable('too many writers')
-    },
+        return isStored ? state : OVERTAKEN
+      }),
     async forget(tenant, webhook) {
       await receivers.delete(tenant, { webhook })
     },

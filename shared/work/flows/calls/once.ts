@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError } from '../../../kernel/errors.ts'
 import { newTraceId } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { canonicalHash, type Idempotency } from '../../../platform/store/idempotency.ts'
+import { canonicalHash, type Idempotency, keyMismatch } from '../../../platform/store/idempotency.ts'
 import type { Dispatch } from '../port.ts'
 import { isLost } from '../transitions.ts'
 
@@ -35,7 +34,7 @@ export async function startOnce(
   for (;;) {
     const traceId = newTraceId()
     const reservation = await idempotency.reserve(tenant, { operation: OPERATION, key, hash, id: traceId })
-    if (reservation.state === 'mismatch') throw mismatch()
+    if (reservation.state === 'mismatch') throw keyMismatch()
     if (reservation.state === 'taken') {
       const { id } = reservation
       const earlier = await waitFor(() => find(id))
@@ -69,8 +68,3 @@ async function waitFor(find: () => Promise<Dispatch | undefined>): Promise<Dispa
     await sleep(LOOK_EVERY_MS)
   }
 }
-
-const mismatch = () =>
-  new AppError('conflict', 'this Idempotency-Key was used with another request: send a new key', {
-    code: 'idempotency_mismatch',
-  })

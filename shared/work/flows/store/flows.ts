@@ -4,7 +4,7 @@ import { conflict } from '../../../kernel/errors.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '../../../platform/store/port.ts'
-import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { FlowDefinition } from '../port.ts'
 import {
   type FlowEvaluation,
@@ -102,15 +102,12 @@ export class FlowStore {
    * `uid` does not exist. Throws `conflict` when the tenant has too many flows, and when the flow is deleted meanwhile.
    */
   save(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
-    return this.#queue.run(`${tenant} ${name}`, async () => {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const found = await this.#heads.get(tenant, { name })
-        if (save.uid !== undefined && found?.doc['uid'] !== save.uid) return undefined
-        const saved = found ? await this.#saveNext(tenant, found, save) : await this.#create(tenant, name, save)
-        if (saved) return saved
-      }
-      throw storeUnavailable('too many writers')
-    })
+    const trySave = async () => {
+      const found = await this.#heads.get(tenant, { name })
+      if (save.uid !== undefined && found?.doc['uid'] !== save.uid) return undefined
+      return found ? this.#saveNext(tenant, found, save) : this.#create(tenant, name, save)
+    }
+    return this.#queue.run(`${tenant} ${name}`, () => untilFirst(trySave, MAX_TRIES))
   }
 
   /**
@@ -130,28 +127,25 @@ export class FlowStore {
 
   /** Returns the flow that was deleted with all its revisions; `undefined` when there was none. */
   remove(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
-    return this.#queue.run(`${tenant} ${name}`, async () => {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const found = await this.#heads.get(tenant, { name })
-        if (!found) return undefined
-        const head = toHead(found)
-        if (!(await this.#heads.delete(tenant, { uid: head.uid }, found.version))) continue
-        await this.#removeRevisions(tenant, head)
-        return head
-      }
-      throw storeUnavailable('too many writers')
-    })
+    const tryRemove = async () => {
+      const found = await this.#heads.get(tenant, { name })
+      if (!found) return undefined
+      const head = toHead(found)
+      if (!(await this.#heads.delete(tenant, { uid: head.uid }, found.version))) return OVERTAKEN
+      await this.#removeRevisions(tenant, head)
+      return head
+    }
+    return this.#queue.run(`${tenant} ${name}`, () => untilFirst(tryRemove, MAX_TRIES))
   }
 
-  /** Returns `undefined` when another writer came first. */
-  async #saveNext(tenant: TenantId, found: Stored, save: FlowSave): Promise<FlowHead | undefined> {
+  async #saveNext(tenant: TenantId, found: Stored, save: FlowSave): Promise<FlowHead | typeof OVERTAKEN> {
     const head = toHead(found)
     if (save.isUnchangedKept && (await this.#isNewest(tenant, head, save.definition))) return head
     const revision = this.#newRevision(head.version + 1, save)
     const isStored = await this.#revisions.insert(tenant, toDoc(head.uid, revision))
     const decided = isStored ? revision : await this.revision(tenant, { uid: head.uid, version: revision.version })
     const isMoved = decided !== undefined && (await this.#move(tenant, found, decided))
-    if (!isStored) return undefined
+    if (!isStored) return OVERTAKEN
     if (!isMoved) throw conflict(`${head.name} was deleted while it was saved; save it again to create it anew`)
     return moved(head, revision)
   }
@@ -160,8 +154,7 @@ export class FlowStore {
     return isDeepStrictEqual((await this.revision(tenant, head))?.definition, definition)
   }
 
-  /** Returns `undefined` when another writer has created the flow. */
-  async #create(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
+  async #create(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | typeof OVERTAKEN> {
     if ((await this.heads(tenant, { limit: MAX_FLOWS })).length >= MAX_FLOWS)
       throw conflict(`a tenant has at most ${MAX_FLOWS} flows; delete one first`)
     const [uid, revision] = [newId('flow'), this.#newRevision(1, save)]
@@ -169,14 +162,14 @@ export class FlowStore {
     const head = newHead(name, uid, revision)
     if (await this.#heads.insert(tenant, head)) return head
     await this.#revisions.delete(tenant, { uid, revision: 1 })
-    return undefined
+    return OVERTAKEN
   }
 
   /** Moves the head to a stored revision, unless another writer has done so. Returns `false` when the flow was deleted. */
   async #move(tenant: TenantId, first: Stored, revision: FlowRevision): Promise<boolean> {
     const { uid } = toHead(first)
     let found: Stored | undefined = first
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
+    return untilFirst(async () => {
       if (!found) {
         // Perhaps it was deleted before the revision was stored.
         await this.#revisions.delete(tenant, { uid, revision: revision.version })
@@ -184,30 +177,26 @@ export class FlowStore {
       }
       const head = toHead(found)
       if (head.version >= revision.version) return true
-      const isMoved = await this.#heads.replaceIfVersion(tenant, {
-        doc: moved(head, revision),
-        version: found.version,
-      })
-      if (isMoved) return true
+      const change = { doc: moved(head, revision), version: found.version }
+      if (await this.#heads.replaceIfVersion(tenant, change)) return true
       found = await this.#heads.get(tenant, { uid })
-    }
-    throw storeUnavailable('too many writers')
+      return OVERTAKEN
+    }, MAX_TRIES)
   }
 
   /** Changes the head of exactly this version by compare-and-set. */
-  async #change(
+  #change(
     tenant: TenantId,
     { uid, version }: FlowVersion,
     change: (head: FlowHead) => FlowHead,
   ): Promise<FlowHead | undefined> {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
+    return untilFirst(async () => {
       const found = await this.#heads.get(tenant, { uid })
       if (found?.doc['version'] !== version) return undefined
       const head = change(toHead(found))
       if (head === found.doc) return head
-      if (await this.#heads.replaceIfVersion(tenant, { doc: head, version: found.version })) return head
-    }
-    throw storeUnavailable('too many writers')
+      return (await this.#heads.replaceIfVersion(tenant, { doc: head, version: found.version })) ? head : OVERTAKEN
+    }, MAX_TRIES)
   }
 
   async #markPublished(tenant: TenantId, { uid, version, published_version: former }: FlowHead): Promise<void> {

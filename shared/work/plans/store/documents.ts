@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
 import type { CollectionSpec } from '../../../platform/store/port.ts'
 import type { PlanHead } from '../port.ts'
 
 /** A plan is kept for so long after its end. */
-const KEPT_MS = 30 * 86_400_000
-const DAY_MS = 86_400_000
+const KEPT_MS = 30 * DAY_MS
 /** A plan that has not ended in this time never will. Its steps are written once, so their expiry is fixed with the plan. */
 const LONGEST_MS = 365 * DAY_MS
 

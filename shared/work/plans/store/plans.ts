@@ -7,7 +7,7 @@ import type { PlanStep } from '../../../kernel/plan-step.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { Collection, Store } from '../../../platform/store/port.ts'
-import { storeUnavailable } from '../../../platform/store/unavailable.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
 import { ActivePlans } from './active-plans.ts'
 import { outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './documents.ts'
@@ -18,8 +18,6 @@ const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
 
 type Found = { plan: PlanRecord; version: number; stepsId: string }
 
-/** Losing the race this often means that something else than a race is wrong. */
-const MAX_TRIES = 20
 /** A creation that has not been completed for so long never will be. */
 const CREATION_MS = 600_000
 /** Characters of remembered plans, about. */
@@ -98,26 +96,25 @@ export class StoredPlans implements Plans {
     const remembered = this.#remembered.get(keyOf(tenant, planId))
     const changed = remembered && (await this.#tryChange(tenant, remembered, { transition, mayWrite }))
     if (typeof changed === 'object') return changed
-    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    return untilFirst(async () => {
       const found = await this.#find(tenant, planId)
       const result = found ? await this.#tryChange(tenant, found, { transition, mayWrite }) : 'refused'
       if (result === 'same') return found?.plan
-      if (result === 'refused') return undefined
-      if (result !== 'overtaken') return result
-    }
-    throw storeUnavailable('too many writers')
+      return result === 'refused' ? undefined : result
+    })
   }
 
   async saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void> {
     const key = { plan_id: planId, step_id: stepId }
     const doc = outputDoc(key, output, this.#now())
-    for (let tries = 1; tries <= MAX_TRIES; tries++) {
-      if (await this.#outputs.insert(tenant, doc, { durability: 'ordered' })) return
+    const options = { durability: 'ordered' } as const
+    await untilFirst(async () => {
+      if (await this.#outputs.insert(tenant, doc, options)) return undefined
       const found = await this.#outputs.get(tenant, key)
-      const options = { durability: 'ordered' } as const
-      if (found && (await this.#outputs.replaceIfVersion(tenant, { doc, version: found.version }, options))) return
-    }
-    throw storeUnavailable('too many writers')
+      if (!found) return OVERTAKEN
+      const { version } = found
+      return (await this.#outputs.replaceIfVersion(tenant, { doc, version }, options)) ? undefined : OVERTAKEN
+    })
   }
 
   async outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -162,18 +159,18 @@ export class StoredPlans implements Plans {
     return stored.doc['steps'] as readonly PlanStep[]
   }
 
-  /** `same`: there is nothing to change. `refused`: the transition does not apply. `overtaken`: another write came first. */
+  /** `same`: there is nothing to change. `refused`: the transition does not apply. */
   async #tryChange(
     tenant: TenantId,
     { plan, version, stepsId }: Found,
     { transition, mayWrite }: Change,
-  ): Promise<PlanRecord | 'same' | 'refused' | 'overtaken'> {
+  ): Promise<PlanRecord | 'same' | 'refused' | typeof OVERTAKEN> {
     const next = transition(plan)
     if (next === plan) return 'same'
     if (!next || !mayWrite()) return 'refused'
     const { steps: _steps, ...head } = next
     const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, stepsId), version })
-    if (!isReplaced) return 'overtaken'
+    if (!isReplaced) return OVERTAKEN
     this.#remember(tenant, { plan: next, version: version + 1, stepsId })
     // Nobody waits for it: a sweep retires what is left.
     if (next.ended_at !== null) this.#active.remove(next.plan_id).catch(() => {})

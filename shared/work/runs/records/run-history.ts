@@ -3,6 +3,7 @@ import { writeCursor } from '../../../cluster/list-page.ts'
 import { decodeCursor, encodeCursor, invalidCursor, type PageRequest } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
 import type { RunRecord } from './record.ts'
 import { isFound } from './run-search.ts'
 import type { RecordPosition, RunRecordStore } from './store.ts'
@@ -25,7 +26,6 @@ type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
 type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }
 
-const DAY_MS = 86_400_000
 /** Rows that one request reads at most: a page of a rare kind of runs may be short, and the next one goes on. */
 const MAX_ROWS = 2_000
 const PAGE = 200

@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
 import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import type { RunFacts, RunRecord } from './record.ts'
 
@@ -62,7 +63,6 @@ export interface RunRecordStore {
 /** Nobody waits for a record, so it need not survive a power failure. */
 const BEHIND = { durability: 'ordered' } as const
 
-const DAY_MS = 86_400_000
 const OPEN_PAGE = 100
 
 export function createRunRecordStore(store: Store): RunRecordStore {
