@@ -12,7 +12,7 @@ export type Toast = { id: number; text: string; tone: 'info' | 'bad' }
 /** Short messages about what was just done. */
 export const toasts = signal<readonly Toast[]>([])
 
-const SHOWN_MS = 6_000
+const SHOWN_MS = { info: 5_000, bad: 12_000 }
 const MOST_TOASTS = 4
 
 let lastId = 0
@@ -23,7 +23,7 @@ export function tell(text: string, tone: Toast['tone'] = 'info'): void {
   announce(text)
   setTimeout(() => {
     toasts.value = toasts.value.filter(({ id }) => id !== toast.id)
-  }, SHOWN_MS)
+  }, SHOWN_MS[tone])
 }
 
 /** Tells why something could not be done. */

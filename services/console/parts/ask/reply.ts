@@ -42,8 +42,8 @@ export function sentenceOf({ allow, how, by, edited }: Decided): string {
 }
 
 /** A decision is written a moment after it is made. */
-const ATTEMPTS = 4
-const PAUSE_MS = 350
+const ATTEMPTS = 6
+const PAUSE_MS = 500
 
 /** The record of a decided request among the newest. */
 export async function findDecided(id: string): Promise<Decided | undefined> {
