@@ -102,7 +102,7 @@ describe('approvals in the console', function () {
       ),
     )
     expect(await tooLate(loser).innerText()).to.include('allowed by anonymous')
-    for (const page of [first, second]) await page.getByText('Allowed by anonymous').waitFor()
+    for (const page of [first, second]) await page.getByLabel('Decision').getByText('Allowed by anonymous').waitFor()
     expect(await resolved(stream)).to.include({ allow: true })
   })
 
