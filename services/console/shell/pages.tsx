@@ -1,5 +1,5 @@
 import type { FunctionComponent } from 'preact'
-import { may } from '../api/caller.ts'
+import { has, may } from '../api/caller.ts'
 import type { PageProps } from '../base/page-props.ts'
 import type { IconName } from '../parts/icon.tsx'
 
@@ -46,6 +46,15 @@ const PAGES: readonly Page[] = [
     load: () => import('../pages/approvals/approvals.tsx').then(({ Approvals }) => Approvals),
   },
   {
+    name: 'Plans',
+    icon: 'plans',
+    path: '/plans',
+    patterns: ['/plans/:id?'],
+    key: 'p',
+    isOffered: () => may('read') && has('plans'),
+    load: () => import('../pages/plans/plans.tsx').then(({ Plans }) => Plans),
+  },
+  {
     name: 'Activity',
     icon: 'activity',
     path: '/activity',
@@ -53,6 +62,24 @@ const PAGES: readonly Page[] = [
     key: 'v',
     isOffered: () => may('read'),
     load: () => import('../pages/activity/activity.tsx').then(({ Activity }) => Activity),
+  },
+  {
+    name: 'Usage',
+    icon: 'usage',
+    path: '/usage',
+    patterns: ['/usage'],
+    key: 'u',
+    isOffered: () => may('read'),
+    load: () => import('../pages/usage/usage.tsx').then(({ Usage }) => Usage),
+  },
+  {
+    name: 'Settings',
+    icon: 'settings',
+    path: '/settings',
+    patterns: ['/settings'],
+    key: 's',
+    isOffered: () => may('admin'),
+    load: () => import('../pages/settings/settings.tsx').then(({ Settings }) => Settings),
   },
 ]
 

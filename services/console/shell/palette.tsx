@@ -89,7 +89,9 @@ function goalOfId(id: string): Goal | undefined {
     [
       ['perm_', '/approvals', 'approvals', 'Permission request'],
       ['sess_', '/chat', 'chat', 'Session'],
+      ['plan_', '/plans', 'plans', 'Plan'],
       ['run_', '/activity', 'activity', 'Run'],
+      ['plan_', '/plans', 'plans', 'Plan'],
       ['run_', '/activity', 'activity', 'Run'],
     ] as const
   ).find(([prefix]) => id.startsWith(prefix))

@@ -16,10 +16,10 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
   <header class="top-bar">
     <h1 class="title">{page?.name ?? 'agent-engine'}</h1>
     <span class="grow" />
-    <button type="button" class="button plain find" onClick={openPalette} aria-label="Search and go to">
+    <button type="button" class="button plain find" onClick={openPalette}>
       <Icon name="search" />
       <span>Go to …</span>
-      <kbd>Ctrl K</kbd>
+      <kbd aria-hidden="true">Ctrl K</kbd>
     </button>
     <span class={`live ${liveState.value}`} role="status">
       <i />

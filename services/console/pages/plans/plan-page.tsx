@@ -1,0 +1,78 @@
+import type { TenantEvent } from '../../../../shared/client/api.ts'
+import { may } from '../../api/caller.ts'
+import { get } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { money, shortId } from '../../base/format.ts'
+import { hrefOf } from '../../base/router.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Loaded } from '../../parts/loading.tsx'
+import { Notice } from '../../parts/notice.tsx'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { Ago, Took } from '../../parts/time.tsx'
+import { Gantt } from './gantt.tsx'
+import type { Plan } from './plan.ts'
+import { PlanActions } from './plan-actions.tsx'
+import { StepPanel } from './step-panel.tsx'
+import { WaveGraph } from './wave-graph.tsx'
+
+type PlanPageProps = { id: string; step: string | null; view: string | null }
+
+/** A plan as it runs: its steps wave by wave or along the time, and one of them in full. */
+export function PlanPage({ id, step, view }: PlanPageProps) {
+  const concerns = ({ data }: TenantEvent) => data['plan_id'] === id
+  const plan = useResource(id, () => get<Plan>(`/plans/${encodeURIComponent(id)}`), concerns)
+  return (
+    <div class="page">
+      <a class="button plain back-link" href={hrefOf('/plans')}>
+        <Icon name="back" /> Plans
+      </a>
+      <Loaded from={plan}>
+        {(data) => (
+          <>
+            <Head plan={data} />
+            {data.error !== undefined && <Notice tone="bad">{data.error}</Notice>}
+            <Steps plan={data} step={step} view={view ?? ''} />
+          </>
+        )}
+      </Loaded>
+    </div>
+  )
+}
+
+const Head = ({ plan }: { plan: Plan }) => (
+  <div class="page-head">
+    <StateBadge state={plan.status} />
+    <h2>{plan.title || shortId(plan.id)}</h2>
+    <span class="soft small row">
+      <Ago at={plan.created_at} />
+      {plan.started_at !== null && <Took from={plan.started_at} to={plan.ended_at} />}
+      <span class="number">{money(plan.usage.cost_usd)}</span>
+      {plan.retry_of !== undefined && <a href={hrefOf(`/plans/${plan.retry_of}`)}>repeats {shortId(plan.retry_of)}</a>}
+    </span>
+    <span class="grow" />
+    {may('run') && <PlanActions plan={plan} />}
+    <CopyAs method="GET" path={`/plans/${plan.id}`} />
+  </div>
+)
+
+const VIEWS = [
+  { id: '', label: 'Waves' },
+  { id: 'time', label: 'Time' },
+] as const
+
+function Steps({ plan, step, view }: { plan: Plan; step: string | null; view: string }) {
+  const chosen = plan.steps.find(({ id }) => id === step)
+  return (
+    <div class={chosen ? 'plan-page has-step' : 'plan-page'}>
+      <section class="card" aria-label="Steps">
+        <Tabs path={`/plans/${plan.id}`} name="view" tabs={VIEWS} current={view} />
+        <div class="plan-view">
+          {view === 'time' ? <Gantt plan={plan} chosen={step} /> : <WaveGraph plan={plan} chosen={step} />}
+        </div>
+      </section>
+      {chosen && <StepPanel key={chosen.id} plan={plan} step={chosen} />}
+    </div>
+  )
+}

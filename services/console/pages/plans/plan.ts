@@ -1,0 +1,3 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+
+export type Plan = Schema<'Plan'>

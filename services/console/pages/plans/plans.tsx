@@ -1,0 +1,36 @@
+import { may } from '../../api/caller.ts'
+import type { PageProps } from '../../base/page-props.ts'
+import { hrefOf } from '../../base/router.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { NewPlan } from './new-plan.tsx'
+import { PlanList } from './plan-list.tsx'
+import { PlanPage } from './plan-page.tsx'
+import { Schedules } from './schedules.tsx'
+import './plans.css'
+
+const TABS = [
+  { id: '', label: 'Plans' },
+  { id: 'schedules', label: 'Schedules' },
+] as const
+
+/** Steps that run in the background: their list, one of them, a new one, and those that the clock submits. */
+export function Plans({ params, query }: PageProps) {
+  const tab = query.get('tab') ?? ''
+  if (params['id'] === 'new') return <NewPlan from={query.get('from')} />
+  if (params['id'] !== undefined)
+    return <PlanPage key={params['id']} id={params['id']} step={query.get('step')} view={query.get('view')} />
+  return (
+    <div class="page">
+      <Tabs path="/plans" name="tab" tabs={TABS} current={tab}>
+        <CopyAs method="GET" path={tab === 'schedules' ? '/plans/schedules' : '/plans'} />
+        {may('run') && tab === '' && (
+          <a class="button" href={hrefOf('/plans/new')}>
+            New plan
+          </a>
+        )}
+      </Tabs>
+      {tab === 'schedules' ? <Schedules /> : <PlanList />}
+    </div>
+  )
+}

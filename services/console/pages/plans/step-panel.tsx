@@ -1,0 +1,72 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { money, short, shortId } from '../../base/format.ts'
+import { hrefOf } from '../../base/router.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Notice } from '../../parts/notice.tsx'
+import { LiveAnswer } from '../../parts/run/live-answer.tsx'
+import { useLiveRun } from '../../parts/run/use-live-run.ts'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Took } from '../../parts/time.tsx'
+import type { Plan } from './plan.ts'
+
+type StepPanelProps = { plan: Plan; step: Schema<'PlanStep'> }
+
+/** One step: what it is told, how it goes, and what it has answered. */
+export function StepPanel({ plan, step }: StepPanelProps) {
+  const run = plan.step_runs[step.id]
+  const error = plan.step_errors?.[step.id]
+  const output = plan.step_outputs?.[step.id]
+  return (
+    <section class="card step-panel" aria-label={`Step ${step.id}`}>
+      <header>
+        <h2 class="grow cut">{step.title || step.id}</h2>
+        <StateBadge state={plan.step_statuses[step.id] ?? 'pending'} />
+        <a class="button plain icon" href={hrefOf(`/plans/${plan.id}`)} aria-label="Close the step">
+          <Icon name="cross" />
+        </a>
+      </header>
+      <div class="inner stack">
+        {run && <Facts run={run} />}
+        {error !== undefined && <Notice tone="bad">{error}</Notice>}
+        <section class="stack close">
+          <h3>Prompt</h3>
+          <pre class="code">{step.prompt}</pre>
+        </section>
+        {run?.run_id != null ? <Story key={run.run_id} runId={run.run_id} isOver={run.ended_at !== null} /> : null}
+        {output !== undefined && (
+          <section class="stack close">
+            <h3>Output</h3>
+            <pre class="code">{output}</pre>
+          </section>
+        )}
+      </div>
+    </section>
+  )
+}
+
+const Facts = ({ run }: { run: Schema<'StepRun'> }) => (
+  <p class="small soft row">
+    <span>Wave {run.wave}</span>
+    {run.started_at !== null && <Took from={run.started_at} to={run.ended_at} />}
+    <span class="number">
+      ↑{short(run.input_tokens)} ↓{short(run.output_tokens)}
+    </span>
+    <span class="number">{money(run.cost_usd)}</span>
+    {run.run_id !== null && <a href={hrefOf(`/activity/${run.run_id}`)}>{shortId(run.run_id)}</a>}
+    {run.taken_from !== undefined && (
+      <a href={hrefOf(`/plans/${run.taken_from}`)}>taken from {shortId(run.taken_from)}</a>
+    )}
+  </p>
+)
+
+/** The step's run as it goes on, or as it was. Where nothing is kept of it, its output says what came of it. */
+function Story({ runId, isOver }: { runId: string; isOver: boolean }) {
+  const live = useLiveRun({ runId, sessionId: runId, isOver })
+  if (live.view.value.blocks.length === 0) return null
+  return (
+    <section class="stack close">
+      <h3>What happened</h3>
+      <LiveAnswer live={live} sessionId={runId} />
+    </section>
+  )
+}

@@ -1,0 +1,83 @@
+import { hrefOf } from '../../base/router.ts'
+import { type Placed, placeSteps } from './layout.ts'
+import type { Plan } from './plan.ts'
+
+const BOX = { width: 172, height: 46 }
+const GAP = { x: 56, y: 16 }
+const EDGE = 12
+/** As many characters of an id fit into a box. */
+const SHOWN_CHARS = 20
+
+type GraphProps = { plan: Plan; chosen: string | null }
+
+/** The steps from left to right, wave by wave. Each is a link to itself. */
+export function WaveGraph({ plan, chosen }: GraphProps) {
+  const placed = placeSteps(plan)
+  const columns = [...Map.groupBy(placed, ({ wave }) => wave).values()]
+  const tallest = Math.max(...columns.map((column) => column.length))
+  const at = new Map(placed.map((step) => [step.id, pointOf(step, placed, tallest)]))
+  const width = Math.max(...placed.map(({ wave }) => wave)) * (BOX.width + GAP.x) - GAP.x + 2 * EDGE
+  const height = tallest * (BOX.height + GAP.y) - GAP.y + 2 * EDGE
+  return (
+    <svg
+      class="waves"
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      role="group"
+      aria-label="Steps by wave"
+    >
+      {plan.steps.flatMap(({ id, depends_on = [] }) =>
+        depends_on.map((on) => <Edge key={`${on} ${id}`} from={at.get(on)} to={at.get(id)} />),
+      )}
+      {plan.steps.map(({ id }) => (
+        <Node key={id} plan={plan} id={id} at={at.get(id)} isChosen={id === chosen} />
+      ))}
+    </svg>
+  )
+}
+
+type Point = { x: number; y: number }
+
+function pointOf({ wave, row }: Placed, placed: readonly Placed[], tallest: number): Point {
+  const column = placed.filter((each) => each.wave === wave).length
+  const offset = ((tallest - column) * (BOX.height + GAP.y)) / 2
+  return { x: EDGE + (wave - 1) * (BOX.width + GAP.x), y: EDGE + offset + row * (BOX.height + GAP.y) }
+}
+
+function Edge({ from, to }: { from: Point | undefined; to: Point | undefined }) {
+  if (!from || !to) return null
+  const [x1, y1, x2, y2] = [from.x + BOX.width, from.y + BOX.height / 2, to.x, to.y + BOX.height / 2]
+  const bend = Math.max(24, (x2 - x1) / 2)
+  return <path class="edge" d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`} />
+}
+
+const MARKS: Readonly<Record<string, string>> = {
+  pending: '○',
+  running: '◐',
+  done: '✓',
+  failed: '✕',
+  skipped: '–',
+}
+
+type NodeProps = { plan: Plan; id: string; at: Point | undefined; isChosen: boolean }
+
+function Node({ plan, id, at, isChosen }: NodeProps) {
+  if (!at) return null
+  const state = plan.step_statuses[id] ?? 'pending'
+  const label = id.length > SHOWN_CHARS ? `${id.slice(0, SHOWN_CHARS - 1)}…` : id
+  return (
+    <a href={hrefOf(`/plans/${plan.id}`, { step: id })} aria-current={isChosen ? 'true' : undefined}>
+      <g class={`node step-${state}`} transform={`translate(${at.x} ${at.y})`}>
+        <title>{id}</title>
+        <rect class="box" width={BOX.width} height={BOX.height} rx="8" />
+        <text class="name" x="12" y="19">
+          {label}
+        </text>
+        <text class="state" x="12" y="36">
+          {MARKS[state]} {state}
+        </text>
+      </g>
+    </a>
+  )
+}

@@ -1,0 +1,57 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { useList } from '../../api/list.ts'
+import { Json } from '../../parts/json.tsx'
+import { Loaded } from '../../parts/loading.tsx'
+import { More } from '../../parts/more.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { Ago } from '../../parts/time.tsx'
+
+type Change = Schema<'ConfigChange'>
+
+/** Who has changed what, and when. Keys are masked. */
+export function Changes() {
+  const concerns = ({ event }: { event: string }) => event === 'config.changed'
+  const list = useList<Change>({ path: '/config/changes', field: 'changes', concerns })
+  return (
+    <>
+      <Loaded from={list}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="Nothing was changed yet">
+              Every change of providers, routing, limits and webhooks is listed here, with who made it.
+            </Empty>
+          ) : (
+            <ul class="stack">
+              {items.map((change) => (
+                <ChangeCard key={change.id} change={change} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      <More list={list} />
+    </>
+  )
+}
+
+const ChangeCard = ({ change }: { change: Change }) => (
+  <li class="card padded stack close">
+    <div class="row">
+      <strong>{change.subject}</strong>
+      <span class="soft">
+        <Ago at={change.at} />
+      </span>
+    </div>
+    {change.changes.map(({ part, name, from, to }) => (
+      <details key={`${part} ${name}`}>
+        <summary>
+          {part} {name} {from === null ? 'was created' : to === null ? 'was deleted' : 'was changed'}
+        </summary>
+        <div class="before-after">
+          <Json value={from} />
+          <Json value={to} />
+        </div>
+      </details>
+    ))}
+  </li>
+)

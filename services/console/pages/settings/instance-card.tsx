@@ -1,0 +1,111 @@
+import { useSignal } from '@preact/signals'
+import type { Schema } from '../../../../shared/client/api.ts'
+import { get, send } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { tell, tellFailure } from '../../base/announce.ts'
+import { counted, duration } from '../../base/format.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Ago } from '../../parts/time.tsx'
+
+type InstanceCardProps = { instance: Schema<'Instance'>; onChange(): void }
+
+/** One provider: which models it has, and what each can do when it is asked. */
+export function InstanceCard({ instance, onChange }: InstanceCardProps) {
+  const { name, type, url, key } = instance
+  const path = `/config/instances/${encodeURIComponent(name)}`
+  const remove = () =>
+    send('DELETE', path)
+      .then(() => tell(`The provider ${name} is deleted`), tellFailure)
+      .then(onChange)
+  return (
+    <section class="card padded stack close" aria-label={name}>
+      <div class="row">
+        <h2 class="grow">{name}</h2>
+        <span class="badge">{type}</span>
+        <button type="button" class="button danger" onClick={() => void remove()}>
+          Delete {name}
+        </button>
+      </div>
+      <p class="soft small">{url ?? 'The address of the provider itself'}</p>
+      {key !== null && <p class="small">Key {key}</p>}
+      <Abilities path={path} />
+    </section>
+  )
+}
+
+function Abilities({ path }: { path: string }) {
+  const known = useResource(path, () => get<Schema<'Capabilities'>>(`${path}/capabilities`))
+  const isBusy = useSignal(false)
+  const act = async (request: () => Promise<unknown>) => {
+    isBusy.value = true
+    await request().catch(tellFailure)
+    isBusy.value = false
+    known.reload()
+  }
+  const { discovery, probes = [] } = known.state.value.data ?? {}
+  const models = discovery?.models.map(({ id }) => id) ?? []
+  return (
+    <>
+      <div class="row">
+        <button
+          type="button"
+          class="button"
+          disabled={isBusy.value}
+          onClick={() => void act(() => send('POST', `${path}/discover`))}
+        >
+          Look for models
+        </button>
+        {discovery && <span class="soft small">{counted(models.length, 'model')}</span>}
+      </div>
+      {models.length > 0 && (
+        <Models
+          models={models}
+          isBusy={isBusy.value}
+          onProbe={(model) => void act(() => send('POST', `${path}/probe`, { model }))}
+        />
+      )}
+      {probes.map((probe) => (
+        <ProbeLine key={probe.model} probe={probe} />
+      ))}
+    </>
+  )
+}
+
+type ModelsProps = { models: readonly string[]; isBusy: boolean; onProbe(model: string): void }
+
+function Models({ models, isBusy, onProbe }: ModelsProps) {
+  const chosen = useSignal(models[0] ?? '')
+  return (
+    <div class="row">
+      <select
+        class="input grow"
+        aria-label="Model"
+        value={chosen.value}
+        onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
+      >
+        {models.map((id) => (
+          <option key={id}>{id}</option>
+        ))}
+      </select>
+      <button type="button" class="button" disabled={isBusy} onClick={() => onProbe(chosen.value)}>
+        Try it
+      </button>
+    </div>
+  )
+}
+
+const ProbeLine = ({ probe }: { probe: Schema<'Probe'> }) => (
+  <p class="small row">
+    <strong>{probe.model}</strong>
+    {Object.entries(probe.capabilities).map(([name, can]) => (
+      <span key={name} class={can ? 'badge good' : 'badge'}>
+        <Icon name={can ? 'check' : 'dash'} />
+        {name.replaceAll('_', ' ')}
+        <span class="visually-hidden">{can ? ': yes' : ': no'}</span>
+      </span>
+    ))}
+    <span class="soft">
+      {duration(probe.latency_ms)}, <Ago at={probe.probed_at} />
+    </span>
+  </p>
+)

@@ -1,0 +1,49 @@
+import { useSignal } from '@preact/signals'
+import type { Schema } from '../../../../shared/client/api.ts'
+import { get, send } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { tell } from '../../base/announce.ts'
+import { SaveForm } from '../../parts/save-form.tsx'
+import { SelectField } from '../../parts/select-field.tsx'
+import { TextField } from '../../parts/text-field.tsx'
+
+/** Adds a provider, or replaces the one of the same name. */
+export const NewInstance = ({ onSaved }: { onSaved(): void }) => (
+  <details class="card">
+    <summary class="padded">Add a provider …</summary>
+    <InstanceForm onSaved={onSaved} />
+  </details>
+)
+
+function InstanceForm({ onSaved }: { onSaved(): void }) {
+  const kinds =
+    useResource('/config/providers', () => get<Schema<'ProviderList'>>('/config/providers')).state.value.data
+      ?.providers ?? []
+  const [name, type, url, key] = [useSignal('main'), useSignal('openai'), useSignal(''), useSignal('')]
+  const kind = kinds.find((each) => each.type === type.value)
+  const save = async () => {
+    const body = {
+      type: type.value,
+      ...(url.value !== '' && { url: url.value }),
+      ...(key.value !== '' && { key: key.value }),
+    }
+    await send('PUT', `/config/instances/${encodeURIComponent(name.value)}`, body)
+    key.value = ''
+    tell(`The provider ${name.value} is set`)
+    onSaved()
+  }
+  return (
+    <SaveForm submit="Save the provider" onSave={save}>
+      <div class="form-grid">
+        <TextField label="Name" value={name} />
+        <SelectField label="Kind" value={type} choices={kinds.map((each) => each.type)} />
+        {type.value !== 'demo' && (
+          <TextField label="Address" value={url} placeholder={kind?.default_url ?? 'https://models.example.com/v1'} />
+        )}
+        {type.value !== 'demo' && (
+          <TextField label="Key" value={key} isSecret hint="Kept encrypted, and never shown again." />
+        )}
+      </div>
+    </SaveForm>
+  )
+}

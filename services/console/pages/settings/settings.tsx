@@ -1,0 +1,56 @@
+import { has, may } from '../../api/caller.ts'
+import type { PageProps } from '../../base/page-props.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { Changes } from './changes.tsx'
+import { EngineSettings } from './engine-settings.tsx'
+import { LimitSettings } from './limit-settings.tsx'
+import { Providers } from './providers.tsx'
+import { Webhooks } from './webhooks.tsx'
+import './settings.css'
+
+const TABS = [
+  { id: '', label: 'Providers' },
+  { id: 'routing', label: 'Routing' },
+  { id: 'limits', label: 'Limits' },
+  { id: 'webhooks', label: 'Webhooks' },
+  { id: 'changes', label: 'Changes' },
+] as const
+
+const PATHS: Readonly<Record<string, string>> = {
+  '': '/config/instances',
+  routing: '/config/engine',
+  limits: '/config/limits',
+  webhooks: '/config/webhooks',
+  changes: '/config/changes',
+}
+
+/** What the tenant configures: who answers, within which limits, and who is told. */
+export function Settings({ query }: PageProps) {
+  const tab = query.get('tab') ?? ''
+  if (!may('admin'))
+    return (
+      <Empty title="Your token may not see the settings">
+        They need the scope admin: ask for a token with it at the issuer.
+      </Empty>
+    )
+  if (!has('config'))
+    return (
+      <Empty title="Configuration is off">
+        This server has no store or no master key. The operator sets MASTER_KEY, and MONGODB_URL in a cluster.
+      </Empty>
+    )
+  return (
+    <div class="page settings">
+      <Tabs path="/settings" name="tab" tabs={TABS} current={tab}>
+        <CopyAs method="GET" path={PATHS[tab] ?? '/config/engine'} />
+      </Tabs>
+      {tab === '' && <Providers />}
+      {tab === 'routing' && <EngineSettings />}
+      {tab === 'limits' && <LimitSettings />}
+      {tab === 'webhooks' && <Webhooks />}
+      {tab === 'changes' && <Changes />}
+    </div>
+  )
+}

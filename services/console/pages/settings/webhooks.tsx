@@ -1,0 +1,71 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { send } from '../../api/engine.ts'
+import { useList } from '../../api/list.ts'
+import { tell, tellFailure } from '../../base/announce.ts'
+import { Loaded } from '../../parts/loading.tsx'
+import { More } from '../../parts/more.tsx'
+import { Empty, Notice } from '../../parts/notice.tsx'
+import { Ago } from '../../parts/time.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { NewWebhook } from './new-webhook.tsx'
+
+type Webhook = Schema<'Webhook'>
+
+/** Addresses that are told of ends and of permission requests. */
+export function Webhooks() {
+  const concerns = ({ event }: { event: string }) => event === 'config.changed'
+  const list = useList<Webhook>({ path: '/config/webhooks', field: 'webhooks', concerns })
+  return (
+    <>
+      <Loaded from={list}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="No webhook yet">
+              A webhook sends what happens to an address of yours, such as a permission request to a chat, from where a
+              link leads to its page here.
+            </Empty>
+          ) : (
+            <div class="stack">
+              {items.map((webhook) => (
+                <WebhookCard key={webhook.name} webhook={webhook} onChange={list.reload} />
+              ))}
+            </div>
+          )
+        }
+      </Loaded>
+      <More list={list} />
+      <NewWebhook onSaved={list.reload} />
+    </>
+  )
+}
+
+function WebhookCard({ webhook, onChange }: { webhook: Webhook; onChange(): void }) {
+  const path = `/config/webhooks/${encodeURIComponent(webhook.name)}`
+  const test = () => send('POST', `${path}/test`).then(() => tell('A test message is on its way'), tellFailure)
+  const remove = () =>
+    send('DELETE', path)
+      .then(() => tell(`The webhook ${webhook.name} is deleted`), tellFailure)
+      .then(onChange)
+  return (
+    <section class="card padded stack close" aria-label={webhook.name}>
+      <div class="row">
+        <h2 class="grow">{webhook.name}</h2>
+        {!webhook.enabled && <span class="badge">off</span>}
+        <button type="button" class="button" onClick={() => void test()}>
+          Send a test
+        </button>
+        <button type="button" class="button danger" onClick={() => void remove()}>
+          Delete {webhook.name}
+        </button>
+      </div>
+      <p class="soft">{webhook.url}</p>
+      <p class="small">{webhook.events.join(', ')}</p>
+      {webhook.resting_until !== null && (
+        <Notice tone="warn">
+          The receiver failed three times in a row: nothing is sent until <Ago at={webhook.resting_until} />.
+        </Notice>
+      )}
+      <Deliveries path={path} />
+    </section>
+  )
+}

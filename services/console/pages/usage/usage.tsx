@@ -1,0 +1,117 @@
+import type { Schema } from '../../../../shared/client/api.ts'
+import { get } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { serverNow } from '../../base/clock.ts'
+import type { PageProps } from '../../base/page-props.ts'
+import { hrefOf, setFilters } from '../../base/router.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Loaded } from '../../parts/loading.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { downloadCsv } from './csv.ts'
+import { type Row, sumsOf } from './sums.ts'
+import { UsageChart } from './usage-chart.tsx'
+import { UsageTable } from './usage-table.tsx'
+import './usage.css'
+
+const BY = ['model', 'kind', 'flow', 'customer', 'subject'] as const
+const SPANS: Readonly<Record<string, { days: number; bucket: 'hour' | 'day' }>> = {
+  '1d': { days: 1, bucket: 'hour' },
+  '7d': { days: 7, bucket: 'day' },
+  '30d': { days: 30, bucket: 'day' },
+}
+const DAY_MS = 86_400_000
+/** Pages of rows that are added up. */
+const MOST_PAGES = 10
+
+/** What the tenant's runs have used, by day or hour. */
+export function Usage({ query }: PageProps) {
+  const by = query.get('by') ?? 'model'
+  const span = SPANS[query.get('span') ?? ''] ?? { days: 7, bucket: 'day' as const }
+  const from = new Date(Math.floor(serverNow() / 3_600_000) * 3_600_000 - span.days * DAY_MS).toISOString()
+  const request = { by, bucket: span.bucket, from }
+  const rows = useResource(
+    JSON.stringify(request),
+    () => readRows(request),
+    ({ event }) => event === 'run.ended',
+  )
+  return (
+    <div class="page">
+      <div class="row">
+        <Choice name="by" value={by} choices={BY} label={(each) => `By ${each}`} />
+        <Choice
+          name="span"
+          value={query.get('span') ?? '7d'}
+          choices={Object.keys(SPANS)}
+          label={(each) => `Last ${each}`}
+        />
+        <span class="grow" />
+        <button
+          type="button"
+          class="button"
+          disabled={!rows.state.value.data?.length}
+          onClick={() => downloadCsv(rows.state.value.data ?? [])}
+        >
+          Save as CSV
+        </button>
+        <CopyAs method="GET" path="/usage" query={request} />
+      </div>
+      <Loaded from={rows}>
+        {(found) => (found.length === 0 ? <Nothing /> : <Found rows={found} bucket={span.bucket} from={from} />)}
+      </Loaded>
+    </div>
+  )
+}
+
+async function readRows(query: Record<string, string>): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const answer = await get<Schema<'UsageResponse'>>('/usage', { ...query, limit: 200, cursor })
+    rows.push(...answer.rows)
+    cursor = answer.next_cursor ?? undefined
+    if (cursor === undefined) break
+  }
+  return rows
+}
+
+function Found({ rows, bucket, from }: { rows: readonly Row[]; bucket: 'hour' | 'day'; from: string }) {
+  const sums = sumsOf(rows)
+  return (
+    <>
+      <section class="card padded" aria-label="Chart">
+        <UsageChart rows={rows} sums={sums} bucket={bucket} span={{ from: Date.parse(from), to: serverNow() }} />
+      </section>
+      <UsageTable sums={sums} />
+    </>
+  )
+}
+
+type ChoiceProps = { name: string; value: string; choices: readonly string[]; label(choice: string): string }
+
+const Choice = ({ name, value, choices, label }: ChoiceProps) => (
+  <select
+    class="input"
+    aria-label={name}
+    value={value}
+    onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value })}
+  >
+    {choices.map((choice) => (
+      <option key={choice} value={choice}>
+        {label(choice)}
+      </option>
+    ))}
+  </select>
+)
+
+const Nothing = () => (
+  <Empty
+    title="Nothing was used in this time"
+    action={
+      <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
+        Start a chat
+      </a>
+    }
+  >
+    Runs count a few seconds after their end: tokens, cost, failures and how long they took.
+  </Empty>
+)

@@ -1,0 +1,42 @@
+import { type ReadonlySignal, type Signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Problem } from './json-editor.tsx'
+
+/** After the last key, before the server is asked what is wrong. */
+const PAUSE_MS = 500
+
+export type Checked<T> = { problems: readonly Problem[]; answer: T | undefined; isChecking: boolean }
+
+/** Checks a text while it is written: here whether it is JSON, and by `check` whether the server takes it. */
+export function useCheckedJson<T extends { problems: readonly Problem[] }>(
+  text: Signal<string>,
+  check: (value: unknown) => Promise<T>,
+): ReadonlySignal<Checked<T>> {
+  const checked = useSignal<Checked<T>>({ problems: [], answer: undefined, isChecking: false })
+  useEffect(() => {
+    let isWanted = true
+    const show = (next: Checked<T>) => isWanted && (checked.value = next)
+    const timer = setTimeout(() => void run(text.value, check, show), PAUSE_MS)
+    checked.value = { ...checked.peek(), isChecking: true }
+    return () => {
+      isWanted = false
+      clearTimeout(timer)
+    }
+  }, [text.value])
+  return checked
+}
+
+async function run<T extends { problems: readonly Problem[] }>(
+  text: string,
+  check: (value: unknown) => Promise<T>,
+  show: (checked: Checked<T>) => unknown,
+): Promise<void> {
+  try {
+    const answer = await check(JSON.parse(text))
+    show({ problems: answer.problems, answer, isChecking: false })
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    const param = cause instanceof Error && 'param' in cause && typeof cause.param === 'string' ? cause.param : ''
+    show({ problems: [{ param, message }], answer: undefined, isChecking: false })
+  }
+}

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { until } from '../support/until.ts'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { HOSTILE, PAGES, tellStory } from './support/story.ts'
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+type Finding = { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }
+
+describe('every page of the console', function () {
+  this.timeout(120_000)
+  let pages: ConsoleUnderTest
+  let page: Page
+  /** What each page was found to have, in one pass over all of them. */
+  const found = { light: [] as string[], dark: [] as string[], tooWide: [] as string[], elements: [] as string[] }
+
+  before(async () => {
+    pages = await startConsole()
+    page = await pages.open()
+    const { runId, planId } = await tellStory(pages)
+    const counted = async () =>
+      JSON.stringify((await pages.product.call('GET', '/usage?by=kind')).body).includes('"step"')
+    await until(counted, { what: 'the usage of the runs' })
+    const own = [
+      [`/activity/${runId}`, '.story .tool'],
+      [`/plans/${planId}`, '.waves .node'],
+      [`/plans/${planId}?view=time`, '.gantt li'],
+    ] as const
+    for (const each of [...PAGES, ...own]) await look(...each)
+  })
+  after(() => pages?.close())
+
+  async function look(path: string, shown: string): Promise<void> {
+    await page.setViewportSize({ width: 1_280, height: 800 })
+    await page.goto(pages.at(path))
+    await page.locator(shown).first().waitFor()
+    await page.evaluate(axe)
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
+      await page.evaluate(DRAWN)
+      found[scheme].push(...(await findingsOf(page)).map((finding) => `${path} ${finding}`))
+    }
+    for (const width of [390, 2_560]) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.evaluate(DRAWN)
+      if (await page.evaluate(IS_TOO_WIDE)) found.tooWide.push(`${path} at ${width} px`)
+    }
+    found.elements.push(...(await page.evaluate<string[]>(LOADED)).map((element) => `${path} ${element}`))
+  }
+
+  it('shows the texts of models, tools and tenants as text, and loads nothing that they point to', async () => {
+    pages.expectNoFaults()
+    expect(found.elements).to.deep.equal([])
+    await page.goto(pages.at('/chat/story'))
+    const text = await page.locator('.exchange').first().innerText()
+    for (const hostile of [HOSTILE[0], HOSTILE[1], HOSTILE[4], HOSTILE[7]]) expect(text).to.include(hostile)
+  })
+
+  it('has no serious finding of axe in the light scheme', () => expect(found.light).to.deep.equal([]))
+
+  it('has no serious finding of axe in the dark scheme', () => expect(found.dark).to.deep.equal([]))
+
+  it('fits a screen of 390 px, and one of 2,560 px', () => expect(found.tooWide).to.deep.equal([]))
+})
+
+/** Resolves when the page has been drawn as it is now. */
+const DRAWN =
+  'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 50))))'
+
+const IS_TOO_WIDE = `[document.documentElement, document.querySelector('#page')].some((each) => each.scrollWidth > each.clientWidth)`
+
+/** Elements that would load or run something of a text. */
+const LOADED = `Array.from(document.querySelectorAll('#page :is(img, iframe, script, object, a[href^="javascript"])'), (each) => each.outerHTML)`
+
+/** The serious findings of axe. It is evaluated by the browser's own protocol, which the page's policy does not concern. */
+async function findingsOf(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<{ violations: Finding[] }>(
+    'axe.run(document, { resultTypes: ["violations"] })',
+  )
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')} ${failureSummary}`),
+    )
+}
