@@ -14,12 +14,14 @@ describe('every page of the console', function () {
   this.timeout(120_000)
   let pages: ConsoleUnderTest
   let page: Page
+  let dark: Page
   /** What each page was found to have, in one pass over all of them. */
   const found = { light: [] as string[], dark: [] as string[], tooWide: [] as string[], elements: [] as string[] }
 
   before(async () => {
     pages = await startConsole()
-    page = await pages.open()
+    page = await pages.open('/', { reducedMotion: 'reduce' })
+    dark = await pages.open('/', { reducedMotion: 'reduce', colorScheme: 'dark' })
     const { runId, planId } = await tellStory(pages)
     const counted = async () =>
       JSON.stringify((await pages.product.call('GET', '/usage?by=kind')).body).includes('"step"')
@@ -35,14 +37,17 @@ describe('every page of the console', function () {
 
   async function look(path: string, shown: string): Promise<void> {
     await page.setViewportSize({ width: 1_280, height: 800 })
-    await page.goto(pages.at(path))
-    await page.locator(shown).first().waitFor()
-    await page.evaluate(axe)
-    for (const scheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' })
-      await page.evaluate(DRAWN)
-      found[scheme].push(...(await findingsOf(page)).map((finding) => `${path} ${finding}`))
-    }
+    const schemes = [
+      [page, found.light],
+      [dark, found.dark],
+    ] as const
+    await Promise.all(
+      schemes.map(async ([each, findings]) => {
+        await each.goto(pages.at(path))
+        await each.locator(shown).first().waitFor()
+        findings.push(...(await findingsOf(each)).map((finding) => `${path} ${finding}`))
+      }),
+    )
     for (const width of [390, 2_560]) {
       await page.setViewportSize({ width, height: 900 })
       await page.evaluate(DRAWN)
@@ -77,6 +82,7 @@ const LOADED = `Array.from(document.querySelectorAll('#page :is(img, iframe, scr
 
 /** The serious findings of axe. It is evaluated by the browser's own protocol, which the page's policy does not concern. */
 async function findingsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
   const { violations } = await page.evaluate<{ violations: Finding[] }>(
     'axe.run(document, { resultTypes: ["violations"] })',
   )
