@@ -56,7 +56,7 @@ export async function tellStory({ product }: ConsoleUnderTest): Promise<{ runId:
     title: HOSTILE[5],
     steps: [step, { id: 'b', prompt: '/fail timeout', depends_on: [step.id] }],
   })
-  const planId = String((plan.body as { id: string }).id)
+  const planId = (plan.body as { id: string }).id
   await (await stream(`/plans/${planId}/events`)).all()
   await call('PUT', '/plans/schedules/nightly', { cron: '0 3 * * *', plan: { title: HOSTILE[5], steps: [step] } })
   await call('POST', '/sessions', { session_id: 'waits' })

@@ -32,7 +32,7 @@ export function StepPanel({ plan, step }: StepPanelProps) {
           <h3>Prompt</h3>
           <pre class="code">{step.prompt}</pre>
         </section>
-        {run?.run_id != null ? <Story key={run.run_id} runId={run.run_id} isOver={run.ended_at !== null} /> : null}
+        {run && run.run_id !== null && <Story key={run.run_id} runId={run.run_id} isOver={run.ended_at !== null} />}
         {output !== undefined && (
           <section class="stack close">
             <h3>Output</h3>
