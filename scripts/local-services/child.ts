@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { Socket } from 'node:net'
 import { Tail } from './tail.ts'
 import { endWithParent } from './watchdog.ts'
 
@@ -109,6 +110,12 @@ export class Child {
     const exit = await this.exited
     clearTimeout(timer)
     return exit
+  }
+
+  /** Lets this process end while the child runs, which then ends, too. */
+  unref(): void {
+    this.#process.unref()
+    for (const stream of [this.#process.stdout, this.#process.stderr]) if (stream instanceof Socket) stream.unref()
   }
 
   /** An error with the output of the process. */

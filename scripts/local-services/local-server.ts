@@ -29,6 +29,11 @@ export class LocalServer {
     return this.#child.kill(signal)
   }
 
+  /** Lets this process end while the server runs, which then ends, too. */
+  unref(): void {
+    this.#child.unref()
+  }
+
   /** Starts the server again with the same port and folder. Kills it first when it is running. */
   async restart(): Promise<void> {
     await this.#child.kill('SIGKILL')

@@ -6,7 +6,7 @@ import { freePort } from './free-port.ts'
 import { LocalServer } from './local-server.ts'
 
 const STARTS = 3
-const START_WITHIN_MS = 20_000
+const START_WITHIN_MS = 90_000
 
 type Home = { command: string; setName: string; port: number; dir: string }
 

@@ -46,7 +46,7 @@ export async function startMongoSet(count = 1): Promise<MongoSet> {
   }
 }
 
-const READY_WITHIN_MS = 30_000
+const READY_WITHIN_MS = 90_000
 const ASK_EVERY_MS = 20
 
 /** A private replica set. */
@@ -67,7 +67,7 @@ export class MongoSet implements AsyncDisposable {
     await this.settled()
   }
 
-  /** The current primary. Waits up to 30 s for an election. */
+  /** The current primary. Waits up to 90 s for an election. */
   async primary(): Promise<MongoMember> {
     return until(async () => {
       for (const member of this.members) {
@@ -78,7 +78,7 @@ export class MongoSet implements AsyncDisposable {
     }, 'no primary was elected')
   }
 
-  /** Resolves when there is a primary and all running members can be elected. Throws after 30 s. */
+  /** Resolves when there is a primary and all running members can be elected. Throws after 90 s. */
   async settled(): Promise<void> {
     const primary = await this.primary()
     await until(async () => {
@@ -110,7 +110,7 @@ async function runCommand({ host }: MongoMember, command: Document): Promise<Doc
   }
 }
 
-/** Calls `look` until its result is defined. A call that throws counts as undefined. Throws after 30 s. */
+/** Calls `look` until its result is defined. A call that throws counts as undefined. Throws after 90 s. */
 async function until<T>(look: () => Promise<T | undefined>, failure: string): Promise<T> {
   for (const deadline = performance.now() + READY_WITHIN_MS; performance.now() < deadline; await sleep(ASK_EVERY_MS)) {
     const found = await look().catch(() => undefined)

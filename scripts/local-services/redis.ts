@@ -131,7 +131,7 @@ function settings({ port, dir }: Home): string[] {
   return Object.entries(set).flatMap(([name, value]) => [`--${name}`, value])
 }
 
-const START_WITHIN_MS = 10_000
+const START_WITHIN_MS = 60_000
 const RETRY_EVERY_MS = 10
 
 /** Connects until the child itself answers: another server may occupy the port. */

@@ -23,7 +23,7 @@ inBothForms('the client', (startProduct, form) => {
 
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
     })

@@ -16,10 +16,10 @@ const ALL = 8
 
 describe('customers while the store is unreachable', function () {
   this.timeout(60_000)
-  const mongo = useMongo()
+  const mongo = useMongo({ isOwn: true })
   let product: Product
   before(async () => {
-    product = await startClusterProcesses({ MONGODB_URL: mongo.url })
+    product = await startClusterProcesses({ ...mongo.env })
   })
   after(() => product.close())
   beforeEach(async () => {

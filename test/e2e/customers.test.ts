@@ -8,7 +8,7 @@ inBothForms('customers', (startProduct, form) => {
   let product: Product
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       CUSTOMER_HISTORY_ENTRIES: '3',
       CUSTOMER_HISTORY_CHARS: '400',
     })

@@ -14,7 +14,7 @@ inBothForms("the tenant's events", (startProduct, form) => {
 
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
     })
@@ -92,7 +92,7 @@ inBothForms("the tenant's events", (startProduct, form) => {
   })
 
   it('ends the streams when the server stops, whose readers go on at another', async () => {
-    const other = await startProduct({ MONGODB_URL: mongo?.url ?? '' })
+    const other = await startProduct({ ...mongo?.env })
     const events = await TenantEvents.open(other.url)
     await Promise.all([other.close(), events.end()])
   })

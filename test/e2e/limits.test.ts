@@ -23,7 +23,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await setCeilings({})
     product = await startProduct({
       TENANT_LIMITS: join(dir, 'limits.json'),
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       TOOL_PERMISSIONS: '{"Write":"allow"}',

@@ -18,7 +18,7 @@ inBothForms('permissions', (startProduct, form) => {
   before(async () => {
     product = await startProduct({
       TOOL_PERMISSIONS: '{"TodoWrite":"deny"}',
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
     })
   })
   after(() => product.close())

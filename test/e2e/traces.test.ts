@@ -23,7 +23,7 @@ describe('traces of a cluster', () => {
     collector = await startTraceCollector()
     product = await startClusterProcesses({
       ...collector.env,
-      MONGODB_URL: mongo.url,
+      ...mongo.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       LOG_LEVEL: 'debug',

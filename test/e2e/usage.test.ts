@@ -16,7 +16,7 @@ inBothForms('the usage of a tenant', (startProduct, form) => {
   let product: Product
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       MODEL_PRICES: '{"test-model": {"input": 1, "output": 2}}',

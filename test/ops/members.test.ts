@@ -64,7 +64,7 @@ inBothForms('the members of a deployment', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
   let product: Product
   before(async () => {
-    product = await startProduct({ MONGODB_URL: mongo?.url ?? '' })
+    product = await startProduct({ ...mongo?.env })
   })
   after(() => product.close())
 

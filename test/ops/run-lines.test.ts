@@ -14,7 +14,7 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
 
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       TOOL_PERMISSIONS: '{"Write":"ask"}',

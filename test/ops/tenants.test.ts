@@ -68,7 +68,7 @@ inBothForms('the tenants of a deployment', (startProduct, form) => {
   let product: Product
   before(async () => {
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
     })
     await product.call('PUT', '/config/limits', { tokens_per_day: 1_000_000 })

@@ -15,8 +15,8 @@ export type FlowBench = {
   readonly product: Product
   readonly main: ModelServer
   readonly spare: ModelServer
-  /** The address of the cluster's MongoDB; empty in the standalone form. */
-  readonly mongoUrl: string
+  /** The settings of the cluster's MongoDB; none in the standalone form. */
+  readonly mongoEnv: Record<string, string>
   call: Product['call']
   /** Stores and publishes a flow, and returns its name. */
   publish(definition: object, name?: string): Promise<string>
@@ -66,9 +66,9 @@ export function useFlows(startProduct: StartProduct, form: Form, env: Env | (() 
     this.timeout(START_MS)
     opened.push((bench.main = await startModelServer()))
     opened.push((bench.spare = await startModelServer()))
-    bench.mongoUrl = mongo?.url ?? ''
+    bench.mongoEnv = { ...mongo?.env }
     bench.product = await startProduct({
-      MONGODB_URL: bench.mongoUrl,
+      ...bench.mongoEnv,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
       ...(typeof env === 'function' ? env() : env),

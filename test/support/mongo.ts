@@ -1,19 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import { type MongoSet, startMongoSet } from '../../scripts/local-services/mongo.ts'
 
-/** A replica set that only this test file uses. */
+/** A replica set for tests, and a database in it that only the enclosing `describe` uses. */
 export type TestMongo = {
   readonly url: string
-  /** The members, for tests that kill, stop and restart them; each test restores what it changed. */
+  /** The settings of a product that uses the database. */
+  readonly env: { MONGODB_URL: string; MONGODB_DB: string }
+  /** The members, for tests that kill, stop and restart them; each test restores what it changed. Only with `isOwn`. */
   readonly set: MongoSet
   /** Returns the name of a database that does not exist yet. */
   newDatabase(): string
 }
 
+type Options = {
+  members?: number
+  /** Starts a replica set of its own, whose members a test may kill, and stops it after the enclosing `describe`. */
+  isOwn?: boolean
+}
+
 const START_MS = 60_000
 
-/** Starts a replica set before the enclosing `describe` and stops it afterwards. Never uses the MongoDB of MONGODB_URL, since tests kill members. */
-export function useMongo({ members = 1 }: { members?: number } = {}): TestMongo {
+/** The replica set that the test files of this process share. It ends with the process. */
+let shared: Promise<MongoSet> | undefined
+
+async function startShared(): Promise<MongoSet> {
+  const set = await startMongoSet()
+  for (const member of set.members) member.unref()
+  return set
+}
+
+const newDatabase = () => `test_${randomUUID().slice(0, 8)}`
+
+/** Starts a replica set before the enclosing `describe`. Never uses the MongoDB of MONGODB_URL, since tests kill members. */
+export function useMongo({ members = 1, isOwn = members > 1 }: Options = {}): TestMongo {
+  const database = newDatabase()
   let set: MongoSet | undefined
   const running = () => {
     if (set === undefined) throw new Error('the replica set is started by the `before` hook; use it in hooks and tests')
@@ -21,16 +41,20 @@ export function useMongo({ members = 1 }: { members?: number } = {}): TestMongo 
   }
   before(async function () {
     this.timeout(START_MS)
-    set = await startMongoSet(members)
+    set = await (isOwn ? startMongoSet(members) : (shared ??= startShared()))
   })
-  after(async () => set?.stop())
+  if (isOwn) after(async () => set?.stop())
   return {
     get url() {
       return running().url
     },
+    get env() {
+      return { MONGODB_URL: running().url, MONGODB_DB: database }
+    },
     get set() {
+      if (!isOwn) throw new Error('the members are for all test files: useMongo({ isOwn: true }) starts others')
       return running()
     },
-    newDatabase: () => `test_${randomUUID().slice(0, 8)}`,
+    newDatabase,
   }
 }

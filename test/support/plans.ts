@@ -59,7 +59,7 @@ export function usePlans(startProduct: StartProduct, form: Form, env: Record<str
 
   before(async function () {
     this.timeout(START_MS)
-    bench.product = await startProduct({ MONGODB_URL: mongo?.url ?? '', ...env })
+    bench.product = await startProduct({ ...mongo?.env, ...env })
   })
   beforeEach(() => {
     bench.product.model.requests.length = 0

@@ -101,7 +101,7 @@ inBothForms('audit of flows', (startProduct, form) => {
     /** Stores a record that is some days old, as it was stored then. */
     const store = async (days: number): Promise<string> => {
       const { dataDir } = bench.product
-      const config = { ...loadConfig({}, 'standalone'), dataDir, mongodbUrl: bench.mongoUrl }
+      const config = { ...loadConfig(bench.mongoEnv, 'standalone'), dataDir }
       const log = createLog({ level: 'error' })
       const stores = form === 'cluster' ? await openClusterStore(config, log) : await openStandaloneStore(config)
       const flow = {

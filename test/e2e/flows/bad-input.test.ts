@@ -189,7 +189,7 @@ inBothForms('flows without a master key', (startProduct, form) => {
   let product: Product
 
   before(async () => {
-    product = await startProduct({ MONGODB_URL: mongo?.url ?? '', ENABLE_BASH: 'true' })
+    product = await startProduct({ ...mongo?.env, ENABLE_BASH: 'true' })
   })
   after(() => product.close())
 

@@ -37,7 +37,7 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
   const start = async (files: Record<string, string>) => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(dir, 'flows', name), text)))
     product = await startProduct({
-      MONGODB_URL: mongo?.url ?? '',
+      ...mongo?.env,
       MASTER_KEY: masterKey,
       ALLOW_PRIVATE_URLS: 'true',
       DATA_DIR: join(dir, 'data'),

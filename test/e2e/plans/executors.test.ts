@@ -32,7 +32,7 @@ describe('plans and the executors of a cluster', () => {
     this.timeout(START_MS)
     model = await startModelServer()
     const env = {
-      MONGODB_URL: mongo.url,
+      ...mongo.env,
       MODEL: 'test-model',
       MODEL_PROVIDER: 'openai-compatible',
       MODEL_BASE_URL: model.url,

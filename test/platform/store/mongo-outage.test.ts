@@ -21,7 +21,7 @@ const PROMISED_MS = 3_000 + 1_000
 const WITHIN_MS = 10_000
 
 describe('a MongoDB that does not answer', () => {
-  const mongo = useMongo()
+  const mongo = useMongo({ isOwn: true })
   const opened: Store[] = []
   let database: string
   beforeEach(() => {
