@@ -16,12 +16,12 @@ type Env = Readonly<Record<string, string>>
 /** A cluster on this machine. Disposing of it ends its processes, Redis included. `pids` are those of all of them. */
 type Cluster = AsyncDisposable & { port: number; pids: readonly number[] }
 
-/** Starts one gateway and one executor with a Redis and a MongoDB of their own. Disposing of it ends all four. */
+/** Starts one gateway, one executor and, since a gateway waits for one, one worker, with a Redis and a MongoDB of their own. Disposing of it ends all five. */
 export async function startFlowCluster(bench: Bench): Promise<FlowTarget & AsyncDisposable> {
   await using started = new AsyncDisposableStack()
   const mongo = started.use(await startMongoSet())
-  const env = { MONGODB_URL: mongo.url, MASTER_KEY, ALLOW_PRIVATE_URLS: 'true' }
-  const { port } = started.use(await startCluster(bench, { gateways: 1, workers: 0, executors: 1 }, env))
+  const env = { MODEL_PROVIDER: 'demo', MONGODB_URL: mongo.url, MASTER_KEY, ALLOW_PRIVATE_URLS: 'true' }
+  const { port } = started.use(await startCluster(bench, { gateways: 1, workers: 1, executors: 1 }, env))
   const all = started.move()
   return { port, basePath: '/api/v1', [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
