@@ -2,9 +2,9 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
-import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
+import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
-import { createRedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
+import { RedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
 
 type LimiterParts = {
   /** The Redis connection that the process already has, if any. */
@@ -31,8 +31,8 @@ export async function openRateLimiters(
   const own = rateLimitStore === 'redis' && !link ? await openLink(redis) : undefined
   const shared = rateLimitStore === 'redis' ? (link ?? own) : undefined
   const create = () => {
-    const memory = createMemoryRateLimiter({ perMinute })
-    return shared ? createRedisRateLimiter({ run: shared.run, perMinute, fallback: memory, log }) : memory
+    const memory = new MemoryRateLimiter({ perMinute })
+    return shared ? new RedisRateLimiter({ run: shared.run, perMinute, fallback: memory, log }) : memory
   }
   const tenantLimiter = oidcIssuer === undefined ? undefined : create()
   return { limiter: create(), tenantLimiter, close: async () => own?.close() }

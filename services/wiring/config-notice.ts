@@ -2,12 +2,12 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
-import { createMemoryRunPlaces } from '../../shared/tenancy/limits/memory-places.ts'
+import { MemoryRunPlaces } from '../../shared/tenancy/limits/memory-places.ts'
 import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
 import { createRedisRunPlaces } from '../../shared/tenancy/limits/redis-places.ts'
-import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
+import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
-import { createRedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
+import { RedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
 import type { ConfigNotice } from '../../shared/tenancy/tenant-config/live-configs.ts'
 
 const CHANNEL = 'config'
@@ -42,7 +42,7 @@ export const createClusterParts = (
   form: 'cluster',
   notice: createRedisConfigNotice(link),
   places: createRedisRunPlaces(link.run),
-  limiter: createRedisRateLimiter({ run: link.run, perMinute, fallback: createMemoryRateLimiter({ perMinute }), log }),
+  limiter: new RedisRateLimiter({ run: link.run, perMinute, fallback: new MemoryRateLimiter({ perMinute }), log }),
   log,
 })
 
@@ -50,6 +50,6 @@ export const createClusterParts = (
 export const createLocalParts = (): SharedParts => ({
   form: 'standalone',
   notice: NO_NOTICE,
-  places: createMemoryRunPlaces(),
-  limiter: createMemoryRateLimiter({ perMinute }),
+  places: new MemoryRunPlaces(),
+  limiter: new MemoryRateLimiter({ perMinute }),
 })

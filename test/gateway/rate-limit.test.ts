@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { clientKey } from '../../services/gateway/middleware/client-key.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { createMemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
+import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import { PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
@@ -28,12 +28,12 @@ describe('the client that a request is counted for', () => {
   }
 })
 
-const limiter = (perMinute: number) => ({ limiter: createMemoryRateLimiter({ perMinute }) })
+const limiter = (perMinute: number) => ({ limiter: new MemoryRateLimiter({ perMinute }) })
 
 const neverAsked = () => Promise.reject(new Error('never asked'))
 
 describe('rate limiting', () => {
-  const polled = createMemoryRateLimiter({ perMinute: 2 })
+  const polled = new MemoryRateLimiter({ perMinute: 2 })
   const start = useGateways()
 
   it('D2.9: a response says how many requests are left, a refusal when to try again', async () => {
@@ -58,7 +58,7 @@ describe('rate limiting', () => {
 
   it('D2.9: an authenticated request counts for its tenant as well, whatever address it comes from', async () => {
     const identify = async (token = 'anonymous') => ({ tenant: token as TenantId, subject: token })
-    const tenantLimiter = createMemoryRateLimiter({ perMinute: 2 })
+    const tenantLimiter = new MemoryRateLimiter({ perMinute: 2 })
     const { get } = await start({ ...limiter(3), tenantLimiter, identify, trustProxy: 1 })
     const from = (authorization: string, address: number) =>
       get('/tools', { authorization, 'x-forwarded-for': `203.0.113.${address}` })
@@ -99,7 +99,7 @@ describe('rate limiting', () => {
   })
 
   it('D2.9: requests without a token are counted for their addresses only', async () => {
-    const tenantLimiter = createMemoryRateLimiter({ perMinute: 1 })
+    const tenantLimiter = new MemoryRateLimiter({ perMinute: 1 })
     const { get } = await start({ ...limiter(2), tenantLimiter, trustProxy: 1 })
     for (const address of ['203.0.113.1', '203.0.113.2', '203.0.113.1']) {
       expect((await get('/tools', { 'x-forwarded-for': address })).status).to.equal(200)

@@ -1,14 +1,6 @@
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { RedisLink, Script } from '../../platform/redis/link.ts'
 import { PLACE_MS, type RunPlaces } from './port.ts'
-
-type Script = { name: string; keys: number; lua: string }
-
-/** Runs a Lua script in Redis atomically, like `run` of broker/redis-link.ts. */
-export type RunScript = (
-  script: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-) => Promise<unknown>
 
 /** A sorted set per tenant: the runs, by the time at which their places are free again, by Redis's clock. */
 const CLEAN = `local t = redis.call('TIME')
@@ -43,7 +35,7 @@ const RELEASE: Script = {
 const COUNT: Script = { name: 'aeCountPlaces', keys: 1, lua: `${CLEAN} return redis.call('ZCARD', KEYS[1])` }
 
 /** The places of a cluster, counted over all its processes. */
-export function createRedisRunPlaces(run: RunScript): RunPlaces {
+export function createRedisRunPlaces(run: RedisLink['run']): RunPlaces {
   const keyOf = (tenant: TenantId) => [`places:${tenant}`]
   return {
     take: async (tenant, runId, limit) => (await run(TAKE, keyOf(tenant), [runId, limit, PLACE_MS])) === 1,

@@ -9,19 +9,25 @@ const MAX_CLIENTS = 10_000
  * Counts in the memory of this process, with an exact sliding window. It keeps the request times of the `maxClients` most
  * recent clients.
  */
-export function createMemoryRateLimiter(
-  { perMinute, maxClients = MAX_CLIENTS }: MemoryRateLimits,
-  now: () => number = () => performance.now(),
-): RateLimiter {
-  const clients = new Map<string, RequestTimes>()
-  return {
-    take(key, limit = perMinute) {
-      const times = clients.get(key) ?? new RequestTimes()
-      clients.delete(key) // Deleting and setting moves the key to the end, so the map stays in the order of use.
-      if (clients.size >= maxClients) deleteOldest(clients)
-      clients.set(key, times)
-      return times.take(now(), limit)
-    },
+export class MemoryRateLimiter implements RateLimiter {
+  readonly #perMinute: number
+  readonly #maxClients: number
+  readonly #now: () => number
+  readonly #clients = new Map<string, RequestTimes>()
+
+  constructor({ perMinute, maxClients = MAX_CLIENTS }: MemoryRateLimits, now: () => number = () => performance.now()) {
+    this.#perMinute = perMinute
+    this.#maxClients = maxClients
+    this.#now = now
+  }
+
+  take(key: string, limit = this.#perMinute): Taken {
+    const clients = this.#clients
+    const times = clients.get(key) ?? new RequestTimes()
+    clients.delete(key) // Deleting and setting moves the key to the end, so the map stays in the order of use.
+    if (clients.size >= this.#maxClients) deleteOldest(clients)
+    clients.set(key, times)
+    return times.take(this.#now(), limit)
   }
 }
 

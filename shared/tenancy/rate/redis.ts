@@ -1,13 +1,11 @@
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { RedisLink, Script } from '../../platform/redis/link.ts'
 import type { RateLimiter, Taken } from './port.ts'
 import { takenOf, WINDOW_MS } from './window.ts'
 
-type Script = { name: string; keys: number; lua: string }
-
 export type RedisRateLimiterDeps = {
-  /** Runs a Lua script in Redis atomically, like `run` of broker/redis-link.ts. */
-  run: (script: Script, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
+  run: RedisLink['run']
   perMinute: number
   /** Counts while Redis does not answer. */
   fallback: RateLimiter
@@ -46,32 +44,36 @@ const PAUSE_MS = 1_000
  * Counts across all gateways, with an exact sliding window in Redis. Requests must be served while Redis is away, so each process
  * then counts with its own `fallback`, starting from zero, until Redis answers again.
  */
-export function createRedisRateLimiter(deps: RedisRateLimiterDeps): RateLimiter {
-  const { run, perMinute, fallback, log, windowMs = WINDOW_MS } = deps
-  let retryAt = Number.NEGATIVE_INFINITY
-  let isAway = false
+export class RedisRateLimiter implements RateLimiter {
+  readonly #deps: RedisRateLimiterDeps
+  #retryAt = Number.NEGATIVE_INFINITY
+  #isAway = false
 
-  async function ask(key: string, limit: number): Promise<Taken> {
-    const answer = await withDeadline(run(TAKE, [`rate:${key}`], [limit, windowMs]), ANSWER_MS, noAnswer)
-    const [isAllowed, count, oldestMs] = answer as [number, number, number]
-    if (isAway) log.info('Redis answers again: the rate limit is counted across gateways')
-    isAway = false
-    return takenOf({ isAllowed: isAllowed === 1, limit, count, oldestMs, windowMs })
+  constructor(deps: RedisRateLimiterDeps) {
+    this.#deps = deps
   }
 
-  return {
-    async take(key, limit = perMinute) {
-      if (performance.now() < retryAt) return fallback.take(key, limit)
-      try {
-        return await ask(key, limit)
-      } catch (cause) {
-        retryAt = performance.now() + PAUSE_MS
-        if (!isAway)
-          log.warn('Redis does not answer: each gateway counts the rate limit for itself until it does', { cause })
-        isAway = true
-        return fallback.take(key, limit)
-      }
-    },
+  async take(key: string, limit = this.#deps.perMinute): Promise<Taken> {
+    const { fallback, log } = this.#deps
+    if (performance.now() < this.#retryAt) return fallback.take(key, limit)
+    try {
+      return await this.#ask(key, limit)
+    } catch (cause) {
+      this.#retryAt = performance.now() + PAUSE_MS
+      if (!this.#isAway)
+        log.warn('Redis does not answer: each gateway counts the rate limit for itself until it does', { cause })
+      this.#isAway = true
+      return fallback.take(key, limit)
+    }
+  }
+
+  async #ask(key: string, limit: number): Promise<Taken> {
+    const { run, log, windowMs = WINDOW_MS } = this.#deps
+    const answer = await withDeadline(run(TAKE, [`rate:${key}`], [limit, windowMs]), ANSWER_MS, noAnswer)
+    const [isAllowed, count, oldestMs] = answer as [number, number, number]
+    if (this.#isAway) log.info('Redis answers again: the rate limit is counted across gateways')
+    this.#isAway = false
+    return takenOf({ isAllowed: isAllowed === 1, limit, count, oldestMs, windowMs })
   }
 }
 

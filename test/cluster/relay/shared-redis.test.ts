@@ -11,7 +11,7 @@ import {
 import { type CounterName, NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
-import { createRedisRateLimiter } from '../../../shared/tenancy/rate/redis.ts'
+import { RedisRateLimiter } from '../../../shared/tenancy/rate/redis.ts'
 import { createBullQueue } from '../../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../../shared/work/queue/bullmq-consume.ts'
 import { newRequest } from '../../contract/pending-permission.ts'
@@ -66,7 +66,7 @@ describe('several clusters on one Redis', () => {
     for (const kind of ['flow', 'plan', 'schedule'] as const) await queue.add({ kind, tenant: TENANT, id: 'x' })
     const fallback = { take: () => Promise.reject(new Error('not asked')) }
     const log = { error() {}, warn() {}, info() {}, debug() {} }
-    await createRedisRateLimiter({ run: link.run, perMinute: 1, fallback, log }).take('client')
+    await new RedisRateLimiter({ run: link.run, perMinute: 1, fallback, log }).take('client')
     const client = redis.connect()
     const names = [...(await client.keys('*')), ...((await client.pubsub('CHANNELS')) as string[])]
     await Promise.all([link.close(), queue.close()])

@@ -4,7 +4,7 @@ import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { RunAdmission } from '../../../shared/tenancy/limits/admission.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
-import { createMemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
+import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
 import { type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 import { until } from '../../support/until.ts'
@@ -26,13 +26,14 @@ describe('the admission of runs', () => {
     arePlacesAway = false
     renewed = []
     lines = []
-    const memory = createMemoryRunPlaces(() => 0)
+    const memory = new MemoryRunPlaces(() => 0)
     const unlessAway = async (act: () => Promise<void>) => {
       if (arePlacesAway) throw new AppError('unavailable', 'Redis does not answer')
       await act()
     }
     places = {
-      ...memory,
+      take: (...args) => memory.take(...args),
+      count: (tenant) => memory.count(tenant),
       renew(tenant, runIds) {
         renewed.push([...runIds])
         return unlessAway(() => memory.renew(tenant, runIds))

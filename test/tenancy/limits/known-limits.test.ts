@@ -3,7 +3,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
 import { LimitSettings } from '../../../shared/tenancy/limits/limit-settings.ts'
-import { createMemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
+import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import {
   EMPTY_CONFIG,
   type Limits,
@@ -58,7 +58,7 @@ describe('the limits of a tenant', () => {
   it('are shown with what is used of them, and a PUT replaces all of them but nothing else', async () => {
     let config: TenantConfig = { ...EMPTY_CONFIG, audit: { store_payloads: false, retention_days: 7 } }
     const { audit } = config
-    const places = createMemoryRunPlaces(() => 0)
+    const places = new MemoryRunPlaces(() => 0)
     await places.take(TENANT, 'run_1', 1)
     let ceiling = NO_LIMITS
     const ceilings = { of: () => ceiling }

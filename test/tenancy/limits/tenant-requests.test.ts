@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
-import { createMemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
+import { MemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 
 const [ONE, OTHER, FREE] = ['one', 'other', 'free'] as TenantId[] as [TenantId, TenantId, TenantId]
@@ -14,7 +14,7 @@ describe('the requests of tenants', () => {
       [OTHER, 1],
     ])
     const known = { of: (tenant: TenantId) => ({ ...NO_LIMITS, requests_per_minute: limits.get(tenant) ?? null }) }
-    return new TenantRequests(known, createMemoryRateLimiter({ perMinute: Infinity }))
+    return new TenantRequests(known, new MemoryRateLimiter({ perMinute: Infinity }))
   }
 
   it('are counted for each tenant by its own limit', async () => {
@@ -32,7 +32,7 @@ describe('the requests of tenants', () => {
 
   it('are not taken while the limits cannot be read', async () => {
     const away = new AppError('unavailable', 'away')
-    const requests = new TenantRequests({ of: () => Promise.reject(away) }, createMemoryRateLimiter({ perMinute: 1 }))
+    const requests = new TenantRequests({ of: () => Promise.reject(away) }, new MemoryRateLimiter({ perMinute: 1 }))
     expect(await requests.take(ONE).catch((cause: unknown) => cause)).to.equal(away)
   })
 })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { createLog } from '../../../shared/kernel/log.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
-import { createMemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
+import { MemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../../shared/tenancy/rate/port.ts'
-import { createRedisRateLimiter } from '../../../shared/tenancy/rate/redis.ts'
+import { RedisRateLimiter } from '../../../shared/tenancy/rate/redis.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
@@ -23,12 +23,12 @@ describe('the sliding window in Redis', () => {
   async function open(perMinute: number, windowMs?: number): Promise<RateLimiter> {
     const link = await openRedisLink(redis.url)
     links.push(link)
-    const fallback = createMemoryRateLimiter({ perMinute })
+    const fallback = new MemoryRateLimiter({ perMinute })
     const run: RedisLink['run'] = (...args) => {
       askedAt.push(performance.now())
       return link.run(...args)
     }
-    return createRedisRateLimiter({ run, perMinute, fallback, log, ...(windowMs && { windowMs }) })
+    return new RedisRateLimiter({ run, perMinute, fallback, log, ...(windowMs && { windowMs }) })
   }
 
   it('api.md Limits: of many concurrent requests through two gateways exactly the limit is allowed', async () => {
