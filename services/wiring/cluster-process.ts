@@ -4,7 +4,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Closer } from '../../shared/kernel/shutdown.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
-import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { RedisEventLog } from '../../shared/tenancy/events/redis-log.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
@@ -12,7 +12,6 @@ import type { JobQueue, QueueMonitor } from '../../shared/work/queue/port.ts'
 import { type Ops, openOps } from '../ops/open-ops.ts'
 import type { Checks } from '../ops/readiness.ts'
 import { createClusterParts } from './config-notice.ts'
-import { openLink } from './open-link.ts'
 import type { OpenedStore } from './open-store.ts'
 import { type OpenedTenantConfig, openTenantConfig } from './open-tenant-config.ts'
 import type { Opened } from './process.ts'
@@ -100,6 +99,12 @@ const closer: CommonParts<MaybeStore>['closer'] = (name, close, drainMs = 0) => 
   deadlineMs: drainMs + CLOSE_MS,
   close,
 })
+
+/** Opens this process's connections to Redis. Waits for one that is slow to answer. */
+function openLink(settings: Settings['redis'], log: Log): Promise<RedisLink> {
+  const [url, options] = redisOf(settings)
+  return waitForRedis(() => openRedisLink(url, { ...options, warn: (message) => log.warn(message) }), { log })
+}
 
 /** Without Redis, or while it has no memory for writes, no process can renew its lease, so that alone is reported. */
 const clusterChecks = (

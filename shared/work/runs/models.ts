@@ -1,6 +1,7 @@
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { Meter } from '../../tenancy/limits/meter.ts'
 
 /** The server's own models. The cluster form may have none (D1.4). */
 export type ServerModels = Pick<Models, 'priceOf' | 'windowOf'> & {
@@ -44,3 +45,9 @@ const NO_MODEL_RETRY_SECS = 30
 
 export const noModel = (message: string) =>
   new AppError('unavailable', message, { retryAfterSecs: NO_MODEL_RETRY_SECS })
+
+/** The same models, with every call counted for its tenant and refused above its budget. */
+export const meterModels = (source: ModelSource, meter: Meter): ModelSource => ({
+  load: (tenant) => source.load(tenant),
+  modelsFor: (tenant, ...choice) => meter.models(tenant, source.modelsFor(tenant, ...choice)),
+})

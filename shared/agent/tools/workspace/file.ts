@@ -6,7 +6,7 @@ import { TextDecoder } from 'node:util'
 import { invalidRequest, notFound } from '../../../kernel/errors.ts'
 import { quoted } from '../../../kernel/text.ts'
 import type { ToolContext } from '../port.ts'
-import { isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
+import { ignoring, isAbsent, isInside, locate, makeWorkspace, type Place } from './workspace.ts'
 
 /** The largest file that a tool reads into memory or writes. */
 export const FILE_MAX_BYTES = 10 * 1024 * 1024
@@ -109,14 +109,8 @@ async function assertInside(handle: FileHandle, place: Place): Promise<void> {
 }
 
 /** The path of an opened file. Linux knows it for sure; on other systems the path is resolved again. */
-async function openedPath(handle: FileHandle, path: string): Promise<string> {
-  try {
-    return await readlink(`/proc/self/fd/${handle.fd}`)
-  } catch (cause) {
-    if (isAbsent(cause)) return realpath(path)
-    throw cause
-  }
-}
+const openedPath = async (handle: FileHandle, path: string): Promise<string> =>
+  (await ignoring(isAbsent, readlink(`/proc/self/fd/${handle.fd}`))) ?? realpath(path)
 
 function assertFile(stats: Stats, path: string): void {
   if (stats.isFile()) return

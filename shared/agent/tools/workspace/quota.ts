@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../kernel/errors.ts'
-import { isUnreadable, relativePath } from './workspace.ts'
+import { ignoring, isUnreadable, relativePath } from './workspace.ts'
 
 export type QuotaLimits = {
   maxBytes: number
@@ -48,7 +48,7 @@ async function measure(workspace: string, maxFiles: number): Promise<Usage> {
   const usage = { bytes: 0, files: 0 }
   const folders = [workspace]
   for (let folder = folders.pop(); folder !== undefined && usage.files <= maxFiles; folder = folders.pop()) {
-    const entries = await skipUnreadable(readdir(folder, { withFileTypes: true }))
+    const entries = await ignoring(isUnreadable, readdir(folder, { withFileTypes: true }))
     usage.files += entries?.length ?? 0
     for (const entry of entries ?? []) {
       const path = join(folder, entry.name)
@@ -59,16 +59,7 @@ async function measure(workspace: string, maxFiles: number): Promise<Usage> {
   return usage
 }
 
-const sizeOf = async (path: string): Promise<number | undefined> => (await skipUnreadable(lstat(path)))?.size
-
-async function skipUnreadable<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (cause) {
-    if (isUnreadable(cause)) return undefined
-    throw cause
-  }
-}
+const sizeOf = async (path: string): Promise<number | undefined> => (await ignoring(isUnreadable, lstat(path)))?.size
 
 const tooManyBytes = (maxBytes: number) =>
   invalidRequest(`The workspace may hold ${maxBytes} bytes and would hold more: write less, or shorten other files.`)

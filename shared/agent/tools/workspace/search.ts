@@ -7,7 +7,7 @@ import { succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { openFile, readUpTo } from './file.ts'
 import type { LinePattern } from './pattern.ts'
 import { type Budget, isOvertime, startBudget, walk } from './walk.ts'
-import { isAbsent, isUnreadable, locate } from './workspace.ts'
+import { ignoring, isAbsent, isUnreadable, locate } from './workspace.ts'
 
 export type SearchLimits = {
   /** Files and folders that a search visits. */
@@ -68,12 +68,7 @@ async function* visitFiles({ path, context }: Search, budget: Budget): AsyncGene
 
 /** Returns `undefined` for a workspace that does not exist yet, which counts as empty. Throws `not_found` for a missing folder in it. */
 async function locateIfExists(workspace: string, path: string) {
-  try {
-    await lstat(workspace)
-  } catch (cause) {
-    if (isAbsent(cause)) return undefined
-    throw cause
-  }
+  if (!(await ignoring(isAbsent, lstat(workspace)))) return undefined
   const place = await locate(workspace, path)
   if (!place.exists) throw notFound(`${quoted(path)}: no such file or folder.`)
   return place

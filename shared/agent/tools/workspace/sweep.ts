@@ -1,6 +1,6 @@
 import { lstat, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isAbsent, removeWorkspace } from './workspace.ts'
+import { ignoring, isAbsent, removeWorkspace } from './workspace.ts'
 
 /** A folder that no process has marked for this long belongs to none: its process has died. */
 const ABANDONED_MS = 3_600_000
@@ -54,11 +54,4 @@ async function isAbandoned(path: string, now: Date): Promise<boolean> {
 }
 
 /** Another process may remove a folder at any time. */
-async function ignoringAbsence<T>(act: Promise<T>): Promise<T | undefined> {
-  try {
-    return await act
-  } catch (cause) {
-    if (isAbsent(cause)) return undefined
-    throw cause
-  }
-}
+const ignoringAbsence = <T>(act: Promise<T>): Promise<T | undefined> => ignoring(isAbsent, act)

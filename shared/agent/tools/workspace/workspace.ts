@@ -90,20 +90,17 @@ async function locateInside(root: string, candidate: string): Promise<Place> {
 export const isInside = (root: string, path: string): boolean => path === root || path.startsWith(root + sep)
 
 /** The path with its symbolic links resolved; `undefined` when it does not exist. */
-async function resolveIfExists(path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path)
-  } catch (cause) {
-    if (isAbsent(cause)) return undefined
-    throw cause
-  }
-}
+const resolveIfExists = (path: string): Promise<string | undefined> => ignoring(isAbsent, realpath(path))
 
-async function isDangling(path: string): Promise<boolean> {
+const isDangling = async (path: string): Promise<boolean> =>
+  (await ignoring(isAbsent, lstat(path)))?.isSymbolicLink() ?? false
+
+/** Resolves as `work` does; with `undefined` when it fails in a way that does not matter. */
+export async function ignoring<T>(isIgnored: (cause: unknown) => boolean, work: Promise<T>): Promise<T | undefined> {
   try {
-    return (await lstat(path)).isSymbolicLink()
+    return await work
   } catch (cause) {
-    if (isAbsent(cause)) return false
+    if (isIgnored(cause)) return undefined
     throw cause
   }
 }
