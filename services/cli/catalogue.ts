@@ -1,12 +1,9 @@
-import type { Command } from 'commander'
-import type { Cli } from './cli.ts'
+import type { Define } from './cli.ts'
 
-/** Adds arguments, options and the action to a command. */
-export type Define = (command: Command, cli: Cli) => void
-
-export type Entry = { name: string; group: string; summary: string; load(): Promise<Define> }
+type Entry = { name: string; group: string; summary: string; load(): Promise<Define> }
 
 const DAILY = 'Runs:'
+const WORK = 'Flows and plans:'
 const SERVER = 'Servers and sign-in:'
 
 /** All commands, each in a file that is loaded when it is named. */
@@ -82,6 +79,72 @@ export const CATALOGUE: readonly Entry[] = [
     group: DAILY,
     summary: 'what happened to a run, plan or dispatch, and what to do',
     load: async () => (await import('./commands/why.ts')).defineWhy,
+  },
+  {
+    name: 'flows',
+    group: WORK,
+    summary: 'named flows: JSON in, JSON out',
+    load: async () => (await import('./commands/flows.ts')).defineFlows,
+  },
+  {
+    name: 'plans',
+    group: WORK,
+    summary: 'steps that run in the background',
+    load: async () => (await import('./commands/plans.ts')).definePlans,
+  },
+  {
+    name: 'schedules',
+    group: WORK,
+    summary: 'plans by the clock',
+    load: async () => (await import('./commands/schedules.ts')).defineSchedules,
+  },
+  {
+    name: 'dispatches',
+    group: WORK,
+    summary: 'the history of flows',
+    load: async () => (await import('./commands/dispatches.ts')).defineDispatches,
+  },
+  {
+    name: 'usage',
+    group: WORK,
+    summary: 'what was used, by hour or day',
+    load: async () => (await import('./commands/usage.ts')).defineUsage,
+  },
+  {
+    name: 'config',
+    group: SERVER,
+    summary: 'providers, keys, routing, limits and webhooks',
+    load: async () => (await import('./commands/config.ts')).defineConfig,
+  },
+  {
+    name: 'api',
+    group: SERVER,
+    summary: 'send a request to any path',
+    load: async () => (await import('./commands/api.ts')).defineApi,
+  },
+  {
+    name: 'serve',
+    group: SERVER,
+    summary: 'run a server on this machine',
+    load: async () => (await import('./commands/serve.ts')).defineServe,
+  },
+  {
+    name: 'cluster',
+    group: SERVER,
+    summary: 'run a cluster on this machine',
+    load: async () => (await import('./commands/serve.ts')).defineCluster,
+  },
+  {
+    name: 'doctor',
+    group: SERVER,
+    summary: 'look for faults of a server',
+    load: async () => (await import('./commands/serve.ts')).defineDoctor,
+  },
+  {
+    name: 'completion',
+    group: SERVER,
+    summary: 'the completion of a shell',
+    load: async () => (await import('./commands/completion.ts')).defineCompletion,
   },
   {
     name: 'login',

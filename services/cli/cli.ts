@@ -1,6 +1,6 @@
+import type { Command } from 'commander'
 import type { AgentEngine } from '../../shared/client/client.ts'
 import { type Choice, connect, findTarget, type Target } from './connect/connect.ts'
-import type { ExitCode } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { createOutput, type Output } from './output.ts'
 
@@ -12,11 +12,14 @@ export type Cli = {
   target(): Promise<Target>
   engine(): Promise<AgentEngine>
   /** The exit code of a command that ends without an error. */
-  exitWith(code: ExitCode): void
+  exitWith(code: number): void
 }
 
+/** Adds arguments, options and the action to a command. */
+export type Define = (command: Command, cli: Cli) => void
+
 /** `choice` gives the options that are for all commands. */
-export function createCli(io: Io, choice: () => Choice, exitWith: (code: ExitCode) => void): Cli {
+export function createCli(io: Io, choice: () => Choice, exitWith: (code: number) => void): Cli {
   const target = () => findTarget(io, choice())
   return { io, output: createOutput(io), target, engine: async () => connect(io, await target()), exitWith }
 }

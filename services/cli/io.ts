@@ -10,6 +10,8 @@ export type Io = {
   cwd: string
   /** Calls the listener for each Ctrl-C instead of ending the process. Returns what stops that. */
   onInterrupt(listener: () => void): () => void
+  /** The same for a request to end (SIGTERM). */
+  onTerminate(listener: () => void): () => void
   /** A Ctrl-C that came as a key. */
   interrupt(): void
   /** The project's folder, for what is started from there. */

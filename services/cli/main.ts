@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { EXIT } from './exit-codes.ts'
 import type { Io } from './io.ts'
@@ -9,12 +10,23 @@ import { runProgram } from './program.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
 
-const listeners = new Set<() => void>()
-const interrupt = () => {
-  if (listeners.size === 0) process.exit(EXIT.cancelled)
-  for (const listener of listeners) listener()
+/** Listeners of a signal, without which it ends the process. */
+function listenersOf(signal: NodeJS.Signals, code: number) {
+  const listeners = new Set<() => void>()
+  const raise = () => {
+    if (listeners.size === 0) process.exit(code)
+    for (const listener of listeners) listener()
+  }
+  process.on(signal, raise)
+  const add = (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  return { raise, add }
 }
-process.on('SIGINT', interrupt)
+
+const interrupts = listenersOf('SIGINT', EXIT.cancelled)
+const ends = listenersOf('SIGTERM', 128 + constants.signals.SIGTERM)
 
 // The reader of a pipe may have left, as `head` does.
 for (const stream of [process.stdout, process.stderr])
@@ -28,11 +40,9 @@ const io: Io = {
   stderr: process.stderr,
   env: process.env,
   cwd: process.cwd(),
-  onInterrupt(listener) {
-    listeners.add(listener)
-    return () => void listeners.delete(listener)
-  },
-  interrupt,
+  onInterrupt: interrupts.add,
+  onTerminate: ends.add,
+  interrupt: interrupts.raise,
   root,
   nodePath: process.execPath,
 }

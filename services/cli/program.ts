@@ -13,8 +13,8 @@ const ENVIRONMENT_HELP = `Environment:
   NO_COLOR    no colours`
 
 /** Runs the command that the arguments name, and returns its exit code. */
-export async function runProgram(io: Io, args: readonly string[], version: string): Promise<ExitCode> {
-  let code: ExitCode = EXIT.ok
+export async function runProgram(io: Io, args: readonly string[], version: string): Promise<number> {
+  let code: number = EXIT.ok
   const program = new Command('ae')
   const cli = createCli(
     io,

@@ -3,12 +3,12 @@ import type { AgentEngine, PermissionAsk, Schema } from '../../../shared/client/
 import type { Cli } from '../cli.ts'
 import { askPerson } from '../follow/ask-person.ts'
 import { subjectOf } from '../follow/call-line.ts'
+import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { isInteractive } from '../io.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import type { Output } from '../output.ts'
 import { age, countdown } from '../text/figures.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
-import { abortOnInterrupt } from './interrupt.ts'
 
 type Pending = Schema<'PendingPermission'>
 type ApprovalsOptions = ListOptions & { decided?: boolean; remembered?: boolean }

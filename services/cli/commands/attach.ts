@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
+import { followPlan } from '../follow/follow-plan.ts'
 import { followRun } from '../follow/follow-run.ts'
 import { resolveId } from '../resolve-id.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
@@ -13,6 +14,8 @@ export function defineAttach(command: Command, cli: Cli): void {
 async function attach(text: string, options: ApprovalOptions, { io, output, engine, exitWith }: Cli): Promise<void> {
   const client = await engine()
   const { kind, id } = await resolveId(client, text, ['run', 'session', 'plan'])
+  if (kind === 'plan')
+    return exitWith(await followPlan(client.plans.of(id), { io, output, isJson: Boolean(options.json) }))
   const runId = kind === 'session' ? await activeRunOf(id) : id
   const start = (follow: object) => client.runs.resume(runId, follow)
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { AgentEngine } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
+import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { resolveId } from '../resolve-id.ts'
 import { plain, plainJson } from '../text/plain.ts'
-import { abortOnInterrupt } from './interrupt.ts'
 
 type LogsOptions = { raw?: boolean; json?: boolean }
 type Event = { id: number; event: string; data: object }

@@ -19,3 +19,9 @@ export function sinceOf(text: string | undefined, now = Date.now()): string | un
     'A time is such as 2026-01-31 or 2026-01-31T12:00:00Z, an age such as 7d, 12h or 30m.',
   )
 }
+
+export function share(text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= 0 && value <= 1) return value
+  throw new InvalidArgumentError('It must be a number from 0 to 1.')
+}

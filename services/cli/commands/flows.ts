@@ -1,0 +1,82 @@
+import { type Command, Option } from 'commander'
+import type { Cli } from '../cli.ts'
+import { check, diff, evaluate, get, list, publish, remove, rollback } from '../flows/actions.ts'
+import { type PushOptions, push } from '../flows/push.ts'
+import { type RunFlowOptions, runFlow } from '../flows/run-flow.ts'
+import { addListOptions, type ListOptions } from '../list.ts'
+import { share, wholeNumber } from './options.ts'
+
+export function defineFlows(command: Command, cli: Cli): void {
+  defineReading(command, cli)
+  defineWriting(command, cli)
+  command
+    .command('run <name>')
+    .description('run a published flow: its output goes to stdout as JSON')
+    .requiredOption('-i, --instance <name>', 'the provider instance')
+    .option('-d, --input <json>', 'the input: JSON, or @FILE, or @- for stdin', '{}')
+    .option('-m, --model <model>', 'the model')
+    .option('--version <n>', 'a version that was published once', wholeNumber)
+    .option('--key <key>', 'the same key starts one run')
+    .option('--json', 'print one event a line, and as the last line the result')
+    .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))
+}
+
+function defineReading(command: Command, cli: Cli): void {
+  addListOptions(command.command('ls').description('the flows')).action((options: ListOptions) => list(options, cli))
+  command
+    .command('get <name>')
+    .description('print a definition as YAML, as FLOWS_DIR and push take it')
+    .addOption(new Option('-o, --output <form>', 'how it is printed').choices(['yaml', 'json']).default('yaml'))
+    .action((name: string, options: { output: 'yaml' | 'json' }) => get(name, options, cli))
+  command
+    .command('check <file-or-name>')
+    .description('say all that is wrong with a definition in a file, or with a stored flow, and show its prompts')
+    .option('-d, --input <json>', 'a sample input: JSON or @FILE')
+    .action((name: string, options: { input?: string }) => check(name, options, cli))
+  command
+    .command('diff <name>')
+    .description('what differs between the draft and the published version, or between two versions')
+    .option('--from <n>', 'a version', wholeNumber)
+    .option('--to <n>', 'a version', wholeNumber)
+    .action((name: string, options: { from?: number; to?: number }) => diff(name, options, cli))
+}
+
+function defineWriting(command: Command, cli: Cli): void {
+  command
+    .command('push <dir>')
+    .description('make the flows those of a folder of YAML files; the changes are shown first')
+    .option('--prune', 'delete flows that are not in the folder')
+    .option('-y, --yes', 'do not ask')
+    .option('--publish', 'publish what is stored')
+    .option('--keep-published', 'let the published versions run on')
+    .action((dir: string, options: PushOptions) => push(dir, options, cli))
+  command
+    .command('publish <name>')
+    .description('publish the draft')
+    .option(
+      '--require-pass-rate <share>',
+      'only when the newest evaluation has at least this share, such as 0.9',
+      share,
+    )
+    .action((name: string, options: { requirePassRate?: number }) => publish(name, options, cli))
+  command
+    .command('evaluate <name>')
+    .description('compare the draft with the published version on the inputs of earlier runs')
+    .option('-n, --limit <n>', 'so many inputs', wholeNumber)
+    .option('-i, --instance <name>', 'the provider instance')
+    .option('-m, --model <model>', 'the model')
+    .option('--json', 'print the report as JSON')
+    .action((name: string, options: object) => evaluate(name, options, cli))
+  command
+    .command('rollback <name> <version>')
+    .description('store an earlier version as the draft')
+    .option('--keep-published', 'let the published version run on')
+    .action((name: string, version: string, options: { keepPublished?: boolean }) =>
+      rollback({ name, version, ...options }, cli),
+    )
+  command
+    .command('rm <name>')
+    .description('delete a flow')
+    .option('-y, --yes', 'do not ask')
+    .action((name: string, options: { yes?: boolean }) => remove(name, options, cli))
+}

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants } from 'node:os'
+import type { Command } from 'commander'
+import type { Cli, Define } from '../cli.ts'
+import type { Io } from '../io.ts'
+
+export const defineServe = starts(
+  ({ root }) => [`${root}scripts/start`],
+  'Runs the standalone form on this machine: scripts/start with the same environment. `ae serve --help` prints its settings.',
+)
+
+export const defineCluster = starts(
+  ({ root }) => [`${root}scripts/cluster`],
+  'Runs the clustered form on this machine: scripts/cluster with the same arguments.',
+)
+
+export const defineDoctor = starts(
+  ({ root, nodePath }) => [nodePath, `${root}scripts/doctor/main.ts`],
+  'Looks for faults in the configuration and in what the processes use.',
+)
+
+/** All arguments are the script's own, `--help` included. */
+function starts(program: (io: Io) => [string, ...string[]], description: string): Define {
+  return (command: Command, cli: Cli) => {
+    command
+      .description(description)
+      .argument('[arguments...]', "the script's arguments")
+      .helpOption(false)
+      .allowUnknownOption()
+
+      .action((args: string[]) => start([...program(cli.io), ...args], cli))
+  }
+}
+
+/** A Ctrl-C reaches the child by itself, since it stands in the same group of processes: here one waits for its end. */
+async function start([file = '', ...args]: readonly string[], { io, exitWith }: Cli): Promise<void> {
+  const release = io.onInterrupt(() => undefined)
+  const child = spawn(file, args, { stdio: 'inherit', env: io.env, cwd: io.root })
+  const releaseTerm = io.onTerminate(() => child.kill('SIGTERM'))
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  release()
+  releaseTerm()
+  exitWith(code ?? 128 + (signal ? constants.signals[signal] : 0))
+}

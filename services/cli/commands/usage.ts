@@ -1,0 +1,43 @@
+import { type Command, Option } from 'commander'
+import type { Schema } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { addListOptions, type ListOptions, printList } from '../list.ts'
+import { dollars, duration, tokens } from '../text/figures.ts'
+import { plainLine } from '../text/plain.ts'
+import { sinceOf } from './options.ts'
+
+type UsageOptions = ListOptions & { by: string; bucket: string; since: string; until?: string }
+
+export function defineUsage(command: Command, cli: Cli): void {
+  addListOptions(command)
+    .addOption(
+      new Option('--by <field>', 'what it is divided by')
+        .choices(['model', 'kind', 'flow', 'customer', 'subject'])
+        .default('kind'),
+    )
+    .addOption(new Option('--bucket <size>', 'hours or days').choices(['hour', 'day']).default('day'))
+    .option('--since <time>', 'from a time, or an age', '7d')
+    .option('--until <time>', 'to a time, or an age')
+    .action((options: UsageOptions) => usage(options, cli))
+}
+
+async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli: Cli): Promise<void> {
+  const engine = await cli.engine()
+  const rows = await engine.usage({ by, bucket, from: sinceOf(since), to: sinceOf(until) }).all(options.limit)
+  const length = bucket === 'day' ? 10 : 16
+  printList<Schema<'UsageRow'>>(rows, options, cli, {
+    id: ({ bucket: start, key }) => `${start} ${key ?? ''}`,
+    nothing: 'nothing was used',
+    columns: [
+      { title: bucket.toUpperCase(), value: ({ bucket: start }) => start.slice(0, length).replace('T', ' ') },
+      { title: by.toUpperCase(), value: ({ key }) => plainLine(key ?? 'none'), canShrink: true },
+      { title: 'RUNS', value: ({ runs }) => String(runs), isNumber: true },
+      { title: 'FAILED', value: ({ failed }) => String(failed), isNumber: true },
+      { title: 'IN', value: ({ input_tokens: count }) => tokens(count), isNumber: true },
+      { title: 'OUT', value: ({ output_tokens: count }) => tokens(count), isNumber: true },
+      { title: 'COST', value: ({ cost_usd: cost }) => dollars(cost), isNumber: true },
+      { title: 'P50', value: ({ p50_ms: ms }) => duration(ms), isNumber: true },
+      { title: 'P95', value: ({ p95_ms: ms }) => duration(ms), isNumber: true },
+    ],
+  })
+}

@@ -1,0 +1,52 @@
+import type { FlowEvent } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { EXIT } from '../exit-codes.ts'
+import { abortOnInterrupt } from '../follow/interrupt.ts'
+import { readInput } from '../read-document.ts'
+import { dollars, tokens } from '../text/figures.ts'
+import { plainJson, plainLine } from '../text/plain.ts'
+
+export type RunFlowOptions = {
+  instance: string
+  input: string
+  model?: string
+  version?: number
+  key?: string
+  json?: boolean
+}
+
+/** The output goes to stdout; what does not fit the flow's schema is told on stderr, with exit code 1. */
+export async function runFlow(
+  name: string,
+  options: RunFlowOptions,
+  { io, engine, output, exitWith }: Cli,
+): Promise<void> {
+  const { instance, model, version, key, json } = options
+  const input = await readInput(options.input, io)
+  const client = await engine()
+  const { signal, release } = abortOnInterrupt(io)
+  const onEvent = (event: FlowEvent) => {
+    if (json) output.out(`${plainJson(event)}\n`)
+    else if (event.event === 'progress') output.err(`  ${turnText(event.data)}\n`)
+  }
+  try {
+    const body = { instance, input, ...(model !== undefined && { model }), ...(version !== undefined && { version }) }
+    const result = await client.flows.run(name, body, { signal, idempotencyKey: key, onEvent })
+    if (json) output.out(`${plainJson({ event: 'result', ...result })}\n`)
+    else if (result.ok) output.out(`${plainJson(result.output, 2)}\n`)
+    if (result.ok) return
+    for (const problem of result.problems) output.err(`  ${plainJson(problem)}\n`)
+    output.err(`the output does not fit the flow's schema: ae why ${result.trace_id}\n`)
+    exitWith(EXIT.failed)
+  } catch (cause) {
+    if (!signal.aborted) throw cause
+    exitWith(EXIT.cancelled)
+  } finally {
+    release()
+  }
+}
+
+const turnText = (data: Extract<FlowEvent, { event: 'progress' }>['data']): string =>
+  plainLine(
+    `${data.agent} turn ${data.turn_number}: ${data.model}, ${tokens(data.input_tokens)} in, ${tokens(data.output_tokens)} out, ${dollars(data.cost_usd)}`,
+  )
