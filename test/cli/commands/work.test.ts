@@ -107,7 +107,9 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
     expect((await run('flows', 'get', 'invoice-total')).out)
       .to.match(/^name: invoice-total\n/)
       .and.include('Add up.')
-    const [id = ''] = (await run('dispatches', 'ls', '-o', 'ids', '--flow', 'invoice-total', '--status', 'ok')).out.split('\n')
+    const [id = ''] = (
+      await run('dispatches', 'ls', '-o', 'ids', '--flow', 'invoice-total', '--status', 'ok')
+    ).out.split('\n')
     expect((await run('dispatches', 'show', id)).out).to.match(new RegExp(`^trace_id +${id}$`, 'm'))
     expect((await run('why', id)).out).to.match(/^status +ok$/m)
     expect(JSON.parse((await run('dispatches', 'replay', id)).out)).to.deep.equal({ total: 1 })
