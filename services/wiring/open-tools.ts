@@ -11,7 +11,7 @@ import { createWebFetchTool } from '../../shared/agent/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/agent/tools/workspace/file-tools.ts'
 import { createQuota } from '../../shared/agent/tools/workspace/quota.ts'
 import { createSearchTools } from '../../shared/agent/tools/workspace/search-tools.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import { hasKind } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import { SYSTEM_TENANT } from '../../shared/kernel/tenant.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'
@@ -120,7 +120,7 @@ async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolSettings, { log
   const { fetch } = egress
   const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms }
   const mcp = await openMcpServers(parts).catch((cause: unknown) => {
-    throw cause instanceof AppError && cause.kind === 'invalid_request' ? new ConfigError([cause.message]) : cause
+    throw hasKind(cause, 'invalid_request') ? new ConfigError([cause.message]) : cause
   })
   return {
     ...mcp,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUntil } from '../../kernel/async/retry.ts'
 import { newToken } from '../../kernel/ids.ts'
 import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
 
@@ -94,15 +95,8 @@ export class HeldClaims<S extends HeldSession> {
   }
 
   /** Repeats a change until Redis has answered, since a change without an answer may have had an effect. Throws after `close`. */
-  async untilAnswered<T>(change: () => Promise<T>): Promise<T> {
-    while (true) {
-      try {
-        return await change()
-      } catch (cause) {
-        if (this.#isClosed) throw cause
-        await sleep(RETRY_MS, undefined, { ref: false })
-      }
-    }
+  untilAnswered<T>(change: () => Promise<T>): Promise<T> {
+    return retryUntil(change, { pauses: RETRY_MS, mayPass: () => !this.#isClosed, ref: false })
   }
 
   /**

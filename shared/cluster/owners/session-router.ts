@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError, conflict, notFound } from '../../kernel/errors.ts'
+import { AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import { newToken } from '../../kernel/ids.ts'
 import type { Workers } from '../members/workers.ts'
 import { type Claim, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } from './owners.ts'
@@ -70,7 +70,7 @@ export class SessionRouter {
         })
       })
     } catch (cause) {
-      const isGone = cause instanceof AppError && cause.kind === 'not_found'
+      const isGone = hasKind(cause, 'not_found')
       if (!mayBeDone || !isGone) throw cause
     }
   }

@@ -1,4 +1,3 @@
-import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
@@ -13,5 +12,3 @@ export interface ExecutorCalls {
   getRun(place: RunPlace): Promise<RunSummary>
   cancelRun(place: RunPlace): Promise<void>
 }
-
-export const isNotFound = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'not_found'

@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type AppError, conflict, notFound } from '../../kernel/errors.ts'
+import { retryUntil } from '../../kernel/async/retry.ts'
+import { type AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import { type ExecutorCalls, isNotFound, type RunPlace } from './executor-calls.ts'
+import type { ExecutorCalls, RunPlace } from './executor-calls.ts'
 import type { QueuedRunSource, QueuedRunState } from './run-source.ts'
 import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
 
@@ -89,14 +89,9 @@ export class QueuedRuns implements RunAccess {
     call: (place: RunPlace) => Promise<T>,
   ): Promise<T> {
     if (epoch === null || !(await this.#executors.isAlive(epoch))) throw noRun(runId)
-    for (let tries = 1; ; tries++) {
-      try {
-        return await call({ epoch, tenant, runId })
-      } catch (cause) {
-        if (!isNotFound(cause) || state === 'ended' || tries === STARTING_TRIES) throw cause
-        await sleep(STARTING_STEP_MS)
-      }
-    }
+    let tries = 0
+    const mayPass = (cause: unknown) => hasKind(cause, 'not_found') && state !== 'ended' && ++tries < STARTING_TRIES
+    return retryUntil(() => call({ epoch, tenant, runId }), { pauses: STARTING_STEP_MS, mayPass })
   }
 }
 

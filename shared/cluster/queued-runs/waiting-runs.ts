@@ -1,7 +1,8 @@
+import { hasKind } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import { type ExecutorCalls, isNotFound } from './executor-calls.ts'
+import type { ExecutorCalls } from './executor-calls.ts'
 import type { QueuedRunSource } from './run-source.ts'
 import { WaitingStream } from './waiting-stream.ts'
 
@@ -92,7 +93,7 @@ export class WaitingRuns {
         stream.begin(frames)
       }
     } catch (cause) {
-      if (isNotFound(cause) && ++run.misses >= MAX_MISSES) this.#failRun(run, 'worker_lost')
+      if (hasKind(cause, 'not_found') && ++run.misses >= MAX_MISSES) this.#failRun(run, 'worker_lost')
     } finally {
       run.isBeginning = false
     }

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts'
+import { hasKind } from '../../kernel/errors.ts'
 import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { HeldSession } from '../owners/held-claims.ts'
@@ -118,5 +118,4 @@ class Slots {
   }
 }
 
-const isExpected = (cause: unknown): boolean =>
-  isDraining(cause) || isUnanswered(cause) || (cause instanceof AppError && cause.kind === 'not_found')
+const isExpected = (cause: unknown): boolean => isDraining(cause) || isUnanswered(cause) || hasKind(cause, 'not_found')

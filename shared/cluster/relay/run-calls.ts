@@ -1,10 +1,11 @@
+import { hasKind } from '../../kernel/errors.ts'
 import { epochOfRun, newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { Executors } from '../members/executors.ts'
 import type { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
-import { type ExecutorCalls, isNotFound, type RunPlace } from '../queued-runs/executor-calls.ts'
+import type { ExecutorCalls, RunPlace } from '../queued-runs/executor-calls.ts'
 import { MovableStream } from '../queued-runs/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
@@ -100,7 +101,7 @@ export class RunCalls implements ExecutorCalls {
     try {
       return await act(place)
     } catch (cause) {
-      if (!isNotFound(cause)) throw cause
+      if (!hasKind(cause, 'not_found')) throw cause
       const epoch = await this.#deps.movedRuns.find(place.tenant, place.runId)
       if (epoch === undefined || epoch === place.epoch) throw cause
       return act({ ...place, epoch })

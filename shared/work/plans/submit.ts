@@ -1,5 +1,5 @@
 import type { QueuePlan } from '../../agent/tools/port.ts'
-import { AppError, invalidRequest } from '../../kernel/errors.ts'
+import { hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -152,7 +152,7 @@ export const queuePlanWith =
       return { plan_id: queued.plan_id }
     } catch (cause) {
       // To propose it again at once, as the model would, is of no use.
-      if (cause instanceof AppError && cause.kind === 'rate_limit') return { note: cause.message }
+      if (hasKind(cause, 'rate_limit')) return { note: cause.message }
       throw cause
     }
   }

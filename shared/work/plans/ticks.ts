@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError } from '../../kernel/errors.ts'
+import { hasKind } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -61,7 +61,7 @@ export class PlanTicks {
       await submitPlan(tenant, { request: plan, subject: NOBODY, planId }, this.#deps)
       return undefined
     } catch (cause) {
-      if (cause instanceof AppError && cause.kind === 'rate_limit') return 'plan_limit'
+      if (hasKind(cause, 'rate_limit')) return 'plan_limit'
       throw cause
     }
   }

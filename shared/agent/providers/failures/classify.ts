@@ -1,4 +1,4 @@
-import { AppError } from '../../../kernel/errors.ts'
+import { AppError, hasKind } from '../../../kernel/errors.ts'
 import { quoted, truncate } from '../../../kernel/text.ts'
 import type { Failure } from '../port.ts'
 import { type ErrorDetails, readErrorDetails } from './error-details.ts'
@@ -35,7 +35,7 @@ const http = (status: number | undefined) => (status === undefined ? '' : ` (HTT
 /** Finds a refusal of this service, such as one of the egress guard, in the chain of causes. */
 function findRefusal(error: unknown): AppError | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 6; cause = cause.cause, depth++) {
-    if (cause instanceof AppError && cause.kind === 'invalid_request') return cause
+    if (hasKind(cause, 'invalid_request')) return cause
   }
   return undefined
 }

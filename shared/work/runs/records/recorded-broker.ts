@@ -1,7 +1,7 @@
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../cluster/journal/frames.ts'
-import { AppError } from '../../../kernel/errors.ts'
+import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { titleOf } from './record.ts'
 import { isAway, type RunHistory } from './run-history.ts'
@@ -49,7 +49,7 @@ async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | u
   try {
     return await ask()
   } catch (cause) {
-    const isUnknown = cause instanceof AppError && cause.kind === 'not_found'
+    const isUnknown = hasKind(cause, 'not_found')
     if (!isUnknown && !isAway(cause)) throw cause
     const recorded = await read().catch((failure: unknown) => {
       throw isUnknown ? failure : cause
