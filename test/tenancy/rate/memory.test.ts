@@ -1,14 +1,13 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { MemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
-import type { Taken } from '../../../shared/tenancy/rate/port.ts'
 
 const MINUTE = 60_000
 
 const limiterAt = (perMinute: number, maxClients?: number) => {
   const clock = { now: 1_000 }
   const limiter = new MemoryRateLimiter({ perMinute, ...(maxClients && { maxClients }) }, () => clock.now)
-  return { clock, take: (key = 'a') => limiter.take(key) as Taken }
+  return { clock, take: (key = 'a') => limiter.take(key) }
 }
 
 describe('the sliding window in memory', () => {
