@@ -9,14 +9,21 @@ import { Stage } from './stage.ts'
 const FILE = new URL('../../shared/platform/api/guide.md', import.meta.url)
 const guide = await readFile(FILE, 'utf8')
 const document = await apiDocument()
-const flowsLine = guide.split('\n').indexOf('## Flows')
+/** The settings with which the guide has the server started. */
+const [, variables = ''] = /`((?:[A-Z_]+=\S+ )+)scripts\/start`/.exec(guide) ?? []
 
 describe('shared/platform/api/guide.md', () => {
   let stage: Stage
   let shell: Shell
-  let hasPaused = false
   before(async () => {
-    stage = await Stage.open()
+    stage = await Stage.open(
+      Object.fromEntries(
+        variables
+          .trim()
+          .split(' ')
+          .map((each) => each.split('=', 2)),
+      ),
+    )
     shell = await stage.shell()
   })
   after(async () => {
@@ -26,10 +33,6 @@ describe('shared/platform/api/guide.md', () => {
 
   for (const { line, text, output } of commandsOf(guide))
     it(`the commands in line ${line}, as they are printed, are answered as the guide shows`, async () => {
-      if (line > flowsLine && !hasPaused) {
-        hasPaused = true
-        await stage.restart() // In place of the minute that the guide has a reader wait here, for the rate limit.
-      }
       const printed = await shell.run(text)
       if (output !== undefined) expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
     })

@@ -29,8 +29,7 @@ describe('deploy/README.md', function () {
     stage = await Stage.open()
     // The commands change files of deploy/, so they get a copy of it.
     await cp(`${ROOT}deploy`, join(stage.dir, 'deploy'), { recursive: true })
-    for (const name of ['scripts', 'package.json', 'package-lock.json'])
-      await symlink(ROOT + name, join(stage.dir, name))
+    for (const name of ['package.json', 'package-lock.json']) await symlink(ROOT + name, join(stage.dir, name))
     standIns = await StandIns.start({ docker, kubectl, npm: callNpm })
     shell = await stage.shell(standIns.bin)
   })

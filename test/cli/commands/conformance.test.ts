@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { readScenarios } from '../../conformance/scenario.ts'
+import { type ConformanceServer, startConformanceServer } from '../../conformance/server.ts'
+import { Ae } from '../../support/ae.ts'
+
+/** For `stall` a client has to accept less silence than `ae` does. Without a key a start is sent once, and `ae` always sends one. */
+const SCENARIOS = readScenarios().filter(({ head }) => head.name !== 'stall' && head.idempotency_key !== false)
+
+const CODES = {
+  done: [0, 3],
+  plan_queued: [0, 3],
+  error: [1, 130],
+  lost: [4],
+  refused: [1, 2, 3, 4, 75, 77],
+  connection: [69],
+}
+
+type Line = { id?: number; event: string; data?: { code?: string }; output?: string }
+
+describe('ae run --json passes the conformance kit', () => {
+  let server: ConformanceServer
+  let home: string
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
+    server = await startConformanceServer()
+  })
+  after(async () => {
+    await server?.close()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  for (const { head } of SCENARIOS)
+    it(`"${head.name}": ${head.about}`, async () => {
+      const ae = new Ae(`${server.url}/${head.name}`, home)
+      const approve = head.permissions === 'deny' ? 'never' : 'all'
+      const { code, out, err } = await ae.run(['run', '--json', '--approve', approve, 'hi'])
+      const lines = out
+        .trim()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Line)
+      const result = lines.pop()
+      const { events, text, end, code: errorCode } = head.expect
+      expect(result?.event).to.equal('result')
+      expect(lines).to.have.length(events)
+      expect(CODES[end], err).to.include(code)
+      if (end === 'done' || end === 'plan_queued') expect(result?.output).to.equal(text)
+      if (end === 'error') expect(lines.at(-1)?.data?.code).to.equal(errorCode)
+      const play = server.play(head.name)
+      await play?.over
+      expect(play?.problems).to.deep.equal([])
+      expect(play?.resent).to.equal(0)
+    })
+})
