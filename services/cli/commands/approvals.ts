@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { AgentEngine, PermissionAsk, Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
@@ -94,13 +96,17 @@ async function watch({ json }: { json?: boolean }, cli: Cli): Promise<void> {
   }
 }
 
+const RESOLUTION_MS = 2_000
+
 async function answer(ask: PermissionAsk, { io, output }: Cli): Promise<void> {
   if (ask.signal.aborted) return
   output.err('\u0007')
   await askPerson(ask, { io, output, screen: screenOn(output) })
-  const { how, by } = ask.resolution ?? {}
-  if (how !== undefined && how !== 'reply') output.err(`  ${how}\n`)
-  else if (by !== undefined) output.err(`  answered by ${plainLine(by)}\n`)
+  // The server tells everyone who has answered, also the one who has.
+  if (!ask.signal.aborted) await Promise.race([once(ask.signal, 'abort'), sleep(RESOLUTION_MS)])
+  const { how, allow } = ask.resolution ?? {}
+  if (how === undefined) return
+  output.err(`  ${ask.id} ${allow ? 'allowed' : 'denied'}${how === 'reply' ? '' : ` (${how})`}\n`)
 }
 
 /** Nothing but the question is on the screen, so its countdown is drawn on one line. */

@@ -2,7 +2,7 @@ import { text as textOf } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { AgentEngine } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { signIn } from '../connect/device-flow.ts'
+import { issuerOfConsole, signIn } from '../connect/device-flow.ts'
 import { type Profile, writeProfiles } from '../connect/profiles.ts'
 import { usageError } from '../exit-codes.ts'
 import { askSecret } from '../follow/ask-secret.ts'
@@ -19,7 +19,7 @@ export function defineLogin(command: Command, cli: Cli): void {
     .option('--name <name>', 'the profile to store it in')
     .addHelpText(
       'after',
-      '\nWithout --issuer the token is asked for, or read from stdin. It is stored in a file for you only, and is never an argument.',
+      '\nWithout --issuer that of the server is used on a terminal, where it has the device flow. Otherwise the token is asked for, or read from stdin.\nIt is stored in a file for you only, and is never an argument.',
     )
     .action((options: LoginOptions) => login(options, cli))
 }
@@ -28,20 +28,23 @@ export function defineLogin(command: Command, cli: Cli): void {
 async function login(options: LoginOptions, cli: Cli): Promise<void> {
   const { io, output } = cli
   const { url, profileName, profiles } = await cli.target()
-  const signedIn: Profile = { url, ...((await byDevice(options, cli)) ?? { token: await readToken(cli) }) }
+  const signedIn: Profile = { url, ...((await byDevice(options, url, cli)) ?? { token: await readToken(cli) }) }
   const { tenant, subject } = await new AgentEngine({ url, token: signedIn.token }).me()
   const name = options.name ?? profileName
   await writeProfiles(io.env, { current: name, profiles: { ...profiles.profiles, [name]: signedIn } })
   output.err(`signed in at ${url} as ${plainLine(`${subject} of ${tenant}`)} (profile ${plainLine(name)})\n`)
 }
 
-async function byDevice({ issuer, clientId, audience }: LoginOptions, { output }: Cli) {
-  if (issuer === undefined) return undefined
-  if (clientId === undefined) throw usageError('--issuer needs --client-id')
+/** With the issuer that is named, or on a terminal with that of the server's pages. `undefined` where a token is to be given. */
+async function byDevice({ issuer, clientId, audience }: LoginOptions, url: string, { io, output }: Cli) {
+  if (issuer !== undefined && clientId === undefined) throw usageError('--issuer needs --client-id')
+  const named = issuer !== undefined && clientId !== undefined ? { issuer, clientId, audience } : undefined
+  const known = named ?? (isInteractive(io) ? await issuerOfConsole(url) : undefined)
+  if (!known) return undefined
   const show = ({ address, userCode }: { address: string; userCode: string }) =>
     output.err(`Open ${plain(address)}\nand enter the code ${plain(userCode)}\n`)
-  const signedIn = await signIn({ issuer, clientId, audience, show })
-  if (!signedIn) output.err('the issuer has no device flow: give a token\n')
+  const signedIn = await signIn({ ...known, show })
+  if (!signedIn) output.err('the issuer has no device flow for this client: give a token\n')
   return signedIn
 }
 

@@ -30,7 +30,18 @@ const ANSWER_MS = 30_000
 const MARGIN_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Signs in with the issuer's device flow (RFC 8628). `undefined` when the issuer has none. */
+/** The issuer with which the pages of a server sign in; `undefined` where they take a token. */
+export async function issuerOfConsole(url: string): Promise<Omit<SignIn, 'show'> | undefined> {
+  const response = await request(new URL('/console/config.json', url).href)
+  if (!response.ok) return undefined
+  const { sign_in: found } = (await response.json()) as { sign_in?: ConsoleSignIn }
+  if (found?.kind !== 'oidc' || !found.issuer || !found.client_id) return undefined
+  return { issuer: found.issuer, clientId: found.client_id, audience: found.audience }
+}
+
+type ConsoleSignIn = { kind: string; issuer?: string; client_id?: string; audience?: string }
+
+/** Signs in with the issuer's device flow (RFC 8628). `undefined` when the issuer has none, or not for this client. */
 export async function signIn({
   issuer,
   clientId,
@@ -42,7 +53,9 @@ export async function signIn({
   if (endpoints.device_authorization_endpoint === undefined) return undefined
   const scope = 'openid offline_access'
   const asked = { client_id: clientId, scope, ...(audience !== undefined && { audience }) }
-  const code = await answerOf<DeviceCode>(await request(endpoints.device_authorization_endpoint, asked))
+  const response = await request(endpoints.device_authorization_endpoint, asked)
+  if (response.status === 400 || response.status === 401) return undefined
+  const code = await answerOf<DeviceCode>(response)
   show({ address: code.verification_uri_complete ?? code.verification_uri, userCode: code.user_code })
   const tokens = await waitForTokens(code, { clientId, endpoint: endpoints.token_endpoint })
   return withTokens(tokens, { token_endpoint: endpoints.token_endpoint, client_id: clientId })
@@ -92,10 +105,7 @@ async function request(url: string, form?: Record<string, string>): Promise<Resp
   try {
     return await fetch(url, form ? { method: 'POST', body: new URLSearchParams(form), signal } : { signal })
   } catch (cause) {
-    throw new CliError(
-      EXIT.serverAway,
-      `the issuer cannot be reached at ${new URL(url).origin}: ${(cause as Error).message}`,
-    )
+    throw new CliError(EXIT.serverAway, `${new URL(url).origin} cannot be reached: ${(cause as Error).message}`)
   }
 }
 

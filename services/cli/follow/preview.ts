@@ -10,10 +10,7 @@ export function previewLines({ input, preview }: Asked): string[] {
   if (!preview) return plainJson(input, 2).split('\n')
   switch (preview.kind) {
     case 'diff':
-      return plain(preview.diff)
-        .trimEnd()
-        .split('\n')
-        .filter((line) => !/^(---|\+\+\+|===|Index:)/.test(line))
+      return hunkLines(plain(preview.diff))
     case 'command':
       return plain(preview.command)
         .split('\n')
@@ -40,10 +37,20 @@ export function shortened(
 /** A summary of the change: what is added and taken away. */
 export function changeOf({ preview }: Asked): string {
   if (preview?.kind !== 'diff') return ''
-  const lines = preview.diff.split('\n')
-  const count = (sign: string) =>
-    lines.filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length
+  const lines = hunkLines(preview.diff)
+  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length
   return `+${count('+')} -${count('-')}`
+}
+
+/** The lines of a diff without its header. Behind the header nothing is left out: a line of a file may look like one. */
+function hunkLines(diff: string): string[] {
+  const lines = diff.trimEnd().split('\n')
+  return lines.slice(
+    Math.max(
+      0,
+      lines.findIndex((line) => line.startsWith('@@')),
+    ),
+  )
 }
 
 /** The colours of a diff. */

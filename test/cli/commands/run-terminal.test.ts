@@ -136,6 +136,22 @@ describe('ae run and ae chat, in a terminal', function () {
     expect(await again.exited).to.equal(0)
   })
 
+  it('approvals watch rings the bell for a request of another run, asks, and ends with Ctrl-C', async () => {
+    const isIdle = async () =>
+      ((await product.call('GET', '/permissions')).body as { permissions: [] }).permissions.length === 0
+    await until(isIdle, { what: 'the end of what other tests have left' })
+    const watch = ae.terminal(['approvals', 'watch'])
+    await watch.shows(/waiting for requests/)
+    const run = ae.start(['run', WRITE])
+    run.child.stdin.end()
+    await watch.shows(KEYS)
+    expect(watch.written).to.include('\u0007')
+    await answer(watch, 'a', /perm_[0-9a-f]{32} allowed/)
+    expect(await run.exited).to.equal(0)
+    watch.type('\u0003')
+    expect(await watch.exited).to.equal(0)
+  })
+
   /** A key that comes as the question appears is not taken for an answer, so it is pressed until it counts. */
   async function answer(terminal: ReturnType<Ae['terminal']>, key: string, seen: RegExp): Promise<void> {
     await until(
