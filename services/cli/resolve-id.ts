@@ -19,13 +19,17 @@ const WHOLE = /^(run|plan|perm|trace)_[0-9a-f]{32}$/
 const MOST = 1_000
 const MOST_SHOWN = 5
 
+/** The beginning and the end of an id. */
+type Named = { start: string; end: string }
+
 /**
- * The thing that the text names: a whole id, the beginning of one, with or without its prefix, or one as it is shown, `run_6b03…c805`.
- * Its kind comes from the prefix. Throws when it names nothing, several things, or one of another kind.
+ * The thing that the text names: a whole id, its beginning or its end, with or without the prefix, or both as they are shown,
+ * `run_6b03…c805`. Ids of runs begin with the time, so that the end often says more. The kind comes from the prefix. Throws when the text
+ * names nothing, several things, or one of another kind.
  */
 export async function resolveId(engine: AgentEngine, text: string, kinds: readonly Kind[]): Promise<Found> {
   const [start = '', end = ''] = text.trim().split(/…|\.\.\./)
-  if (start === '') throw usageError('the id is empty')
+  if (start === '' && end === '') throw usageError('the id is empty')
   const named = (Object.keys(PREFIXES) as (keyof typeof PREFIXES)[]).find((kind) => start.startsWith(PREFIXES[kind]))
   if (named !== undefined && !kinds.includes(named) && !kinds.includes('session'))
     throw usageError(`${plainLine(text)} is a ${named}, and this takes ${kinds.join(' or ')}`)
@@ -38,14 +42,15 @@ export async function resolveId(engine: AgentEngine, text: string, kinds: readon
   return only
 }
 
-async function search(
-  engine: AgentEngine,
-  kind: Kind,
-  { start, end }: { start: string; end: string },
-): Promise<Found[]> {
-  const prefix = kind === 'session' || start.startsWith(PREFIXES[kind]) ? '' : PREFIXES[kind]
-  const fits = (id: string) => id.startsWith(prefix + start) && id.endsWith(end)
-  return (await idsOf(engine, kind)).filter(fits).map((id) => ({ kind, id }))
+async function search(engine: AgentEngine, kind: Kind, { start, end }: Named): Promise<Found[]> {
+  const isPrefixed = kind === 'session' || start.startsWith(PREFIXES[kind])
+  const prefix = kind === 'session' ? '' : PREFIXES[kind]
+  const rest = isPrefixed ? start.slice(prefix.length) : start
+  // A run that ends while the pages are read may be listed twice.
+  const ids = [...new Set(await idsOf(engine, kind))]
+  const begun = ids.filter((id) => id.startsWith(prefix + rest) && id.endsWith(end))
+  const found = begun.length > 0 || rest === '' ? begun : ids.filter((id) => id.endsWith(rest + end))
+  return found.map((id) => ({ kind, id }))
 }
 
 async function idsOf(engine: AgentEngine, kind: Kind): Promise<string[]> {

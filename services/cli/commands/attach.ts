@@ -7,7 +7,7 @@ import { resolveId } from '../resolve-id.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 
 export function defineAttach(command: Command, cli: Cli): void {
-  command.argument('<id>', 'a run, a session or a plan, or the beginning of its id')
+  command.argument('<id>', 'a run, a session or a plan, or the beginning or end of its id')
   addApprovalOptions(command).action((id: string, options: ApprovalOptions) => attach(id, options, cli))
 }
 

@@ -4,7 +4,7 @@ import { resolveId } from '../resolve-id.ts'
 
 export function defineCancel(command: Command, cli: Cli): void {
   command
-    .argument('<ids...>', 'runs or plans, or the beginnings of their ids')
+    .argument('<ids...>', 'runs or plans, or the beginnings or ends of their ids')
     .action((ids: string[]) => cancel(ids, cli))
 }
 

@@ -10,7 +10,7 @@ type Event = { id: number; event: string; data: object }
 
 export function defineLogs(command: Command, cli: Cli): void {
   command
-    .argument('<id>', 'a run or a plan, or the beginning of its id')
+    .argument('<id>', 'a run or a plan, or the beginning or end of its id')
     .option('--raw', 'with the pieces of text as they came, too')
     .option('--json', 'print one event a line')
     .action((id: string, options: LogsOptions) => logs(id, options, cli))

@@ -8,7 +8,7 @@ import { resolveId } from '../resolve-id.ts'
 
 type AllowOptions = { session?: boolean; edit?: boolean; input?: string; reason?: string }
 
-const ID = 'the request, or the beginning of its id'
+const ID = 'the request, or the beginning or end of its id'
 
 export function defineAllow(command: Command, cli: Cli): void {
   command

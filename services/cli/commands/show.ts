@@ -9,7 +9,10 @@ const KINDS: readonly Kind[] = ['run', 'plan', 'permission', 'dispatch', 'sessio
 
 export function defineShow(command: Command, cli: Cli): void {
   command
-    .argument('<id>', 'a run, plan, permission request, dispatch (trace_…) or session, or the beginning of its id')
+    .argument(
+      '<id>',
+      'a run, plan, permission request, dispatch (trace_…) or session, or the beginning or end of its id',
+    )
     .option('--json', 'print it as the API shows it')
     .action((id: string, options: { json?: boolean }) => show(id, options, cli))
 }

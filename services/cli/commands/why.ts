@@ -13,7 +13,7 @@ type Reason = Record<string, unknown> & { id: string; status: string; next?: str
 
 export function defineWhy(command: Command, cli: Cli): void {
   command
-    .argument('<id>', 'a run, plan or dispatch (trace_…), or the beginning of its id')
+    .argument('<id>', 'a run, plan or dispatch (trace_…), or the beginning or end of its id')
     .option('--json', 'print it as JSON')
     .action((id: string, options: { json?: boolean }) => why(id, options, cli))
 }

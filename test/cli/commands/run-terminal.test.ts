@@ -49,6 +49,7 @@ describe('ae run and ae chat, in a terminal', function () {
     const terminal = ae.terminal(['run', WRITE])
     const asked = await terminal.shows(KEYS)
     expect(asked).to.match(/^ {2}\? Write notes\/a\.txt +\+2 -0\n {6}@@ .*\n {6}\+hello world\n {6}\+second line$/m)
+    expect(asked, 'the call, beside its question').to.not.include('▸')
     terminal.type(' ') // A key that is no answer.
     await answer(terminal, 'a', /✓ Write notes/)
     expect(await terminal.exited).to.equal(0)

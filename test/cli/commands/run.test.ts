@@ -115,7 +115,7 @@ describe('ae run, in a pipe', () => {
   it('--background prints the id, attach follows it, and cancel ends it: 130', async () => {
     const id = (await ae.run(['run', '--background', '/say a\n/hang'])).out.trim()
     expect(id).to.match(/^run_[0-9a-f]{32}$/)
-    const followed = ae.start(['attach', id.slice(0, 12)])
+    const followed = ae.start(['attach', id.slice(-12)])
     await until(() => eventCountOf(id), { what: 'the first event' })
     expect((await ae.run(['cancel', `${id.slice(0, 8)}…${id.slice(-4)}`])).out).to.equal(`${id} cancelled\n`)
     expect({ code: await followed.exited, out: await followed.out }).to.deep.equal({ code: 130, out: 'a\n' })
