@@ -40,10 +40,11 @@ is_installed() {
   [ node_modules/.package-lock.json -nt package-lock.json ] && cp package-lock.json "$stamp"
 }
 
+# A folder that has the packages for development keeps them: its tests may be running.
 install_packages() {
   say 'Installing the packages of package-lock.json (npm ci) ...'
   local kind=--omit=dev
-  [ "$1" != dev ] || kind=--include=dev
+  [ "$1" != dev ] && [ ! -e node_modules/typescript ] || kind=--include=dev
   run_child npm ci "$kind" --include=optional --no-fund --no-audit --loglevel=error </dev/null >&2
   cp package-lock.json "$stamp"
 }

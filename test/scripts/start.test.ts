@@ -36,6 +36,14 @@ describe('scripts/start (D1.1)', () => {
     expect(await project.npmCalls()).to.have.length(2)
   })
 
+  it('keeps packages for development that are there when the lock file changes', async () => {
+    await using project = await makeProject({ ...MAIN, 'test/a.test.ts': '' })
+    await project.start('scripts/test', ['test/a.test.ts']).ended
+    await appendFile(join(project.root, 'package-lock.json'), '\n')
+    await project.start('scripts/start').ended
+    expect((await project.npmCalls()).at(-1)).to.match(/^npm ci --include=dev /)
+  })
+
   it('uses the packages that `npm ci` by hand has installed', async () => {
     await using project = await makeProject({ ...MAIN, 'node_modules/.package-lock.json': '{}' })
     expect((await project.start('scripts/start').ended).code).to.equal(0)
