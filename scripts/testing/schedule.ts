@@ -8,7 +8,10 @@ export type Phase = { groups: Group[]; lanes: number }
 
 /** Two mocha processes for each core of the smallest machine, since most tests wait for others more than they compute. */
 const LANES = 4
-/** The longest files and folders: a long one that starts last delays the end of the phase. */
+/**
+ * The longest files and folders: a long one that starts last delays the end of the phase. A process needs up to a second to load what it
+ * tests, so folders of short tests share one.
+ */
 const LONGEST = [
   'test/scripts/**',
   'test/security/**',
@@ -23,8 +26,12 @@ const LONGEST = [
   'test/agent/tools/**',
   'test/documents/**',
   'test/deploy/**',
-  'test/tenancy/auth/**',
-  'test/chaos/**',
+  'test/console/**',
+  'test/cli/**',
+  'test/platform/**',
+  'test/{agent,chaos}/**',
+  'test/{tenancy,work}/**',
+  'test/{client,conformance,executor,fuzz,harness,http,kernel,support,wiring,worker}/**',
 ]
 
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
@@ -64,5 +71,5 @@ function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
   return [...groups].map(([name, inGroup]) => ({ name, files: inGroup })).filter((group) => group.files.length > 0)
 }
 
-/** The folder of a room, such as test/work/plans, or test itself. */
-const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 3).join('/')
+/** The folder of a part, such as test/worker, or test itself. */
+const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 2).join('/')

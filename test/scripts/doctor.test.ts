@@ -48,18 +48,19 @@ const problems = ({ lines }: Ended) => lines.filter((line) => line.startsWith('P
 describe('npm run doctor', function () {
   this.timeout(60_000)
   const redis = useRedis()
-  const mongo = useMongo({ members: 3 })
+  const mongo = useMongo()
   let dir: string
+  /** The settings of a cluster without a store, which is a finding, too. */
   let env: Record<string, string>
+  let withStore: Record<string, string>
   const servers: Server[] = []
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'agent-engine-doctor-'))
     await redis.connect().config('SET', 'appendonly', 'yes')
+    withStore = { MONGODB_URL: mongo.url, MONGODB_DB: mongo.newDatabase() }
     env = {
       REDIS_URL: redis.url,
-      MONGODB_URL: mongo.url,
-      MONGODB_DB: mongo.newDatabase(),
       MASTER_KEY: key.toString('base64'),
       DATA_DIR: dir,
       MODEL_PROVIDER: 'demo',
@@ -76,7 +77,7 @@ describe('npm run doctor', function () {
 
   /** Creates all collections with their indexes, and a key that is encrypted with `key`. */
   async function fillStore(): Promise<void> {
-    const store = await openClusterStore(loadConfig(env, 'cluster'), createLog({ level: 'error' }))
+    const store = await openClusterStore(loadConfig({ ...env, ...withStore }, 'cluster'), createLog({ level: 'error' }))
     const acme = 'acme' as TenantId
     const sealed = seal(CANARY, { tenant: acme, kind: 'secret', name: 'team' }, createKeyring(key))
     const change = putSecret({ name: 'team', key: 'sk-c…', sealed, updated_at: '2026-11-22T09:00:00.000Z' })
@@ -93,7 +94,7 @@ describe('npm run doctor', function () {
 
   it('finds nothing wrong with a cluster that is well, prints one line per check, and exits with 0', async () => {
     await fillStore()
-    const ended = await doctor(env)
+    const ended = await doctor({ ...env, ...withStore })
     expect(problems(ended)).to.deep.equal([])
     expect(ended.code).to.equal(0)
     const checks = ['redis', 'mongodb', 'clock', 'master key', 'models', 'access', 'open files', 'folders']
@@ -115,7 +116,7 @@ describe('npm run doctor', function () {
 
   it('finds faults 1 and 2: a Redis that evicts keys, and one that keeps nothing', async () => {
     await redis.connect().config('SET', 'maxmemory-policy', 'allkeys-lru', 'appendonly', 'no')
-    const ended = await doctor(env)
+    const ended = await doctor({ ...env, ...withStore })
     await redis.connect().config('SET', 'maxmemory-policy', 'noeviction')
     expect(ended.code).to.equal(1)
     const [evicts, forgets] = problems(ended)
@@ -188,44 +189,14 @@ describe('npm run doctor', function () {
   it('finds fault 3: a missing index', async () => {
     await fillStore()
     const client = new MongoClient(mongo.url)
-    const ledger = client.db(env['MONGODB_DB']).collection('ledger')
+    const ledger = client.db(withStore['MONGODB_DB']).collection('ledger')
     const [, index] = await ledger.indexes()
     await ledger.dropIndex(index?.name ?? '')
     await client.close()
-    const ended = await doctor(env)
+    const ended = await doctor({ ...env, ...withStore })
     expect(problems(ended)).to.have.length(1)
     expect(problems(ended)[0]).to.match(new RegExp(`ledger has no index ${index?.name}.* Cure: restart one gateway`))
   })
-
-  it('finds fault 4: a member of the replica set that is down', async () => {
-    const primary = await mongo.set.primary()
-    const victim = mongo.set.members.find((member) => member !== primary)
-    await victim?.kill('SIGKILL')
-    try {
-      await waitUntilNoticed()
-      const ended = await doctor(env)
-      expect(problems(ended).join()).to.match(
-        new RegExp(`${victim?.host} of the replica set is .*Cure: start it again`),
-      )
-    } finally {
-      await victim?.restart()
-      await mongo.set.settled()
-    }
-  })
-
-  /** The members send each other heartbeats; the dead one is noticed with the next. */
-  async function waitUntilNoticed(): Promise<void> {
-    const client = new MongoClient(mongo.url)
-    const isNoticed = async () => {
-      const { members } = await client.db('admin').command({ replSetGetStatus: 1 })
-      return (members as { health: number }[]).some(({ health }) => health !== 1)
-    }
-    try {
-      await until(isNoticed, { what: 'the set to notice the dead member', withinMs: 15_000 })
-    } finally {
-      await client.close()
-    }
-  }
 
   it('finds fault 5: a clock that is wrong', async () => {
     const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 60000'
@@ -235,10 +206,15 @@ describe('npm run doctor', function () {
 
   it('finds fault 6: keys under a master key that is not configured, and prints no key', async () => {
     await fillStore()
-    const ended = await doctor({ ...env, MASTER_KEY: otherKey.toString('base64') })
+    const ended = await doctor({ ...env, ...withStore, MASTER_KEY: otherKey.toString('base64') })
     expect(problems(ended)).to.have.length(1)
     expect(problems(ended)[0]).to.match(/master key: 1 stored keys .* Cure: add the former key to MASTER_KEY_PREVIOUS/)
-    const rotated = { ...env, MASTER_KEY: otherKey.toString('base64'), MASTER_KEY_PREVIOUS: key.toString('base64') }
+    const rotated = {
+      ...env,
+      ...withStore,
+      MASTER_KEY: otherKey.toString('base64'),
+      MASTER_KEY_PREVIOUS: key.toString('base64'),
+    }
     const half = await doctor(rotated)
     expect(problems(half)[0]).to.include(
       '1 stored keys are still under a former master key. Cure: run scripts/rewrap-keys',
@@ -251,7 +227,7 @@ describe('npm run doctor', function () {
     const issuer = await serve((_req, res) =>
       res.end(JSON.stringify({ issuer: 'https://other.example.com', jwks_uri: 'x' })),
     )
-    const ended = await doctor({ ...env, OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'agent-engine' })
+    const ended = await doctor({ ...env, ...withStore, OIDC_ISSUER: issuer, OIDC_AUDIENCE: 'agent-engine' })
     expect(problems(ended)).to.have.length(1)
     expect(problems(ended)[0]).to.match(/issuer: .*"https:\/\/other\.example\.com".* Cure: set OIDC_ISSUER/)
   })
@@ -277,6 +253,40 @@ describe('npm run doctor', function () {
     await writeFile(join(dir, 'file'), '')
     const absent = await doctor({ ...env, WORKSPACE_DIR: join(dir, 'file/workspaces'), DATA_DIR: join(dir, 'data') })
     expect(problems(absent).join()).to.match(/cannot change files in WORKSPACE_DIR/)
+  })
+
+  describe('with a replica set of three members', () => {
+    const replicas = useMongo({ members: 3 })
+
+    it('finds fault 4: a member of the replica set that is down', async () => {
+      const primary = await replicas.set.primary()
+      const victim = replicas.set.members.find((member) => member !== primary)
+      await victim?.kill('SIGKILL')
+      try {
+        await waitUntilNoticed()
+        const ended = await doctor({ ...env, MONGODB_URL: replicas.url })
+        expect(problems(ended).join()).to.match(
+          new RegExp(`${victim?.host} of the replica set is .*Cure: start it again`),
+        )
+      } finally {
+        await victim?.restart()
+        await replicas.set.settled()
+      }
+    })
+
+    /** The members send each other heartbeats; the dead one is noticed with the next. */
+    async function waitUntilNoticed(): Promise<void> {
+      const client = new MongoClient(replicas.url)
+      const isNoticed = async () => {
+        const { members } = await client.db('admin').command({ replSetGetStatus: 1 })
+        return (members as { health: number }[]).some(({ health }) => health !== 1)
+      }
+      try {
+        await until(isNoticed, { what: 'the set to notice the dead member', withinMs: 15_000 })
+      } finally {
+        await client.close()
+      }
+    }
   })
 
   describe('with the public URL', () => {

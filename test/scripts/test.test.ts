@@ -73,7 +73,7 @@ describe('scripts/test (D1.1)', () => {
   })
 
   it('repeats nothing when tests of more than six files failed', async () => {
-    const files = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`test/${name}/a.test.ts`, BAD])
+    const files = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [`test/x/${name}.test.ts`, BAD])
     await using project = await makeProject(Object.fromEntries(files))
     const { stdout } = await project.start('scripts/test').ended
     expect(lastLine(stdout)).to.equal('7 passed, 7 failed')
