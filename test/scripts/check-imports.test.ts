@@ -100,6 +100,21 @@ describe('the import table', () => {
       /^shared\/agent\/engine\/run.ts:1 agent\/engine comes before cluster\/lists/,
     ],
     [
+      'the client imports something of the product',
+      { 'shared/kernel/ids.ts': X, 'shared/client/client.ts': use('../kernel/ids.ts') },
+      /^shared\/client\/client.ts:1 client imports only shared\/platform\/api\/openapi.d.ts, not shared\/kernel\/ids.ts/,
+    ],
+    [
+      'the client imports a module of Node',
+      { 'shared/client/client.ts': `import { join } from 'node:path'\njoin('a')` },
+      /^shared\/client\/client.ts:1 client imports only shared\/platform\/api\/openapi.d.ts, not node:path/,
+    ],
+    [
+      'a process imports the client',
+      { 'shared/client/client.ts': X, 'services/worker/run.ts': use('../../shared/client/client.ts') },
+      /^services\/worker\/run.ts:1 only services\/\{cli,console\}\/\*\* imports client/,
+    ],
+    [
       'a part of a process gets the whole configuration',
       {
         'shared/platform/config/config.ts': 'export type Config = 1',
