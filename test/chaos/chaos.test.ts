@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { runScript } from '../harness/run-script.ts'
 
 const MAIN = new URL('main.ts', import.meta.url)
-/** It takes four minutes on a machine without other work. */
+/** It takes less than three minutes on a machine without other work. */
 const WITHIN_MS = 900_000
 
 describe('the chaos script', function () {

@@ -33,5 +33,5 @@ await runScenarios({
     freezeGateway,
   ],
   lanes: 3,
-  takes: { short: '4 min', full: 'about an hour' },
+  takes: { short: '2 to 3 min', full: 'about an hour' },
 })
