@@ -94,7 +94,9 @@ export function membersContract({ connect, lapse, loseKeys }: MembersSetup): voi
     expect((await members.list()).members).to.deep.equal([])
     expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('keys_lost')
     expect((await members.renew(epoch, WORKER, PROBE)).outcome).to.equal('renewed')
-    expect(await (await another()).join(WORKER)).to.be.greaterThan(epoch)
+    const other = await another()
+    expect(await other.join(WORKER)).to.be.greaterThan(epoch)
+    expect(await other.isBootMarkerCurrent()).to.equal(true)
     expect((await members.list()).members).to.have.length(2)
   })
 

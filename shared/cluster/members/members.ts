@@ -33,9 +33,9 @@ export type MemberFields = MemberAbout & {
 export type Member = MemberFields & { epoch: number; expiresInMs: number }
 
 /**
- * The result of renewing a lease. `evicted`: another process has removed this one; `keys_lost`: Redis
- * has restarted empty, or a replica has become the primary, and this process is registered again under its old epoch; `unheard`: the lease was not renewed, because nobody subscribes
- * to the channel of the probe.
+ * The result of renewing a lease. `evicted`: another process has removed this one. `keys_lost`: Redis has restarted empty, or a replica
+ * has become the primary, and this process is registered again under its old epoch. `unheard`: the lease was not renewed, because
+ * nobody subscribes to the channel of the probe.
  */
 export type Renewal = 'renewed' | 'evicted' | 'keys_lost' | 'unheard'
 
@@ -57,7 +57,7 @@ export type MemberChange = { version: number; epoch: number; isGone: boolean; me
 /** `lapsed`: members whose lease has run out, at most `MAX_LAPSED`. `loads`: in the order in which they were asked for. */
 export type MemberLook = { version: number; lapsed: number[]; loads: number[] }
 
-/** The members of the cluster, with leases that expire by Redis's clock. */
+/** The members of the cluster, with leases that expire by one clock for all: that of Redis. */
 export interface Members {
   /** Registers this process. Returns its epoch, which is higher than all earlier ones. */
   join(fields: MemberFields): Promise<number>
