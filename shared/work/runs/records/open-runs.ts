@@ -1,5 +1,6 @@
 import { newToken } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
 import type { RunFacts } from './record.ts'
 import { isAway } from './run-history.ts'
 import type { RunRecordStore } from './store.ts'
@@ -13,6 +14,7 @@ export type OpenRunsDeps = {
   openAfterMs: number
   /** The least time between two writes, in milliseconds. */
   batchMs: number
+  metrics: Metrics
   log: Log
 }
 
@@ -24,6 +26,8 @@ type Group = { id: string; left: Set<OpenRun> }
 
 const MAX_RUNS = 500
 const MAX_DELETED = 500
+/** Documents that wait for their deletion. Beyond it the newest are left in the store, and counted: most of them are of tries that it did not take. */
+const MAX_CLOSED = 10_000
 
 /** Stores the runs that last as open, so that the death of this process does not lose them (D20.4). A short run costs no write. */
 export class OpenRuns {
@@ -32,7 +36,7 @@ export class OpenRuns {
   /** Runs that are neither stored as open nor ended, with their starts, oldest first. */
   #fresh = new Map<OpenRun, number>()
   readonly #groups = new Map<OpenRun, Group>()
-  /** The documents that are no longer needed. */
+  /** The documents that are no longer needed, oldest first. */
   readonly #closed: string[] = []
   #addedAt = -Infinity
 
@@ -131,6 +135,7 @@ export class OpenRuns {
       if (ids.length > 0) await this.#deps.store.deleteOpen(ids)
     } catch (cause) {
       if (isAway(cause)) this.#closed.unshift(...ids)
+      this.#leaveSurplus()
       throw cause
     }
   }
@@ -146,6 +151,13 @@ export class OpenRuns {
 
   #delete({ id }: Group, inMs: number): void {
     this.#closed.push(id)
+    this.#leaveSurplus()
     this.#loop.schedule(inMs)
+  }
+
+  /** A document that is left is read when this process is gone: its runs without a record are called lost then. */
+  #leaveSurplus(): void {
+    const left = this.#closed.splice(MAX_CLOSED)
+    this.#deps.metrics.count('open_runs_left', left.length)
   }
 }

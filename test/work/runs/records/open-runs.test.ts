@@ -168,6 +168,20 @@ describe('the runs that a recorder stores as open', () => {
     expect([...store.open.values()].map(({ runs }) => runs.length)).to.deep.equal([500, 1])
   })
 
+  it('10,000 of their documents wait for a store that is away, and those beyond them are counted and not deleted', async () => {
+    const { recorder, store, begin, counts } = setUpRecorder()
+    store.failure = () => AWAY
+    begin(1)
+    await pass(OPEN_MS)
+    for (let tries = 1; tries < 10_003; tries++) await pass(1_000)
+    expect(store.tries, 'each with a document of its own').to.equal(10_003)
+    expect(counts.left).to.equal(3)
+    store.failure = () => undefined
+    await recorder.settled()
+    expect(store.deletions).to.equal(10_000)
+    expect(store.openRuns).to.deep.equal([runId(1)])
+  })
+
   it('a run whose record was given up is not called lost later', async () => {
     const { store, begin } = setUpRecorder()
     const run = begin(1)

@@ -68,7 +68,7 @@ describe('the recorder of runs', () => {
     await pass(RETRY_MS)
     expect([...store.records.keys()]).to.deep.equal([runId(1), runId(2)])
     expect(first.recording.isRecorded).to.equal(true)
-    expect({ ...counts, lines }).to.deep.equal({ lost: 0, lines: [] })
+    expect({ ...counts, lines }).to.deep.equal({ lost: 0, left: 0, lines: [] })
   })
 
   it('a run that ends while the store is away does not make the recorder ask it more often', async () => {

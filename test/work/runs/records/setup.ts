@@ -58,6 +58,7 @@ export class FakeStore {
   readonly records = new Map<string, EndedRun>()
   readonly open = new Map<string, OpenRuns>()
   tries = 0
+  deletions = 0
 
   async add(ended: readonly EndedRun[]): Promise<void> {
     this.#take('add')
@@ -72,6 +73,7 @@ export class FakeStore {
 
   async deleteOpen(ids: readonly string[]): Promise<void> {
     this.#take('deleteOpen')
+    this.deletions += ids.length
     for (const id of ids) this.open.delete(id)
   }
 
@@ -99,7 +101,7 @@ export class FakeStore {
 export function setUpRecorder(audit = { store_payloads: true, retention_days: 30 }) {
   const store = new FakeStore()
   const lines: string[] = []
-  const counts = { lost: 0 }
+  const counts = { lost: 0, left: 0 }
   const recorder = new RunRecorder({
     store,
     auditOf: async () => audit,
@@ -108,7 +110,10 @@ export function setUpRecorder(audit = { store_payloads: true, retention_days: 30
     openAfterMs: 250,
     metrics: {
       ...NO_METRICS,
-      count: (name, by = 1) => void (name === 'run_records_lost' && (counts.lost += by)),
+      count(name, by = 1) {
+        if (name === 'run_records_lost') counts.lost += by
+        if (name === 'open_runs_left') counts.left += by
+      },
     },
     log: createLog({ level: 'error', write: (line) => lines.push(line) }),
   })
