@@ -3,6 +3,8 @@ import type { HttpServer } from '../http/server.ts'
 type DrainParts = {
   relay: { drain(times: { graceMs: number; streamsMs: number }): Promise<void> }
   http: Pick<HttpServer, 'drain' | 'close'>
+  /** What records the ends of runs, if there is a store. */
+  witness: { settled(): Promise<void> } | undefined
 }
 
 /** Load balancers probe about once a second; this covers several probes. */
@@ -13,13 +15,15 @@ const MAX_CLOSE_MS = 1_000
 /**
  * Takes a gateway out of service within `drainMs`. For at most a sixth of it the gateway serves as before, so that its load balancer
  * notices the failing readiness probe (D1.3 DRAIN_SECS). Then running streams may end by themselves. Those that do not end with an error that
- * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time.
+ * tells the client to reconnect. Requests without an answer, such as uploads, have the whole time. The ends of runs that it has to record, of which
+ * the last streams may have shown some, are stored after it.
  */
-export async function drainGateway(drainMs: number, { relay, http }: DrainParts): Promise<void> {
+export async function drainGateway(drainMs: number, { relay, http, witness }: DrainParts): Promise<void> {
   const graceMs = Math.min(drainMs / 6, MAX_GRACE_MS)
   const closeMs = Math.min(drainMs / 6, MAX_CLOSE_MS)
   const startedAt = performance.now()
   http.drain()
   await relay.drain({ graceMs, streamsMs: drainMs - graceMs - closeMs })
   await http.close(closeMs, drainMs - (performance.now() - startedAt))
+  await witness?.settled()
 }

@@ -43,7 +43,7 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     return {
       relay,
       url: http.url,
-      work: [closer('streams', () => drainGateway(drainMs, { relay, http }), drainMs)],
+      work: [closer('streams', () => drainGateway(drainMs, { relay, http, witness }), drainMs)],
       rest: [closer('schedules', () => schedules.close())],
       closeTools,
       whenReady: relay.firstWorker,

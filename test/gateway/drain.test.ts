@@ -7,6 +7,7 @@ async function stepsOf(drainMs: number): Promise<unknown[]> {
   await drainGateway(drainMs, {
     relay: { drain: async (times) => void steps.push(['relay', times]) },
     http: { drain: () => steps.push(['http']), close: async (...times) => void steps.push(['close', ...times]) },
+    witness: { settled: async () => void steps.push(['records']) },
   })
   return steps
 }
@@ -26,4 +27,9 @@ describe('draining a gateway', () => {
       expect(ofAnswers, 'what is left of the whole').to.be.within(drainMs - 1_000, drainMs)
     })
   }
+
+  it('D20.4: waits for the ends that it still has to record, after the last stream may have added one', async () => {
+    const steps = await stepsOf(0)
+    expect(steps.map((step) => (step as string[])[0])).to.deep.equal(['http', 'relay', 'close', 'records'])
+  })
 })

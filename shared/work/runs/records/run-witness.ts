@@ -8,7 +8,7 @@ import type { EndQueue } from './end-queue.ts'
 import { lostRecord, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
 export type RunWitnessDeps = {
-  ends: Pick<EndQueue, 'add'>
+  ends: Pick<EndQueue, 'add' | 'settled'>
   now?: () => number
 }
 
@@ -53,6 +53,11 @@ export class RunWitness {
       const record = recordSeen(seen)
       if (record) this.#record(seen.facts, record)
     }
+  }
+
+  /** Resolves when all that it records is stored, or soon after when the store is away. */
+  settled(): Promise<void> {
+    return this.#deps.ends.settled()
   }
 
   #now(): number {

@@ -41,7 +41,7 @@ function setUp({ storePayloads = true } = {}) {
     frames.fail('worker_lost')
   }
   const recorded = async () => {
-    await ends.settled()
+    await witness.settled()
     return [...store.records.values()].map(({ record, keptDays }) => ({ ...record, keptDays }))
   }
   return { witness, read, leave, recorded }
