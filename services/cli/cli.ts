@@ -4,7 +4,7 @@ import { type Choice, connect, findTarget, type Target } from './connect/connect
 import type { Io } from './io.ts'
 import { createOutput, type Output } from './output.ts'
 
-/** What a command works with. */
+/** The parts of the command line that a command uses. */
 export type Cli = {
   io: Io
   output: Output

@@ -63,7 +63,7 @@ export function exitCodeOf(cause: unknown): ExitCode | undefined {
   return cause instanceof AgentEngineError ? EXIT.failed : undefined
 }
 
-/** What is printed about an error: the error, then what to do. */
+/** The lines that are printed about an error: the error, then what to do. */
 export function explain(cause: unknown, url: string): { message: string; hints: string[] } {
   if (cause instanceof CliError) return { message: cause.message, hints: cause.hint === undefined ? [] : [cause.hint] }
   if (cause instanceof RunFailed) return explainRun(cause)

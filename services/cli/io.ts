@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 
-/** What the process gives to the commands: `main.ts` makes it, and nothing else here uses `process`. */
+/** The process as the commands see it: `main.ts` makes it, and nothing else here uses `process`. */
 export type Io = {
   /** Each of them may be a pipe or a file: `isTTY` is true for a terminal only. */
   stdin: ReadStream

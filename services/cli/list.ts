@@ -9,7 +9,7 @@ export type ListOptions = { output: 'table' | 'json' | 'ids'; limit: number }
 export type ListShape<Row> = {
   columns: readonly Column<Row>[]
   id: (row: Row) => string
-  /** What is said on stderr when the list is empty. */
+  /** The line on stderr when the list is empty. */
   nothing: string
 }
 

@@ -3,7 +3,7 @@ import type { HttpServer } from '../http/server.ts'
 type DrainParts = {
   relay: { drain(times: { graceMs: number; streamsMs: number }): Promise<void> }
   http: Pick<HttpServer, 'drain' | 'close'>
-  /** What records the ends of runs, if there is a store. */
+  /** Records the ends of runs. `undefined` without a store. */
   witness: { settled(): Promise<void> } | undefined
 }
 

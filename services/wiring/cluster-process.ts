@@ -30,7 +30,7 @@ export type Opening<S extends MaybeStore> = {
   openStore(settings: Settings['store'], log: Log): Promise<S>
 }
 
-/** What every process of the cluster has. */
+/** The parts that every process of the cluster has. */
 export type CommonParts<S extends MaybeStore> = Pick<Ops, 'metrics' | 'isHeapHigh' | 'show'> & {
   link: RedisLink
   store: S
@@ -43,14 +43,14 @@ export type CommonParts<S extends MaybeStore> = Pick<Ops, 'metrics' | 'isHeapHig
   closer(name: string, close: () => unknown, drainMs?: number): Closer
 }
 
-/** What one role adds. */
+/** The parts that one role adds. */
 export type RoleParts = {
   relay: { readonly epoch: number; readiness(): MemberReadiness; stop(): Promise<void> }
   /** Where it serves the API. */
   url?: string
   /** Its own work, which ends before it leaves the cluster. */
   work: Closer[]
-  /** What it needs until then. */
+  /** The parts that its work needs, closed after it. */
   rest: Closer[]
   closeTools(): Promise<void>
   /** The process is ready from then on; by default at once. */

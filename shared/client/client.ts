@@ -66,17 +66,17 @@ export class AgentEngine {
     return new RunStream({ transport: this.#transport, options, start })
   }
 
-  /** What happens to the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
+  /** The events of the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
   events(options: Omit<TenantEventsOptions, 'isReset'> = {}): AsyncGenerator<TenantEvent, void, undefined> {
     return tenantEvents(this.#transport, options)
   }
 
-  /** Who the caller is, and what is configured at the server. */
+  /** The caller's tenant, subject and scopes, and the server's features and limits. */
   me(options?: CallOptions): Promise<Schema<'MeResponse'>> {
     return this.#transport.json('GET', '/me', options)
   }
 
-  /** What was used, by hour or day. */
+  /** The usage by hour or day. */
   usage(query?: Query, options?: CallOptions): Pages<Schema<'UsageRow'>> {
     return new Pages(this.#transport, '/usage', { query, ...options })
   }

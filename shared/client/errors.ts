@@ -1,6 +1,6 @@
 import type { Schema } from './api.ts'
 
-/** What every error of this package is. */
+/** The class of every error of this package. */
 export class AgentEngineError extends Error {
   override name = 'AgentEngineError'
 }
@@ -49,7 +49,7 @@ export class ConnectionFailed extends AgentEngineError {
 export class RunFailed extends AgentEngineError {
   override name = 'RunFailed'
   readonly code: Schema<'RunErrorCode'>
-  /** What to do next. */
+  /** The next thing to do. */
   readonly suggestion: string
   /** The same request may succeed later. */
   readonly retryable: boolean

@@ -4,7 +4,7 @@ import { build } from 'vite'
 
 const CLIENT = new URL('../../shared/client/client.ts', import.meta.url).pathname
 
-/** What a web page loads that uses these exports, as Vite builds it. */
+/** The code that a web page with these exports loads, as Vite builds it. */
 async function gzippedBytes(names: string): Promise<number> {
   const entry = {
     name: 'entry',

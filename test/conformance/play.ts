@@ -96,7 +96,7 @@ export class Play {
     }
   }
 
-  /** What was sent up to this event and is not with the client. */
+  /** The events that were sent up to this one and are not with the client. */
   #missing(last: number): Frame[] {
     return this.#sent.filter(({ id }) => id > this.#confirmed && id <= last)
   }

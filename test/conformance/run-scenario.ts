@@ -1,7 +1,7 @@
 import { AgentEngine, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/client.ts'
 import type { Expected, Head } from './scenario.ts'
 
-/** What a client has at the end of a scenario, and the numbers of the events. */
+/** The result of a client at the end of a scenario, and the numbers of the events. */
 export type Outcome = Expected & { ids: number[] }
 
 /** Plays one scenario with our client. It runs in Node and in a browser. */

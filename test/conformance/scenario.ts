@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What a client must have at the end of a scenario. */
+/** The result that a client must have at the end of a scenario. */
 export type Expected = {
   /** How many events its user gets, the last one included. */
   events: number
@@ -11,7 +11,7 @@ export type Expected = {
    * `connection`: there is no answer, and the request is not safe to repeat.
    */
   end: 'done' | 'plan_queued' | 'error' | 'lost' | 'refused' | 'connection'
-  /** Of an `error`. */
+  /** The code of an `error`. */
   code?: string
   /** Whether each reply to a permission request counts. */
   counted?: boolean[]

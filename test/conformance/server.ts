@@ -71,7 +71,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, { scenarios, pl
   else sendJson(res, 200, { run_id: going.runId, status: 'running' })
 }
 
-/** What the client should have done otherwise, once the scenario is over. */
+/** The faults of the client, once the scenario is over. */
 async function sendVerdict(res: ServerResponse, play: Play | undefined): Promise<void> {
   await play?.over
   sendJson(res, play ? 200 : 404, { problems: play?.problems ?? ['it was not started'], resent: play?.resent ?? 0 })

@@ -15,7 +15,7 @@ describe('every page of the console', function () {
   let pages: ConsoleUnderTest
   let page: Page
   let dark: Page
-  /** What each page was found to have, in one pass over all of them. */
+  /** The findings on all pages, made in one pass. */
   const found = { light: [] as string[], dark: [] as string[], tooWide: [] as string[], elements: [] as string[] }
 
   before(async () => {
@@ -46,7 +46,7 @@ describe('every page of the console', function () {
         await each.goto(pages.at(path))
         await each.locator(shown).first().waitFor()
         const first = await findingsOf(each)
-        // What is seen while a page is still being drawn is gone the second time.
+        // A finding while a page is still being drawn is gone the second time.
         const lasting = first.length === 0 ? [] : await findingsOf(each)
         findings.push(...lasting.map((finding) => `${path} ${finding}`))
       }),

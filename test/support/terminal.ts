@@ -11,7 +11,7 @@ export class Terminal {
   readonly screen: TerminalScreen
   readonly exited: Promise<number | null>
   readonly #process: ChildProcess
-  /** What it has written, with its escape sequences. */
+  /** Its output, with its escape sequences. */
   written = ''
 
   constructor(command: readonly string[], env: Record<string, string>, { columns = 80, rows = 24 }: Size = {}) {

@@ -8,7 +8,7 @@ import { resolveId } from '../resolve-id.ts'
 import { fieldLines } from '../text/fields.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
 
-/** What is known of how something went. `next` is what to do about it. */
+/** How something went, as far as it is known. `next` is what to do about it. */
 type Reason = Record<string, unknown> & { id: string; status: string; next?: string[] }
 
 export function defineWhy(command: Command, cli: Cli): void {
@@ -33,7 +33,7 @@ async function why(text: string, { json }: { json?: boolean }, { engine, output 
   for (const line of next) output.err(`${plainLine(line)}\n`)
 }
 
-/** What the record says, and of the events the turn, the tools that failed, the warnings and the message of the end. */
+/** Explains a run by its record and its events: the last turn, the tools that failed, the warnings and the message of the end. */
 async function whyRun(client: AgentEngine, id: string): Promise<Reason> {
   const run = await client.runs.get(id)
   const view = run.ended_at === null ? undefined : await viewOf(client, id)

@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../exit-codes.ts'
 export type Profile = {
   url: string
   token?: string
-  /** Of a token that was issued to this machine. */
+  /** Set for a token that was issued to this machine. */
   renewal?: { refresh_token: string; token_endpoint: string; client_id: string; expires_at: number }
 }
 

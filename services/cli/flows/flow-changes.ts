@@ -3,7 +3,7 @@ export type Difference = { path: string; from: unknown; to: unknown }
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { tools: [], sub_agents: [], evolve: false }
 
-/** What differs between two definitions, field by field. What a definition leaves out has its default. */
+/** Lists the differences between two definitions, field by field. A field that a definition leaves out has its default. */
 export function differencesOf(from: object, to: object): Difference[] {
   return compare({ ...DEFAULTS, ...from }, { ...DEFAULTS, ...to }, '')
 }

@@ -15,7 +15,7 @@ export type RunFlowOptions = {
   json?: boolean
 }
 
-/** The output goes to stdout; what does not fit the flow's schema is told on stderr, with exit code 1. */
+/** Writes the output to stdout. Problems of an output that does not fit the flow's schema go to stderr, with exit code 1. */
 export async function runFlow(
   name: string,
   options: RunFlowOptions,

@@ -37,7 +37,7 @@ function names(rule: string, { input: { path, command, url } }: Asked): boolean 
 /** Whether the path stays in the workspace. No rule names another one. */
 const leadsInside = (path: string): boolean => !posix.isAbsolute(path) && !/^\.\.(\/|$)/.test(posix.normalize(path))
 
-/** What a shell could take for a second command, or replace: such a text is allowed only by its exact spelling. */
+/** Characters with which a shell joins commands or replaces text. A command with one of them is allowed only by its exact spelling. */
 const isOneCommand = (command: string): boolean => !/[;&|<>`$(){}\n\r\\]/.test(command)
 
 /** Host and path are compared apart, so that no path or user name passes for a host. */

@@ -3,7 +3,7 @@ import type { Io } from '../io.ts'
 
 export type LineQuestion = {
   question: string
-  /** What stands there and can be changed. */
+  /** The text that stands there first and can be changed. */
   given?: string
   /** The lines of before, the newest first. */
   history?: string[]

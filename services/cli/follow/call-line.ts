@@ -11,7 +11,7 @@ const SUBJECTS = ['path', 'command', 'url', 'pattern', 'query', 'description', '
 const WIDEST = 100
 const RIGHT = 20
 
-/** What a tool call acts on, as one line: the path, the command, the address, else its whole input. */
+/** The subject of a tool call, as one line: the path, the command, the address, else its whole input. */
 export function subjectOf(input: Input): string {
   const named = SUBJECTS.map((name) => input[name]).find((value) => typeof value === 'string' && value !== '')
   if (typeof named === 'string') return plainLine(named)

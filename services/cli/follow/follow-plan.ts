@@ -67,7 +67,7 @@ class PlanScreen {
     clearInterval(this.#ticker)
   }
 
-  /** What the plan itself says counts; while a step runs only this clock is there. */
+  /** The plan's own times count; while a step runs, only this clock is known. */
   #measure({ id, status }: PlanProgressStep, plan: Schema<'Plan'>): void {
     const { started_at: start, ended_at: end } = plan.step_runs[id] ?? {}
     if (status === 'running' && !this.#startedAt.has(id))

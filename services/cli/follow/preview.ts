@@ -5,7 +5,7 @@ import { cut } from '../text/width.ts'
 
 type Asked = { input: Schema<'JsonObject'>; preview?: Schema<'PermissionPreview'> | undefined }
 
-/** What a call would do, as lines: the change of a file, the command or the request, else the input. */
+/** The preview of a call, as lines: the change of a file, the command or the request, else the input. */
 export function previewLines({ input, preview }: Asked): string[] {
   if (!preview) return plainJson(input, 2).split('\n')
   switch (preview.kind) {
@@ -20,7 +20,7 @@ export function previewLines({ input, preview }: Asked): string[] {
   }
 }
 
-/** At most so many of the lines, each cut to the width and painted, with the number of those that are left out. */
+/** The first of the lines, each cut to the width and painted, with the number of those that are left out. */
 export function shortened(
   lines: readonly string[],
   { most, columns, style }: { most: number; columns: number; style: Style },

@@ -13,7 +13,7 @@ export const placed = (blocks: readonly Block[], depth = 0): Placed[] =>
 export const subagentTitle = ({ start }: SubagentBlock): string =>
   plainLine(start.description ?? start.model ?? start.subagent_id)
 
-/** What a run has used: `2 turns · 12.4K in (70 % cached) · 1.1K out · ctx 8.1K · $0.031 · 6.2 s`. */
+/** The totals of a run: `2 turns · 12.4K in (70 % cached) · 1.1K out · ctx 8.1K · $0.031 · 6.2 s`. */
 export function totals(
   view: RunView | undefined,
   { contextTokens, elapsedMs, style }: { contextTokens: number; elapsedMs: number; style: Style },

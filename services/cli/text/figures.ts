@@ -25,7 +25,7 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
 }
 
-/** What is left of a time, as `4:52`. */
+/** The time that is left, as `4:52`. */
 export function countdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -11,7 +11,7 @@ export type Column<Row> = {
 const GAP = '  '
 const LEAST = 8
 
-/** The lines of a table in at most so many columns; without a number it is as wide as it needs to be. */
+/** The lines of a table that is at most `most` columns wide; without that number it is as wide as it needs to be. */
 export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], most?: number): string[] {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ value }) => value(row)))]
   const widths = fit(

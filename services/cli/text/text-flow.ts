@@ -11,7 +11,7 @@ export class TextFlow {
   #column = 0
   /** The blanks before the next word, which a line that ends there does not need. */
   #blanks = ''
-  /** What is shown of the last word, and whether it is the first of its line. */
+  /** The part of the last word that is shown, and whether the word is the first of its line. */
   #word = ''
   #isFirstWord = true
 
@@ -24,7 +24,7 @@ export class TextFlow {
     return this.#column > 0
   }
 
-  /** What is to be written now. */
+  /** The text that is to be written now. */
   write(text: string): string {
     let out = ''
     for (const part of text.match(/\n|[^\S\n]+|\S+/g) ?? []) {
@@ -68,7 +68,7 @@ export class TextFlow {
     return back + end + INDENT + word
   }
 
-  /** What stands before a new word. */
+  /** The white space before a new word. */
   #begin(): string {
     this.#isFirstWord = this.#column === 0
     const before = (this.#isFirstWord ? INDENT : '') + this.#blanks

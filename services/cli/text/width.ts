@@ -9,7 +9,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** The text in at most so many columns. `end` shows that something is left out. */
+/** The text, cut to `columns` columns. `end` shows that something is left out. */
 export function cut(text: string, columns: number, end = '…'): string {
   if (widthOf(text) <= columns) return text
   let kept = ''

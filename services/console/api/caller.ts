@@ -4,7 +4,7 @@ import { get } from './engine.ts'
 
 export type Caller = Schema<'MeResponse'>
 
-/** Who is signed in, what the token may be used for and what the server offers. */
+/** The person who is signed in, the scopes of the token and the features of the server. */
 export const caller = signal<Caller | undefined>(undefined)
 
 export async function learnCaller(): Promise<void> {

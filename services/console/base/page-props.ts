@@ -1,2 +1,2 @@
-/** What the address tells a page. */
+/** The parts of the address that a page reads. */
 export type PageProps = { params: Readonly<Record<string, string>>; query: URLSearchParams }

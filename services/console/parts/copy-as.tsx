@@ -7,7 +7,7 @@ import { Icon } from './icon.tsx'
 
 const LABEL = 'Copy as curl, ae or TypeScript'
 
-/** What a page does, a program can do: the request behind it, for a shell and for TypeScript. */
+/** Copies the request behind a page, for a shell and for TypeScript. */
 export function CopyAs(request: ApiRequest) {
   const isOpen = useSignal(false)
   return (

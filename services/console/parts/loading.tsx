@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Resource } from '../api/resource.ts'
 import { Notice } from './notice.tsx'
 
-/** What went wrong, in the server's words, and the one thing to do about it. */
+/** The failure in the server's words, and the one thing to do about it. */
 export const Failure = ({ error, onRetry }: { error: Error; onRetry(): void }) => (
   <Notice tone="bad">
     <div class="row">

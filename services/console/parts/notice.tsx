@@ -15,7 +15,7 @@ export function Notice({ tone = 'info', children }: NoticeProps) {
 
 type EmptyProps = { title: string; children?: ComponentChildren; action?: ComponentChildren }
 
-/** What a page says while it has nothing to show: what belongs here, and the one next action. */
+/** The text of a page that has nothing to show: its purpose, and the one next action. */
 export function Empty({ title, children, action }: EmptyProps) {
   return (
     <div class="empty">

@@ -4,7 +4,7 @@ import { hrefOf } from '../base/router.ts'
 
 type Run = Schema<'Run'>
 
-/** What a run is called in a list: its prompt where that is kept, else what it belongs to. */
+/** The name of a run in a list: its prompt where that is kept, else what it belongs to. */
 export function nameOf({ title, flow, step_id, kind, run_id }: Run): string {
   if (flow !== undefined) return flow
   if (step_id !== undefined) return title === undefined ? step_id : `${step_id}: ${title}`

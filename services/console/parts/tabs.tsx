@@ -7,7 +7,7 @@ type TabsProps = {
   name: string
   tabs: readonly { id: string; label: string }[]
   current: string
-  /** What can be done with the view, at the other end of the row. */
+  /** The actions of the view, at the other end of the row. */
   children?: ComponentChildren
 }
 

@@ -29,7 +29,7 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
   </header>
 )
 
-/** Who the person is here, on which server, and what the token may be used for. */
+/** The tenant and subject of the person, the server, and the scopes of the token. */
 function WhoMenu() {
   const me = caller.value
   const facts = {

@@ -1,4 +1,4 @@
-/** What `GET /console/config.json` tells: where the API is, and how a person gets a token for it. */
+/** The answer of `GET /console/config.json`: the path of the API, and how a person gets a token for it. */
 export type ConsoleConfig = { base_path: string; sign_in: { kind: 'none' } | { kind: 'token' } | OidcSignIn }
 
 export type OidcSignIn = { kind: 'oidc'; issuer: string; client_id: string; audience: string; scope: string }

@@ -3,7 +3,7 @@ import type { OpenStream } from './open-stream.ts'
 import type { SseEvent } from './sse.ts'
 import { backoffMs, sleep } from './wait.ts'
 
-/** What an event means for its reader. `broken`: the stream ends and what it tells of goes on. `known`: it was read before. */
+/** The meaning of an event for its reader. `broken`: the stream ends and what it tells of goes on. `known`: it was read before. */
 export type Meaning = 'next' | 'known' | 'last' | 'broken'
 
 export type Followed = {
@@ -11,7 +11,7 @@ export type Followed = {
   open(after: string | undefined): Promise<OpenStream>
   /** Whether another attempt may succeed. Default: after a failure of the connection, 429 and 5xx. */
   mayRetry?(cause: unknown): boolean
-  /** What the event means behind the last one that was read. */
+  /** The meaning of the event behind the last one that was read. */
   meaningOf(event: SseEvent, last: string | undefined): Meaning
   after: string | undefined
   signal: AbortSignal | undefined

@@ -20,7 +20,7 @@ type BodyOf<Op> = Op extends { requestBody: { content: { 'application/json': inf
     ? { body?: Body }
     : { body?: never }
 
-/** What a request needs: the parameters of its path, query and body. */
+/** The parts of a request: the parameters of its path, query and body. */
 export type RawInit<P extends keyof Paths, M extends Method> = PathOf<Operation<P, M>> &
   QueryOf<Operation<P, M>> &
   BodyOf<Operation<P, M>> &

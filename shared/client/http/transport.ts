@@ -31,7 +31,7 @@ export type CallOptions = {
 /** A query parameter that is undefined is not sent. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** What a request has besides its method and path. */
+/** The parts of a request besides its method and path. */
 export type Call = CallOptions & {
   query?: Query | undefined
   body?: unknown
@@ -189,7 +189,7 @@ function refuseOther(response: Response): void {
     throw new AgentEngineError(`the answer is no event stream but ${type || 'of no type'}`)
 }
 
-/** What broke a connection: the caller, the deadline, or something between us and the server. */
+/** The cause of a broken connection: the caller, the deadline, or something between us and the server. */
 const failureOf = (cause: unknown, { signal }: Deadline): unknown =>
   signal.aborted ? signal.reason : new ConnectionFailed('the connection failed', { cause })
 

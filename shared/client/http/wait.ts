@@ -16,7 +16,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** What the promise resolves with, unless the signal is aborted before. */
+/** Resolves as the promise does, unless the signal is aborted before. */
 export function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason)

@@ -17,7 +17,7 @@ export type FlowOutcome<Output> = Answer &
 
 export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> & Keyed & { onEvent?: (event: FlowEvent) => void }
 
-/** What `run` takes. `instance` stands for `provider_instance`. */
+/** The request of `run`. `instance` stands for `provider_instance`. */
 export type FlowRun = Omit<Schema<'FlowRunRequest'>, 'provider_instance'> & { instance: string }
 
 /** Named flows: JSON in, JSON out that fits a schema. */

@@ -13,7 +13,7 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
 }
 
 /**
- * What happens to the tenant's things, over as many connections as that takes, until the signal is aborted or the loop is left. `reset`
+ * The tenant's events, over as many connections as that takes, until the signal is aborted or the loop is left. `reset`
  * comes when events are missing, also when a connection breaks before its first event.
  */
 export async function* tenantEvents(

@@ -8,7 +8,7 @@ import { at, type Call, type Transport } from '../http/transport.ts'
 export type RunStart = { path: string; body: unknown; idempotencyKey: string | undefined }
 
 type Options = Pick<Followed, 'meaningOf' | 'after'> & {
-  /** Of a run that was started before. */
+  /** Set for a run that was started before. */
   id?: string | undefined
   start?: RunStart | undefined
   call: Pick<Call, 'signal' | 'traceparent'>

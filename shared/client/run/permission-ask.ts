@@ -56,7 +56,7 @@ export class PermissionAsk {
     return this.request.message
   }
 
-  /** What the call would do: a change of a file, a command or a request. */
+  /** The effect that the call would have: a change of a file, a command or a request. */
   get preview(): Schema<'PermissionPreview'> | undefined {
     return this.request.preview
   }

@@ -26,7 +26,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'internal',
 ])
 
-/** Of these a second one in a row is the end: the next events are gone, or the server cannot read them. */
+/** A second one of these in a row is the end: the next events are gone, or the server cannot read them. */
 const FINAL_WHEN_REPEATED: ReadonlySet<string> = new Set(['stream_gap', 'internal'])
 
 /** Tells what the events of one run mean for its reader. */

@@ -23,7 +23,7 @@ type Source = {
   transport: Transport
   options: FollowOptions
   start?: RunStart
-  /** Of a run that was started before. */
+  /** Set for a run that was started before. */
   id?: string
   /** The number of the last event that the reader has. */
   after?: number | undefined

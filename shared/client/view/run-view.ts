@@ -33,7 +33,7 @@ export type PermissionView = {
   resolution?: Schema<'PermissionResolvedData'>
 }
 
-/** What has been used: turn by turn, and from the end on in all, with what summaries used. */
+/** The usage: turn by turn, and from the end on in all, with that of summaries. */
 export type UsageView = {
   input_tokens: number
   output_tokens: number

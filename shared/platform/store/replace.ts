@@ -35,7 +35,7 @@ export async function replaceDoc(
   })
 }
 
-/** What an attempt to write returns when another write came first. */
+/** The result of an attempt to write when another write came first. */
 export const OVERTAKEN = Symbol('overtaken')
 
 /** Repeats an attempt to write until no other write comes first. Throws `unavailable` after `maxTries`. */

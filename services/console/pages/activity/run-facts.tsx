@@ -4,7 +4,7 @@ import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { Ago, Took } from '../../parts/time.tsx'
 
-/** What the record of a run says. What it does not know is left out. */
+/** The facts of a run's record. Those that it does not have are left out. */
 export function RunFacts({ run }: { run: Schema<'Run'> }) {
   const facts: readonly (readonly [name: string, value: ComponentChildren])[] = [
     ['Ended as', run.code && <code>{run.code}</code>],

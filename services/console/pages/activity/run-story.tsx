@@ -8,7 +8,7 @@ import { useLiveRun } from '../../parts/run/use-live-run.ts'
 
 type Run = Schema<'Run'>
 
-/** What the run has said and done, or the raw events of it. Runs of flows have events of their own kinds. */
+/** The run's texts and tool calls, or its raw events. Runs of flows have events of their own kinds. */
 export function RunStory({ run }: { run: Run }) {
   const isRaw = useSignal(run.kind === 'flow' || run.kind === 'plan')
   return (

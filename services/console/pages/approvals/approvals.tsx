@@ -3,7 +3,6 @@ import { CopyAs } from '../../parts/copy-as.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { DecidedList } from './decided-list.tsx'
 import { Inbox } from './inbox.tsx'
-import { NotifyMe } from './notify-me.tsx'
 import { RememberedList } from './remembered-list.tsx'
 import './approvals.css'
 
@@ -13,13 +12,12 @@ const TABS = [
   { id: 'remembered', label: 'Remembered' },
 ] as const
 
-/** What waits for an answer, what was answered by whom, and what needs no answer any more. */
+/** The requests that wait for an answer, those that were decided, and the tools that no longer ask. */
 export function Approvals({ params, query }: PageProps) {
   const tab = query.get('tab') ?? ''
   return (
     <div class="page approvals">
       <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
-        <NotifyMe />
         <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
       </Tabs>
       {tab === 'decided' && <DecidedList />}

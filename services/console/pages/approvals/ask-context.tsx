@@ -6,7 +6,7 @@ import { shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { Ago } from '../../parts/time.tsx'
 
-/** Who started the run that asks, what it was told to do, and where that is said. */
+/** The caller and the prompt of the run that asks, and a link to its conversation. */
 export function AskContext({ ask }: { ask: Ask }) {
   const run = useResource(ask.run_id, () => get<Schema<'Run'>>(`/runs/${ask.run_id}`)).state.value.data
   const isOfSession = ask.session_id !== ask.run_id

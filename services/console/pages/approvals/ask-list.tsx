@@ -4,8 +4,7 @@ import { may } from '../../api/caller.ts'
 import type { Ask } from '../../api/pending.ts'
 import { isChord, isTyping } from '../../base/keys.ts'
 import { hrefOf, navigate } from '../../base/router.ts'
-import { Deadline } from '../../parts/ask/deadline.tsx'
-import { summaryOf } from '../../parts/ask/preview.tsx'
+import { AskSummary } from '../../parts/ask/ask-summary.tsx'
 
 type AskListProps = { waiting: readonly Ask[]; chosen: string | undefined; selected: Signal<ReadonlySet<string>> }
 
@@ -49,11 +48,7 @@ function AskRow({ ask, isChosen, selected }: AskRowProps) {
         />
       )}
       <a href={hrefOf(`/approvals/${ask.id}`)} aria-current={isChosen ? 'true' : undefined}>
-        <span class="row tight">
-          <strong class="grow cut">{ask.tool_name}</strong>
-          <Deadline ask={ask} />
-        </span>
-        <span class="cut soft">{summaryOf(ask)}</span>
+        <AskSummary ask={ask} />
       </a>
     </li>
   )

@@ -7,7 +7,7 @@ import { Empty } from '../../parts/notice.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { DecisionBadge } from './decision-badge.tsx'
 
-/** What was decided, by whom and when. */
+/** The decisions, each with its time and its author. */
 export function DecidedList() {
   const query = { state: 'decided' }
   const concerns = ({ event }: { event: string }) => event === 'permission.resolved'

@@ -5,7 +5,7 @@ import { useResource } from '../../api/resource.ts'
 import { serverNow } from '../../base/clock.ts'
 import { money, short } from '../../base/format.ts'
 
-/** What the tenant has used today (UTC), beside its budget where it has one. */
+/** The tenant's usage of today (UTC), beside its budget where it has one. */
 export function Budget() {
   const from = `${new Date(serverNow()).toISOString().slice(0, 10)}T00:00:00.000Z`
   const load = () => get<Schema<'UsageResponse'>>('/usage', { bucket: 'day', by: 'kind', from })

@@ -13,7 +13,7 @@ import './home.css'
 
 type Run = Schema<'Run'>
 
-/** What needs the person, what is at work, and what was done lately. */
+/** Three lists: requests and failures that need the person, work that goes on, and work that has ended lately. */
 export function Home() {
   const concerns = ({ event }: { event: string }) =>
     event.startsWith('run.') || event === 'plan.queued' || event === 'plan.ended'

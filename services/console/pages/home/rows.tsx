@@ -2,8 +2,7 @@ import type { Schema } from '../../../../shared/client/api.ts'
 import type { Ask } from '../../api/pending.ts'
 import { money, short } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
-import { Deadline } from '../../parts/ask/deadline.tsx'
-import { summaryOf } from '../../parts/ask/preview.tsx'
+import { AskSummary } from '../../parts/ask/ask-summary.tsx'
 import { nameOf, placeOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
@@ -11,11 +10,7 @@ import { Ago, Took } from '../../parts/time.tsx'
 export const AskRow = ({ ask }: { ask: Ask }) => (
   <li>
     <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
-      <span class="row tight">
-        <strong class="grow cut">{ask.tool_name}</strong>
-        <Deadline ask={ask} />
-      </span>
-      <span class="cut soft">{summaryOf(ask)}</span>
+      <AskSummary ask={ask} />
     </a>
   </li>
 )

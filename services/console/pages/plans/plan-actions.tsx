@@ -6,7 +6,7 @@ import { counted } from '../../base/format.ts'
 import { hrefOf, navigate } from '../../base/router.ts'
 import type { Plan } from './plan.ts'
 
-/** What can be done with a plan in its state. */
+/** The actions that the state of a plan allows. */
 export function PlanActions({ plan }: { plan: Plan }) {
   const isBusy = useSignal(false)
   const isOpen = plan.status === 'queued' || plan.status === 'running'

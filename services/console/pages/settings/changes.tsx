@@ -8,7 +8,7 @@ import { Ago } from '../../parts/time.tsx'
 
 type Change = Schema<'ConfigChange'>
 
-/** Who has changed what, and when. Keys are masked. */
+/** The changes of the settings, with author and time. Keys are masked. */
 export function Changes() {
   const concerns = ({ event }: { event: string }) => event === 'config.changed'
   const list = useList<Change>({ path: '/config/changes', field: 'changes', concerns })

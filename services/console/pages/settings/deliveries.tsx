@@ -10,7 +10,7 @@ import { Ago } from '../../parts/time.tsx'
 
 type Delivery = Schema<'WebhookDelivery'>
 
-/** What was sent, read when somebody opens it. */
+/** The deliveries of a webhook, read when somebody opens the list. */
 export function Deliveries({ path }: { path: string }) {
   const isOpen = useSignal(false)
   return (

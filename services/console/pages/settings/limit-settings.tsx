@@ -11,7 +11,7 @@ import { TextField } from '../../parts/text-field.tsx'
 
 type Limits = Schema<'Limits'>
 
-/** What the tenant limits itself to, within what the operator allows. */
+/** The tenant's own limits, below the operator's. */
 export function LimitSettings() {
   const concerns = ({ event }: { event: string }) => event === 'config.changed' || event === 'run.ended'
   const limits = useResource('/config/limits', () => get<Limits>('/config/limits'), concerns)

@@ -26,7 +26,7 @@ const PATHS: Readonly<Record<string, string>> = {
   changes: '/config/changes',
 }
 
-/** What the tenant configures: who answers, within which limits, and who is told. */
+/** The tenant's configuration: providers and routing, limits, webhooks. */
 export function Settings({ query }: PageProps) {
   const tab = query.get('tab') ?? ''
   if (!may('admin'))

@@ -27,6 +27,6 @@ export function sumsOf(rows: readonly Row[]): readonly Sum[] {
     .toSorted((one, other) => other.share - one.share)
 }
 
-/** What a chart shows of a row: dollars where anything has a price, else tokens. */
+/** The value of a row in a chart: dollars where anything has a price, else tokens. */
 export const weightOf = (row: Pick<Row, 'cost_usd' | 'input_tokens' | 'output_tokens'>, hasCost: boolean): number =>
   hasCost ? row.cost_usd : row.input_tokens + row.output_tokens

@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000
 /** Pages of rows that are added up. */
 const MOST_PAGES = 10
 
-/** What the tenant's runs have used, by day or hour. */
+/** The usage of the tenant's runs, by day or hour. */
 export function Usage({ query }: PageProps) {
   const by = query.get('by') ?? 'model'
   const span = SPANS[query.get('span') ?? ''] ?? { days: 7, bucket: 'day' as const }

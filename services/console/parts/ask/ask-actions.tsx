@@ -5,7 +5,7 @@ import type { Ask } from '../../api/pending.ts'
 import { tellFailure } from '../../base/announce.ts'
 import { type Reply, reply } from './reply.ts'
 
-/** What the person does about a request. */
+/** The action that a person takes on a request. */
 export type Doing = 'deciding' | 'editing' | 'denying'
 
 /** A click that was meant for what stood here before cannot allow. */

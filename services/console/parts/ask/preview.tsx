@@ -1,7 +1,7 @@
 import type { Ask } from '../../api/pending.ts'
 import { Json } from '../json.tsx'
 
-/** What the call would do, from the most telling that the server gives. */
+/** The effect of the call: its diff, command or request, else its input. */
 export function Preview({ ask }: { ask: Pick<Ask, 'preview' | 'input'> }) {
   const { preview, input } = ask
   if (preview === undefined) return <Json value={input} />

@@ -9,7 +9,7 @@ import './run.css'
 
 type BlockListProps = { blocks: readonly Block[]; permissions: readonly PermissionView[]; sessionId: string }
 
-/** What an agent has said and done, in order. */
+/** The texts and tool calls of an agent, in order. */
 export const BlockList = ({ blocks, permissions, sessionId }: BlockListProps) => (
   <>
     {blocks.map((block, i) => {

@@ -1,7 +1,7 @@
 import { counted, duration, money, short } from '../../../base/format.ts'
 import type { Conversation } from '../model/conversation.ts'
 
-/** What the conversation has used so far, as it runs. */
+/** Tokens and cost of the conversation so far, as it runs. */
 export function StatusLine({ conversation }: { conversation: Conversation }) {
   const past = conversation.info.value
   const newest = conversation.exchanges.value.findLast(({ live }) => live)?.live

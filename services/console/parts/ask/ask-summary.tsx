@@ -1,0 +1,14 @@
+import type { Ask } from '../../api/pending.ts'
+import { Deadline } from './deadline.tsx'
+import { summaryOf } from './preview.tsx'
+
+/** A permission request in a list: its tool, its deadline, and one line about the call. */
+export const AskSummary = ({ ask }: { ask: Ask }) => (
+  <>
+    <span class="row tight">
+      <strong class="grow cut">{ask.tool_name}</strong>
+      <Deadline ask={ask} />
+    </span>
+    <span class="cut soft">{summaryOf(ask)}</span>
+  </>
+)
