@@ -8,6 +8,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { createBodies } from '../../shared/platform/api/bodies.ts'
 import type { Authentication } from '../../shared/platform/api/document.ts'
+import type { DialectName } from '../../shared/platform/config/dialects.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Identify } from '../../shared/tenancy/auth/port.ts'
 import type { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
@@ -20,6 +21,7 @@ import { nearestPath } from '../http/nearest-path.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
 import { type BodyLimits, createReadBody } from './bodies/body.ts'
+import { dialectRoutes } from './dialects/dialects.ts'
 import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
@@ -50,6 +52,7 @@ import { listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { showUsage } from './routes/usage.ts'
 import { createAnswerStart } from './starting/answer-start.ts'
+import { StartOnce } from './starting/start-once.ts'
 import type { EventStreams } from './streams/event-streams.ts'
 import { createRelay, type RelayLimits } from './streams/sse.ts'
 
@@ -101,6 +104,8 @@ export type AppDeps = {
   /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
   trustProxy: false | number | readonly string[]
   hasExplorer: boolean
+  /** Formats of other products in which the API can be used, too (D31). */
+  dialects: readonly DialectName[]
   /** `undefined`: no console is served. */
   console: ConsoleSettings | undefined
   facts: ServerFacts
@@ -162,7 +167,8 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   const { broker, log, metrics, toolBox, ledger, config, flows, dispatches, plans } = deps
   const readBody = createReadBody(createBodies(), deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
-  const answerStart = createAnswerStart(broker, relay, deps.startKeys)
+  const once = new StartOnce(deps.startKeys, broker)
+  const answerStart = createAnswerStart(broker, relay, once)
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
   const admit = whileHeapIsLow(deps.isHeapHigh)
@@ -187,5 +193,6 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
+    ...dialectRoutes(deps.dialects, { broker, once, toolBox, readBody, relay, admit }),
   })
 }

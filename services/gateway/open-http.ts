@@ -104,12 +104,13 @@ const surfaceOf = (tenantConfig: OpenedTenantConfig, { adminScope }: HttpSetting
   providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
 })
 
-const rulesOf = ({ listen, cors, hasExplorer, streams, facts, tenantShare }: HttpSettings) => ({
+const rulesOf = ({ listen, cors, hasExplorer, dialects, streams, facts, tenantShare }: HttpSettings) => ({
   cors: corsOf(cors),
   allowedHosts: hostNames(listen),
   isLocal: isLoopback(listen.host),
   trustProxy: listen.trustProxy,
   hasExplorer,
+  dialects,
   relay: streams,
   facts: { version: VERSION, ...facts },
   body: { tenantShare },

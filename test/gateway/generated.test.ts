@@ -301,7 +301,7 @@ describe('values that are generated from the API description', () => {
     const body = isJson ? JSON.parse(text) : text
     expect(contract.problemsOfAnswer(operation.method, path, { status, headers, body })).to.equal('')
     expect(status, text).to.be.lessThan(500)
-    if (status !== 400) return
+    if (status !== 400 || operation.operation['x-dialect'] !== undefined) return // Another document has the rules of a dialect.
     const { param } = (body as { error: { param?: string } }).error
     expect(param, text).to.match(SEMANTIC[String(operation.operation['operationId'])] ?? /^nothing$/)
   }

@@ -2,6 +2,7 @@ import type { AppDeps } from '../../services/gateway/app.ts'
 import { createOpenIdentify } from '../../services/gateway/identify.ts'
 import { EventStreams } from '../../services/gateway/streams/event-streams.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { DIALECT_NAMES } from '../../shared/platform/config/dialects.ts'
 import type { Idempotency } from '../../shared/platform/store/idempotency.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 
@@ -29,6 +30,7 @@ export const APP_DEFAULTS = {
   cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
   trustProxy: false,
   hasExplorer: true,
+  dialects: DIALECT_NAMES,
   console: undefined,
   startKeys: NO_KEYS,
   facts: { version: '0.0.0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },

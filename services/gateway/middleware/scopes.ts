@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { Scope } from '../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../http/routes.ts'
@@ -30,7 +30,13 @@ export function withScopes(table: RouteTable): RouteTable {
 const requiring =
   (scope: Scope, handle: RequestHandler): RequestHandler =>
   (req, res, next) => {
-    if (scopesOf(res).has(scope)) return handle(req, res, next)
-    const message = `this needs a token with the scope ${scope}: ask for one at the issuer`
-    throw new AppError('permission', message, { code: 'missing_scope' })
+    assertScope(res, scope)
+    return handle(req, res, next)
   }
+
+/** Throws `permission` when the caller's token does not hold the scope. */
+export function assertScope(res: Response, scope: Scope): void {
+  if (scopesOf(res).has(scope)) return
+  const message = `this needs a token with the scope ${scope}: ask for one at the issuer`
+  throw new AppError('permission', message, { code: 'missing_scope' })
+}

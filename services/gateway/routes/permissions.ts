@@ -1,10 +1,11 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { fitsDepth } from '../../../shared/kernel/json.ts'
+import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
@@ -60,17 +61,28 @@ export function permissionRoutes(deps: Deps): RouteTable {
 const SESSION_ID = { pattern: SESSION.pattern, wanted: 'the id of a session' }
 const TOOL_NAME = { pattern: /^[^\p{Cc}\p{Cs}]{1,256}$/u, wanted: 'the name of a tool' }
 
-const replyTo =
-  ({ broker, toolBox, readBody }: Deps): RequestHandler =>
-  async (req, res) => {
+const replyTo = ({ broker, toolBox, readBody }: Deps): RequestHandler => {
+  const send = createSendReply({ broker, toolBox })
+  return async (req, res) => {
     const scopeId = pathId(req, 'id', SESSION)
     const requestId = pathId(req, 'request_id', PERMISSION)
-    const reply = await readBody(req, res, 'PermissionReplyRequest')
+    await send(res, { scopeId, requestId, reply: await readBody(req, res, 'PermissionReplyRequest') })
+    res.json({ status: 'ok' })
+  }
+}
+
+type SentReply = { scopeId: string; requestId: string; reply: ApiType<'PermissionReplyRequest'> }
+
+/** Decides a permission request of the caller's tenant. Throws what `Broker.replyPermission` throws, and `invalid_request` for a wrong input. */
+export type SendReply = (res: Response, sent: SentReply) => Promise<void>
+
+export const createSendReply =
+  ({ broker, toolBox }: Pick<Deps, 'broker' | 'toolBox'>): SendReply =>
+  async (res, { scopeId, requestId, reply }) => {
     const { allow, input } = reply
     const asked = allow && input && (await broker.findPermission(tenantOf(res), scopeId, requestId))
     if (asked) await assertUsable(toolBox, asked.tool_name, input)
     await broker.replyPermission(tenantOf(res), scopeId, requestId, { ...reply, by: subjectOf(res) })
-    res.json({ status: 'ok' })
   }
 
 const MAX_INPUT_CHARS = 1024 * 1024

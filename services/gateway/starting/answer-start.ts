@@ -1,12 +1,11 @@
 import type { Request, Response } from 'express'
 import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
-import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf } from '../params.ts'
 import type { Relay } from '../streams/sse.ts'
 import { answerOf } from './run-answer.ts'
-import { type StartedRun, StartOnce } from './start-once.ts'
+import type { StartedRun, StartOnce } from './start-once.ts'
 
 export type Start = {
   /** The kind of request, for which an Idempotency-Key is unique. */
@@ -19,8 +18,7 @@ export type Start = {
 /** Starts a run and answers the request with its events, its result, or its id alone (D25). */
 export type AnswerStart = (req: Request, res: Response, start: Start) => Promise<void>
 
-export function createAnswerStart(broker: Broker, relay: Relay, keys: Idempotency): AnswerStart {
-  const once = new StartOnce(keys, broker)
+export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce): AnswerStart {
   return async (req, res, { operation, request, open }) => {
     const key = idempotencyKeyOf(req)
     const started: StartedRun =

@@ -31,6 +31,8 @@ export type Streamed = {
   frames: FrameStream
   /** Number of the last frame that the reader already has. */
   after?: number
+  /** Renders what a reader is told that is cut off. By default the last event of a run's stream. */
+  farewell?: (lastSeq: number, code: CutCode) => string
 }
 
 /**
@@ -52,7 +54,7 @@ export function createRelay(
     onSlow: () => metrics.count('slow_consumers'),
     onEnd: () => void openCount--,
   }
-  return ({ runId, frames, after = 0 }, res) => {
+  return ({ runId, frames, after = 0, farewell = farewellOf(runId) }, res) => {
     openStream(runId, res)
     res.socket?.setTimeout(stallMs + 2 * closeGraceMs) // A stream cuts a stalled reader off by itself, with a last frame.
     metrics.count('streams_opened')
@@ -61,7 +63,6 @@ export function createRelay(
       metrics.countDivided('runs_ended', 'worker_lost')
       log.warn('run ended', { ...callerOf(res), run_id: runId, code: 'worker_lost' })
     }
-    const farewell = runId === undefined ? () => CUT_OFF : renderReaderFailure
     const stream = new Stream({
       res,
       frames: frames[Symbol.asyncIterator](),
@@ -75,6 +76,8 @@ export function createRelay(
     if (res.req) releaseRequest(res.req)
   }
 }
+
+const farewellOf = (runId: string | undefined) => (runId === undefined ? () => CUT_OFF : renderReaderFailure)
 
 /** Answers HEAD of a stream. */
 export function answerHead(runId: string | undefined, res: Response): void {

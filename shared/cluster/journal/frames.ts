@@ -1,4 +1,4 @@
-import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import { type ErrorEvent, errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
 import type { Frames } from './frame-stream.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
@@ -24,12 +24,15 @@ const MESSAGE: Record<ReaderFailure, string> = {
   internal: 'internal error',
 }
 
+/** The event that ends one reader's stream while the run itself may go on. */
+export const readerFailure = (code: ReaderFailure): ErrorEvent => errorEvent(code, MESSAGE[code])
+
 /**
  * Renders the terminal frame that ends one reader's stream while the run itself may go on. It repeats the number of the last
  * frame delivered, so a client that reconnects with that number misses nothing (D4.2).
  */
 export function renderReaderFailure(lastSeq: number, code: ReaderFailure): string {
-  return renderFrame(lastSeq, errorEvent(code, MESSAGE[code]))
+  return renderFrame(lastSeq, readerFailure(code))
 }
 
 /** The same as the last value of a stream. */

@@ -28,7 +28,7 @@ export function createDecode(schemas: Schemas): Decode {
     if ('refusal' in parsed) return parsed
     const { shape, refusalOf } = checkOf(name)
     const fields = new IgnoredFields()
-    const value = pickFields(parsed.value, shape, fields)
+    const value = shape ? pickFields(parsed.value, shape, fields) : parsed.value
     const refusal = refusalOf(value)
     const ignored = fields.pointers.length > 0 && { ignored: fields.pointers }
     return refusal ? { refusal, ...ignored } : { value, ...ignored }

@@ -12,7 +12,8 @@ export type Fields = ReadonlyMap<string, Shape | undefined>
 export type Shape = Fields | { items: Shape }
 
 export type SchemaCheck = {
-  shape: Fields
+  /** `undefined` for an object whose fields are all read. */
+  shape: Fields | undefined
   /** Checks a body that was reduced to `shape`. */
   refusalOf(body: JsonObject): Refusal | undefined
 }
@@ -27,7 +28,7 @@ export function compileCheck(schemas: Schemas, name: string): SchemaCheck {
   const validate = compile(schemas, name)
   const shape = shapeOf(schemas, schema)
   return {
-    shape: shape instanceof Map ? shape : new Map(),
+    shape: schema.additionalProperties === true ? undefined : shape instanceof Map ? shape : new Map(),
     refusalOf: (body) => (validate(body) ? findLoneSurrogate(body, '') : refusal(validate.errors?.[0])),
   }
 }

@@ -1,4 +1,5 @@
 import { CAPACITY_FIELDS } from './capacity-fields.ts'
+import { DIALECT_NAMES, dialects } from './dialects.ts'
 import { type Field, type Form, field, optional, or, secret, urlPassword, type ValuesOf } from './field.ts'
 import { modelPrices, toolPolicies } from './json-values.ts'
 import {
@@ -87,6 +88,11 @@ export const FIELDS = {
   ),
   hasExplorer: field('API_EXPLORER', or(flag, localOnly), 'Serve the API explorer at /docs and /openapi.json.'),
   hasConsole: field('CONSOLE', or(flag, localOnly), 'Serve the console, the pages for people, at /console.'),
+  dialects: field(
+    'DIALECTS',
+    or(dialects, { standalone: DIALECT_NAMES.join(','), cluster: 'none' }),
+    `Formats of other products in which the API can be used, comma-separated: ${DIALECT_NAMES.join(', ')}; \`none\` for none.`,
+  ),
   consoleClientId: field(
     'CONSOLE_OIDC_CLIENT_ID',
     optional(clientId),

@@ -92,7 +92,7 @@ const uploadsIn = pick('dataDir', 'tenantShare', 'uploadsPerGateway', 'uploadSpo
 const factsIn = pick('permissionTimeoutMs', 'runResumeMs', 'rateLimitRpm')
 const streamsIn = pick('keepaliveMs')
 const consoleIn = pick('hasConsole', 'consoleClientId', 'consoleScope', 'consoleOrigins', 'oidcIssuer', 'oidcAudience')
-const appIn = pick('hasExplorer', 'adminScope', 'tenantShare')
+const appIn = pick('hasExplorer', 'adminScope', 'tenantShare', 'dialects')
 
 const identifyIn = pick(
   'apiToken',

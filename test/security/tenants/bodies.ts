@@ -4,6 +4,12 @@ import type { Body, Ids } from './ids.ts'
 const DEFINITION = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 const PLAN = { steps: [{ id: 'a', prompt: 'hello' }] }
 
+const uiAnswer = (id: string) => ({
+  type: 'dynamic-tool',
+  state: 'approval-responded',
+  approval: { id, approved: true },
+})
+
 /** The bodies that name what belongs to somebody, for each route that takes one. A route that is missing here breaks the promise. */
 export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]> = {
   'POST /agent/run': ({ customer, session, instance, run }) => [
@@ -42,6 +48,10 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   'POST /plans/:id/cancel': () => [undefined],
   'POST /plans/:id/retry': () => [undefined],
   'PUT /plans/schedules/:name': () => [{ every_secs: 86_400, plan: PLAN }],
+  'POST /ui/chat': ({ session, run, permission }) => [
+    { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }] },
+    { id: session, messages: [{ role: 'assistant', id: run, parts: [uiAnswer(permission)] }] },
+  ],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
 

@@ -33,6 +33,7 @@ export const unknownIds = (ids: Ids): Ids =>
 const PARAMETERS: Record<string, Kind> = {
   '/sessions/:id': 'session',
   '/sessions/:request_id': 'permission',
+  '/ui/:id': 'session',
   '/customers/:id': 'customer',
   '/runs/:run_id': 'run',
   '/flows/:name': 'flow',

@@ -18,6 +18,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     cors: { origins: [], allowHeaders: [], exposeHeaders: [] },
     trustProxy: false,
     hasExplorer: false,
+    dialects: [],
     console: undefined,
     startKeys: {
       reserve: async () => ({ state: 'reserved' }),

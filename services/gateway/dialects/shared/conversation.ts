@@ -1,0 +1,73 @@
+import type { Response } from 'express'
+import type { Broker, OpenedRun } from '../../../../shared/cluster/commands/broker.ts'
+import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
+import { hasKind } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { assertScope } from '../../middleware/scopes.ts'
+import type { SendReply } from '../../routes/permissions.ts'
+import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
+
+/** A message to a session, which is created with `seed` when there is none. */
+export type SentMessage = {
+  sessionId: string
+  message: MessageRequest
+  seed(): SeedMessage[]
+  /** Of the same request once more: it joins the run of the first. */
+  key?: string | undefined
+}
+
+/** The answer of a person to a permission request, as a dialect carries it. */
+export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** Starts the runs of conversations that a dialect keeps as sessions, and answers their permission requests. */
+export class Conversations {
+  readonly #broker: Broker
+  readonly #once: StartOnce
+  readonly #reply: SendReply
+
+  constructor({ broker, once, reply }: { broker: Broker; once: StartOnce; reply: SendReply }) {
+    this.#broker = broker
+    this.#once = once
+    this.#reply = reply
+  }
+
+  /**
+   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. The keys of
+   * each dialect are apart, by `operation`.
+   */
+  async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
+    const message = { ...sent.message, background: true }
+    const open = () => this.#open(res, { ...sent, seed, message })
+    if (key === undefined) return { ...(await open()), isReplayed: false }
+    const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
+    if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    return started
+  }
+
+  async #open(res: Response, { sessionId, message, seed }: Omit<SentMessage, 'key'>): Promise<OpenedRun> {
+    const tenant = tenantOf(res)
+    try {
+      return await this.#broker.sendMessage(tenant, sessionId, message)
+    } catch (cause) {
+      if (!hasKind(cause, 'not_found')) throw cause
+    }
+    await this.#broker.createSession(tenant, sessionId, seed()).catch((cause: unknown) => {
+      if (!hasKind(cause, 'conflict')) throw cause // Another request has created it in the meantime.
+    })
+    return this.#broker.sendMessage(tenant, sessionId, message)
+  }
+
+  /**
+   * Replies to permission requests. One that was decided elsewhere, or whose time is over, is left as it is: the run tells how it went on.
+   * Throws `permission` for a token without the scope `approve`, and `invalid_request` for an input that the tool would not take.
+   */
+  async answer(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
+    assertScope(res, 'approve')
+    for (const { id, ...reply } of answers) {
+      await this.#reply(res, { scopeId: sessionId, requestId: id, reply }).catch((cause: unknown) => {
+        if (!hasKind(cause, 'conflict') && !hasKind(cause, 'not_found')) throw cause
+      })
+    }
+  }
+}

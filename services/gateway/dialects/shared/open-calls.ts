@@ -1,0 +1,118 @@
+import type { AgentEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+
+/** The run itself, beside its sub-agents. */
+const MAIN = ''
+
+type CallState = 'open' | 'waiting'
+
+/** The calls of the run or of one sub-agent that have no result, and the sub-agents that work for them. */
+type Scope = { parent: string; calls: Map<string, CallState>; children: number }
+
+/** A call of a tool, by the sub-agent that makes it and the id that it has there: two agents may use the same id. */
+export type CallKey = { subagentId: string | undefined; id: string }
+
+/**
+ * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission and nothing
+ * else is at work: each other open call waits, too, or belongs to a sub-agent that is at rest.
+ */
+export class OpenCalls {
+  readonly #scopes = new Map<string, Scope>([[MAIN, { parent: MAIN, calls: new Map(), children: 0 }]])
+  /** The permission requests that wait, by their ids. */
+  readonly #pending = new Map<string, CallKey>()
+  /** The calls of all requests so far. */
+  readonly #asked = new Map<string, CallKey>()
+
+  /** Returns whether the event has changed them. */
+  take(event: AgentEvent): boolean {
+    const { type } = event
+    if (type === 'subagent_event') return this.#takeCall(unwrapped(event), event.subagent_id)
+    if (type === 'subagent_start') return this.#begin(event.subagent_id, event.parent_subagent_id ?? MAIN)
+    if (type === 'subagent_end') return this.#end(event.subagent_id)
+    return this.#takeCall(event, MAIN)
+  }
+
+  get isAtRest(): boolean {
+    return this.#pending.size > 0 && this.#restsIn(MAIN)
+  }
+
+  /** The call that a permission request is for, whatever became of it; `undefined` for one that was not made by now. */
+  askedFor(permissionId: string): CallKey | undefined {
+    return this.#asked.get(permissionId)
+  }
+
+  /** The permission requests that wait now, and their calls. */
+  get pending(): ReadonlyMap<string, CallKey> {
+    return this.#pending
+  }
+
+  /** The calls without a result that wait for no permission. At rest a sub-agent works for each of them. */
+  get carriers(): CallKey[] {
+    return [...this.#scopes].flatMap(([scope, { calls }]) =>
+      [...calls].flatMap(([id, state]) => (state === 'open' ? [keyOf(scope, id)] : [])),
+    )
+  }
+
+  #restsIn(id: string): boolean {
+    const scope = this.#scopes.get(id)
+    if (!scope || scope.calls.size === 0) return false
+    const open = [...scope.calls.values()].filter((state) => state === 'open').length
+    if (open > scope.children) return false
+    return [...this.#scopes].every(([child, { parent }]) => child === MAIN || parent !== id || this.#restsIn(child))
+  }
+
+  #begin(id: string, parent: string): true {
+    this.#scopes.set(id, { parent, calls: new Map(), children: 0 })
+    const above = this.#scopes.get(parent)
+    if (above) above.children++
+    return true
+  }
+
+  #end(id: string): true {
+    const scope = this.#scopes.get(id)
+    const above = scope && this.#scopes.get(scope.parent)
+    if (above) above.children--
+    this.#scopes.delete(id)
+    for (const [request, { subagentId }] of this.#pending) if (subagentId === id) this.#pending.delete(request)
+    return true
+  }
+
+  /** The request of a sub-agent comes wrapped, and then once more as a plain event (D4.13). */
+  #takeCall(event: JsonObject & { type: string }, scopeId: string): boolean {
+    const id = String(event['id'])
+    switch (event.type) {
+      case 'tool_use':
+        return this.#scopes.get(scopeId)?.calls.set(id, 'open') !== undefined
+      case 'tool_result':
+        return this.#scopes.get(scopeId)?.calls.delete(id) ?? false
+      case 'permission_request':
+        return this.#ask(id, keyOf(scopeId, String(event['tool_use_id'])))
+      case 'permission_resolved':
+        return this.#resolve(id)
+      default:
+        return false
+    }
+  }
+
+  #ask(request: string, call: CallKey): boolean {
+    if (this.#asked.has(request)) return false
+    this.#asked.set(request, call)
+    this.#pending.set(request, call)
+    this.#scopes.get(call.subagentId ?? MAIN)?.calls.set(call.id, 'waiting')
+    return true
+  }
+
+  #resolve(request: string): boolean {
+    const call = this.#pending.get(request)
+    if (!call) return false
+    this.#pending.delete(request)
+    this.#scopes.get(call.subagentId ?? MAIN)?.calls.set(call.id, 'open')
+    return true
+  }
+}
+
+const keyOf = (scope: string, id: string): CallKey => ({ subagentId: scope === MAIN ? undefined : scope, id })
+
+/** The event of a sub-agent's run that is in a `subagent_event`. */
+export function unwrapped({ event_type: type, ...fields }: SubAgentEvent): JsonObject & { type: string } {
+  return { ...fields, type }
+}

@@ -1,0 +1,54 @@
+import { type AgentEvent, isTerminal } from '../../../../shared/kernel/events.ts'
+import { OpenCalls } from './open-calls.ts'
+import type { Part, Projection } from './projection.ts'
+import type { Numbered } from './run-events.ts'
+
+/** One response: the events of its run, in another format, from its beginning to a pause or to the end of the run. */
+export class ProjectedRun<Chunk> {
+  readonly #projection: Projection<Chunk>
+  readonly #known: ReadonlySet<string>
+  readonly #passed: number
+  readonly #calls = new OpenCalls()
+  #isSkipping: boolean
+  #isOver = false
+
+  constructor(projection: Projection<Chunk>, { known = new Set(), passed = 0 }: Part = {}) {
+    this.#projection = projection
+    this.#known = known
+    this.#passed = passed
+    this.#isSkipping = known.size > 0
+  }
+
+  /** No more chunks follow. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  begin(): Chunk[] {
+    return this.#projection.begin()
+  }
+
+  take(numbered: Numbered<AgentEvent>): Chunk[] {
+    if (this.#isOver) return []
+    const { seq, event } = numbered
+    const isChange = this.#calls.take(event)
+    const chunks = this.#projection.take(numbered, this.#calls)
+    if (isTerminal(event)) {
+      this.#isOver = true
+      return chunks
+    }
+    if (!this.#projection.pause) return chunks
+    const isPause = isChange && this.#calls.isAtRest
+    if (this.#isSkipping) {
+      this.#isSkipping = !(isPause && this.#hasAskedAllKnown())
+      return []
+    }
+    if (!isPause || seq < this.#passed) return chunks
+    this.#isOver = true
+    return [...chunks, ...this.#projection.pause(this.#calls)]
+  }
+
+  #hasAskedAllKnown(): boolean {
+    return [...this.#known].every((id) => this.#calls.askedFor(id))
+  }
+}

@@ -1,0 +1,30 @@
+import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import type { OpenCalls } from './open-calls.ts'
+import type { Numbered } from './run-events.ts'
+
+/**
+ * A run in another format. Its state is made by the events alone, so a reader that replays the journal has the state of every other, and
+ * nothing needs to be stored to go on with a response.
+ */
+export interface Projection<Chunk> {
+  /** The chunks that a response begins with: that of the request that started the run, or of one that goes on with it. */
+  begin(): Chunk[]
+  /** The chunks that one more event adds, for the last event of a run those of the response's end. `calls` are those after the event. */
+  take(numbered: Numbered<AgentEvent>, calls: OpenCalls): Chunk[]
+  /** The chunks that end a response while the run waits for permission. Left out where responses go on over that. */
+  pause?(calls: OpenCalls): Chunk[]
+  /** The chunks of a response that the gateway cuts off while the run may go on. */
+  cut(code: ReaderFailure): Chunk[]
+}
+
+/** The part of a run that one response tells. */
+export type Part = {
+  /**
+   * The permission requests that the client has been told of: the response begins behind the pause that ended the one with the last of
+   * them. Without any it begins with the run.
+   */
+  known?: ReadonlySet<string> | undefined
+  /** The number of events that are passed without a pause, because the run has gone on since. */
+  passed?: number | undefined
+}

@@ -1,0 +1,71 @@
+import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { ProjectedRun } from './projected-run.ts'
+import type { Part, Projection } from './projection.ts'
+import { FrameDecoder } from './run-events.ts'
+
+/** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
+export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
+
+/** The frames of one response in another format, for the same relay that sends the run's own. */
+class ResponseStream<Chunk> implements AsyncIterableIterator<Frames, undefined> {
+  readonly #frames: AsyncIterator<Frames>
+  readonly #response: ProjectedRun<Chunk>
+  readonly #wire: Wire<Chunk>
+  readonly #decoder = new FrameDecoder<AgentEvent>()
+  #isBegun = false
+  #lastSeq = 0
+
+  constructor(frames: FrameStream, response: ProjectedRun<Chunk>, wire: Wire<Chunk>) {
+    this.#frames = frames[Symbol.asyncIterator]()
+    this.#response = response
+    this.#wire = wire
+  }
+
+  async next(): Promise<IteratorResult<Frames, undefined>> {
+    if (!this.#isBegun) {
+      this.#isBegun = true
+      return this.#value(this.#wire.render(this.#response.begin()))
+    }
+    while (!this.#response.isOver) {
+      const { done, value } = await this.#frames.next()
+      if (done === true) return { done: true, value: undefined }
+      const text = this.#project(value)
+      if (text !== '') return this.#value(text, value)
+    }
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<Frames, undefined>> {
+    await this.#frames.return?.()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #project(frames: Frames): string {
+    this.#lastSeq = frames.lastSeq
+    const chunks = this.#decoder.take(frames).flatMap((numbered) => this.#response.take(numbered))
+    const written = chunks.length > 0 ? this.#wire.render(chunks) : ''
+    if (!this.#response.isOver) return written
+    void this.#frames.return?.()?.catch(() => {}) // The response is complete, whatever becomes of its reader of the run.
+    return written + this.#wire.end
+  }
+
+  #value(text: string, { failure }: Partial<Frames> = {}): IteratorResult<Frames, undefined> {
+    return { done: false, value: { text, lastSeq: this.#lastSeq, ...(failure && { failure }) } }
+  }
+}
+
+export type Source = Part & { frames: FrameStream }
+
+/** What the relay sends of a response. */
+export function streamOf<Chunk>({ frames, ...part }: Source, projection: Projection<Chunk>, wire: Wire<Chunk>) {
+  return {
+    frames: new ResponseStream(frames, new ProjectedRun(projection, part), wire),
+    farewell: (_lastSeq: number, code: Parameters<Projection<Chunk>['cut']>[0]) =>
+      wire.render(projection.cut(code)) + wire.end,
+  }
+}

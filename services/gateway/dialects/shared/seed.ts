@@ -1,0 +1,76 @@
+import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { jsonBytes } from '../../../../shared/kernel/json.ts'
+
+/** A call of a tool that has ended, as the history of a client shows it. */
+export type PastCall = { id: string; toolName: string; input: JsonObject; output: string; isError: boolean }
+
+/** What a client's history holds, in its order. Texts that follow one another belong together. */
+export type Past = { role: 'user' | 'assistant'; text: string } | { role: 'call'; call: PastCall }
+
+/** What `POST /sessions` takes (D23). */
+const MAX_MESSAGES = 1_000
+const MAX_BYTES = 1_000_000
+
+/**
+ * Makes the messages that a new session begins with. Where a client's history does not take turns as providers require, what is missing is
+ * filled in, and what the assistant has not answered is left out. Of a history that is too long the newest part is taken.
+ */
+export function seedOf(past: readonly Past[]): SeedMessage[] {
+  const turns = turnsOf(past)
+  const fits = (messages: SeedMessage[]) => messages.length <= MAX_MESSAGES && jsonBytes(messages) <= MAX_BYTES
+  for (let from = 0; from < turns.length; from += Math.max(1, Math.floor((turns.length - from) / 2))) {
+    const messages = turns.slice(from).flat()
+    if (fits(messages)) return messages
+  }
+  return []
+}
+
+/** Each turn begins with a message of the user and ends with the text of the assistant. */
+function turnsOf(past: readonly Past[]): SeedMessage[][] {
+  const turns: { prompt: string[]; answer: Past[] }[] = []
+  for (const each of past) {
+    const last = turns.at(-1)
+    if (each.role !== 'user') last?.answer.push(each)
+    else if (!last || last.answer.length > 0) turns.push({ prompt: [each.text], answer: [] })
+    else last.prompt.push(each.text)
+  }
+  return turns.flatMap(({ prompt, answer }) => {
+    const content = joined(prompt)
+    return content === '' || answer.length === 0 ? [] : [[{ role: 'user', content }, ...answerOf(answer)]]
+  })
+}
+
+function answerOf(answer: readonly Past[]): SeedMessage[] {
+  const messages: SeedMessage[] = []
+  let texts: string[] = []
+  for (const [i, each] of answer.entries()) {
+    if (each.role !== 'call') {
+      texts.push(each.text)
+      continue
+    }
+    messages.push(...callOf(each.call, { text: joined(texts), id: `call_${i + 1}` }))
+    texts = []
+  }
+  return [...messages, { role: 'assistant', content: joined(texts) || NO_TEXT }]
+}
+
+/** A client may use the id of a call twice, so calls get their own. */
+function callOf({ toolName, input, output, isError }: PastCall, { text, id }: { text: string; id: string }) {
+  const said = text === '' ? [] : [{ type: 'text' as const, text }]
+  return [
+    { role: 'assistant' as const, blocks: [...said, { type: 'tool_use' as const, id, tool_name: toolName, input }] },
+    {
+      role: 'tool' as const,
+      blocks: [{ type: 'tool_result' as const, id, tool_name: toolName, output, is_error: isError }],
+    },
+  ]
+}
+
+const NO_TEXT = '(no answer)'
+
+const joined = (texts: readonly string[]): string =>
+  texts
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n\n')

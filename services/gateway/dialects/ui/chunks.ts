@@ -1,0 +1,32 @@
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+
+/** A chunk of the AI SDK's UI message stream, as far as this server sends them (`uiMessageChunkSchema` of the package `ai`). */
+export type UiChunk =
+  | { type: 'start'; messageId: string; messageMetadata: JsonObject }
+  | { type: 'start-step' | 'finish-step' }
+  | { type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end'; id: string }
+  | { type: 'text-delta' | 'reasoning-delta'; id: string; delta: string }
+  | ({ type: 'tool-input-available'; toolName: string; input: unknown } & OfTool)
+  | ({ type: 'tool-output-available'; output: unknown } & OfTool)
+  | ({ type: 'tool-output-error'; errorText: string } & OfTool)
+  | { type: 'tool-output-denied'; toolCallId: string }
+  | {
+      type: 'tool-approval-request'
+      approvalId: string
+      toolCallId: string
+      reason: string
+      approvalDescriptor: JsonObject
+    }
+  | { type: 'tool-approval-response'; approvalId: string; approved: boolean; reason?: string }
+  | { type: `data-${string}`; id?: string; data: JsonObject; transient?: true }
+  | { type: 'error'; errorText: string }
+  | { type: 'abort'; reason: string }
+  | { type: 'finish'; finishReason: 'stop' | 'tool-calls' | 'error' | 'other'; messageMetadata?: JsonObject }
+
+/** Tools that the page does not know, run by the server. */
+type OfTool = { toolCallId: string; dynamic: true; providerExecuted: true; toolMetadata?: { subagentId: string } }
+
+const renderChunks = (chunks: readonly UiChunk[]): string =>
+  chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+
+export const UI_WIRE = { render: renderChunks, end: 'data: [DONE]\n\n' }

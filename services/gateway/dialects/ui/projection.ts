@@ -1,0 +1,228 @@
+import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
+import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
+import type { Projection } from '../shared/projection.ts'
+import type { Numbered } from '../shared/run-events.ts'
+import type { UiChunk } from './chunks.ts'
+
+type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
+type OfCall = Of<'tool_use' | 'tool_progress' | 'tool_result' | 'permission_request' | 'permission_resolved'>
+type Aside = Of<'subagent_start' | 'subagent_end' | 'warning' | 'plan_queued' | 'done' | 'error'>
+type Block = 'text' | 'reasoning'
+
+/** Makes the message of `useChat` from a run: one message for the run, whose id is the run's. */
+export class UiProjection implements Projection<UiChunk> {
+  readonly #messageId: string
+  readonly #metadata: JsonObject
+  /** The calls whose latest permission request was denied. */
+  readonly #denied = new Set<string>()
+  /** The block that is open, and how many have been. */
+  #open: { block: Block; id: string } | undefined
+  #blocks = 0
+
+  constructor(runId: string, sessionId: string) {
+    this.#messageId = runId
+    this.#metadata = { runId, sessionId }
+  }
+
+  begin(): UiChunk[] {
+    return [{ type: 'start', messageId: this.#messageId, messageMetadata: this.#metadata }]
+  }
+
+  take({ event }: Numbered<AgentEvent>, calls: OpenCalls): UiChunk[] {
+    return [...this.#closeBefore(event), ...this.#chunksOf(event, calls)]
+  }
+
+  /** A page goes on by itself when each call has a result or an answer, so a call whose sub-agent waits shows a result for the time being. */
+  pause(calls: OpenCalls): UiChunk[] {
+    const outputs = calls.carriers.map(
+      (call): UiChunk => ({ type: 'tool-output-available', ...ofTool(call), output: WAITING }),
+    )
+    return [...outputs, { type: 'finish-step' }, { type: 'finish', finishReason: 'tool-calls' }]
+  }
+
+  cut(code: ReaderFailure): UiChunk[] {
+    return failed(readerFailure(code))
+  }
+
+  #chunksOf(event: AgentEvent, calls: OpenCalls): UiChunk[] {
+    switch (event.type) {
+      case 'turn_start':
+        return [{ type: 'start-step' }]
+      case 'turn_end':
+        return [{ type: 'finish-step' }]
+      case 'text_delta':
+        return this.#delta('text', event.text)
+      case 'thinking_delta':
+        return this.#delta('reasoning', event.text)
+      case 'text':
+        return this.#whole('text', event.text)
+      case 'thinking':
+        return this.#whole('reasoning', event.text)
+      case 'tool_use':
+      case 'tool_progress':
+      case 'tool_result':
+        return this.#ofCall(event, undefined)
+      case 'permission_request':
+      case 'permission_resolved': {
+        const call = calls.askedFor(event.id)
+        return call?.subagentId === undefined ? this.#ofCall(event, undefined) : [] // It has come wrapped before.
+      }
+      case 'subagent_event':
+        return this.#nested(event)
+      case 'subagent_start':
+      case 'subagent_end':
+      case 'warning':
+      case 'plan_queued':
+      case 'done':
+      case 'error':
+        return aside(event)
+    }
+  }
+
+  /** Anything but more of it ends a block that its whole text does not end. */
+  #closeBefore({ type }: AgentEvent): UiChunk[] {
+    if (!this.#open || STREAMED.has(type) || ASIDE.has(type)) return []
+    return this.#close()
+  }
+
+  #delta(block: Block, delta: string): UiChunk[] {
+    if (this.#open?.block === block) return [{ type: `${block}-delta`, id: this.#open.id, delta }]
+    const closed = this.#close()
+    this.#open = { block, id: `${block}-${++this.#blocks}` }
+    const { id } = this.#open
+    return [...closed, { type: `${block}-start`, id }, { type: `${block}-delta`, id, delta }]
+  }
+
+  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  #whole(block: Block, text: string): UiChunk[] {
+    const rest = this.#open?.block === block || text === '' ? [] : this.#delta(block, text)
+    return [...rest, ...this.#close()]
+  }
+
+  #close(): UiChunk[] {
+    if (!this.#open) return []
+    const { block, id } = this.#open
+    this.#open = undefined
+    return [{ type: `${block}-end`, id }]
+  }
+
+  #ofCall(event: OfCall, subagentId: string | undefined): UiChunk[] {
+    const id = 'tool_use_id' in event ? event.tool_use_id : event.id
+    const tool = ofTool({ subagentId, id })
+    const { toolCallId } = tool
+    switch (event.type) {
+      case 'tool_use':
+        this.#denied.delete(toolCallId)
+        return [{ type: 'tool-input-available', ...tool, toolName: event.tool_name, input: event.input }]
+      case 'tool_progress': {
+        const { progress, detail } = event
+        return [{ type: 'data-progress', data: { toolCallId, progress, detail }, transient: true }]
+      }
+      case 'permission_request':
+        return [requestOf(event, toolCallId)]
+      case 'permission_resolved':
+        return this.#answered(event, tool)
+      case 'tool_result':
+        return [this.#resultOf(event, tool)]
+    }
+  }
+
+  /** The answer may have come from elsewhere. An input that it has changed replaces the one that is shown. */
+  #answered(
+    { id, allow, reason, tool_name: toolName, input }: Of<'permission_resolved'>,
+    tool: ReturnType<typeof ofTool>,
+  ): UiChunk[] {
+    if (!allow) this.#denied.add(tool.toolCallId)
+    const answer = { approvalId: id, approved: allow, ...(reason && { reason }) }
+    const changed: UiChunk[] = input ? [{ type: 'tool-input-available', ...tool, toolName, input }] : []
+    return [...changed, { type: 'tool-approval-response', ...answer }]
+  }
+
+  #resultOf({ output, is_error: isError }: Of<'tool_result'>, tool: ReturnType<typeof ofTool>): UiChunk {
+    const { toolCallId } = tool
+    if (this.#denied.has(toolCallId)) return { type: 'tool-output-denied', toolCallId }
+    if (isError) return { type: 'tool-output-error', ...tool, errorText: output }
+    return { type: 'tool-output-available', ...tool, output }
+  }
+
+  #nested(wrapped: SubAgentEvent): UiChunk[] {
+    const event = unwrapped(wrapped)
+    const { subagent_id: subagentId } = wrapped
+    if (OF_CALLS.has(event.type)) return this.#ofCall(event as OfCall, subagentId)
+    if (event.type === 'warning') return aside(event as Of<'warning'>)
+    const kind = KINDS[event.type]
+    if (kind === undefined) return []
+    return [{ type: 'data-subagent-delta', data: { subagentId, kind, delta: event['text'] }, transient: true }]
+  }
+}
+
+const OF_CALLS: ReadonlySet<string> = new Set<OfCall['type']>([
+  'tool_use',
+  'tool_progress',
+  'tool_result',
+  'permission_request',
+  'permission_resolved',
+])
+const KINDS: Record<string, Block> = { text_delta: 'text', thinking_delta: 'reasoning' }
+
+function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChunk {
+  const { id, message, preview, expires_at: expiresAt } = request
+  const approvalDescriptor = { expiresAt, ...(preview && { preview }) }
+  return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
+}
+
+const WAITING = 'Its sub-agent waits for an approval.'
+
+/** Events that may come within a block of text. */
+const STREAMED: ReadonlySet<AgentEvent['type']> = new Set(['text_delta', 'thinking_delta', 'text', 'thinking'])
+const ASIDE: ReadonlySet<AgentEvent['type']> = new Set(['warning', 'subagent_start', 'subagent_event', 'subagent_end'])
+
+/** A sub-agent's calls have ids of their own, as another one may use the same. */
+function ofTool({ subagentId, id }: CallKey) {
+  const tool = { dynamic: true, providerExecuted: true } as const
+  if (subagentId === undefined) return { toolCallId: id, ...tool }
+  return { toolCallId: `${subagentId}/${id}`, ...tool, toolMetadata: { subagentId } }
+}
+
+/** What is shown beside the text and the calls, and the ends of a run. */
+function aside(event: Aside): UiChunk[] {
+  switch (event.type) {
+    case 'subagent_start': {
+      const { subagent_id: id, parent_subagent_id: parentId, description, model } = event
+      return [{ type: 'data-subagent', id, data: given({ status: 'running', description, model, parentId }) }]
+    }
+    case 'subagent_end': {
+      const { subagent_id: id, parent_subagent_id: parentId, status, result, error } = event
+      return [{ type: 'data-subagent', id, data: given({ status, result, error, parentId }) }]
+    }
+    case 'warning': {
+      const { code, message } = event
+      return [{ type: 'data-warning', data: { code, message }, transient: true }]
+    }
+    case 'plan_queued': {
+      const data = 'plan_id' in event ? { planId: event.plan_id } : { note: event.note }
+      return [
+        { type: 'data-plan', data },
+        { type: 'finish', finishReason: 'stop' },
+      ]
+    }
+    case 'done': {
+      const { type: _, stop_reason: stopReason, ...usage } = event
+      return [{ type: 'finish', finishReason: 'stop', messageMetadata: { usage, stopReason } }]
+    }
+    case 'error':
+      return failed(event)
+  }
+}
+
+const CANCELLED: ReadonlySet<string> = new Set(['cancelled', 'session_deleted'])
+
+function failed({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): UiChunk[] {
+  if (CANCELLED.has(code)) return [{ type: 'abort', reason: error }]
+  return [{ type: 'error', errorText: `${error} (${code}). ${suggestion}` }]
+}
+
+/** Without the fields that are not set. */
+const given = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

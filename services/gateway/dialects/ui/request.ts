@@ -1,0 +1,93 @@
+import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
+import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { isJsonObject } from '../../../../shared/kernel/json.ts'
+import { PERMISSION, RUN, SESSION } from '../../params.ts'
+import type { PermissionAnswer } from '../shared/conversation.ts'
+import { Fields } from '../shared/fields.ts'
+import { type Past, seedOf } from '../shared/seed.ts'
+
+/** A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. */
+export type UiRequest = { chatId: string; model: string | undefined } & (
+  | { kind: 'prompt'; prompt: string; key: string | undefined; seed(): SeedMessage[] }
+  | { kind: 'answers'; runId: string; answers: PermissionAnswer[]; known: ReadonlySet<string> }
+)
+
+/** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
+export function readUiRequest(body: JsonObject): UiRequest {
+  const fields = new Fields(body)
+  const chatId = fields.text('id')
+  if (!SESSION.pattern.test(chatId))
+    throw fields.wrong('id', `the id of a chat, which matches ${SESSION.pattern.source}`)
+  const messages = fields.has('message') ? [fields.object('message')] : fields.objects('messages')
+  const last = messages.at(-1)
+  if (!last) throw fields.wrong('messages', 'a list with the new message at its end')
+  const [role, common] = [last.text('role'), { chatId, model: fields.optionalText('model') }]
+  if (role === 'assistant') return { ...common, ...answersIn(last) }
+  if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
+  const isAgain = fields.optionalText('trigger') === 'regenerate-message'
+  const prompt = textOf(last)
+  if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
+  const id = last.optionalText('id')
+  const key = isAgain || id === undefined ? undefined : `${chatId} ${id}`
+  return { ...common, kind: 'prompt', prompt, key, seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)) }
+}
+
+function textOf(message: Fields): string {
+  const texts = message.objects('parts').map((part) => {
+    if (part.text('type') === 'text') return part.text('text')
+    throw part.wrong('type', 'text: this server takes no files in a prompt')
+  })
+  return texts.join('\n\n').trim()
+}
+
+function answersIn(message: Fields) {
+  const runId = message.text('id')
+  if (!RUN.pattern.test(runId)) throw message.wrong('id', 'the id of the message that asked for the approvals')
+  const approvals = message.objects('parts').flatMap((part) => {
+    const approval = part.get('approval')
+    return isJsonObject(approval) ? [{ state: part.get('state'), approval: part.object('approval') }] : []
+  })
+  const answers = approvals.flatMap(({ state, approval }) =>
+    state === 'approval-responded' ? [answerOf(approval)] : [],
+  )
+  if (answers.length > 0) {
+    const known = new Set(approvals.map(({ approval }) => approval.text('id')))
+    return { kind: 'answers' as const, runId, answers, known }
+  }
+  throw invalidRequest('the last message is of the assistant and answers no approval: send a message of the user', {
+    param: message.at,
+  })
+}
+
+function answerOf(approval: Fields): PermissionAnswer {
+  const [id, allow, reason] = [approval.text('id'), approval.optionalFlag('approved'), approval.optionalText('reason')]
+  if (!PERMISSION.pattern.test(id)) throw approval.wrong('id', 'the id of an approval of this server')
+  if (allow === undefined) throw approval.wrong('approved', 'true or false')
+  return { id, allow, ...(reason && { reason }) }
+}
+
+/** The history of a page, for a session that is not there any more. What it does not tell is left out. */
+function pastOf(message: Fields): Past[] {
+  const role = message.get('role')
+  if (role !== 'user' && role !== 'assistant') return []
+  return message.objects('parts').flatMap((part): Past[] => {
+    const [text, output] = [part.get('text'), part.get('output') ?? part.get('errorText')]
+    if (part.get('type') === 'text' && typeof text === 'string') return [{ role, text }]
+    if (role === 'user' || output === undefined) return []
+    const call = {
+      id: String(part.get('toolCallId')),
+      toolName: toolNameOf(part),
+      input: isJsonObject(part.get('input')) ? (part.get('input') as JsonObject) : {},
+      output: typeof output === 'string' ? output : JSON.stringify(output),
+      isError: part.get('errorText') !== undefined,
+    }
+    return [{ role: 'call', call }]
+  })
+}
+
+/** A tool that the page knows has its name in the type of the part. */
+function toolNameOf(part: Fields): string {
+  const name = part.get('toolName')
+  return typeof name === 'string' ? name : part.text('type').replace(/^tool-/, '')
+}

@@ -1,0 +1,77 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { hasKind } from '../../../../shared/kernel/errors.ts'
+import type { RouteTable } from '../../../http/routes.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { pathId, SESSION } from '../../params.ts'
+import { answerHead } from '../../streams/sse.ts'
+import type { DialectDeps } from '../dialect.ts'
+import { type Source, streamOf } from '../shared/response-stream.ts'
+import { UI_WIRE } from './chunks.ts'
+import { UiProjection } from './projection.ts'
+import { readUiRequest } from './request.ts'
+
+/** The AI SDK's UI message stream, for `useChat` and whatever else speaks its protocol. The id of a chat is that of its session. */
+export function uiRoutes(deps: DialectDeps): RouteTable {
+  return {
+    '/ui/chat': { post: deps.admit(chat(deps)) },
+    '/ui/chat/:id/stream': { get: resume(deps), delete: stop(deps) },
+  }
+}
+
+type Answered = Source & { runId: string; chatId: string }
+
+function relayTo(res: Response, { relay }: DialectDeps, { runId, chatId, ...source }: Answered): void {
+  res.setHeader('x-vercel-ai-ui-message-stream', 'v1')
+  relay({ runId, ...streamOf(source, new UiProjection(runId, chatId), UI_WIRE) }, res)
+}
+
+function chat(deps: DialectDeps): RequestHandler {
+  const { broker, conversations, readBody } = deps
+  return async (req, res) => {
+    const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
+    const { chatId, model } = request
+    if (request.kind === 'answers') {
+      const { runId, answers, known } = request
+      await conversations.answer(res, chatId, answers)
+      return relayTo(res, deps, { runId, chatId, frames: await broker.followRun(tenantOf(res), runId, 0), known })
+    }
+    const { prompt, key, seed } = request
+    const message = { prompt, ...(model !== undefined && { model }) }
+    const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed })
+    relayTo(res, deps, { ...started, chatId })
+  }
+}
+
+/** The run that answers in the chat now; `undefined` when none does, or the chat is unknown. */
+async function activeRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+  try {
+    const { active_run_id: runId } = await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
+    return runId ?? undefined
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return undefined
+    throw cause
+  }
+}
+
+/** Repeats the answer that is being given from its beginning, as `useChat` expects, and goes on with it. */
+function resume(deps: DialectDeps): RequestHandler {
+  const { broker } = deps
+  return async (req, res) => {
+    const runId = await activeRun(deps, req, res)
+    if (runId === undefined) return void res.status(204).end()
+    if (req.method === 'HEAD') return answerHead(runId, res)
+    const { event_count: passed } = await broker.getRun(tenantOf(res), runId)
+    const frames = await broker.followRun(tenantOf(res), runId, 0)
+    relayTo(res, deps, { runId, chatId: String(req.params['id']), frames, passed })
+  }
+}
+
+/** Closing the stream only leaves the run; this cancels it. */
+function stop(deps: DialectDeps): RequestHandler {
+  const { broker } = deps
+  return async (req, res) => {
+    const runId = await activeRun(deps, req, res)
+    if (runId !== undefined) await broker.cancelRun(tenantOf(res), runId)
+    res.status(204).end()
+  }
+}

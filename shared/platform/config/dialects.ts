@@ -1,0 +1,16 @@
+import { InvalidValue, listOf, oneOf, type Parse } from './values.ts'
+
+/** The formats of other products in which the gateway can be used (D31). */
+export const DIALECT_NAMES = ['ui'] as const
+export type DialectName = (typeof DIALECT_NAMES)[number]
+
+const parseNames = listOf(oneOf(...DIALECT_NAMES))
+
+/** `none` switches all off where the default is another one. */
+export const dialects: Parse<readonly DialectName[]> = (raw) => {
+  if (raw.trim() === 'none') return Object.freeze([])
+  const names = parseNames(raw)
+  return names instanceof InvalidValue
+    ? new InvalidValue(`\`none\`, or ${names.text}`)
+    : Object.freeze([...new Set(names)])
+}

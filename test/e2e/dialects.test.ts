@@ -1,0 +1,16 @@
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+import { uiTests } from './dialects/ui.ts'
+
+/** The packages that others use, unmodified, against both forms. */
+inBothForms('dialects', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  let product: Product
+  before(async () => {
+    const demo = { MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' }
+    product = await startProduct({ ...demo, DIALECTS: 'ui', ...mongo?.env })
+  })
+  after(() => product.close())
+
+  describe('ui', () => uiTests(() => product))
+})

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import { Chat } from '@ai-sdk/react'
+import {
+  DefaultChatTransport,
+  type DynamicToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  type UIMessage,
+} from 'ai'
+import { expect } from 'chai'
+import { until } from '../../support/until.ts'
+import { agent, pendingOf, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
+
+const STATE_OF_LIST = tool('TodoWrite', { todos: [] })
+
+/** `useChat` without a page: the same class with the same transport. */
+export function uiTests(product: RunningProduct): void {
+  const chatWith = (messages: UIMessage[] = [], id = `chat-${randomUUID()}`) =>
+    new Chat({
+      id,
+      messages,
+      transport: new DefaultChatTransport({ api: `${product().url}/ui/chat` }),
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    })
+
+  const answerOf = ({ lastMessage }: Chat<UIMessage>) => (lastMessage?.role === 'assistant' ? lastMessage.parts : [])
+  const textOf = (chat: Chat<UIMessage>) =>
+    answerOf(chat)
+      .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+      .join('|')
+  const callsOf = (chat: Chat<UIMessage>) =>
+    answerOf(chat).filter((part): part is DynamicToolUIPart => part.type === 'dynamic-tool')
+  const approvalsOf = (chat: Chat<UIMessage>) => callsOf(chat).filter(({ state }) => state === 'approval-requested')
+
+  /** Answers what waits, and waits until the page has gone on with it. */
+  async function answer(chat: Chat<UIMessage>, approved: boolean, reason?: string): Promise<void> {
+    for (const { approval } of approvalsOf(chat))
+      await chat.addToolApprovalResponse({ id: approval?.id ?? '', approved, ...(reason !== undefined && { reason }) })
+    await until(() => chat.status === 'ready' && callsOf(chat).every(({ state }) => state !== 'approval-responded'), {
+      what: 'the rest of the answer',
+      lastSeen: () => [chat.status, chat.error, callsOf(chat)],
+    })
+  }
+
+  it('useChat shows the thoughts, the texts and the call of a turn, and the next message goes on with the conversation', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `/think hm\n${STATE_OF_LIST}\n/say done` })
+    expect(chat.error).to.equal(undefined)
+    expect(answerOf(chat).map(({ type }) => type)).to.deep.equal([
+      ...['step-start', 'reasoning', 'text', 'dynamic-tool'],
+      ...['step-start', 'text', 'text'],
+    ])
+    expect(answerOf(chat).find(({ type }) => type === 'reasoning')).to.include({ text: 'hm', state: 'done' })
+    expect(callsOf(chat)[0]).to.include({ toolName: 'TodoWrite', state: 'output-available', providerExecuted: true })
+    expect(textOf(chat)).to.match(/\|done\|/)
+    expect(chat.lastMessage?.metadata).to.include({ sessionId: chat.id, stopReason: 'end_turn' })
+    await chat.sendMessage({ text: '/say again' })
+    expect([chat.messages.length, textOf(chat)]).to.deep.equal([4, 'again'])
+    const { body } = await product().call('GET', `/sessions/${chat.id}`)
+    expect(body).to.include({ message_count: 5 })
+  })
+
+  it('the answer stops at an approval; allowed in the page, the same message goes on and the tool has run', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${write('a.txt')}\n/say bye` })
+    const [asked] = approvalsOf(chat)
+    expect(asked?.approval).to.deep.include({ requestReason: 'Write 5 bytes to the file a.txt.' })
+    expect(asked?.approval?.['descriptor']).to.have.nested.property('preview.kind', 'diff')
+    await answer(chat, true)
+    expect(callsOf(chat)).to.have.length(1)
+    expect(callsOf(chat)[0]).to.include({ state: 'output-available' })
+    expect([chat.messages.length, textOf(chat).split('|').at(1)]).to.deep.equal([2, 'bye'])
+  })
+
+  it('a denied call is shown as denied, with its reason, and the model goes on', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${write('a.txt')}\n/say bye` })
+    await answer(chat, false, 'not on a Friday')
+    expect(callsOf(chat)[0]).to.include({ state: 'output-denied' })
+    expect(callsOf(chat)[0]?.approval).to.include({ approved: false, reason: 'not on a Friday' })
+    expect(textOf(chat)).to.include('not on a Friday')
+  })
+
+  it("a sub-agent's call asks in the page, too, and its own result replaces the one for the time being", async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${agent(write('a.txt'), '/say wrote it')}\n/say bye` })
+    expect(approvalsOf(chat)).to.have.length(1)
+    await answer(chat, true)
+    expect(callsOf(chat).map(({ toolName, state }) => [toolName, state])).to.deep.equal([
+      ['Agent', 'output-available'],
+      ['Write', 'output-available'],
+    ])
+    expect(callsOf(chat)[0]?.output).to.match(/wrote it/)
+    const sub = answerOf(chat).find(({ type }) => type === 'data-subagent')
+    expect(sub).to.have.nested.property('data.status', 'completed')
+  })
+
+  it('one run is watched natively, approved by another client and shown by useChat at the same time', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${write('a.txt')}\n/sleep 50\n${write('b.txt')}\n/say bye` })
+    const runId = String(chat.lastMessage?.id)
+    const native = await product().stream(`/runs/${runId}/events`)
+    await replyNatively(product(), chat.id, { allow: true })
+    await native.until('tool_result')
+    await until(async () => (await pendingOf(product(), chat.id)).length > 0, { what: 'the second request' })
+    await answer(chat, true) // The page answers what has been answered already, and learns of the second request.
+    expect(callsOf(chat).map(({ state }) => state)).to.deep.equal(['output-available', 'approval-requested'])
+    await answer(chat, true)
+    expect((await native.all()).at(-1)?.event).to.equal('done')
+    expect(textOf(chat)).to.include('bye')
+  })
+
+  it('a page that comes back gets the whole answer that is being given, and nothing where none is', async () => {
+    const chat = chatWith()
+    const sending = chat.sendMessage({ text: '/say before\n/sleep 300\n/say after' })
+    await until(() => textOf(chat).includes('before'), { what: 'the beginning of the answer' })
+    await chat.stop()
+    await sending
+    expect(textOf(chat)).not.to.include('after')
+    const reloaded = chatWith(chat.messages.slice(0, 1), chat.id)
+    await reloaded.resumeStream()
+    expect(textOf(reloaded)).to.match(/before\|after$/)
+    const idle = chatWith(reloaded.messages, chat.id)
+    await idle.resumeStream()
+    expect(idle.messages).to.have.length(2)
+  })
+
+  it('DELETE of the stream cancels the run, and the page is told', async () => {
+    const chat = chatWith()
+    const sending = chat.sendMessage({ text: '/say before\n/sleep 60000' })
+    await until(() => textOf(chat).includes('before'), { what: 'the beginning of the answer' })
+    const response = await fetch(`${product().url}/ui/chat/${chat.id}/stream`, { method: 'DELETE' })
+    expect(response.status).to.equal(204)
+    await sending
+    const { body } = await product().call('GET', `/runs/${chat.lastMessage?.id}`)
+    expect(body).to.include({ status: 'cancelled' })
+  })
+
+  it('a run that fails is an error of the page', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: '/fail provider_rejected' })
+    expect(chat.status).to.equal('error')
+    expect(chat.error?.message).to.include('(provider_rejected)')
+  })
+
+  it('200 chats at a time get their own answers', async () => {
+    const chats = Array.from({ length: 200 }, () => chatWith())
+    await Promise.all(chats.map((chat, i) => chat.sendMessage({ text: `/say number ${i} is here` })))
+    for (const [i, chat] of chats.entries()) expect(textOf(chat)).to.match(new RegExp(`\\|number ${i} is here$`))
+  })
+}

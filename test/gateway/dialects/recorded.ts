@@ -1,0 +1,131 @@
+import { ProjectedRun } from '../../../services/gateway/dialects/shared/projected-run.ts'
+import type { Part, Projection } from '../../../services/gateway/dialects/shared/projection.ts'
+import { type AgentEvent, errorEvent, type JsonObject } from '../../../shared/kernel/events.ts'
+
+export const RUN = `run_${'0123456789abcdef'.repeat(2)}`
+
+export const turn = (number: number): AgentEvent => ({ type: 'turn_start', turn_number: number, model: 'm' })
+export const turnEnd = (number: number): AgentEvent => ({
+  type: 'turn_end',
+  turn_number: number,
+  input_tokens: 3,
+  output_tokens: 2,
+  cost_usd: 0,
+})
+export const said = (...words: string[]): AgentEvent[] => [
+  ...words.map((text): AgentEvent => ({ type: 'text_delta', text })),
+  { type: 'text', text: words.join('') },
+]
+export const thought = (...words: string[]): AgentEvent[] => [
+  ...words.map((text): AgentEvent => ({ type: 'thinking_delta', text })),
+  { type: 'thinking', text: words.join('') },
+]
+export const call = (id: string, input: JsonObject = { path: 'a' }): AgentEvent => ({
+  type: 'tool_use',
+  id,
+  tool_name: 'Write',
+  input,
+})
+export const asked = (id: string, tool: string): AgentEvent => ({
+  type: 'permission_request',
+  id,
+  tool_use_id: tool,
+  tool_name: 'Write',
+  input: { path: 'a' },
+  message: `Write for ${tool}?`,
+  expires_at: '2026-11-21T09:35:00.000Z',
+})
+export const resolved = (id: string, tool: string, rest: { allow?: boolean; input?: JsonObject } = {}): AgentEvent => ({
+  type: 'permission_resolved',
+  id,
+  tool_use_id: tool,
+  tool_name: 'Write',
+  allow: true,
+  how: 'reply',
+  reason: '',
+  ...rest,
+})
+export const result = (id: string, output = 'written', isError = false): AgentEvent => ({
+  type: 'tool_result',
+  id,
+  tool_name: 'Write',
+  output,
+  is_error: isError,
+})
+export const progress = (id: string): AgentEvent => ({
+  type: 'tool_progress',
+  id,
+  tool_name: 'Write',
+  progress: 0.5,
+  detail: 'half',
+})
+export const begun = (id: string, parent?: string): AgentEvent => ({
+  type: 'subagent_start',
+  subagent_id: id,
+  ...(parent !== undefined && { parent_subagent_id: parent }),
+  description: 'help',
+  start_time_ms: 0,
+})
+export const within = (id: string, ...events: AgentEvent[]): AgentEvent[] =>
+  events.flatMap((event): AgentEvent[] => {
+    const { type, ...fields } = event
+    const wrapped: AgentEvent = { type: 'subagent_event', subagent_id: id, event_type: type, ...fields }
+    const isPermission = type === 'permission_request' || type === 'permission_resolved'
+    return isPermission ? [wrapped, event] : [wrapped] // A request and its answer come once more as they are (D4.13).
+  })
+export const ended = (id: string): AgentEvent => ({
+  type: 'subagent_end',
+  subagent_id: id,
+  duration_ms: 1,
+  status: 'completed',
+  result: 'helped',
+})
+export const warned: AgentEvent = { type: 'warning', code: 'context_compacted', message: 'shorter now', detail: {} }
+export const failed = errorEvent('provider_rejected', 'the provider said no')
+export const cancelled = errorEvent('cancelled', 'the run was cancelled')
+export const queued: AgentEvent = { type: 'plan_queued', plan_id: `plan_${'0'.repeat(32)}` }
+export const done: AgentEvent = {
+  type: 'done',
+  total_input_tokens: 6,
+  total_output_tokens: 4,
+  total_tokens: 10,
+  cost_usd: 0.01,
+  turn_count: 2,
+  stop_reason: 'end_turn',
+}
+
+/** A run in which two calls ask at the same time, one of them a sub-agent's, with everything around them. */
+export const WITH_SUB_AGENT: AgentEvent[] = [
+  turn(1),
+  ...thought('h', 'm'),
+  ...said('I ', 'write.'),
+  call('c1'),
+  call('c2', { prompt: 'help' }),
+  asked('perm_1', 'c1'),
+  begun('sub_1'),
+  warned,
+  ...within('sub_1', turn(1), ...said('me ', 'too'), call('c1'), asked('perm_2', 'c1')),
+  resolved('perm_1', 'c1'),
+  progress('c1'),
+  result('c1'),
+  ...within('sub_1', resolved('perm_2', 'c1', { allow: false }), result('c1', 'denied', true), ...said('no')),
+  ended('sub_1'),
+  result('c2', 'helped'),
+  turnEnd(1),
+  turn(2),
+  ...said('Bye.'),
+  turnEnd(2),
+  done,
+]
+
+/** The chunks of one response over these events, and how many events it has read. */
+export function respond<Chunk>(projection: Projection<Chunk>, events: readonly AgentEvent[], part?: Part) {
+  const run = new ProjectedRun(projection, part)
+  const chunks = run.begin()
+  let read = 0
+  for (const event of events) {
+    if (run.isOver) break
+    chunks.push(...run.take({ seq: ++read, event }))
+  }
+  return { chunks, read, isOver: run.isOver }
+}

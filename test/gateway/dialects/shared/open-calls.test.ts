@@ -1,0 +1,81 @@
+// Tests open-calls.ts and projected-run.ts: when a response ends at an approval, and where the next one begins.
+import { expect } from 'chai'
+import { OpenCalls } from '../../../../services/gateway/dialects/shared/open-calls.ts'
+import type { Projection } from '../../../../services/gateway/dialects/shared/projection.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import * as of from '../recorded.ts'
+
+/** The numbers of the events after which the run has come to rest. */
+function rests(...events: AgentEvent[]): number[] {
+  const calls = new OpenCalls()
+  return events.flatMap((event, i) => (calls.take(event) && calls.isAtRest ? [i + 1] : []))
+}
+
+describe('the open calls of a run', () => {
+  it('a run rests when its only call waits, and works again when that is answered', () => {
+    expect(rests(of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a'), of.result('a'))).to.deep.equal([
+      3,
+    ])
+  })
+
+  it('a call that runs beside the one that waits keeps it from resting until it has its result', () => {
+    const events = [of.call('a'), of.call('b'), of.asked('p', 'a'), of.result('b'), of.resolved('p', 'a')]
+    expect(rests(...events)).to.deep.equal([4])
+  })
+
+  it('calls that wait together rest when the last one has asked, and again when one of them has its result', () => {
+    const events = [of.call('a'), of.call('b'), of.asked('p', 'a'), of.asked('q', 'b')]
+    expect(rests(...events, of.resolved('q', 'b'), of.result('b'))).to.deep.equal([4, 6])
+  })
+
+  it('a call for which a sub-agent works rests when the sub-agent does, and one request counts once although it comes twice', () => {
+    const events = [of.call('a'), of.begun('s'), ...of.within('s', of.turn(1), of.call('a'), of.asked('p', 'a'))]
+    expect(rests(...events)).to.deep.equal([5])
+    expect(rests(...events, ...of.within('s', of.resolved('p', 'a')))).to.deep.equal([5])
+  })
+
+  it('of two sub-agents both must rest, and a sub-agent of a sub-agent counts for its own', () => {
+    const two = [of.call('a'), of.begun('s'), of.begun('t'), ...of.within('s', of.call('x'), of.asked('p', 'x'))]
+    expect(rests(...two)).to.deep.equal([])
+    expect(rests(...two, ...of.within('t', of.call('x'), of.asked('q', 'x')))).to.have.length(1)
+    const nested = [of.call('a'), of.begun('s'), ...of.within('s', of.call('b')), of.begun('t', 's')]
+    expect(rests(...nested, ...of.within('t', of.call('c'), of.asked('p', 'c')))).to.have.length(1)
+  })
+})
+
+/** Repeats the types of the events. */
+const types = (): Projection<string> => ({
+  begin: () => ['begin'],
+  take: ({ event }) => [event.type],
+  pause: () => ['pause'],
+  cut: () => [],
+})
+
+describe('the responses to a run', () => {
+  const { chunks: whole } = of.respond(types(), of.WITH_SUB_AGENT)
+
+  it('the first one ends where the run rests, after the last request that waits', () => {
+    expect(whole.at(-1)).to.equal('pause')
+    const before = whole.filter((type) => type === 'permission_request' || type === 'subagent_event')
+    expect(before.slice(-1)).to.deep.equal(['subagent_event'])
+  })
+
+  it('the next one begins behind that, whatever was answered meanwhile, and ends with the run', () => {
+    const known = new Set(['perm_1', 'perm_2'])
+    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { known })
+    expect(chunks.slice(0, 3)).to.deep.equal(['begin', 'permission_request', 'permission_resolved'])
+    // While one request of two is answered, the other one still waits: the run rests with the result.
+    expect(chunks.slice(-2)).to.deep.equal(['tool_result', 'pause'])
+  })
+
+  it('a replay of a run that has gone on does not stop where it rested before', () => {
+    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { passed: of.WITH_SUB_AGENT.length })
+    expect(chunks).not.to.include('pause')
+    expect(chunks.at(-1)).to.equal('done')
+  })
+
+  it('a client that names requests which this run never made learns its end', () => {
+    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { known: new Set(['perm_x']) })
+    expect(chunks).to.deep.equal(['begin', 'done'])
+  })
+})

@@ -1,0 +1,101 @@
+import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai'
+import { expect } from 'chai'
+import type { UiChunk } from '../../../../services/gateway/dialects/ui/chunks.ts'
+import { UiProjection } from '../../../../services/gateway/dialects/ui/projection.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import * as of from '../recorded.ts'
+
+const schema = uiMessageChunkSchema()
+const respond = (events: AgentEvent[], ...part: [Parameters<typeof of.respond>[2]?]) =>
+  of.respond(new UiProjection(of.RUN, 'chat-1'), events, ...part).chunks
+
+/** The message that the package's own reader makes of one response, or of several. */
+async function messageOf(...responses: UiChunk[][]): Promise<UIMessage | undefined> {
+  let message: UIMessage | undefined
+  for (const chunks of responses) {
+    for (const chunk of chunks) expect(await schema.validate?.(chunk)).to.include({ success: true })
+    const stream = ReadableStream.from<UIMessageChunk>(chunks)
+    const options = { stream, ...(message && { message }), terminateOnError: true }
+    for await (const each of readUIMessageStream(options)) message = each
+  }
+  return message
+}
+
+const partsOf = (message: UIMessage | undefined) =>
+  message?.parts.map((part) => ('state' in part ? `${part.type} ${part.state}` : part.type))
+
+describe("the UI message stream of a run, read by the package's own reader", () => {
+  const known = new Set(['perm_1', 'perm_2'])
+
+  it('has a message with the id of the run, its thoughts, texts, calls and sub-agents, and stops at the approvals', async () => {
+    const message = await messageOf(respond(of.WITH_SUB_AGENT))
+    expect(message).to.include({ id: of.RUN, role: 'assistant' })
+    expect(partsOf(message)).to.deep.equal([
+      'step-start',
+      'reasoning done',
+      'text done',
+      'dynamic-tool approval-requested',
+      'dynamic-tool output-available', // For the time being: its sub-agent waits.
+      'data-subagent',
+      'dynamic-tool approval-requested',
+    ])
+  })
+
+  it('goes on in the same message, and two agents whose calls have the same id do not get into each other', async () => {
+    const all = respond(of.WITH_SUB_AGENT, { known, passed: 99 })
+    const message = await messageOf(respond(of.WITH_SUB_AGENT), all)
+    expect(partsOf(message)?.slice(3)).to.deep.equal([
+      'dynamic-tool output-available',
+      'dynamic-tool output-available',
+      'data-subagent',
+      'dynamic-tool output-denied',
+      'step-start',
+      'text done',
+    ])
+    const calls = message?.parts.filter((part) => part.type === 'dynamic-tool')
+    expect(calls?.map((part) => 'output' in part && part.output)).to.deep.equal(['written', 'helped', undefined])
+    expect(message?.metadata).to.deep.include({ runId: of.RUN, sessionId: 'chat-1', stopReason: 'end_turn' })
+  })
+
+  it('a run that is recorded without its pieces has the same texts', async () => {
+    const events = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
+    const [live, recorded] = [await messageOf(respond(of.WITH_SUB_AGENT)), await messageOf(respond(events))]
+    expect(recorded?.parts).to.deep.equal(live?.parts)
+  })
+
+  it('an input that the answer has changed is the one that is shown', async () => {
+    const events = [of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a', { input: { path: 'b' } })]
+    const message = await messageOf(respond([...events, of.result('a')], { passed: 99 }))
+    expect(message?.parts.at(-1)).to.deep.include({ input: { path: 'b' }, state: 'output-available' })
+  })
+
+  it('what is only of the moment is sent and not kept', async () => {
+    const chunks = respond([of.turn(1), of.warned, of.call('a'), of.progress('a'), of.result('a', 'no', true)])
+    expect(chunks.filter((chunk) => 'transient' in chunk).map(({ type }) => type)).to.deep.equal([
+      'data-warning',
+      'data-progress',
+    ])
+    expect(partsOf(await messageOf(chunks))).to.deep.equal(['step-start', 'dynamic-tool output-error'])
+  })
+
+  it('ends with an error, an abort or a plan as the run does, and closes the text that it breaks off', () => {
+    const cut = [of.turn(1), of.said('half')[0] ?? of.turn(2)]
+    expect(respond([...cut, of.failed]).slice(-2)).to.deep.equal([
+      { type: 'text-end', id: 'text-1' },
+      {
+        type: 'error',
+        errorText: `the provider said no (provider_rejected). ${of.failed.suggestion}`,
+      },
+    ])
+    expect(respond([...cut, of.cancelled]).at(-1)).to.deep.equal({ type: 'abort', reason: 'the run was cancelled' })
+    expect(respond([of.turn(1), of.queued]).slice(-2)).to.deep.equal([
+      { type: 'data-plan', data: { planId: `plan_${'0'.repeat(32)}` } },
+      { type: 'finish', finishReason: 'stop' },
+    ])
+  })
+
+  it('a reader that is cut off is told why', () => {
+    const [chunk] = new UiProjection(of.RUN, 'c').cut('slow_consumer')
+    expect(chunk).to.have.property('errorText').that.includes('(slow_consumer)')
+  })
+})
