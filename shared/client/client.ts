@@ -1,27 +1,26 @@
 import type { Schema, TenantEvent } from './api.ts'
-import { keyOf } from './http/key.ts'
-import { Pages } from './http/pages.ts'
-import { Raw } from './http/raw.ts'
+import { type Pages, pages } from './http/pages.ts'
+import { createRaw, type Raw } from './http/raw.ts'
 import { at, type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
-import { Flows } from './resources/flows.ts'
-import { Permissions } from './resources/permissions.ts'
-import { Plans } from './resources/plans.ts'
-import { Runs } from './resources/runs.ts'
-import { Sessions } from './resources/sessions.ts'
+import { createFlows, type Flows } from './resources/flows.ts'
+import { createPermissions, type Permissions } from './resources/permissions.ts'
+import { createPlans, type Plans } from './resources/plans.ts'
+import { createRuns, type Runs } from './resources/runs.ts'
+import { createSessions, type Sessions } from './resources/sessions.ts'
 import { type TenantEventsOptions, tenantEvents } from './resources/tenant-events.ts'
-import { type RunOptions, RunStream } from './run/run-stream.ts'
+import type { RunOptions, RunStream } from './run/run-stream.ts'
 
 export type { Paths, RunEvent, Schema, TenantEvent, TenantEventName } from './api.ts'
 export { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from './errors.ts'
 export type { Page, Pages } from './http/pages.ts'
 export type { PathWith, Raw, RawAnswer, RawInit, UntypedInit } from './http/raw.ts'
-export type { CallOptions, EngineOptions, Query } from './http/transport.ts'
+export { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
 export type { FlowEvent, FlowOutcome, FlowRun, FlowRunOptions, Flows } from './resources/flows.ts'
 export type { PermissionReply, Permissions } from './resources/permissions.ts'
 export type { PlanEvent, PlanHandle, PlanProgress, PlanProgressStep } from './resources/plan-handle.ts'
 export type { Plans } from './resources/plans.ts'
-export type { Runs } from './resources/runs.ts'
-export type { Session, Sessions } from './resources/sessions.ts'
+export { createRuns, type Runs } from './resources/runs.ts'
+export { createSessions, type Session, type Sessions } from './resources/sessions.ts'
 export type { TenantEventsOptions } from './resources/tenant-events.ts'
 export type { PermissionAsk, PermissionRequest, Resolution } from './run/permission-ask.ts'
 export type { RunResult } from './run/run-end.ts'
@@ -52,18 +51,17 @@ export class AgentEngine {
 
   constructor(options: EngineOptions) {
     this.#transport = new Transport(options)
-    this.runs = new Runs(this.#transport)
-    this.sessions = new Sessions(this.#transport)
-    this.permissions = new Permissions(this.#transport)
-    this.flows = new Flows(this.#transport)
-    this.plans = new Plans(this.#transport)
-    this.raw = new Raw(this.#transport)
+    this.runs = createRuns(this.#transport)
+    this.sessions = createSessions(this.#transport)
+    this.permissions = createPermissions(this.#transport)
+    this.flows = createFlows(this.#transport)
+    this.plans = createPlans(this.#transport)
+    this.raw = createRaw(this.#transport)
   }
 
   /** A run, which starts when it is read: as events, as text, or with `result()`. */
-  run(body: Schema<'RunRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
-    const start = { path: '/agent/run', body, idempotencyKey: keyOf(idempotencyKey) }
-    return new RunStream({ transport: this.#transport, options, start })
+  run(body: Schema<'RunRequest'>, options?: RunOptions): RunStream {
+    return this.runs.run(body, options)
   }
 
   /** The events of the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
@@ -76,15 +74,20 @@ export class AgentEngine {
     return this.#transport.json('GET', '/me', options)
   }
 
+  /** A time of the server, such as `expires_at`, by this machine's clock, as far as the newest answer tells how it goes. */
+  localTime(serverTime: string): Date {
+    return this.#transport.localTime(serverTime)
+  }
+
   /** The usage by hour or day. */
   usage(query?: Query, options?: CallOptions): Pages<Schema<'UsageRow'>> {
-    return new Pages(this.#transport, '/usage', { query, ...options })
+    return pages(this.#transport, '/usage', query, options)
   }
 
   /** The records of flows that have run. */
   readonly dispatches = {
     list: (query?: Query, options?: CallOptions): Pages<Schema<'DispatchSummary'>> =>
-      new Pages(this.#transport, '/dispatches', { query, ...options }),
+      pages(this.#transport, '/dispatches', query, options),
     get: (id: string, options?: CallOptions): Promise<Schema<'Dispatch'>> =>
       this.#transport.json('GET', at('/dispatches/', id), options),
   }

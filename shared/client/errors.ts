@@ -18,16 +18,16 @@ export class ApiError extends AgentEngineError {
   /** When the server wants to be asked again. */
   readonly retryAfterMs: number | undefined
 
-  constructor(response: Response, body: string) {
-    const error = errorOf(body)
-    super(error.message ?? `${response.status} ${response.statusText} ${body.slice(0, 200)}`.trim())
-    this.status = response.status
-    this.type = error.type ?? 'unknown'
-    this.code = error.code
-    this.param = error.param
-    this.problems = error.problems ?? []
-    this.requestId = response.headers.get('x-request-id') ?? undefined
-    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  constructor({ status, statusText, headers }: Response, body: string) {
+    const { message, type = 'unknown', code, param, problems = [] } = errorOf(body)
+    super(message ?? `${status} ${statusText} ${body.slice(0, 200)}`.trim())
+    this.status = status
+    this.type = type
+    this.code = code
+    this.param = param
+    this.problems = problems
+    this.requestId = headers.get('x-request-id') ?? undefined
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN)
     this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
   }
 }
@@ -55,7 +55,7 @@ export class RunFailed extends AgentEngineError {
   readonly retryable: boolean
   readonly runId: string | undefined
 
-  constructor({ error, code, suggestion, retryable }: Schema<'ErrorData'>, runId: string | undefined) {
+  constructor({ error, code, suggestion, retryable }: Omit<Schema<'ErrorData'>, 'detail'>, runId: string | undefined) {
     super(error)
     this.code = code
     this.suggestion = suggestion

@@ -5,7 +5,7 @@ import { ApiError, ConnectionFailed, RunFailed, RunLost, type Schema } from '../
 const answer = (status: number, error: object = {}, headers: Record<string, string> = {}) =>
   new ApiError(new Response(null, { status, headers }), JSON.stringify({ error: { message: 'no', ...error } }))
 const failed = (code: Schema<'RunErrorCode'>, retryable = false) =>
-  new RunFailed({ error: 'it broke', code, detail: '', suggestion: 'Mend it.', retryable }, 'run_1')
+  new RunFailed({ error: 'it broke', code, suggestion: 'Mend it.', retryable }, 'run_1')
 
 describe('services/cli/exit-codes', () => {
   it('each refusal of the server has its exit code', () => {

@@ -23,8 +23,9 @@ async function gzippedBytes(names: string): Promise<number> {
 }
 
 describe('the size of the client in a web page', () => {
-  it('is at most 8 KB for the engine, and at most 1.5 KB for reduceRun alone', async () => {
-    expect(await gzippedBytes('AgentEngine')).to.be.below(8_000)
+  it('is at most 7.3 KB for the engine, 6 KB for runs and sessions alone, and 1.5 KB for reduceRun', async () => {
+    expect(await gzippedBytes('AgentEngine')).to.be.below(7_300)
+    expect(await gzippedBytes('Transport, createRuns, createSessions')).to.be.below(6_000)
     expect(await gzippedBytes('reduceRun')).to.be.below(1_500)
   })
 })

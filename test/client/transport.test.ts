@@ -154,6 +154,17 @@ describe('the transport of the client', () => {
     expect(requests).to.have.length(1)
   })
 
+  it("tells the server's times by this machine's clock, which may be wrong", async () => {
+    const engine = engineOf()
+    const aheadOf = async (ms: number) => {
+      answers = [json(200, {}, { date: new Date(Date.now() + ms).toUTCString() })]
+      await engine.raw.request('GET', '/a')
+      return new Date('2026-01-01T01:00:00Z').getTime() - engine.localTime('2026-01-01T01:00:00Z').getTime()
+    }
+    expect(await aheadOf(3_600_000)).to.be.closeTo(3_600_000, 2_000)
+    expect(await aheadOf(0), 'whole seconds are no difference').to.equal(0)
+  })
+
   it('fills in the parameters of a path, and pages through a list', async () => {
     answers = [
       json(200, { name: 'a/b' }),

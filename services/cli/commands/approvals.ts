@@ -32,7 +32,8 @@ export function defineApprovals(command: Command, cli: Cli): void {
 }
 
 async function list(options: ApprovalsOptions, cli: Cli): Promise<void> {
-  const { permissions } = await cli.engine()
+  const client = await cli.engine()
+  const { permissions } = client
   if (options.decided) return printDecided(await permissions.decided().all(options.limit), options, cli)
   if (options.remembered) return printRemembered(await permissions.remembered().all(options.limit), options, cli)
   const now = Date.now()
@@ -44,7 +45,11 @@ async function list(options: ApprovalsOptions, cli: Cli): Promise<void> {
       { title: 'TOOL', value: ({ tool_name: tool }) => plainLine(tool) },
       { title: 'CALL', value: ({ input }) => subjectOf(input), canShrink: true },
       { title: 'SESSION', value: ({ session_id: session }) => session, canShrink: true },
-      { title: 'LEFT', value: ({ expires_at: end }) => countdown(Date.parse(end) - now), isNumber: true },
+      {
+        title: 'LEFT',
+        value: ({ expires_at: end }) => countdown(client.localTime(end).getTime() - now),
+        isNumber: true,
+      },
     ],
   })
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from '../cli.ts'
 import { check, diff, evaluate, get, list, publish, remove, rollback } from '../flows/actions.ts'
+import { edit } from '../flows/edit.ts'
 import { type PushOptions, push } from '../flows/push.ts'
 import { type RunFlowOptions, runFlow } from '../flows/run-flow.ts'
 import { addListOptions, type ListOptions } from '../list.ts'
@@ -8,6 +9,7 @@ import { share, wholeNumber } from './options.ts'
 
 export function defineFlows(command: Command, cli: Cli): void {
   defineReading(command, cli)
+  defineEdit(command, cli)
   defineWriting(command, cli)
   command
     .command('run <name>')
@@ -39,6 +41,18 @@ function defineReading(command: Command, cli: Cli): void {
     .option('--from <n>', 'a version', wholeNumber)
     .option('--to <n>', 'a version', wholeNumber)
     .action((name: string, options: { from?: number; to?: number }) => diff(name, options, cli))
+}
+
+function defineEdit(command: Command, cli: Cli): void {
+  command
+    .command('edit <name>')
+    .description('change the draft in $EDITOR; the changes are shown before they are stored')
+    .option('--json', 'as JSON, not as YAML')
+    .option('-y, --yes', 'do not ask')
+    .option('--keep-published', 'let the published version run on')
+    .action((name: string, options: { json?: boolean; yes?: boolean; keepPublished?: boolean }) =>
+      edit(name, options, cli),
+    )
 }
 
 function defineWriting(command: Command, cli: Cli): void {

@@ -3,12 +3,19 @@ import { once } from 'node:events'
 import { constants } from 'node:os'
 import type { Command } from 'commander'
 import type { Cli, Define } from '../cli.ts'
+import { findAddress, openInBrowser } from '../connect/open-console.ts'
 import type { Io } from '../io.ts'
 
-export const defineServe = starts(
-  ({ root }) => [`${root}scripts/start`],
-  'Runs the standalone form on this machine: scripts/start with the same environment. `ae serve --help` prints its settings.',
-)
+export const defineServe: Define = (command, cli) => {
+  runsScript(
+    command,
+    'Runs the standalone form on this machine: scripts/start with the same environment. `ae serve --help` prints its settings. With --open the console is opened in the browser.',
+  )
+    .option('--open', 'open the console in the browser')
+    .action((args: string[], { open }: { open?: boolean }) =>
+      start([`${cli.io.root}scripts/start`, ...args], cli, open ? (url) => openInBrowser(url, cli) : undefined),
+    )
+}
 
 export const defineCluster = starts(
   ({ root }) => [`${root}scripts/cluster`],
@@ -22,21 +29,29 @@ export const defineDoctor = starts(
 
 /** All arguments are the script's own, `--help` included. */
 function starts(program: (io: Io) => [string, ...string[]], description: string): Define {
-  return (command: Command, cli: Cli) => {
-    command
-      .description(description)
-      .argument('[arguments...]', "the script's arguments")
-      .helpOption(false)
-      .allowUnknownOption()
+  return (command, cli) =>
+    void runsScript(command, description).action((args: string[]) => start([...program(cli.io), ...args], cli))
+}
 
-      .action((args: string[]) => start([...program(cli.io), ...args], cli))
-  }
+function runsScript(command: Command, description: string): Command {
+  return command
+    .description(description)
+    .argument('[arguments...]', "the script's arguments")
+    .helpOption(false)
+    .allowUnknownOption()
 }
 
 /** A Ctrl-C reaches the child by itself, since it stands in the same group of processes: here one waits for its end. */
-async function start([file = '', ...args]: readonly string[], { io, exitWith }: Cli): Promise<void> {
+async function start(
+  [file = '', ...args]: readonly string[],
+  { io, exitWith }: Cli,
+  onListening?: (url: string) => void,
+): Promise<void> {
   const release = io.onInterrupt(() => undefined)
-  const child = spawn(file, args, { stdio: 'inherit', env: io.env, cwd: io.root })
+  const stdout = onListening ? 'pipe' : 'inherit'
+  const child = spawn(file, args, { stdio: ['inherit', stdout, 'inherit'], env: io.env, cwd: io.root })
+  child.stdout?.pipe(io.stdout, { end: false })
+  if (child.stdout && onListening) findAddress(child.stdout, onListening)
   const releaseTerm = io.onTerminate(() => child.kill('SIGTERM'))
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
   release()

@@ -11,21 +11,27 @@ import { type Definition, type FlowFile, readFlowFiles } from './flow-files.ts'
 
 export type PushOptions = { prune?: boolean; yes?: boolean; publish?: boolean; keepPublished?: boolean }
 
-type Change =
+export type Change =
   | { kind: 'create' | 'change'; name: string; definition: Definition; differences: Difference[] }
   | { kind: 'delete'; name: string }
 
 /** Makes the server's flows those of a folder, after a plan of the changes that somebody has agreed to. Flows that are not in the folder stay, without `prune`. */
 export async function push(dir: string, options: PushOptions, cli: Cli): Promise<void> {
-  const { output, io } = cli
+  const { io } = cli
   const files = await readFlowFiles(resolve(io.cwd, dir))
   if (files.length === 0) throw usageError(`${dir} has no *.yaml file`)
   const client = await cli.engine()
   await check(files, client)
-  const changes = await changesOf(files, client, Boolean(options.prune))
+  await carryOut(await changesOf(files, client, Boolean(options.prune)), options, cli)
+}
+
+/** Makes the changes that somebody has agreed to, after showing them. */
+export async function carryOut(changes: readonly Change[], options: PushOptions, cli: Cli): Promise<void> {
+  const { output } = cli
   if (changes.length === 0) return output.err('nothing to change\n')
   for (const change of changes) output.err(`${linesOf(change, cli).join('\n')}\n`)
   if (!(await isAgreed(options, cli))) throw new CliError(EXIT.cancelled, 'nothing was changed')
+  const client = await cli.engine()
   for (const change of changes) {
     await apply(change, client, options)
     output.out(`${change.name} ${{ create: 'created', change: 'changed', delete: 'deleted' }[change.kind]}\n`)

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { type FollowOptions, type PermissionAsk, RunFailed, type RunStream } from '../../../shared/client/client.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
@@ -17,6 +17,9 @@ export type RunFollow = {
   /** Starts or resumes the run. */
   start(options: FollowOptions): RunStream
 }
+
+/** How long the second Ctrl-C waits for the request of the first one to arrive. */
+const CANCEL_MS = 2_000
 
 /** Shows a run until it ends. The first Ctrl-C cancels it, the second leaves it. Throws what the run ends with, a cancel apart. */
 export async function followRun({ io, output, approval, isJson, start }: RunFollow): Promise<ExitCode> {
@@ -54,11 +57,11 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
 }
 
 function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; leave: () => void }): () => void {
-  let count = 0
+  let cancelled: Promise<void> | undefined
   return () => {
-    if (++count > 1) return leave()
+    if (cancelled) return void Promise.race([cancelled, sleep(CANCEL_MS, undefined, { ref: false })]).then(leave)
     screen.print('cancelling (Ctrl-C again leaves without waiting)')
-    run.cancel().catch((cause: unknown) => screen.print(`it could not be cancelled: ${String(cause)}`))
+    cancelled = run.cancel().catch((cause: unknown) => screen.print(`it could not be cancelled: ${String(cause)}`))
   }
 }
 

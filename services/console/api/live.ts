@@ -54,7 +54,5 @@ async function* readEvents(after: string | undefined, signal_: AbortSignal): Asy
     if (isAgain && !lastEventId) for (const listener of listeners) listener(MISSED)
     return stream
   }
-  const meaningOf = ({ event }: { event: string }) => (event === 'error' ? 'broken' : 'next')
-  for await (const { id, event, data } of follow({ open, meaningOf, after, signal: signal_, resumeMs: RESUME_MS }))
-    yield { id, event: event as TenantEvent['event'], data: JSON.parse(data) as Record<string, unknown> }
+  yield* follow({ open, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
 }

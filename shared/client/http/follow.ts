@@ -1,18 +1,18 @@
+import type { Schema } from '../api.ts'
 import { ApiError, ConnectionFailed } from '../errors.ts'
 import type { OpenStream } from './open-stream.ts'
-import type { SseEvent } from './sse.ts'
 import { backoffMs, sleep } from './wait.ts'
 
-/** The meaning of an event for its reader. `broken`: the stream ends and what it tells of goes on. `known`: it was read before. */
-export type Meaning = 'next' | 'known' | 'last' | 'broken'
+/** An event with its data read. `id` is a number but for the events of a tenant. */
+export type FollowedEvent = { id: string; event: string; data: unknown }
 
 export type Followed = {
   /** Opens the stream behind an event, in one attempt. */
   open(after: string | undefined): Promise<OpenStream>
   /** Whether another attempt may succeed. Default: after a failure of the connection, 429 and 5xx. */
   mayRetry?(cause: unknown): boolean
-  /** The meaning of the event behind the last one that was read. */
-  meaningOf(event: SseEvent, last: string | undefined): Meaning
+  /** Whether an `error` is the end of what the stream tells of, and not of this connection. Default: never. */
+  isEnd?: IsEnd
   after: string | undefined
   signal: AbortSignal | undefined
   /** How long it looks for a server that answers. */
@@ -21,15 +21,26 @@ export type Followed = {
   patienceMs?: number
 }
 
+export type IsEnd = (data: StreamError, found: Found) => boolean
+
+type StreamError = Partial<Schema<'ErrorData'>> & { trace_id?: string }
+
+/** `isKnown`: the error has the number of the last event. `before`: the code of the error that ended the connection before, without an event since. */
+type Found = { isKnown: boolean; before: string | undefined }
+
+/** The events that end a run, of an agent, a flow or a plan. */
+export const LAST: ReadonlySet<string> = new Set(['done', 'error', 'plan_queued', 'result', 'plan_ended'])
+
 /**
  * Reads a stream to its last event over as many connections as that takes, each event once and in order. Behind the last event it reads to
  * the end of the answer, so that the connection can be used again. Ends, too, when the server says that nothing follows (204). Throws what
  * no further attempt can mend.
  */
-export async function* follow(followed: Followed): AsyncGenerator<SseEvent, void, undefined> {
-  const { open, mayRetry = isPassing, meaningOf, signal } = followed
+export async function* follow(followed: Followed): AsyncGenerator<FollowedEvent, void, undefined> {
+  const { open, mayRetry = isPassing, isEnd = () => false, signal } = followed
   const outage = new Outage(followed)
   let last = followed.after
+  let before: string | undefined
   let isEnded = false
   while (!isEnded) {
     let failure: unknown
@@ -37,14 +48,17 @@ export async function* follow(followed: Followed): AsyncGenerator<SseEvent, void
       const { status, events, retryMs } = await open(last)
       if (status === 204) return
       outage.isAnswered()
-      for await (const event of events) {
-        const meaning: Meaning = isEnded ? 'known' : meaningOf(event, last)
-        if (meaning === 'broken') break
-        if (meaning === 'known') continue
-        last = event.id
-        isEnded = meaning === 'last'
+      for await (const { id, event, data: text } of events) {
+        const isKnown = Number(id) <= Number(last ?? 0)
+        const isError = event === 'error'
+        if (isEnded || (isKnown && !isError)) continue
+        const data: unknown = JSON.parse(text)
+        isEnded = isError ? isEnd(data as StreamError, { isKnown, before }) : LAST.has(event)
+        before = isError ? (data as StreamError).code : undefined
+        if (isError && !isEnded) break
+        last = id
         outage.isOver()
-        yield event
+        yield { id, event, data }
       }
       outage.retryMs = retryMs()
     } catch (cause) {
@@ -61,23 +75,20 @@ export const isPassing = (cause: unknown): boolean =>
   cause instanceof ConnectionFailed || (cause instanceof ApiError && (cause.status === 429 || cause.status >= 500))
 
 const FIRST_PAUSE_MS = 100
-const MOST_PAUSE_MS = 5_000
 /** A longer pause that a server asks for is too long. */
 const MOST_ASKED_MS = 60_000
 
 /** The time since a stream broke, and the pauses in it. */
 class Outage {
-  readonly #resumeMs: number
-  readonly #patienceMs: number
+  readonly #limits: Followed
   /** The pause that the stream has asked for. */
   retryMs: number | undefined
   #failures = 0
   #brokenSince: number | undefined
   #unansweredSince: number | undefined
 
-  constructor({ resumeMs, patienceMs = Number.POSITIVE_INFINITY }: Followed) {
-    this.#resumeMs = resumeMs
-    this.#patienceMs = patienceMs
+  constructor(limits: Followed) {
+    this.#limits = limits
   }
 
   isAnswered(): void {
@@ -91,12 +102,13 @@ class Outage {
 
   /** How long to wait before the next attempt. Throws when there were enough. */
   pauseMs(failure: unknown): number {
+    const { resumeMs, patienceMs = Number.POSITIVE_INFINITY } = this.#limits
     const now = performance.now()
     this.#unansweredSince ??= now
     this.#brokenSince ??= now
-    const isGivenUp = now - this.#unansweredSince > this.#resumeMs || now - this.#brokenSince > this.#patienceMs
-    if (isGivenUp) throw new ConnectionFailed('the stream broke and could not be resumed', { cause: failure })
+    if (now - this.#unansweredSince > resumeMs || now - this.#brokenSince > patienceMs)
+      throw new ConnectionFailed('the stream broke and could not be resumed', { cause: failure })
     const asked = failure instanceof ApiError ? failure.retryAfterMs : this.retryMs
-    return Math.min(MOST_ASKED_MS, asked ?? backoffMs(++this.#failures, FIRST_PAUSE_MS, MOST_PAUSE_MS))
+    return Math.min(MOST_ASKED_MS, asked ?? backoffMs(++this.#failures, FIRST_PAUSE_MS))
   }
 }

@@ -1,4 +1,8 @@
+import { AgentEngineError } from '../errors.ts'
 import { type SseEvent, SseParser } from './sse.ts'
+import type { Deadline } from './wait.ts'
+
+export const EVENTS = 'text/event-stream'
 
 /** A stream that the server has begun. 204 has no events. */
 export type OpenStream = {
@@ -9,40 +13,30 @@ export type OpenStream = {
   retryMs(): number | undefined
 }
 
-type Reading = {
-  /** Called before each wait for bytes, and when they have come: a reader that takes its time is not one that waits. */
-  onWait(): void
-  onBytes(): void
-  /** The error to throw for what broke the connection. */
-  failureOf(cause: unknown): unknown
-  onEnd(): void
-}
-
 /** The stream of a response. Whoever stops reading before its end closes the connection. */
-export function openStream(response: Response, reading: Reading): OpenStream {
-  const parser = new SseParser()
+export function openStream(response: Response, deadline: Deadline, stallMs: number): OpenStream {
   const { status, headers } = response
-  return { status, headers, events: readEvents(response, parser, reading), retryMs: () => parser.retryMs }
-}
-
-async function* readEvents(response: Response, parser: SseParser, reading: Reading): OpenStream['events'] {
+  const type = headers.get('content-type')
+  // A stream that is none comes from something between us and the server, which would answer in the same way again.
+  if (status === 200 && !type?.startsWith(EVENTS))
+    throw new AgentEngineError(`the answer is no event stream but ${type ?? 'of no type'}`)
+  deadline.pause()
+  const parser = new SseParser()
   const reader = response.body?.getReader()
   const decoder = new TextDecoder()
-  const read = async () => {
-    reading.onWait()
+  async function* read(): OpenStream['events'] {
     try {
-      return await reader?.read()
-    } catch (cause) {
-      throw reading.failureOf(cause)
+      for (;;) {
+        // A reader that takes its time is not one that waits.
+        deadline.restart(stallMs, 'byte of the stream')
+        const part = await reader?.read().catch(deadline.fail)
+        deadline.pause()
+        if (!part || part.done) return
+        yield* parser.feed(decoder.decode(part.value, { stream: true }))
+      }
+    } finally {
+      deadline.release()
     }
   }
-  try {
-    for (let part = await read(); part && !part.done; part = await read()) {
-      reading.onBytes()
-      yield* parser.feed(decoder.decode(part.value, { stream: true }))
-    }
-  } finally {
-    reading.onEnd()
-    await reader?.cancel().catch(() => {}) // It is broken already.
-  }
+  return { status, headers, events: read(), retryMs: () => parser.retryMs }
 }

@@ -1,39 +1,32 @@
-import type { Call, Transport } from './transport.ts'
+import type { CallOptions, Query, Transport } from './transport.ts'
 
 export type Page<Item> = { items: Item[]; next_cursor: string | null; incomplete?: boolean }
 
 /** A list of the API: iterate over all its items, or read one page. */
-export class Pages<Item> implements AsyncIterable<Item> {
-  readonly #transport: Transport
-  readonly #path: string
-  readonly #call: Call
-
-  constructor(transport: Transport, path: string, call: Call) {
-    this.#transport = transport
-    this.#path = path
-    this.#call = call
-  }
-
+export type Pages<Item> = AsyncIterable<Item> & {
   /** The page behind a cursor, or the first one. */
-  async page(cursor?: string): Promise<Page<Item>> {
-    const query = { ...this.#call.query, cursor }
-    const answer = await this.#transport.json<Page<Item>>('GET', this.#path, { ...this.#call, query })
+  page(cursor?: string): Promise<Page<Item>>
+  /** All items, up to this many. */
+  all(most?: number): Promise<Item[]>
+}
+
+export function pages<Item>(transport: Transport, path: string, query?: Query, options?: CallOptions): Pages<Item> {
+  const page = async (cursor?: string): Promise<Page<Item>> => {
+    const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
     // An answer has one list, whose name is that of its items.
     return { ...answer, items: Object.values(answer).find(Array.isArray) as Item[] }
   }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+  async function* items(): AsyncGenerator<Item, void, undefined> {
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page: Page<Item> = await this.page(cursor)
-      yield* page.items
-      cursor = page.next_cursor
+      const { items: some, next_cursor }: Page<Item> = await page(cursor)
+      yield* some
+      cursor = next_cursor
     }
   }
-
-  /** All items, up to this many. */
-  async all(most = Number.POSITIVE_INFINITY): Promise<Item[]> {
-    const items: Item[] = []
-    if (most > 0) for await (const item of this) if (items.push(item) >= most) break
-    return items
+  const all = async (most = Number.POSITIVE_INFINITY): Promise<Item[]> => {
+    const found: Item[] = []
+    if (most > 0) for await (const item of items()) if (found.push(item) >= most) break
+    return found
   }
+  return { page, all, [Symbol.asyncIterator]: items }
 }

@@ -40,44 +40,32 @@ type Args<Init> = object extends Init ? [init?: Init] : [init: Init]
 export type UntypedInit = CallOptions & { query?: Query; body?: unknown; idempotencyKey?: string }
 
 /** Every endpoint that answers JSON, with the types of the API document, and with the transport's deadlines and repeats. */
-export class Raw {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
-  get<P extends PathWith<'get'>>(path: P, ...[init]: Args<RawInit<P, 'get'>>): Promise<RawAnswer<P, 'get'>> {
-    return this.#call('GET', path, init)
-  }
-
-  post<P extends PathWith<'post'>>(path: P, ...[init]: Args<RawInit<P, 'post'>>): Promise<RawAnswer<P, 'post'>> {
-    return this.#call('POST', path, init)
-  }
-
-  put<P extends PathWith<'put'>>(path: P, ...[init]: Args<RawInit<P, 'put'>>): Promise<RawAnswer<P, 'put'>> {
-    return this.#call('PUT', path, init)
-  }
-
-  patch<P extends PathWith<'patch'>>(path: P, ...[init]: Args<RawInit<P, 'patch'>>): Promise<RawAnswer<P, 'patch'>> {
-    return this.#call('PATCH', path, init)
-  }
-
-  delete<P extends PathWith<'delete'>>(
-    path: P,
-    ...[init]: Args<RawInit<P, 'delete'>>
-  ): Promise<RawAnswer<P, 'delete'>> {
-    return this.#call('DELETE', path, init)
-  }
-
+export type Raw = { [M in Method]: Send<M> } & {
   /** Any request, without types. `path` is sent as it is. */
-  request<Answer = unknown>(method: string, path: string, init: UntypedInit = {}): Promise<Answer> {
-    return this.#transport.json(method, path, init)
-  }
+  request<Answer = unknown>(method: string, path: string, init?: UntypedInit): Promise<Answer>
+}
 
-  #call<Answer>(method: string, template: string, init: object | undefined): Promise<Answer> {
-    const { path: values = {}, ...rest } = (init ?? {}) as UntypedInit & { path?: Record<string, string | number> }
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))
-    return this.#transport.json(method, path, rest)
+type Send<M extends Method> = <P extends PathWith<M>>(
+  path: P,
+  ...[init]: Args<RawInit<P, M>>
+) => Promise<RawAnswer<P, M>>
+
+type AnyInit = UntypedInit & { path?: Record<string, string | number> }
+
+export function createRaw(transport: Transport): Raw {
+  const sendWith =
+    <M extends Method>(method: string) =>
+    <P extends PathWith<M>>(template: P, init?: unknown): Promise<RawAnswer<P, M>> => {
+      const { path: values = {}, ...rest } = (init ?? {}) as AnyInit
+      const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))
+      return transport.json(method, path, rest)
+    }
+  return {
+    get: sendWith<'get'>('GET'),
+    post: sendWith<'post'>('POST'),
+    put: sendWith<'put'>('PUT'),
+    patch: sendWith<'patch'>('PATCH'),
+    delete: sendWith<'delete'>('DELETE'),
+    request: (method, path, init) => transport.json(method, path, init),
   }
 }

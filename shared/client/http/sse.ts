@@ -4,6 +4,9 @@ export type SseEvent = { id: string; event: string; data: string }
 /** An event above this many characters is refused. The server's are far smaller. */
 const MAX_EVENT_CHARS = 32 * 1024 * 1024
 
+/** The name of a field, and its value without the blank in front. */
+const FIELD = /^([^:]*):? ?(.*)$/s
+
 /**
  * Makes events of the text of a stream, as the specification of server-sent events says: lines end with CR, LF or both, wherever the
  * text is divided. An event that is not complete at the end is dropped.
@@ -21,9 +24,8 @@ export class SseParser {
   /** Takes the next text and returns the events that it completes. */
   feed(text: string): SseEvent[] {
     if (text === '') return []
-    const fresh = this.#endedWithCr && text.startsWith('\n') ? text.slice(1) : text
+    const lines = (this.#endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
     this.#endedWithCr = text.endsWith('\r')
-    const lines = fresh.split(/\r\n|\n|\r/)
     lines[0] = this.#rest + lines[0]
     this.#rest = lines.pop() ?? ''
     if (this.#rest.length + (this.#data?.length ?? 0) > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
@@ -32,10 +34,7 @@ export class SseParser {
 
   #takeLine(line: string): SseEvent | undefined {
     if (line === '') return this.#complete()
-    const colon = line.indexOf(':')
-    if (colon === 0) return undefined // A comment.
-    const field = colon < 0 ? line : line.slice(0, colon)
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    const [, field, value = ''] = FIELD.exec(line) ?? []
     if (field === 'data') this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
     else if (field === 'event') this.#event = value
     else if (field === 'id' && !value.includes('\0')) this.#id = value

@@ -1,5 +1,5 @@
-import { AgentEngineError, ApiError, ConnectionFailed } from '../errors.ts'
-import { type OpenStream, openStream } from './open-stream.ts'
+import { ApiError, ConnectionFailed } from '../errors.ts'
+import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
 import { backoffMs, Deadline, sleep, unlessAborted } from './wait.ts'
 
 export type EngineOptions = {
@@ -43,40 +43,30 @@ type Sent = Call & { method: string; path: string }
 
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
-const EVENTS = 'text/event-stream'
 const FIRST_PAUSE_MS = 250
-const MOST_PAUSE_MS = 5_000
 
 /** Sends requests: with the token, a deadline, and again where that is safe. */
 export class Transport {
   readonly resumeMs: number
   readonly #options: EngineOptions
-  readonly #base: string
-  readonly #attempts: number
-  readonly #requestMs: number
-  readonly #stallMs: number
+  /** How far this machine's clock is behind the server's. */
+  #offsetMs = 0
 
   constructor(options: EngineOptions) {
     this.#options = options
-    this.#base = options.url.replace(/\/+$/, '')
-    this.#attempts = options.retry?.attempts ?? 4
     this.resumeMs = options.retry?.resumeMs ?? 30_000
-    this.#requestMs = options.timeouts?.requestMs ?? 30_000
-    this.#stallMs = options.timeouts?.stallMs ?? 45_000
   }
 
   /** The JSON of the answer; `undefined` for an empty one. Throws `ApiError` and `ConnectionFailed`. */
   json<T>(method: string, path: string, call: Call = {}): Promise<T> {
     const request = { method, path, ...call }
-    return this.#repeat(request, async () => {
-      const deadline = new Deadline(call.signal)
-      try {
-        const text = await textOf(await this.#fetch(request, 'application/json', deadline), deadline)
-        return (text === '' ? undefined : JSON.parse(text)) as T
-      } finally {
+    return this.#repeat(request, () =>
+      this.#attempt(request, 'application/json', async (response, deadline) => {
+        const text = await response.text().catch(deadline.fail)
         deadline.release()
-      }
-    })
+        return (text === '' ? undefined : JSON.parse(text)) as T
+      }),
+    )
   }
 
   /** A stream of events that has begun, which was asked for with POST, as often as that is safe. */
@@ -90,108 +80,99 @@ export class Transport {
     return this.#stream({ method: 'GET', path, ...call })
   }
 
-  async #stream(request: Sent): Promise<OpenStream> {
-    const deadline = new Deadline(request.signal)
-    try {
-      const response = await this.#fetch(request, EVENTS, deadline)
-      refuseOther(response)
-      deadline.pause()
-      return openStream(response, {
-        onWait: () => deadline.restart(this.#stallMs, 'byte of the stream'),
-        onBytes: () => deadline.pause(),
-        failureOf: (cause) => failureOf(cause, deadline),
-        onEnd: () => deadline.release(),
-      })
-    } catch (cause) {
-      deadline.release()
-      throw cause
-    }
+  /** A time of the server, by this machine's clock, as far as the newest answer tells it. */
+  localTime(serverTime: string): Date {
+    return new Date(Date.parse(serverTime) - this.#offsetMs)
+  }
+
+  #stream(request: Sent): Promise<OpenStream> {
+    const { stallMs = 45_000 } = this.#options.timeouts ?? {}
+    return this.#attempt(request, EVENTS, (response, deadline) => openStream(response, deadline, stallMs))
   }
 
   async #repeat<T>(request: Sent, attempt: () => Promise<T>): Promise<T> {
+    const { attempts = 4 } = this.#options.retry ?? {}
     for (let n = 1; ; n++) {
       try {
         return await attempt()
       } catch (cause) {
         request.signal?.throwIfAborted()
-        const pauseMs = n < this.#attempts ? pauseBeforeRepeat(cause, request, n) : undefined
+        const pauseMs = n < attempts ? pauseBeforeRepeat(cause, request, n) : undefined
         if (pauseMs === undefined) throw cause
         await sleep(pauseMs, request.signal)
       }
     }
   }
 
-  /** Throws `ApiError` for an answer that refuses. */
-  async #fetch(request: Sent, accept: string, deadline: Deadline): Promise<Response> {
-    deadline.restart(request.timeoutMs ?? this.#requestMs, 'answer')
-    const { token, headers = () => ({}) } = this.#options
-    const headersWith = (bearer: string | undefined) => ({ ...headers(), ...headersOf(request, accept, bearer) })
-    const isAsked = typeof token === 'function'
-    const ask = async (refused?: string) => (isAsked ? unlessAborted(token(refused), deadline.signal) : token)
-    const first = await ask()
-    let response = await this.#send(request, headersWith(first), deadline)
-    if (response.status === 401 && isAsked) {
-      await response.body?.cancel()
-      response = await this.#send(request, headersWith(await ask(first)), deadline)
+  /** Throws `ApiError` for an answer that refuses. `read` releases the deadline, at once or later. */
+  async #attempt<T>(
+    request: Sent,
+    accept: string,
+    read: (response: Response, deadline: Deadline) => T | Promise<T>,
+  ): Promise<T> {
+    const deadline = new Deadline(request.signal)
+    try {
+      const response = await this.#send(request, accept, deadline)
+      this.#learnTime(response.headers.get('date'))
+      if (!response.ok) throw new ApiError(response, await response.text().catch(deadline.fail))
+      return await read(response, deadline)
+    } catch (cause) {
+      deadline.release()
+      throw cause
     }
-    if (!response.ok) throw new ApiError(response, await textOf(response, deadline))
-    return response
   }
 
-  async #send(
-    { method, path, query, body }: Sent,
-    headers: Record<string, string>,
-    deadline: Deadline,
-  ): Promise<Response> {
-    const send = this.#options.fetch ?? fetch
-    const init = { method, headers, signal: deadline.signal, ...(body !== undefined && { body: JSON.stringify(body) }) }
-    try {
-      return await send(this.#base + path + searchOf(query), init)
-    } catch (cause) {
-      throw failureOf(cause, deadline)
+  async #send({ method, path, query, body, ...request }: Sent, accept: string, deadline: Deadline): Promise<Response> {
+    const { url, token, headers, fetch: send = fetch, timeouts } = this.#options
+    const { signal } = deadline
+    const address = url.replace(/\/+$/, '') + path + searchOf(query)
+    deadline.restart(request.timeoutMs ?? timeouts?.requestMs ?? 30_000, 'answer')
+    const sendWith = (bearer: string | undefined) => {
+      const own = headersOf({ accept, body, bearer, ...request })
+      return send(address, { method, headers: { ...headers?.(), ...own }, body: JSON.stringify(body), signal }).catch(
+        deadline.fail,
+      )
     }
+    if (typeof token !== 'function') return sendWith(token)
+    const first = await unlessAborted(token(), signal)
+    const response = await sendWith(first)
+    if (response.status !== 401) return response
+    await response.body?.cancel()
+    return sendWith(await unlessAborted(token(first), signal))
+  }
+
+  /** The header has whole seconds, and the answer was on its way: a small difference is none. */
+  #learnTime(date: string | null): void {
+    const offsetMs = Date.parse(date ?? '') - Date.now()
+    if (!Number.isNaN(offsetMs)) this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
   }
 }
 
 /** A path that ends with an id, or another text from outside. */
 export const at = (path: string, id: string): string => path + encodeURIComponent(id)
 
-function headersOf(call: Sent, accept: string, token: string | undefined): Record<string, string> {
-  return {
+type OwnHeaders = Omit<Call, 'query'> & { accept: string; bearer: string | undefined }
+
+const headersOf = ({ accept, body, bearer, idempotencyKey, lastEventId, traceparent }: OwnHeaders) =>
+  given({
     accept,
-    ...(call.body !== undefined && { 'content-type': 'application/json' }),
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
-    ...(call.lastEventId !== undefined && { 'last-event-id': call.lastEventId }),
-    ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
-  }
-}
+    'content-type': body === undefined ? undefined : 'application/json',
+    authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
+    'idempotency-key': idempotencyKey,
+    'last-event-id': lastEventId,
+    traceparent,
+  })
 
 function searchOf(query: Query = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
+  const search = String(new URLSearchParams(given(query)))
+  return search && `?${search}`
 }
 
-async function textOf(response: Response, deadline: Deadline): Promise<string> {
-  try {
-    return await response.text()
-  } catch (cause) {
-    throw failureOf(cause, deadline)
-  }
-}
-
-/** A stream that is none comes from something between us and the server, which would answer in the same way again. */
-function refuseOther(response: Response): void {
-  const type = response.headers.get('content-type') ?? ''
-  if (response.status === 200 && !type.startsWith(EVENTS))
-    throw new AgentEngineError(`the answer is no event stream but ${type || 'of no type'}`)
-}
-
-/** The cause of a broken connection: the caller, the deadline, or something between us and the server. */
-const failureOf = (cause: unknown, { signal }: Deadline): unknown =>
-  signal.aborted ? signal.reason : new ConnectionFailed('the connection failed', { cause })
+/** The values that are not undefined, as texts. */
+const given = (values: Query): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
 
 /**
  * `undefined` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
@@ -200,7 +181,7 @@ const failureOf = (cause: unknown, { signal }: Deadline): unknown =>
 function pauseBeforeRepeat(cause: unknown, { method, idempotencyKey }: Sent, failures: number): number | undefined {
   const isRead = method === 'GET' || method === 'DELETE'
   const isSafe = isRead || idempotencyKey !== undefined
-  const pauseMs = backoffMs(failures, FIRST_PAUSE_MS, MOST_PAUSE_MS)
+  const pauseMs = backoffMs(failures, FIRST_PAUSE_MS)
   if (cause instanceof ConnectionFailed) return isSafe ? pauseMs : undefined
   if (!(cause instanceof ApiError) || cause.code === 'budget_exhausted') return undefined
   const { status, retryAfterMs = pauseMs } = cause

@@ -1,54 +1,50 @@
 import { ConnectionFailed } from '../errors.ts'
 
-/** Waits, or rejects with the signal's reason when it is aborted. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const onAbort = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', onAbort, { once: true })
-  })
+/** Calls back when the signal is aborted, at once when it is already. Returns what ends that. */
+function onAbort(signal: AbortSignal | undefined, callback: (reason: unknown) => void): () => void {
+  const listener = () => callback(signal?.reason)
+  if (signal?.aborted) listener()
+  signal?.addEventListener('abort', listener, { once: true })
+  return () => signal?.removeEventListener('abort', listener)
 }
 
 /** Resolves as the promise does, unless the signal is aborted before. */
-export function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    Promise.resolve(value)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort))
+export const unlessAborted = <T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const stop = onAbort(signal, reject)
+    Promise.resolve(value).then(resolve, reject).finally(stop)
   })
+
+/** Waits, or rejects with the signal's reason when it is aborted. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout>
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  return unlessAborted(passed, signal).finally(() => clearTimeout(timer))
 }
 
 /** Half to all of a pause that doubles with each failure, so that many clients do not come back at the same time. */
-export const backoffMs = (failures: number, firstMs: number, mostMs: number): number =>
+export const backoffMs = (failures: number, firstMs: number, mostMs = 5_000): number =>
   Math.min(mostMs, firstMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2)
 
 /** Aborts when the caller does, or by itself, which also ends the link. */
 export function linkedAbort(caller: AbortSignal | undefined): AbortController {
   const abort = new AbortController()
-  if (caller?.aborted) abort.abort(caller.reason)
-  else caller?.addEventListener('abort', () => abort.abort(caller.reason), { once: true, signal: abort.signal })
+  abort.signal.addEventListener(
+    'abort',
+    onAbort(caller, (reason) => abort.abort(reason)),
+  )
   return abort
 }
 
 /** A signal that is aborted when the caller's is, or with `ConnectionFailed` when time is up. */
 export class Deadline {
-  readonly #abort = new AbortController()
-  readonly #caller: AbortSignal | undefined
+  readonly #abort: AbortController
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(caller: AbortSignal | undefined) {
-    this.#caller = caller
-    if (caller?.aborted) this.#onAbort()
-    else caller?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#abort = linkedAbort(caller)
   }
 
   get signal(): AbortSignal {
@@ -57,7 +53,7 @@ export class Deadline {
 
   /** Gives it this much time from now on. */
   restart(ms: number, what: string): void {
-    clearTimeout(this.#timer)
+    this.pause()
     const onTime = () => this.#abort.abort(new ConnectionFailed(`no ${what} within ${ms / 1000} s`))
     this.#timer = setTimeout(onTime, ms)
   }
@@ -67,10 +63,14 @@ export class Deadline {
     clearTimeout(this.#timer)
   }
 
+  /** Ends what still uses the signal, too. */
   release(): void {
     this.pause()
-    this.#caller?.removeEventListener('abort', this.#onAbort)
+    this.#abort.abort()
   }
 
-  readonly #onAbort = (): void => this.#abort.abort(this.#caller?.reason)
+  /** Throws for a connection that broke: the caller, the time, or something between us and the server has broken it. */
+  readonly fail = (cause: unknown): never => {
+    throw this.signal.aborted ? this.signal.reason : new ConnectionFailed('the connection failed', { cause })
+  }
 }

@@ -1,11 +1,10 @@
 import type { Schema } from '../api.ts'
-import { ConnectionFailed, RunFailed } from '../errors.ts'
-import type { Meaning } from '../http/follow.ts'
+import { ConnectionFailed } from '../errors.ts'
+import type { IsEnd } from '../http/follow.ts'
 import { type Keyed, keyOf } from '../http/key.ts'
-import { Pages } from '../http/pages.ts'
-import type { SseEvent } from '../http/sse.ts'
+import { type Pages, pages } from '../http/pages.ts'
 import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
-import { FollowedRun } from '../run/followed-run.ts'
+import { RunStream } from '../run/run-stream.ts'
 
 export type FlowEvent = Schema<'FlowEventFrame'>
 
@@ -20,14 +19,10 @@ export type FlowRunOptions = Omit<CallOptions, 'timeoutMs'> & Keyed & { onEvent?
 /** The request of `run`. `instance` stands for `provider_instance`. */
 export type FlowRun = Omit<Schema<'FlowRunRequest'>, 'provider_instance'> & { instance: string }
 
+export type Flows = ReturnType<typeof createFlows>
+
 /** Named flows: JSON in, JSON out that fits a schema. */
-export class Flows {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export const createFlows = (transport: Transport) => ({
   /**
    * Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Throws `ApiError` for what is
    * refused and `RunFailed` for a flow that fails.
@@ -40,31 +35,23 @@ export class Flows {
     const { idempotencyKey, onEvent, ...call } = options
     const request = { ...body, provider_instance: instance }
     const start = { path: `${at('/flows/', name)}/run`, body: request, idempotencyKey: keyOf(idempotencyKey) }
-    const run = new FollowedRun(this.#transport, { start, call, meaningOf, after: undefined })
-    for await (const { id, event, data } of run.events) {
-      const read = { id: Number(id), event, data: JSON.parse(data) as unknown } as FlowEvent
-      onEvent?.(read)
-      if (read.event === 'error') throw new RunFailed(read.data, run.id)
-      if (read.event === 'result') return outcomeOf(read.data)
+    const run = new RunStream({ transport, start, options: call, isEnd })
+    for await (const read of run) {
+      const event = read as unknown as FlowEvent
+      onEvent?.(event)
+      if (event.event === 'result') return outcomeOf(event.data)
     }
-    throw new ConnectionFailed('the end of the flow did not come: GET /dispatches/{id} shows it')
-  }
+    throw new ConnectionFailed('the end of the flow did not come')
+  },
 
-  get(name: string, options?: CallOptions): Promise<Schema<'Flow'>> {
-    return this.#transport.json('GET', at('/flows/', name), options)
-  }
+  get: (name: string, options?: CallOptions): Promise<Schema<'Flow'>> =>
+    transport.json('GET', at('/flows/', name), options),
 
-  list(query?: Query, options?: CallOptions): Pages<Schema<'FlowHead'>> {
-    return new Pages(this.#transport, '/flows', { query, ...options })
-  }
-}
+  list: (query?: Query, options?: CallOptions): Pages<Schema<'FlowHead'>> => pages(transport, '/flows', query, options),
+})
 
 /** An `error` without a trace id ends the stream and not the flow. */
-function meaningOf({ id, event, data }: SseEvent, last: string | undefined): Meaning {
-  if (event === 'error') return 'trace_id' in (JSON.parse(data) as object) ? 'last' : 'broken'
-  if (Number(id) <= Number(last ?? 0)) return 'known'
-  return event === 'result' ? 'last' : 'next'
-}
+const isEnd: IsEnd = ({ trace_id: traceId }) => traceId !== undefined
 
 function outcomeOf<Output>({ verdict, output, problems, ...answer }: Schema<'FlowResultData'>): FlowOutcome<Output> {
   if (verdict === 'ok') return { ...answer, ok: true, output: output as Output }

@@ -1,6 +1,5 @@
 import type { Schema } from '../api.ts'
-import { follow, type Meaning } from '../http/follow.ts'
-import type { SseEvent } from '../http/sse.ts'
+import { follow } from '../http/follow.ts'
 import { at, type CallOptions, type Transport } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
@@ -36,36 +35,29 @@ export class PlanHandle {
   /** How far the plan is, now and after each change until it ends. */
   async *progress(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanProgress, void, undefined> {
     const plan = await this.get(options)
-    const steps = new Map(plan.steps.map((step) => [step.id, stepOf(plan, step)]))
-    yield progressOf(plan, [...steps.values()])
-    if (hasEnded(plan.status)) return
+    const steps = stepsOf(plan)
+    yield progressOf(plan, steps)
+    if (plan.status !== 'queued' && plan.status !== 'running') return
     for await (const event of this.events(options)) {
       if (event.event === 'plan_started') plan.status = 'running'
       const changed = changeOf(event, steps)
       if (!changed) continue
       steps.set(changed.id, changed)
-      yield progressOf(plan, [...steps.values()])
+      yield progressOf(plan, steps)
     }
     const ended = await this.get(options)
-    yield progressOf(
-      ended,
-      ended.steps.map((step) => stepOf(ended, step)),
-    )
+    yield progressOf(ended, stepsOf(ended))
   }
 
   /** The plan's events from the first one on. */
   async *events(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanEvent, void, undefined> {
     const events = follow({
       open: (lastEventId) => this.#transport.openStream(`${this.#path}/events`, { lastEventId, ...options }),
-      meaningOf,
       after: undefined,
       signal: options.signal,
       resumeMs: this.#transport.resumeMs,
     })
-    for await (const { id, event, data } of events) {
-      yield { id: Number(id), event, data: JSON.parse(data) as unknown } as PlanEvent
-      if (event === 'plan_ended') return
-    }
+    for await (const { id, ...event } of events) yield { id: Number(id), ...event } as PlanEvent
   }
 
   /** The plan once it has ended, whether its steps were done or not: `status` says so. */
@@ -86,39 +78,29 @@ export class PlanHandle {
   }
 }
 
-/** An `error` ends the stream and not the plan. */
-function meaningOf({ id, event }: SseEvent, last: string | undefined): Meaning {
-  if (event === 'error') return 'broken'
-  if (Number(id) <= Number(last ?? 0)) return 'known'
-  return event === 'plan_ended' ? 'last' : 'next'
-}
+type Steps = Map<string, PlanProgressStep>
 
-function stepOf(plan: Schema<'Plan'>, { id, title }: Schema<'PlanStep'>): PlanProgressStep {
-  const error = plan.step_errors?.[id]
-  const status = plan.step_statuses[id] ?? 'pending'
-  return { id, status, ...(title !== undefined && { title }), ...(error !== undefined && { error }) }
-}
+const stepsOf = ({ steps, step_statuses, step_errors }: Schema<'Plan'>): Steps =>
+  new Map(
+    steps.map(({ id, title }): [string, PlanProgressStep] => {
+      const error = step_errors?.[id]
+      const status = step_statuses[id] ?? 'pending'
+      return [id, { id, status, ...(title !== undefined && { title }), ...(error !== undefined && { error }) }]
+    }),
+  )
 
 /** The step that the event changes. The events are replayed from the first one, so some tell what the plan has shown already. */
-function changeOf(
-  { event, data }: PlanEvent,
-  steps: ReadonlyMap<string, PlanProgressStep>,
-): PlanProgressStep | undefined {
+function changeOf({ event, data }: PlanEvent, steps: Steps): PlanProgressStep | undefined {
   if (event !== 'step_started' && event !== 'step_ended') return undefined
   const step = steps.get(data.step_id)
-  if (!step || isOver(step)) return undefined
-  if (event === 'step_started') return step.status === 'running' ? undefined : { ...step, status: 'running' }
+  if (!step || isOver(step) || (event === 'step_started' && step.status === 'running')) return undefined
+  if (event === 'step_started') return { ...step, status: 'running' }
   return { ...step, status: data.status, ...(data.error !== undefined && { error: data.error }) }
 }
 
-const hasEnded = (status: Schema<'PlanStatus'>): boolean => status !== 'queued' && status !== 'running'
-
 const isOver = ({ status }: PlanProgressStep): boolean => status !== 'pending' && status !== 'running'
 
-const progressOf = (plan: Schema<'Plan'>, steps: readonly PlanProgressStep[]): PlanProgress => ({
-  done: steps.filter(isOver).length,
-  total: steps.length,
-  status: plan.status,
-  steps,
-  plan,
-})
+function progressOf(plan: Schema<'Plan'>, steps: Steps): PlanProgress {
+  const all = [...steps.values()]
+  return { done: all.filter(isOver).length, total: all.length, status: plan.status, steps: all, plan }
+}

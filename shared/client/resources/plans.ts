@@ -1,35 +1,26 @@
 import type { Schema } from '../api.ts'
 import { type Keyed, keyOf } from '../http/key.ts'
-import { Pages } from '../http/pages.ts'
+import { type Pages, pages } from '../http/pages.ts'
 import type { CallOptions, Query, Transport } from '../http/transport.ts'
 import { PlanHandle } from './plan-handle.ts'
 
+export type Plans = ReturnType<typeof createPlans>
+
 /** Plans: steps with dependencies that run in the background. */
-export class Plans {
-  readonly #transport: Transport
-
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export const createPlans = (transport: Transport) => ({
   /** Submits a plan. */
-  async submit(plan: Schema<'PlanRequest'>, options: CallOptions & Keyed = {}): Promise<PlanHandle> {
-    const request = { ...options, body: plan, idempotencyKey: keyOf(options.idempotencyKey) }
-    const { id } = await this.#transport.json<Schema<'SubmittedPlan'>>('POST', '/plans/submit', request)
-    return this.of(id)
-  }
+  async submit(body: Schema<'PlanRequest'>, options: CallOptions & Keyed = {}): Promise<PlanHandle> {
+    const request = { ...options, body, idempotencyKey: keyOf(options.idempotencyKey) }
+    return new PlanHandle(transport, (await transport.json<Schema<'Plan'>>('POST', '/plans/submit', request)).id)
+  },
 
   /** A plan that was submitted before. */
-  of(id: string): PlanHandle {
-    return new PlanHandle(this.#transport, id)
-  }
+  of: (id: string): PlanHandle => new PlanHandle(transport, id),
 
   /** All that is wrong with a plan, and its waves. Nothing is submitted. */
-  check(plan: Schema<'PlanRequest'>, options?: CallOptions): Promise<Schema<'PlanCheck'>> {
-    return this.#transport.json('POST', '/plans/check', { body: plan, ...options })
-  }
+  check: (body: Schema<'PlanRequest'>, options?: CallOptions): Promise<Schema<'PlanCheck'>> =>
+    transport.json('POST', '/plans/check', { body, ...options }),
 
-  list(query?: Query, options?: CallOptions): Pages<Schema<'PlanSummary'>> {
-    return new Pages(this.#transport, '/plans', { query, ...options })
-  }
-}
+  list: (query?: Query, options?: CallOptions): Pages<Schema<'PlanSummary'>> =>
+    pages(transport, '/plans', query, options),
+})

@@ -1,40 +1,39 @@
 import type { Schema } from '../api.ts'
 import { type Keyed, keyOf } from '../http/key.ts'
-import { Pages } from '../http/pages.ts'
+import { type Pages, pages } from '../http/pages.ts'
 import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
-import { type FollowOptions, RunStream } from '../run/run-stream.ts'
+import { type FollowOptions, type RunOptions, RunStream } from '../run/run-stream.ts'
+
+export type Runs = ReturnType<typeof createRuns>
 
 /** Runs of all kinds: those that go on, and the records of those that have ended. */
-export class Runs {
-  readonly #transport: Transport
+export function createRuns(transport: Transport) {
+  const get = (id: string, options?: CallOptions): Promise<Schema<'Run'>> =>
+    transport.json('GET', at('/runs/', id), options)
+  return {
+    /** A run, which starts when it is read: as events, as text, or with `result()`. */
+    run(body: Schema<'RunRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
+      const start = { path: '/agent/run', body, idempotencyKey: keyOf(idempotencyKey) }
+      return new RunStream({ transport, options, start })
+    },
 
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
+    get,
 
-  /** Starts a run that goes on without a reader. Resolves with its id. */
-  async start(body: Schema<'RunRequest'>, options: CallOptions & Keyed = {}): Promise<string> {
-    const request = { ...options, body: { ...body, background: true }, idempotencyKey: keyOf(options.idempotencyKey) }
-    const { run_id } = await this.#transport.json<Schema<'RunStarted'>>('POST', '/agent/run', request)
-    return run_id
-  }
+    /** Starts a run that goes on without a reader. Resolves with its id. */
+    async start(body: Schema<'RunRequest'>, options: CallOptions & Keyed = {}): Promise<string> {
+      const request = { ...options, body: { ...body, background: true }, idempotencyKey: keyOf(options.idempotencyKey) }
+      return (await transport.json<Schema<'RunStarted'>>('POST', '/agent/run', request)).run_id
+    },
 
-  /** Reads a run from its first event, or behind the event `after`. */
-  resume(id: string, { after, ...options }: FollowOptions & { after?: number | undefined } = {}): RunStream {
-    const sessionOf = async () => (await this.get(id)).session_id ?? id
-    return new RunStream({ transport: this.#transport, options, id, after, sessionOf })
-  }
+    /** Reads a run from its first event, or behind the event `after`. */
+    resume(id: string, { after, ...options }: FollowOptions & { after?: number | undefined } = {}): RunStream {
+      const sessionOf = async () => (await get(id)).session_id ?? id
+      return new RunStream({ transport, options, id, after, sessionOf })
+    },
 
-  get(id: string, options?: CallOptions): Promise<Schema<'Run'>> {
-    return this.#transport.json('GET', at('/runs/', id), options)
-  }
+    /** Those that go on come first, then the others, newest first. */
+    list: (query?: Query, options?: CallOptions): Pages<Schema<'Run'>> => pages(transport, '/runs', query, options),
 
-  /** Those that go on come first, then the others, newest first. */
-  list(query?: Query, options?: CallOptions): Pages<Schema<'Run'>> {
-    return new Pages(this.#transport, '/runs', { query, ...options })
-  }
-
-  async cancel(id: string, options?: CallOptions): Promise<void> {
-    await this.#transport.json('DELETE', at('/runs/', id), options)
+    cancel: (id: string, options?: CallOptions): Promise<void> => transport.json('DELETE', at('/runs/', id), options),
   }
 }

@@ -1,5 +1,5 @@
 import type { TenantEvent, TenantEventName } from '../api.ts'
-import { follow } from '../http/follow.ts'
+import { type FollowedEvent, follow } from '../http/follow.ts'
 import type { OpenStream } from '../http/open-stream.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 
@@ -16,27 +16,28 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
  * The tenant's events, over as many connections as that takes, until the signal is aborted or the loop is left. `reset`
  * comes when events are missing, also when a connection breaks before its first event.
  */
-export async function* tenantEvents(
+export function tenantEvents(
   transport: Transport,
   { types, after, isReset = false, ...call }: TenantEventsOptions,
 ): AsyncGenerator<TenantEvent, void, undefined> {
-  const query = { types: types?.join(',') }
   let mayMiss = isReset
-  const events = follow({
-    async open(last) {
-      const lastEventId = last || undefined
-      const stream = await transport.openStream('/events', { query, lastEventId, ...call })
-      const isFirst = mayMiss && lastEventId === undefined
-      mayMiss = true
-      return isFirst ? { ...stream, events: afterReset(stream.events) } : stream
-    },
-    meaningOf: ({ event }) => (event === 'error' ? 'broken' : 'next'),
+  const open = async (last: string | undefined) => {
+    const stream = await transport.openStream('/events', {
+      query: { types: types?.join(',') },
+      lastEventId: last || undefined,
+      ...call,
+    })
+    const isMissing = mayMiss && !last
+    mayMiss = true
+    return isMissing ? { ...stream, events: afterReset(stream.events) } : stream
+  }
+  const events: AsyncGenerator<FollowedEvent, void, undefined> = follow({
+    open,
     after,
     signal: call.signal,
     resumeMs: transport.resumeMs,
   })
-  for await (const { id, event, data } of events)
-    yield { id, event: event as TenantEvent['event'], data: JSON.parse(data) as TenantEvent['data'] }
+  return events as AsyncGenerator<TenantEvent, void, undefined>
 }
 
 async function* afterReset(events: OpenStream['events']): OpenStream['events'] {

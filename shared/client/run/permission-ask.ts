@@ -1,7 +1,7 @@
 import type { Schema } from '../api.ts'
 import { ApiError, ConnectionFailed } from '../errors.ts'
 import { at, type CallOptions, type Transport } from '../http/transport.ts'
-import { backoffMs, linkedAbort, sleep } from '../http/wait.ts'
+import { backoffMs, sleep } from '../http/wait.ts'
 
 /** How a request was decided. `ended`: its run ended first. `unknown`: it was decided while the connection was away. */
 export type Resolution = Partial<Pick<Schema<'PermissionResolvedData'>, 'allow' | 'reason' | 'by' | 'input'>> & {
@@ -61,8 +61,9 @@ export class PermissionAsk {
     return this.request.preview
   }
 
+  /** By this machine's clock, as far as the server's answers tell how it goes. */
   get expiresAt(): Date {
-    return new Date(this.request.expires_at)
+    return this.#origin.transport.localTime(this.request.expires_at)
   }
 
   /** Aborted when the server says that the request is decided, here, elsewhere or by its deadline. Close the question that you show. */
@@ -83,18 +84,12 @@ export class PermissionAsk {
     options: { remember?: boolean; input?: Schema<'JsonObject'>; reason?: string } & CallOptions = {},
   ): Promise<boolean> {
     const { remember, input, reason, ...call } = options
-    const reply = {
-      allow: true,
-      ...(remember && { remember: 'session' }),
-      ...(input && { input }),
-      ...(reason && { reason }),
-    }
-    return this.#reply(reply, call)
+    return this.#reply({ allow: true, remember: remember ? 'session' : undefined, input, reason }, call)
   }
 
   /** Refuses the call. The model reads the reason. Resolves as `allow` does. */
   deny(reason?: string, call: CallOptions = {}): Promise<boolean> {
-    return this.#reply({ allow: false, ...(reason && { reason }) }, call)
+    return this.#reply({ allow: false, reason }, call)
   }
 
   /** Called when the decision is known. */
@@ -105,7 +100,7 @@ export class PermissionAsk {
   }
 
   /** A reply whose answer was lost is sent again: one of all replies counts. */
-  async #reply(body: { allow: boolean; reason?: string }, call: CallOptions): Promise<boolean> {
+  async #reply(body: { allow: boolean; [field: string]: unknown }, call: CallOptions): Promise<boolean> {
     const path = `${at('/sessions/', await this.#origin.sessionId())}/permissions/${this.id}`
     for (let n = 1; ; n++) {
       if (this.#resolution) return n > 1 && this.#isAs(body.allow, call)
@@ -124,9 +119,7 @@ export class PermissionAsk {
 
   /** Whether the decision, which the stream tells soon, is the same as a reply of ours whose answer was lost. */
   async #isAs(allow: boolean, call: CallOptions): Promise<boolean> {
-    const decided = linkedAbort(this.signal)
-    await sleep(TOLD_MS, decided.signal).catch(() => call.signal?.throwIfAborted())
-    decided.abort()
+    await sleep(TOLD_MS, this.signal).catch(() => call.signal?.throwIfAborted())
     return this.#resolution?.allow === allow && this.#resolution.how === 'reply'
   }
 }

@@ -60,6 +60,21 @@ describe('ae run and ae chat, in a terminal', function () {
       .and.not.include('▸')
   })
 
+  it('`v` shows all of the change and asks again, and `s` allows the tool for the rest of the session', async () => {
+    const lines = Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\\n')
+    const write = (name: string) => `/tool Write {"path":"${name}","content":"${lines}\\n"}`
+    const terminal = ae.terminal(['chat', 'keys'])
+    await terminal.shows(/›/)
+    terminal.type(`${write('v.txt')}\r`)
+    expect(await terminal.shows(KEYS)).to.not.include('+line 39')
+    await answer(terminal, 'v', /\+line 39[^]*denied in/)
+    await answer(terminal, 's', /✓ Write v\.txt/)
+    terminal.type(`${write('s.txt')}\r`)
+    expect(await terminal.shows(/✓ Write s\.txt/)).to.not.match(/\? Write s\.txt/)
+    terminal.type('/quit\r')
+    expect(await terminal.exited).to.equal(0)
+  })
+
   it('`d` denies it with a reason that the model reads: 3', async () => {
     const terminal = ae.terminal(['run', WRITE])
     await terminal.shows(KEYS)

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -22,6 +23,27 @@ describe('ae serve, cluster and doctor', () => {
     await terminal.shows(/"msg":"listening"/)
     terminal.type('\u0003')
     expect(await terminal.exited).to.equal(0)
+  })
+
+  it('serve --open opens the console once the server listens, and prints its address where there is no browser', async () => {
+    const opened = join(home, 'opened')
+    const browser = join(home, 'browser.sh')
+    await writeFile(browser, `#!/bin/sh\necho "$1" > ${opened}\n`, { mode: 0o700 })
+    for (const BROWSER of [browser, '', join(home, 'missing')]) {
+      const { child, exited, out, err } = ae.start(['serve', '--open'], { env: { ...env(), BROWSER } })
+      let said = ''
+      child.stderr.on('data', (text: Buffer) => (said += text.toString()))
+      await until(() => (BROWSER === browser ? existsSync(opened) : said.includes('console')), { what: 'the console' })
+      child.kill('SIGTERM')
+      expect(await exited).to.equal(0)
+      const { url } = JSON.parse((await out).split('\n').find((line) => line.includes('"listening"')) ?? '{}')
+      const address = new URL('/', url).href
+      if (BROWSER === browser) expect(await readFile(opened, 'utf8')).to.equal(`${address}\n`)
+      else
+        expect(await err)
+          .to.match(/^The console is at .*$/m)
+          .and.include(` ${address}\n`)
+    }
   })
 
   it('a signal to end reaches the server', async () => {

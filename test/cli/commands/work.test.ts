@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -78,6 +79,38 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
     agreed.type('y\r')
     expect(await agreed.exited).to.equal(0)
     expect(agreed.screen.text).to.include('second created')
+  })
+
+  it('edit stores what the person has changed in EDITOR, offers to edit again what is wrong, and leaves no file', async () => {
+    const seen = join(home, 'seen')
+    const edit = async (script: string, ...args: string[]) => {
+      await writeFile(join(home, 'editor.sh'), `#!/bin/sh\nstat -c '%a %n' "$1" > ${seen}\n${script}\n`, {
+        mode: 0o700,
+      })
+      return ae.terminal(['flows', 'edit', 'second', '--keep-published', ...args], {
+        env: { EDITOR: join(home, 'editor.sh') },
+      })
+    }
+    const same = await edit('true')
+    expect(await same.exited).to.equal(0)
+    expect(same.screen.text).to.include('nothing to change')
+
+    const wrong = await edit(
+      `grep -q 'type: number' "$1" && sed -i s/number/numbre/ "$1" || sed -i 's/numbre/number/; s/Second/Third/' "$1"`,
+    )
+    await wrong.shows(/numbre[^]*Edit again\? \[Y\/n\]|schema[^]*Edit again\? \[Y\/n\]/)
+    wrong.type('\r')
+    await wrong.shows(/~ second[^]*\+ Third\.[^]*Change this\?/)
+    wrong.type('y\r')
+    expect(await wrong.exited).to.equal(0)
+    const [mode, file = ''] = (await readFile(seen, 'utf8')).trim().split(' ')
+    expect([mode, existsSync(file)]).to.deep.equal(['600', false])
+
+    const json = await edit(`sed -i s/Third/Second/ "$1"`, '--json', '--yes')
+    expect(await json.exited).to.equal(0)
+    expect((await run('flows', 'get', 'second')).out).to.include('Second.')
+    const refused = await run('flows', 'edit', 'second')
+    expect([refused.code, refused.err]).to.deep.equal([2, '✗ there is no editor\n  Name one in EDITOR.\n'])
   })
 
   it('push stops at a wrong definition before it changes anything, and deletes only with --prune', async () => {

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks'
-import { Runs } from '../../../../shared/client/resources/runs.ts'
+import { createRuns } from '../../../../shared/client/resources/runs.ts'
 import { transport } from '../../api/engine.ts'
 import { learnAsks } from './learn-asks.ts'
 import { LiveRun } from './live-run.ts'
@@ -10,7 +10,7 @@ type Followed = { runId: string; sessionId: string; isOver: boolean }
 export function useLiveRun({ runId, sessionId, isOver }: Followed): LiveRun {
   const [live, abort] = useMemo(() => {
     const controller = new AbortController()
-    const stream = new Runs(transport()).resume(runId, { signal: controller.signal })
+    const stream = createRuns(transport()).resume(runId, { signal: controller.signal })
     return [new LiveRun(stream, (event) => isOver || learnAsks(event, runId, sessionId)), controller]
   }, [runId])
   useEffect(() => {

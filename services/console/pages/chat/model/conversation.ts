@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals'
 import type { Schema, TenantEvent } from '../../../../../shared/client/api.ts'
 import { ApiError } from '../../../../../shared/client/errors.ts'
-import { Runs } from '../../../../../shared/client/resources/runs.ts'
-import { Session } from '../../../../../shared/client/resources/sessions.ts'
+import { createRuns, type Runs } from '../../../../../shared/client/resources/runs.ts'
+import { createSession, type Session } from '../../../../../shared/client/resources/sessions.ts'
 import type { RunStream } from '../../../../../shared/client/run/run-stream.ts'
 import { transport } from '../../../api/engine.ts'
 import { onEvent } from '../../../api/live.ts'
@@ -31,8 +31,8 @@ export class Conversation {
 
   constructor(id: string) {
     this.id = id
-    this.#session = new Session(transport(), id)
-    this.#runs = new Runs(transport())
+    this.#session = createSession(transport(), id)
+    this.#runs = createRuns(transport())
   }
 
   /** Reads the history and follows what goes on, until the returned function is called. The runs themselves go on. */

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Sessions } from '../../../../../shared/client/resources/sessions.ts'
+import { createSessions } from '../../../../../shared/client/resources/sessions.ts'
 import { caller, has } from '../../../api/caller.ts'
 import { transport } from '../../../api/engine.ts'
 import { tellFailure } from '../../../base/announce.ts'
@@ -17,7 +17,7 @@ export function NewChat({ suggestion }: { suggestion: string | null }) {
   const starters = startersFor(isDemo)
   const draft = useSignal(starters.find(({ id }) => id === suggestion)?.prompt ?? '')
   const send = async (message: Message) => {
-    const session = await new Sessions(transport()).open().catch(tellFailure)
+    const session = await createSessions(transport()).open().catch(tellFailure)
     if (!session) return
     handOver(session.id, message)
     navigate(hrefOf(`/chat/${encodeURIComponent(session.id)}`))
