@@ -10,9 +10,9 @@ const START_WITHIN_MS = 90_000
 
 type Home = { command: string; setName: string; port: number; dir: string }
 
-/** Starts a mongod of a replica set on a loopback port and in its own temporary folder. It ends with this process. */
-export async function startMember(command: string, setName: string): Promise<MongoMember> {
-  const dir = await mkdtemp(join(tmpdir(), 'agent-engine-mongo-'))
+/** Starts a mongod of a replica set on a loopback port and in its own temporary folder below `parent`. It ends with this process. */
+export async function startMember(command: string, setName: string, parent = tmpdir()): Promise<MongoMember> {
+  const dir = await mkdtemp(join(parent, 'agent-engine-mongo-'))
   for (let left = STARTS; ; left--) {
     const home = { command, setName, port: await freePort(), dir }
     try {

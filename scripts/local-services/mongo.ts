@@ -30,10 +30,10 @@ const SET_NAME = 'agent-engine'
 const ELECTION_MS = 2_000
 const HEARTBEAT_MS = 500
 
-/** Starts a private replica set. Resolves when it accepts writes and all members have joined. */
-export async function startMongoSet(count = 1): Promise<MongoSet> {
+/** Starts a private replica set with its files below `parent`. Resolves when it accepts writes and all members have joined. */
+export async function startMongoSet(count = 1, parent?: string): Promise<MongoSet> {
   const { command } = await requireMongod()
-  const starts = await Promise.allSettled(Array.from({ length: count }, () => startMember(command, SET_NAME)))
+  const starts = await Promise.allSettled(Array.from({ length: count }, () => startMember(command, SET_NAME, parent)))
   const members = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
   const set = new MongoSet(members)
   try {

@@ -1,11 +1,11 @@
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { requireMongod } from '../../scripts/local-services/mongo-server.ts'
 import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
+import { memoryFolder } from '../support/mongo-in-memory.ts'
 import { until } from '../support/until.ts'
 import { interpolated, readCompose } from './files.ts'
 
@@ -28,7 +28,7 @@ export class ComposeStores implements AsyncDisposable {
   }
 
   static async start(): Promise<ComposeStores> {
-    const dir = await mkdtemp(join(tmpdir(), 'agent-engine-stores-'))
+    const dir = await mkdtemp(join(memoryFolder(), 'agent-engine-stores-'))
     const ports = { redis: await freePort(), mongo: await freePort() }
     const path = await writeEntrypoint(dir, ports)
     const start = (name: 'redis' | 'mongo') => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EventStream } from '../support/event-stream.ts'
 
 /** A short run: a few frames over half a second. */
@@ -6,6 +7,9 @@ const PROMPT = Array.from({ length: 5 }, (_, n) => `/say part ${n}\n/sleep 100`)
 
 /** Connections are not reused: nginx closes idle ones when it reloads, and a request that is just being sent on one would break. */
 const HEADERS = { 'content-type': 'application/json', connection: 'close' }
+
+/** Of each client between two requests: without it the clients take the CPU time that the processes they watch need. */
+const PAUSE_MS = 300
 
 export type Counts = { runs: number; messages: number; flows: number; reads: number }
 
@@ -53,6 +57,7 @@ export class Load {
       try {
         await work()
         this.counts[kind]++
+        await sleep(PAUSE_MS)
       } catch (cause) {
         this.failures.push(
           `${kind}: ${cause instanceof Error ? `${cause.message} ${String(cause.cause ?? '')}` : cause}`,

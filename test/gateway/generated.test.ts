@@ -34,7 +34,7 @@ import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
-const RUNS = 50
+const RUNS = 25
 const AT = '2026-11-22T09:30:00.000Z'
 const RUN = { run_id: RUN_ID, status: 'done' as const, started_at: AT, ended_at: AT, event_count: 1 }
 const PROBE = {

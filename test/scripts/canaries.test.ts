@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
-import { startMongoSet } from '../../scripts/local-services/mongo.ts'
 import { startRedis } from '../../scripts/local-services/redis.ts'
 import { initOf, openStream } from '../support/api-client.ts'
 import { type Canaries, createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
+import { startMongoInMemory } from '../support/mongo-in-memory.ts'
 
 const SCRIPTS = new URL('../../scripts', import.meta.url).pathname
 const MCP_SERVER = new URL('../support/mcp-server/stdio.ts', import.meta.url).pathname
@@ -86,7 +86,7 @@ describe('what programs of tools can read of the secrets', () => {
     const canaries = createCanaries()
     const { API_TOKEN: _none, ...settings } = canaries.settings
     await using redis = await startRedis()
-    await using mongo = await startMongoSet()
+    await using mongo = await startMongoInMemory()
     const urls = {
       REDIS_URL: await withPassword(redis.url, settings['REDIS_URL']),
       MONGODB_URL: await withUser(mongo.url, settings['MONGODB_URL']),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type MongoSet, startMongoSet } from '../../scripts/local-services/mongo.ts'
+import type { MongoSet } from '../../scripts/local-services/mongo.ts'
+import { startMongoInMemory } from './mongo-in-memory.ts'
 
 /** A replica set for tests, and a database in it that only the enclosing `describe` uses. */
 export type TestMongo = {
@@ -24,7 +25,7 @@ const START_MS = 60_000
 let shared: Promise<MongoSet> | undefined
 
 async function startShared(): Promise<MongoSet> {
-  const set = await startMongoSet()
+  const set = await startMongoInMemory()
   for (const member of set.members) member.unref()
   return set
 }
@@ -41,7 +42,7 @@ export function useMongo({ members = 1, isOwn = members > 1 }: Options = {}): Te
   }
   before(async function () {
     this.timeout(START_MS)
-    set = await (isOwn ? startMongoSet(members) : (shared ??= startShared()))
+    set = await (isOwn ? startMongoInMemory(members) : (shared ??= startShared()))
   })
   if (isOwn) after(async () => set?.stop())
   return {

@@ -17,8 +17,9 @@ const SHORT_FREEZES_MS = [
 const FULL_ROUNDS = 12
 
 /** Trickling streams last longer than the freeze; rushing ones are as fast as their reader, so that much waits for the gateway. */
-const TRICKLING = { streams: 60, pieces: 4, everyMs: 14 }
-const RUSHING = { streams: 30, pieces: 256, everyMs: 0, count: 4_000 }
+const STREAMS = { short: { trickling: 20, rushing: 10 }, full: { trickling: 60, rushing: 30 } }
+const TRICKLE = { pieces: 4, everyMs: 14 }
+const RUSH = { pieces: 256, everyMs: 0, count: 4_000 }
 const OUTLAST_MS = 3_000
 const UNTIL_FREEZE_MS = 1_000
 const SERVES_WITHIN_MS = 5_000
@@ -40,7 +41,9 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   await using world = await World.open({ random, env, gateways: 2, workers: isFull ? 9 : 3 })
   const rounds: Round[] = []
   for (const [n, forMs] of freezesOf(isFull, random).entries()) {
-    const round = await freezeOne(world, { name: `round-${n + 1}`, forMs, victim: random.pick(world.gateways) })
+    const streams = STREAMS[isFull ? 'full' : 'short']
+    const victim = random.pick(world.gateways)
+    const round = await freezeOne(world, { name: `round-${n + 1}`, streams, forMs, victim })
     rounds.push(round)
     world.endRound()
     say(`frozen for ${forMs} ms: served again after ${Math.round(round.servesInMs)} ms; cuts: ${cutsOf([round])}`)
@@ -53,21 +56,19 @@ const freezesOf = (isFull: boolean, random: Random): number[] =>
     ? Array.from({ length: FULL_ROUNDS }, () => random.between(...FREEZE_MS))
     : SHORT_FREEZES_MS.map(([least, most]) => random.between(least, most))
 
-type Plan = { name: string; forMs: number; victim: Member }
+type Plan = { name: string; streams: { trickling: number; rushing: number }; forMs: number; victim: Member }
 
-async function freezeOne(world: World, { name, forMs, victim }: Plan): Promise<Round> {
+async function freezeOne(world: World, { name, streams: { trickling, rushing }, forMs, victim }: Plan): Promise<Round> {
   const trickleMs = UNTIL_FREEZE_MS + forMs + OUTLAST_MS
-  const count = Math.ceil(trickleMs / TRICKLING.everyMs) * TRICKLING.pieces
-  const { streams: trickling, ...trickle } = TRICKLING
-  const { streams: rushing, ...rush } = RUSHING
+  const count = Math.ceil(trickleMs / TRICKLE.everyMs) * TRICKLE.pieces
   const clients = [
     ...Array.from(
       { length: trickling },
-      (_, first) => new ChainClient(world, { name: `${name}-trickle-${first}`, first, ...trickle, count }),
+      (_, first) => new ChainClient(world, { name: `${name}-trickle-${first}`, first, ...TRICKLE, count }),
     ),
     ...Array.from(
       { length: rushing },
-      (_, first) => new ChainClient(world, { name: `${name}-rush-${first}`, first, ...rush }),
+      (_, first) => new ChainClient(world, { name: `${name}-rush-${first}`, first, ...RUSH }),
     ),
   ]
   const [, servesInMs] = await Promise.all([
@@ -79,7 +80,7 @@ async function freezeOne(world: World, { name, forMs, victim }: Plan): Promise<R
 }
 
 /** Resolves with the time from the continuation to the end of the first run that the gateway serves. */
-async function freeze(world: World, { forMs, victim }: Omit<Plan, 'name'>): Promise<number> {
+async function freeze(world: World, { forMs, victim }: Pick<Plan, 'forMs' | 'victim'>): Promise<number> {
   await sleep(UNTIL_FREEZE_MS + 100) // The rushing streams have begun.
   await victim.proc.kill('SIGSTOP')
   await sleep(forMs)

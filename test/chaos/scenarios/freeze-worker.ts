@@ -20,7 +20,7 @@ const LONG_FREEZE_MS = [5_500, 12_000] as const
 const VERY_LONG_FREEZE_MS = [12_000, 30_000] as const
 const QUICK_LONG_FREEZE_MS = [5_500, 6_500] as const
 
-const STREAMS = 120
+const STREAMS = { short: 60, full: 120 }
 /** Every third run calls a tool instead of sending text. */
 const CALLS_EVERY = 3
 /** Runs last longer than the freeze, so that a stale worker would have events to send and tools to call. */
@@ -46,7 +46,9 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
   await using effects = await startEffects((entry) => world.record(entry))
   const rounds: Round[] = []
   for (const longMs of isFull ? longFreezes(random) : [random.between(...QUICK_LONG_FREEZE_MS)]) {
-    const round = await freezeTwo(world, effects, { longMs, shortMs: random.between(...SHORT_FREEZE_MS), random })
+    const shortMs = random.between(...SHORT_FREEZE_MS)
+    const count = STREAMS[isFull ? 'full' : 'short']
+    const round = await freezeTwo(world, effects, { count, longMs, shortMs, random })
     rounds.push(round)
     world.endRound()
     const { evicted, paused, others } = round
@@ -65,11 +67,11 @@ const longFreezes = (random: Random) =>
     return random.between(least, most)
   })
 
-type Plan = { longMs: number; shortMs: number; random: Random }
+type Plan = { count: number; longMs: number; shortMs: number; random: Random }
 
-async function freezeTwo(world: World, effects: Effects, { longMs, shortMs, random }: Plan): Promise<Round> {
+async function freezeTwo(world: World, effects: Effects, { count, longMs, shortMs, random }: Plan): Promise<Round> {
   await world.refreshEpochs()
-  const streams = await openLoad(world, effects, longMs + OUTLAST_MS)
+  const streams = await openLoad(world, effects, { count, forMs: longMs + OUTLAST_MS })
   const withinMs = longMs + END_WITHIN_MS
   const [first, second] = random.shuffle(world.workers)
   if (!first || !second) throw new Error('two workers are needed')
@@ -84,10 +86,12 @@ async function freezeTwo(world: World, effects: Effects, { longMs, shortMs, rand
 const streamsOf = (world: World, member: Member, streams: readonly StreamClient[]) =>
   streams.filter(({ run, hasEnded }) => !hasEnded && world.ownerOf(run) === member)
 
-async function openLoad(world: World, effects: Effects, forMs: number): Promise<StreamClient[]> {
+type Load = { count: number; forMs: number }
+
+async function openLoad(world: World, effects: Effects, { count, forMs }: Load): Promise<StreamClient[]> {
   const calls = Math.min(MAX_CALLS, Math.ceil(forMs / 150))
   const marks = new Map<number, string>()
-  const streams = await openRuns(world, STREAMS, (n) => {
+  const streams = await openRuns(world, count, (n) => {
     if (n % CALLS_EVERY > 0) return paced({ count: Math.ceil(forMs / 100), everyMs: 100 })
     const mark = randomUUID() // A new one for each attempt: a run that was refused late may have called the tool already.
     marks.set(n, mark)

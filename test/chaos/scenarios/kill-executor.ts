@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import { allOf, type Guarantee, none, noneOf } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { noViolations } from '../checker.ts'
 import { now, ofKind } from '../history.ts'
 import { describeEnd } from '../load.ts'
@@ -19,7 +19,7 @@ import { restartStandalone } from './flows/standalone.ts'
 
 type Size = FlowLoadSize & { rounds: number; sessions: number; restarts: number }
 
-const SHORT: Size = { callers: 16, maxMs: 1_500, rounds: 1, sessions: 3, restarts: 1 }
+const SHORT: Size = { callers: 10, maxMs: 1_500, rounds: 1, sessions: 3, restarts: 1 }
 const FULL: Size = { callers: 40, maxMs: 2_500, rounds: 10, sessions: 10, restarts: 6 }
 
 const DRAIN_SECS = 5
@@ -44,7 +44,7 @@ async function run(options: ScenarioOptions): Promise<Guarantee[]> {
 }
 
 async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promise<Guarantee[]> {
-  await using mongo = await startMongoSet()
+  await using mongo = await startMongoInMemory()
   await using model = await EchoModel.start()
   const env = { ...flowSettings(), MONGODB_URL: mongo.url, DRAIN_SECS: String(DRAIN_SECS) }
   await using world = await World.open({ random, gateways: 2, workers: 1, executors: 2, env })

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { noViolations } from '../checker.ts'
 import { type Member, World } from '../world.ts'
 import { cutSteps, type Fault, planGuarantees, tallyPlans } from './plans/judge.ts'
@@ -14,7 +14,7 @@ import { killStandalone } from './plans/standalone.ts'
 /** A point is a step that a fault cuts off. Rounds are added until there are enough points. */
 type Size = { clients: number; points: number; maxRounds: number; restarts: number }
 
-const SHORT: Size = { clients: 24, points: 10, maxRounds: 1, restarts: 3 }
+const SHORT: Size = { clients: 16, points: 8, maxRounds: 1, restarts: 2 }
 const FULL: Size = { clients: 40, points: 300, maxRounds: 30, restarts: 20 }
 
 /** Kills and freezes executors while plans run, and then the standalone form. */
@@ -32,7 +32,7 @@ async function run(options: ScenarioOptions): Promise<Guarantee[]> {
 }
 
 async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promise<Guarantee[]> {
-  await using mongo = await startMongoSet()
+  await using mongo = await startMongoInMemory()
   await using model = await StepModel.start()
   const env = { ...model.env, MONGODB_URL: mongo.url }
   await using world = await World.open({ random, gateways: 2, workers: 0, executors: 2, env })

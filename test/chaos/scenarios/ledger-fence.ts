@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import { allOf, type Guarantee, none, slowest } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { noViolations } from '../checker.ts'
 import { now } from '../history.ts'
 import { describeEnd, endsOf, tally } from '../load.ts'
@@ -13,12 +13,11 @@ import { type Member, World } from '../world.ts'
 import { openRun, openRuns } from './ledger/crowd.ts'
 import { type CustomerEntry, readLedgers, toHistory } from './ledger/ledgers.ts'
 
-type Size = { rounds: number; frozenMs: number }
+type Size = { rounds: number; runs: number; frozenMs: number }
 
-const SHORT: Size = { rounds: 1, frozenMs: 6_000 }
-const FULL: Size = { rounds: 8, frozenMs: 10_000 }
+const SHORT: Size = { rounds: 1, runs: 100, frozenMs: 6_000 }
+const FULL: Size = { rounds: 8, runs: 200, frozenMs: 10_000 }
 
-const RUNS = 200
 const CUSTOMERS = 12
 const WORKERS = 3
 /** Time from the start of the runs to the freeze. */
@@ -42,7 +41,7 @@ export const ledgerFence: Scenario = {
 async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   await ensureMongod(say)
-  await using set = await startMongoSet()
+  await using set = await startMongoInMemory()
   await using world = await World.open({ random, workers: WORKERS, hasProxies: true, env: { MONGODB_URL: set.url } })
   const rounds: Round[] = []
   for (let n = 1; n <= size.rounds; n++) {
@@ -67,10 +66,10 @@ type Round = {
 }
 
 async function freezeOne(world: World, { size, random, name }: Plan): Promise<Round> {
-  const { frozenMs } = size
+  const { runs, frozenMs } = size
   await world.refreshEpochs()
   const customers = Array.from({ length: CUSTOMERS }, (_, n) => `${name}-${n}`)
-  const streams = await openRuns(world, { runs: RUNS, customers, crowdMs: UNTIL_FREEZE_MS, longMs: frozenMs, random })
+  const streams = await openRuns(world, { runs, customers, crowdMs: UNTIL_FREEZE_MS, longMs: frozenMs, random })
   await sleep(UNTIL_FREEZE_MS)
   const victim = busiest(world, streams)
   const isLost = isLiveOn(world, victim)

@@ -1,8 +1,9 @@
-import { type MongoSet, startMongoSet } from '../../../scripts/local-services/mongo.ts'
+import type { MongoSet } from '../../../scripts/local-services/mongo.ts'
 import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import type { Guarantee } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import type { Random } from '../../harness/seed.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { check, noViolations } from '../checker.ts'
 import { now } from '../history.ts'
 import { gatewayFor } from '../sessions.ts'
@@ -13,7 +14,7 @@ import { Standalone } from './ledger/standalone.ts'
 
 type Size = { runs: number; engineKills: number; workerKills: number; primaryKills: number }
 
-const SHORT: Size = { runs: 200, engineKills: 3, workerKills: 1, primaryKills: 1 }
+const SHORT: Size = { runs: 100, engineKills: 3, workerKills: 1, primaryKills: 1 }
 const FULL: Size = { runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
 
 /** Short runs, so that some are being recorded at any time. */
@@ -56,7 +57,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
 }
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
-  await using set = await startMongoSet(MEMBERS)
+  await using set = await startMongoInMemory(MEMBERS)
   await using world = await World.open({ random, workers: 3, env: { MONGODB_URL: set.url } })
   const opener = openerOf(world)
   const byWorker = loadOf('worker killed', { opener, size: { ...QUICK, runs: size.runs }, random })

@@ -13,7 +13,7 @@ import { World } from '../world.ts'
 
 type Size = { rounds: number; sessions: number; longRuns: number; drainSecs: number }
 
-const SHORT: Size = { rounds: 1, sessions: 24, longRuns: 16, drainSecs: 3 }
+const SHORT: Size = { rounds: 1, sessions: 12, longRuns: 8, drainSecs: 3 }
 const FULL: Size = { rounds: 10, sessions: 60, longRuns: 40, drainSecs: 6 }
 
 /** A run longer than the drain time. */

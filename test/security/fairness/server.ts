@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rssMiB } from '../../../scripts/bench/proc.ts'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { Processes, type Server } from '../processes.ts'
 import type { Form } from './attack.ts'
 
@@ -31,7 +31,7 @@ export class AttackedServer implements AsyncDisposable {
       return new AttackedServer([await processes.start('standalone')], [processes.dataDir], parts.move())
     }
     const redis = parts.use(await startRedis())
-    const mongo = parts.use(await startMongoSet())
+    const mongo = parts.use(await startMongoInMemory())
     const processes = parts.use(new Processes({ ...settings, REDIS_URL: redis.url, MONGODB_URL: mongo.url }))
     const others = ['worker', 'worker', 'executor'] as const
     const servers = await Promise.all(others.map((role) => processes.start(role)))

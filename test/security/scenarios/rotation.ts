@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { allOf, type Guarantee, noneOf } from '../../harness/guarantee.ts'
@@ -11,6 +10,7 @@ import type { Random } from '../../harness/seed.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { call, prepare } from '../api.ts'
 import { Processes, type Server } from '../processes.ts'
 import { Load, type Tenant } from '../rotation/load.ts'
@@ -19,7 +19,7 @@ import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/eviden
 const REWRAP = fileURLToPath(new URL('../../../scripts/rewrap-keys.ts', import.meta.url))
 /** A worker uses up `drainSecs`, because clients may still resume its runs. */
 const FULL = { phaseMs: 10_000, pauseMs: 0, drainSecs: '10' }
-const SHORT = { phaseMs: 400, pauseMs: 150, drainSecs: '3' }
+const SHORT = { phaseMs: 400, pauseMs: 350, drainSecs: '3' }
 
 const base64 = (key: Buffer) => key.toString('base64')
 
@@ -46,7 +46,7 @@ type Scene = { issuer: Issuer; model: ModelServer; random: Random; say(line: str
 
 async function rotateCluster({ issuer, model, random, say, phaseMs, pauseMs, drainSecs }: Scene): Promise<Guarantee[]> {
   await using redis = await startRedis()
-  await using mongo = await startMongoSet()
+  await using mongo = await startMongoInMemory()
   await using recorder = await RedisRecorder.open(redis.url)
   await using processes = new Processes({
     REDIS_URL: redis.url,

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { startMongoSet } from '../../../scripts/local-services/mongo.ts'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
 import { allOf, type Guarantee, noneOf } from '../../harness/guarantee.ts'
-import type { Scenario } from '../../harness/scenario.ts'
+import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { call } from '../api.ts'
 import { Processes, type Server } from '../processes.ts'
 import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/evidence.ts'
@@ -22,21 +22,23 @@ export const tenants: Scenario = {
   run,
 }
 
-async function run(): Promise<Guarantee[]> {
+async function run({ isFull }: ScenarioOptions): Promise<Guarantee[]> {
   const issuer = await Issuer.start([await newSigner('RS256', 'r1')])
   const model = await startModelServer()
   model.models = ['m']
   try {
-    return await attack(issuer, model)
+    return await attack({ issuer, model, isFull })
   } finally {
     await model.close()
     await issuer.close()
   }
 }
 
-async function attack(issuer: Issuer, model: ModelServer): Promise<Guarantee[]> {
+type Scene = { issuer: Issuer; model: ModelServer; isFull: boolean }
+
+async function attack({ issuer, model, isFull }: Scene): Promise<Guarantee[]> {
   await using redis = await startRedis()
-  await using mongo = await startMongoSet()
+  await using mongo = await startMongoInMemory()
   await using backend = await Sink.start()
   await using recorder = await RedisRecorder.open(redis.url)
   await using processes = new Processes({
@@ -69,6 +71,7 @@ async function attack(issuer: Issuer, model: ModelServer): Promise<Guarantee[]> 
     theirs: owned.ids,
     cursors: owned.cursors,
     canaries,
+    isFull,
   })
   const after = await stateOf(url, owner, owned)
   const metrics = await metricsOf([worker, executor, ...gateways])

@@ -1,6 +1,6 @@
 import { type Call, call, type Reply } from '../api.ts'
 import { BODIES, ON_BUILT_IN } from './bodies.ts'
-import { type Body, COMMON, type Ids, KINDS, kindOf, unknownIds } from './ids.ts'
+import { type Body, COMMON, type Ids, KINDS, type Kind, kindOf, unknownIds } from './ids.ts'
 import type { ApiRoute } from './routes.ts'
 
 export type Stranger = {
@@ -13,6 +13,8 @@ export type Stranger = {
   cursors: readonly string[]
   /** Texts of the other tenant that no answer may contain. */
   canaries: readonly string[]
+  /** Every kind of id in every field of a query; otherwise each field that says its kind has ids of that kind. */
+  isFull: boolean
 }
 
 export type Walls = { requests: number; missing: string[]; differences: string[]; leaks: string[] }
@@ -23,7 +25,7 @@ export async function tryWalls(routes: readonly ApiRoute[], stranger: Stranger):
   for (const route of routes) {
     const missing = missingFixture(route)
     if (missing) walls.missing.push(missing)
-    else for (const variant of variantsOf(route)) await compare(variant, stranger, walls)
+    else for (const variant of variantsOf(route, stranger)) await compare(variant, stranger, walls)
     if (route.method === 'GET' && route.params.length === 0) await readList(route, stranger, walls)
   }
   for (const variant of ON_BUILT_IN) await compare(variant, stranger, walls)
@@ -40,8 +42,20 @@ function missingFixture({ method, path, params }: ApiRoute): string | undefined 
 /** A request as a function of the ids that it names. */
 type Variant = (ids: Ids) => Call
 
-/** In each place every kind of id is tried, in the others the right one. */
-function variantsOf({ method, path, params }: ApiRoute): Variant[] {
+/** The fields of queries, and the kind of id that each says it takes. */
+const FIELDS: Record<string, Kind | undefined> = {
+  session_id: 'session',
+  run_id: 'run',
+  customer_id: 'customer',
+  instance: 'instance',
+  flow: 'flow',
+  trace_id: 'trace',
+  name: undefined,
+  id: undefined,
+}
+
+/** In each place of a path every kind of id is tried, in the others the right one. */
+function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): Variant[] {
   const pathsOf: ((ids: Ids) => string)[] =
     params.length === 0
       ? [() => path]
@@ -56,8 +70,10 @@ function variantsOf({ method, path, params }: ApiRoute): Variant[] {
         )
   const queries =
     method === 'GET' && params.length === 0
-      ? ['session_id', 'run_id', 'customer_id', 'instance', 'name', 'id', 'flow', 'trace_id'].flatMap((field) =>
-          KINDS.map((kind) => (ids: Ids) => `${path}?${field}=${encodeURIComponent(ids[kind])}`),
+      ? Object.entries(FIELDS).flatMap(([field, own]) =>
+          (own === undefined || isFull ? KINDS : [own]).map(
+            (kind) => (ids: Ids) => `${path}?${field}=${encodeURIComponent(ids[kind])}`,
+          ),
         )
       : []
   const count = BODIES[`${method} ${path}`]?.(NO_IDS).length ?? 1
