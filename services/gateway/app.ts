@@ -193,6 +193,6 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
-    ...dialectRoutes(deps.dialects, { broker, once, toolBox, readBody, relay, admit }),
+    ...dialectRoutes(deps.dialects, { ...deps, once, readBody, relay, admit, model: deps.facts.model }),
   })
 }

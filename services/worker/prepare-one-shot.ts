@@ -1,4 +1,5 @@
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
+import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import type { QueuePlan, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -20,7 +21,8 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
     const prepared = prepareRun(tenant, request)
     const { customer_id: customerId } = request
     if (customerId) return prepareCustomerRun(prepared, { tenant, customerId, services })
-    const start = { conversation: new Conversation(), background: undefined, services, warnings: [] }
+    const conversation = new Conversation({ messages: seedHistory(request.messages ?? []) })
+    const start = { conversation, background: undefined, services, warnings: [] }
     return (run) => prepared.execute(run, start)
   }
 }

@@ -1,6 +1,9 @@
 import type { RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../bodies/body.ts'
+import type { ConfigSurface } from '../routes/config/enabled.ts'
+import type { FlowSurface } from '../routes/flows/flow-surface.ts'
+import type { StartOnce } from '../starting/start-once.ts'
 import type { Relay } from '../streams/sse.ts'
 import type { Conversations } from './shared/conversation.ts'
 
@@ -8,6 +11,13 @@ import type { Conversations } from './shared/conversation.ts'
 export type DialectDeps = {
   broker: Broker
   conversations: Conversations
+  once: StartOnce
+  /** `undefined`: tenants have no models of their own. */
+  config: Pick<ConfigSurface, 'settings'> | undefined
+  /** `undefined` when the process has no store. */
+  flows: FlowSurface | undefined
+  /** The server's own model; `null` without one. */
+  model: string | null
   readBody: ReadBody
   relay: Relay
   /** Wraps what begins new work. */

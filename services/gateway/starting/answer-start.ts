@@ -47,7 +47,7 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
 }
 
 /** A client that follows a run knows it, so the run may act from then on, and needs no reader. */
-async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
+export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
   const followed = await follow()
   for (const each of [frames, followed]) await each[Symbol.asyncIterator]().return?.()
 }

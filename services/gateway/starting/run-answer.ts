@@ -35,7 +35,7 @@ function wantedEvent(block: string): RunEvent[] {
 }
 
 /** Ends, and leaves the run, when `signal` is aborted. */
-async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSignal) {
+export async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSignal) {
   const reading = frames[Symbol.asyncIterator]()
   const left = new Promise<IteratorResult<never, undefined>>((resolve) => {
     signal.addEventListener('abort', () => resolve({ done: true, value: undefined }), { once: true })

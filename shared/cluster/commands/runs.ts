@@ -1,8 +1,13 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
-/** Body of `POST /agent/run`, checked, without the fields that no run reads. */
-export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'>
+/**
+ * Body of `POST /agent/run`, checked, without the fields that no run reads. `messages` is the history that a dialect without sessions sends
+ * along (D31).
+ */
+export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'> & {
+  messages?: readonly ApiType<'SeedMessage'>[]
+}
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>

@@ -1,6 +1,7 @@
 import type { ApiType } from '../../platform/api/api-type.ts'
 
-export type MessageRequest = ApiType<'SendMessageRequest'>
+/** Body of `POST /sessions/{id}/messages`, checked. `system_prompt` is for this message, where a dialect has one (D31). */
+export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string }
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
 /** `incomplete`: the sessions of a worker that did not answer are missing. */

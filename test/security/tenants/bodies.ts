@@ -52,6 +52,17 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }] },
     { id: session, messages: [{ role: 'assistant', id: run, parts: [uiAnswer(permission)] }] },
   ],
+  'POST /openai/v1/chat/completions': () => [{ model: 'main', messages: [{ role: 'user', content: 'hello' }] }],
+  'POST /openai/v1/responses': ({ session, response, permission }) => [
+    { model: 'main', input: 'hello', conversation: session },
+    { model: 'main', input: 'hello', previous_response_id: response },
+    {
+      model: 'main',
+      previous_response_id: response,
+      input: [{ type: 'mcp_approval_response', approval_request_id: permission, approve: true }],
+    },
+  ],
+  'POST /openai/v1/responses/:id/cancel': () => [undefined],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
 

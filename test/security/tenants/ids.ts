@@ -17,6 +17,7 @@ export const KINDS = [
   'memory',
   'plan',
   'schedule',
+  'response',
 ] as const
 export type Kind = (typeof KINDS)[number]
 export type Ids = Record<Kind, string>
@@ -24,16 +25,23 @@ export type Ids = Record<Kind, string>
 export const random = (bytes = 16) => randomBytes(bytes).toString('hex')
 
 /** Ids of nobody, each of the same form and length as the other tenant's. */
-export const unknownIds = (ids: Ids): Ids =>
-  Object.fromEntries(
+export function unknownIds(ids: Ids): Ids {
+  const unknown = Object.fromEntries(
     Object.entries(ids).map(([kind, id]) => [kind, id.replace(/[0-9a-f]{32}$/, () => random())]),
   ) as Ids
+  return { ...unknown, response: responseOf(unknown) }
+}
+
+/** The id of a response names its run and its session (D31). */
+export const responseOf = ({ run, session }: Pick<Ids, 'run' | 'session'>): string =>
+  `resp_${run.slice('run_'.length)}01_${session}`
 
 /** The kind of id that each parameter of a path takes. A route with another parameter has no fixture and breaks the promise. */
 const PARAMETERS: Record<string, Kind> = {
   '/sessions/:id': 'session',
   '/sessions/:request_id': 'permission',
   '/ui/:id': 'session',
+  '/openai/:id': 'response',
   '/customers/:id': 'customer',
   '/runs/:run_id': 'run',
   '/flows/:name': 'flow',

@@ -2,7 +2,7 @@ import { EventStream } from '../../support/event-stream.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.ts'
 import type { Sink } from '../uploads/sink.ts'
-import { type Ids, random } from './ids.ts'
+import { type Ids, random, responseOf } from './ids.ts'
 import { ownFlow } from './own-flow.ts'
 import { ownPlan } from './own-plan.ts'
 
@@ -114,6 +114,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
       ...plan,
       session,
       run: waiting.runId,
+      response: responseOf({ run: waiting.runId, session }),
       permission: String(data['id']),
     },
     canaries: {

@@ -10,13 +10,15 @@ export class ProjectedRun<Chunk> {
   readonly #passed: number
   readonly #calls = new OpenCalls()
   #isSkipping: boolean
+  #pausesLeft: number
   #isOver = false
 
-  constructor(projection: Projection<Chunk>, { known = new Set(), passed = 0 }: Part = {}) {
+  constructor(projection: Projection<Chunk>, { known = new Set(), pauses = 0, passed = 0 }: Part = {}) {
     this.#projection = projection
     this.#known = known
     this.#passed = passed
-    this.#isSkipping = known.size > 0
+    this.#pausesLeft = pauses
+    this.#isSkipping = known.size > 0 || pauses > 0
   }
 
   /** No more chunks follow. */
@@ -40,7 +42,7 @@ export class ProjectedRun<Chunk> {
     if (!this.#projection.pause) return chunks
     const isPause = isChange && this.#calls.isAtRest
     if (this.#isSkipping) {
-      this.#isSkipping = !(isPause && this.#hasAskedAllKnown())
+      if (isPause) this.#skipPause()
       return []
     }
     if (!isPause || seq < this.#passed) return chunks
@@ -48,7 +50,11 @@ export class ProjectedRun<Chunk> {
     return [...chunks, ...this.#projection.pause(this.#calls)]
   }
 
-  #hasAskedAllKnown(): boolean {
-    return [...this.#known].every((id) => this.#calls.askedFor(id))
+  #skipPause(): void {
+    this.#pausesLeft--
+    const isBehindKnown = [...this.#known].every((id) => this.#calls.askedFor(id))
+    if (!isBehindKnown || this.#pausesLeft > 0) return
+    this.#isSkipping = false
+    this.#projection.restart?.()
   }
 }

@@ -14,6 +14,8 @@ export interface Projection<Chunk> {
   take(numbered: Numbered<AgentEvent>, calls: OpenCalls): Chunk[]
   /** The chunks that end a response while the run waits for permission. Left out where responses go on over that. */
   pause?(calls: OpenCalls): Chunk[]
+  /** What was told so far belongs to earlier responses: this one begins here. */
+  restart?(): void
   /** The chunks of a response that the gateway cuts off while the run may go on. */
   cut(code: ReaderFailure): Chunk[]
 }
@@ -25,6 +27,8 @@ export type Part = {
    * them. Without any it begins with the run.
    */
   known?: ReadonlySet<string> | undefined
+  /** The number of pauses that earlier responses have ended with, for a format that counts its responses. */
+  pauses?: number | undefined
   /** The number of events that are passed without a pause, because the run has gone on since. */
   passed?: number | undefined
 }

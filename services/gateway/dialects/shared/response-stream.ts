@@ -1,5 +1,6 @@
 import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { untilAborted } from '../../starting/run-answer.ts'
 import { ProjectedRun } from './projected-run.ts'
 import type { Part, Projection } from './projection.ts'
 import { FrameDecoder } from './run-events.ts'
@@ -25,7 +26,8 @@ class ResponseStream<Chunk> implements AsyncIterableIterator<Frames, undefined> 
   async next(): Promise<IteratorResult<Frames, undefined>> {
     if (!this.#isBegun) {
       this.#isBegun = true
-      return this.#value(this.#wire.render(this.#response.begin()))
+      const text = this.#wire.render(this.#response.begin())
+      if (text !== '') return this.#value(text)
     }
     while (!this.#response.isOver) {
       const { done, value } = await this.#frames.next()
@@ -68,4 +70,26 @@ export function streamOf<Chunk>({ frames, ...part }: Source, projection: Project
     farewell: (_lastSeq: number, code: Parameters<Projection<Chunk>['cut']>[0]) =>
       wire.render(projection.cut(code)) + wire.end,
   }
+}
+
+/**
+ * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. Throws the reason of `signal`, at which
+ * the reader leaves the run.
+ */
+export async function readResponse<Chunk>(
+  { frames, ...part }: Source,
+  projection: Projection<Chunk>,
+  { signal, until = Number.POSITIVE_INFINITY }: { signal: AbortSignal; until?: number },
+): Promise<void> {
+  const response = new ProjectedRun(projection, part)
+  const decoder = new FrameDecoder<AgentEvent>()
+  response.begin()
+  if (until === 0) return
+  for await (const each of untilAborted(frames, signal)) {
+    for (const numbered of decoder.take(each)) {
+      if (numbered.seq <= until) response.take(numbered)
+    }
+    if (response.isOver || each.lastSeq >= until) return
+  }
+  signal.throwIfAborted()
 }

@@ -1,0 +1,96 @@
+import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
+import type { AgentEvent, DoneEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type { Projection } from '../shared/projection.ts'
+import type { Numbered } from '../shared/run-events.ts'
+
+type Facts = { id: string; model: string; created: number }
+export type ChatOptions = Facts & { includesUsage: boolean }
+export type ChatChunk = JsonObject
+
+/** The chunks of a chat completion. The calls of this server's tools do not show, and a permission is answered elsewhere while the stream waits. */
+export class ChatProjection implements Projection<ChatChunk> {
+  readonly #options: ChatOptions
+  #hasText = false
+  #isInBlock = false
+
+  constructor(options: ChatOptions) {
+    this.#options = options
+  }
+
+  begin(): ChatChunk[] {
+    return [this.#chunk({ role: 'assistant', content: '' })]
+  }
+
+  take({ event }: Numbered<AgentEvent>): ChatChunk[] {
+    if (event.type === 'text_delta') return this.#text(event.text)
+    if (event.type === 'text') return this.#endBlock(event.text)
+    if (event.type === 'done') return this.#end(usageOf(event))
+    if (event.type === 'plan_queued')
+      return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
+    return event.type === 'error' ? [errorChunk(event)] : []
+  }
+
+  cut(code: ReaderFailure): ChatChunk[] {
+    return [errorChunk(readerFailure(code))]
+  }
+
+  /** Blocks of text stand apart from each other. */
+  #text(text: string): ChatChunk[] {
+    const gap = this.#hasText && !this.#isInBlock ? '\n\n' : ''
+    this.#hasText = true
+    this.#isInBlock = true
+    return [this.#chunk({ content: gap + text })]
+  }
+
+  #endBlock(text: string): ChatChunk[] {
+    const rest = this.#isInBlock || text === '' ? [] : this.#text(text)
+    this.#isInBlock = false
+    return rest
+  }
+
+  #end(usage?: JsonObject): ChatChunk[] {
+    const last = this.#chunk({}, 'stop')
+    if (!this.#options.includesUsage || !usage) return [last]
+    return [last, { ...last, choices: [], usage }]
+  }
+
+  #chunk(delta: JsonObject, finishReason: string | null = null): ChatChunk {
+    const { id, model, created } = this.#options
+    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason }
+    return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
+  }
+}
+
+const errorChunk = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): ChatChunk => ({
+  error: { message: `${error}. ${suggestion}`, type: 'server_error', param: null, code },
+})
+
+type Tokens = Pick<DoneEvent, 'total_input_tokens' | 'total_output_tokens' | 'total_tokens'>
+
+export const usageOf = ({ total_input_tokens, total_output_tokens, total_tokens }: Tokens): JsonObject => ({
+  prompt_tokens: total_input_tokens,
+  completion_tokens: total_output_tokens,
+  total_tokens,
+})
+
+/** A whole completion, for a client that takes no stream. */
+export const completion = ({ id, model, created }: Facts, content: string, usage: JsonObject): JsonObject => ({
+  id,
+  object: 'chat.completion',
+  created,
+  model,
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content, refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage,
+})
+
+export const CHAT_WIRE = {
+  render: (chunks: readonly ChatChunk[]) => chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(''),
+  end: 'data: [DONE]\n\n',
+}

@@ -1,0 +1,85 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { answerUntilLeft } from '../../client-gone.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { idempotencyKeyOf } from '../../params.ts'
+import { answerOf } from '../../starting/run-answer.ts'
+import type { DialectDeps } from '../dialect.ts'
+import { Fields } from '../shared/fields.ts'
+import { streamOf } from '../shared/response-stream.ts'
+import { CHAT_WIRE, ChatProjection, completion, usageOf } from './chat-projection.ts'
+import { runFlow } from './flow-completion.ts'
+import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from './messages.ts'
+import { readTarget, type Target } from './models.ts'
+
+const UNSUPPORTED = {
+  tools: OWN_TOOLS,
+  functions: OWN_TOOLS,
+  audio: 'answers are text',
+  prediction: 'leave it out',
+}
+
+/** `POST /openai/v1/chat/completions`: one run with the history that the client sends, or the run of a flow. */
+export function chatCompletions(deps: DialectDeps): RequestHandler {
+  return async (req, res) => {
+    const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
+    refuseUnsupported(fields, UNSUPPORTED)
+    const [target, said] = [readTarget(fields), readMessages(fields.objects('messages'), '/messages')]
+    if ((fields.get('n') ?? 1) !== 1) throw unsupportedField(fields, 'n', 'an answer has one choice')
+    const isStream = fields.optionalFlag('stream') ?? false
+    const includesUsage = fields.has('stream_options') && fields.object('stream_options').optionalFlag('include_usage')
+    const options = {
+      model: target.name,
+      created: Math.floor(Date.now() / 1000),
+      includesUsage: includesUsage ?? false,
+    }
+    if (target.flow !== undefined) {
+      if (isStream) throw unsupportedField(fields, 'stream', 'a flow answers in one piece; leave it out')
+      return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, facts: options })
+    }
+    const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
+    const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
+    if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), CHAT_WIRE) }, res)
+    await answerUntilLeft(res, async (signal) => {
+      const { output, usage } = await answerOf({ runId, ...started }, signal)
+      res.setHeader('X-Run-ID', runId)
+      return completion(facts, output, usage ? usageOf(usage) : NO_USAGE)
+    })
+  }
+}
+
+type Exchange = { req: Request; res: Response }
+type Said = ReturnType<typeof readMessages>
+const NO_USAGE = usageOf({ total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 })
+
+async function start(
+  { broker, once }: DialectDeps,
+  { req, res }: Exchange,
+  { fields, target, said }: { fields: Fields; target: Target; said: Said },
+) {
+  const [tenant, messages, stops] = [tenantOf(res), said.seed(), stopsOf(fields)]
+  const request = {
+    prompt: said.prompt,
+    ...(target.model !== undefined && { model: target.model }),
+    ...(said.system !== undefined && { system_prompt: said.system }),
+    ...(messages.length > 0 && { messages }),
+    ...(stops.length > 0 && { stop_sequences: stops }),
+  }
+  const open = () => broker.startRun(tenant, request)
+  const key = idempotencyKeyOf(req)
+  if (key === undefined) return { ...(await open()), isReplayed: false }
+  return once.start(tenant, { operation: 'openai chat', key, request, open })
+}
+
+const MAX_STOPS = 16
+const MAX_STOP_CHARS = 256
+
+function stopsOf(fields: Fields): string[] {
+  const stop = fields.get('stop') ?? []
+  const stops: unknown[] = Array.isArray(stop) ? stop : [stop]
+  const areGood =
+    stops.length <= MAX_STOPS &&
+    stops.every((each) => typeof each === 'string' && each.length > 0 && each.length <= MAX_STOP_CHARS)
+  if (areGood) return stops as string[]
+  throw fields.wrong('stop', `a text, or a list of at most ${MAX_STOPS}, each of 1 to ${MAX_STOP_CHARS} characters`)
+}

@@ -1,0 +1,168 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { newId } from '../../../../shared/kernel/ids.ts'
+import type { RouteTable } from '../../../http/routes.ts'
+import { answerUntilLeft } from '../../client-gone.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber, SESSION } from '../../params.ts'
+import { leaveRunning } from '../../starting/answer-start.ts'
+import type { DialectDeps } from '../dialect.ts'
+import type { PermissionAnswer } from '../shared/conversation.ts'
+import { Fields } from '../shared/fields.ts'
+import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
+import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from './messages.ts'
+import { readTarget } from './models.ts'
+import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
+import { type ResponseEvent, ResponsesProjection } from './responses-projection.ts'
+
+/** OpenAI's Responses API. A response ends at an approval; the next one, with `previous_response_id`, brings the answer and goes on. */
+export function responsesRoutes(deps: DialectDeps): RouteTable {
+  return {
+    '/openai/v1/responses': { post: deps.admit(create(deps)) },
+    '/openai/v1/responses/:id': { get: retrieve(deps) },
+    '/openai/v1/responses/:id/cancel': { post: cancel(deps) },
+  }
+}
+
+const UNSUPPORTED = { prompt: 'prompts are not stored here; send instructions', context_management: 'leave it out' }
+
+type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
+
+function create(deps: DialectDeps): RequestHandler {
+  return async (req, res) => {
+    const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
+    refuseUnsupported(fields, { ...UNSUPPORTED, ...(isOnlyOwn(fields) ? {} : { tools: OWN_TOOLS }) })
+    const target = readTarget(fields)
+    if (target.flow !== undefined)
+      throw unsupportedField(fields, 'model', 'a flow runs through /openai/v1/chat/completions')
+    const isStream = fields.optionalFlag('stream') ?? false
+    const isBackground = fields.optionalFlag('background') ?? false
+    const opened = await open(deps, { req, res }, fields)
+    const { ref, source } = opened
+    if (isStream) return stream(deps, res, opened)
+    const projection = projectionOf(opened)
+    if (isBackground) {
+      await leaveRunning({ runId: ref.runId, frames: source.frames }, () =>
+        deps.broker.followRun(tenantOf(res), ref.runId, 0),
+      )
+      return void res.json(projection.response)
+    }
+    await answerUntilLeft(res, async (signal) => {
+      await readResponse(source, projection, { signal })
+      return projection.response
+    })
+  }
+}
+
+/** The tools of this server, as its own answers show them, may be named. */
+const isOnlyOwn = (fields: Fields): boolean =>
+  fields.objects('tools').every((tool) => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine')
+
+async function open(deps: DialectDeps, { req, res }: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
+  const previous = fields.optionalText('previous_response_id')
+  const before = previous === undefined ? undefined : readResponseId(previous)
+  const input = fields.get('input')
+  const items = typeof input === 'string' ? [new Fields({ role: 'user', content: input })] : fields.objects('input')
+  const answers = items.filter((item) => item.get('type') === 'mcp_approval_response')
+  const created = Math.floor(Date.now() / 1000)
+  const echo = { model: fields.text('model'), previous_response_id: previous ?? null }
+  if (answers.length > 0) {
+    if (!before)
+      throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
+    await deps.conversations.answer(res, before.sessionId, answers.map(answerOf))
+    const frames = await deps.broker.followRun(tenantOf(res), before.runId, 0)
+    return { ref: { ...before, part: before.part + 1 }, source: { frames, pauses: before.part }, created, echo }
+  }
+  const messages = items.filter((item) => (item.get('type') ?? 'message') === 'message')
+  const { prompt, system, seed } = readMessages(messages, '/input')
+  const sessionId = before?.sessionId ?? conversationOf(fields) ?? newId('sess')
+  const instructions = fields.optionalText('instructions') ?? system
+  const { model } = readTarget(fields)
+  const message = {
+    prompt,
+    ...(model !== undefined && { model }),
+    ...(instructions !== undefined && { system_prompt: instructions }),
+  }
+  const started = await deps.conversations.send(res, 'openai responses', {
+    sessionId,
+    message,
+    seed,
+    key: idempotencyKeyOf(req),
+  })
+  const ref = { runId: started.runId, part: 1, sessionId }
+  return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
+}
+
+function answerOf(item: Fields): PermissionAnswer {
+  const [id, allow, reason] = [
+    item.text('approval_request_id'),
+    item.optionalFlag('approve'),
+    item.optionalText('reason'),
+  ]
+  if (!PERMISSION.pattern.test(id))
+    throw item.wrong('approval_request_id', 'the id of an approval request of this server')
+  if (allow === undefined) throw item.wrong('approve', 'true or false')
+  return { id, allow, ...(reason && { reason }) }
+}
+
+/** A conversation is a session: its id, alone or in an object. */
+function conversationOf(fields: Fields): string | undefined {
+  const value = fields.get('conversation')
+  if (value === undefined) return undefined
+  const id = typeof value === 'string' ? value : fields.object('conversation').text('id')
+  if (SESSION.pattern.test(id)) return id
+  throw fields.wrong('conversation', `the id of a session, which matches ${SESSION.pattern.source}`)
+}
+
+const projectionOf = ({ ref, created, echo }: Opened) =>
+  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, echo })
+
+function stream({ relay }: DialectDeps, res: Response, opened: Opened, after = -1): void {
+  const { ref, source } = opened
+  relay({ runId: ref.runId, ...streamOf(source, projectionOf(opened), wireAfter(after)) }, res)
+}
+
+/** Leaves out the events up to a sequence number that the client has. */
+const wireAfter = (after: number) => ({
+  render: (events: readonly ResponseEvent[]) =>
+    events
+      .filter(({ sequence_number: number }) => number > after)
+      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+      .join(''),
+  end: '',
+})
+
+/** Makes a response again from the events of its run, as far as it has come. */
+async function reopen({ broker }: DialectDeps, req: Request, res: Response): Promise<Opened & { until: number }> {
+  const ref = readResponseId(String(req.params['id']))
+  const { started_at: startedAt, model = 'main', event_count: until } = await broker.getRun(tenantOf(res), ref.runId)
+  const source = { frames: await broker.followRun(tenantOf(res), ref.runId, 0), pauses: ref.part - 1 }
+  return { ref, source, created: Math.floor(Date.parse(startedAt) / 1000), echo: { model }, until }
+}
+
+function retrieve(deps: DialectDeps): RequestHandler {
+  return async (req, res) => {
+    const isStream = queryFlag(req, 'stream')
+    const after = queryNumber(req, 'starting_after', [0, 2 ** 31])
+    const opened = await reopen(deps, req, res)
+    if (isStream) return stream(deps, res, opened, after)
+    await answerSoFar(res, opened)
+  }
+}
+
+async function answerSoFar(res: Response, opened: Opened & { until: number }): Promise<void> {
+  const projection = projectionOf(opened)
+  await answerUntilLeft(res, async (signal) => {
+    await readResponse(opened.source, projection, { signal, until: opened.until })
+    return projection.response
+  })
+}
+
+function cancel(deps: DialectDeps): RequestHandler {
+  return async (req, res) => {
+    const { runId } = readResponseId(String(req.params['id']))
+    await deps.broker.cancelRun(tenantOf(res), runId)
+    await answerSoFar(res, { ...(await reopen(deps, req, res)), until: Number.POSITIVE_INFINITY })
+  }
+}

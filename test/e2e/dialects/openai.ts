@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import OpenAI from 'openai'
+import type { Response as ModelResponse, ResponseOutputItem } from 'openai/resources/responses/responses'
+import { agent, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
+
+const LIST = tool('TodoWrite', { todos: [] })
+
+/** On a busy machine a worker may not confirm a run in time, which has not begun then. */
+const BUSY_RETRIES = 5
+
+/** The package `openai` of npm, unmodified. */
+export function openaiTests(product: RunningProduct): void {
+  const client = (maxRetries = 0) => new OpenAI({ baseURL: `${product().url}/openai/v1`, apiKey: 'none', maxRetries })
+  const respond = (input: OpenAI.Responses.ResponseInput | string, rest: object = {}) =>
+    client().responses.create({ model: 'main', input, ...rest }) as Promise<ModelResponse>
+  const types = ({ output }: ModelResponse) => output.map(({ type }) => type)
+  const itemOf = <T extends ResponseOutputItem['type']>({ output }: ModelResponse, type: T) =>
+    output.find((item) => item.type === type) as Extract<ResponseOutputItem, { type: T }> | undefined
+  const goOn = (asked: ModelResponse, approve = true) =>
+    respond(
+      [
+        {
+          type: 'mcp_approval_response',
+          approval_request_id: itemOf(asked, 'mcp_approval_request')?.id ?? '',
+          approve,
+        },
+      ],
+      { previous_response_id: asked.id },
+    )
+
+  it('chat completions take a history with a system message, and answer whole or as a stream with usage', async () => {
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'hello' },
+      { role: 'user', content: `${LIST}\n/say done` },
+    ] as OpenAI.ChatCompletionMessageParam[]
+    const whole = await client().chat.completions.create({ model: 'main', messages })
+    expect(whole.choices[0]).to.deep.include({ finish_reason: 'stop' })
+    expect(whole.choices[0]?.message.content).to.match(/^done\n\nTodoWrite answered/)
+    expect(whole.usage?.total_tokens).to.be.above(10)
+    const stream = await client().chat.completions.create({
+      ...{ model: 'main', messages, stream: true, stream_options: { include_usage: true } },
+    } as OpenAI.ChatCompletionCreateParamsStreaming)
+    let [text, usage] = ['', 0]
+    for await (const { choices, usage: used } of stream) {
+      text += choices[0]?.delta.content ?? ''
+      usage += used?.total_tokens ?? 0
+    }
+    expect([text, usage]).to.deep.equal([whole.choices[0]?.message.content, whole.usage?.total_tokens])
+  })
+
+  it('a chat completion waits for an approval that comes from elsewhere', async () => {
+    const stream = await client()
+      .chat.completions.create({ model: 'main', messages: [{ role: 'user', content: write('a.txt') }], stream: true })
+      .withResponse()
+    await replyNatively(product(), stream.response.headers.get('x-run-id') ?? '', { allow: true })
+    let text = ''
+    for await (const { choices } of stream.data) text += choices[0]?.delta.content ?? ''
+    expect(text).to.include('Write answered')
+  })
+
+  it("a response has the server's calls as items, and the next one goes on with the conversation", async () => {
+    const first = await respond(`/think hm\n${LIST}\n/say done`, { instructions: 'Be brief.' })
+    expect(first.status).to.equal('completed')
+    expect(types(first)).to.deep.equal(['reasoning', 'message', 'mcp_call', 'message', 'message'])
+    expect(itemOf(first, 'mcp_call')).to.include({
+      name: 'TodoWrite',
+      server_label: 'agent-engine',
+      status: 'completed',
+    })
+    expect(first.output_text).to.include('done')
+    const second = await respond('/say again', { previous_response_id: first.id })
+    expect([types(second), second.output_text]).to.deep.equal([['message'], 'again'])
+    expect(second.previous_response_id).to.equal(first.id)
+  })
+
+  it('a response ends at an approval request; allowed and denied, the next one goes on with the same run', async () => {
+    for (const allow of [true, false]) {
+      const asked = await respond(`${write('a.txt')}\n/say bye`)
+      expect(types(asked)).to.deep.equal(['message', 'mcp_approval_request'])
+      const rest = await goOn(asked, allow)
+      const call = itemOf(rest, 'mcp_call')
+      expect(call).to.include({ status: allow ? 'completed' : 'failed', name: 'Write' })
+      expect(call?.approval_request_id).to.equal(itemOf(asked, 'mcp_approval_request')?.id)
+      expect(rest.output_text).to.include('bye')
+    }
+  })
+
+  it("a sub-agent's approval and a second one end their responses in turn", async () => {
+    const first = await respond(`${agent(write('a.txt'))}\n${write('b.txt')}\n/say bye`)
+    const second = await goOn(first)
+    expect(types(second)).to.deep.equal(['mcp_call', 'mcp_approval_request'])
+    const third = await goOn(second)
+    expect(third.output_text).to.include('bye')
+    const again = await client().responses.retrieve(second.id)
+    expect(again.output).to.deep.equal(second.output)
+  })
+
+  it("a stream is what the package's accumulator accepts, and goes on behind the event that a client has", async () => {
+    const runner = client().responses.stream({ model: 'main', input: `/think hm\n${LIST}\n/sleep 100\n/say done` })
+    const events: { type: string; sequence_number: number }[] = []
+    runner.on('event', (event) => events.push(event))
+    const final = await runner.finalResponse()
+    expect(final.output_text).to.include('done')
+    expect(events.map(({ sequence_number: number }) => number)).to.deep.equal(events.map((_, i) => i))
+    const rest = await client().responses.retrieve(final.id, { stream: true, starting_after: 9 })
+    const seen: number[] = []
+    for await (const event of rest) seen.push(event.sequence_number)
+    expect(seen).to.deep.equal(events.slice(10).map((_, i) => i + 10))
+  })
+
+  it('a response in the background can be read while it goes on, and cancelled', async () => {
+    const begun = await respond('/say before\n/sleep 60000', { background: true })
+    expect(begun.status).to.equal('in_progress')
+    expect((await client().responses.retrieve(begun.id)).status).to.equal('in_progress')
+    const cancelled = await client().responses.cancel(begun.id)
+    expect([cancelled.id, cancelled.status]).to.deep.equal([begun.id, 'cancelled'])
+  })
+
+  it("failures and refusals have OpenAI's shape", async () => {
+    const failed = await respond('/fail provider_rejected')
+    expect([failed.status, failed.error?.code]).to.deep.equal(['failed', 'server_error'])
+    const errorOf = (work: Promise<unknown>) =>
+      work.then(
+        () => undefined,
+        (cause: InstanceType<typeof OpenAI.APIError>) => cause,
+      )
+    const upstream = await errorOf(
+      client().chat.completions.create({
+        model: 'main',
+        messages: [{ role: 'user', content: '/fail provider_rejected' }],
+      }),
+    )
+    expect(upstream).to.include({ status: 502, code: 'provider_rejected' })
+    const own = [{ type: 'function' as const, function: { name: 'f', parameters: {} } }]
+    const refused = await errorOf(
+      client().chat.completions.create({ model: 'main', messages: [{ role: 'user', content: 'hi' }], tools: own }),
+    )
+    expect(refused).to.be.instanceOf(OpenAI.BadRequestError)
+    expect(refused).to.include({ param: '/tools', type: 'invalid_request_error' })
+    expect(await errorOf(client().responses.retrieve('resp_x'))).to.be.instanceOf(OpenAI.NotFoundError)
+    const stream = await client().chat.completions.create({
+      ...{ model: 'main', messages: [{ role: 'user', content: '/say a\n/fail provider_rejected' }], stream: true },
+    } as OpenAI.ChatCompletionCreateParamsStreaming)
+    const broken = await errorOf(
+      (async () => {
+        for await (const _ of stream);
+      })(),
+    )
+    expect(broken).to.include({ code: 'provider_rejected' })
+  })
+
+  it('200 streams at a time get their own answers', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const messages = [{ role: 'user' as const, content: `/say number ${i} is here` }]
+        const stream = await client(BUSY_RETRIES).chat.completions.create({ model: 'main', messages, stream: true })
+        let text = ''
+        for await (const { choices } of stream) text += choices[0]?.delta.content ?? ''
+        return text
+      }),
+    )
+    for (const [i, text] of answers.entries()) expect(text).to.match(new RegExp(`\\n\\nnumber ${i} is here$`))
+  })
+
+  it('models are the route, the model behind it, and the published flows', async () => {
+    const ids = (await client().models.list()).data.map(({ id }) => id)
+    expect(ids).to.include('main')
+  })
+}

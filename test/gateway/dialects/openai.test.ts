@@ -1,0 +1,121 @@
+// Tests openai/responses-projection.ts, openai/chat-projection.ts, openai/messages.ts and openai/responses.ts.
+import { expect } from 'chai'
+import { ResponseStream } from 'openai/lib/responses/ResponseStream'
+import { ChatProjection } from '../../../services/gateway/dialects/openai/chat-projection.ts'
+import { readMessages } from '../../../services/gateway/dialects/openai/messages.ts'
+import { readResponseId, responseId } from '../../../services/gateway/dialects/openai/response-id.ts'
+import { ResponsesProjection } from '../../../services/gateway/dialects/openai/responses-projection.ts'
+import { Fields } from '../../../services/gateway/dialects/shared/fields.ts'
+import type { AgentEvent } from '../../../shared/kernel/events.ts'
+import { refusalOf, useGateways } from '../setup.ts'
+import * as of from './recorded.ts'
+
+const responses = () => new ResponsesProjection({ id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'm' } })
+const chat = () => new ChatProjection({ id: 'c', model: 'm', created: 1, includesUsage: true })
+
+type Part = NonNullable<Parameters<typeof of.respond>[2]>
+type Item = { type: string; status?: string }
+
+/** The response that the package's own accumulator makes of one part of a run. */
+async function accumulated(events: AgentEvent[], part?: Part) {
+  const { chunks } = of.respond(responses(), events, part)
+  expect(chunks.map((chunk) => chunk.sequence_number)).to.deep.equal(chunks.map((_, i) => i))
+  const lines = chunks.map((chunk) => `${JSON.stringify(chunk)}\n`)
+  const { output } = await ResponseStream.fromReadableStream(ReadableStream.from(lines)).finalResponse()
+  return (output as Item[]).map(({ type, status }) => (status === undefined ? type : `${type} ${status}`))
+}
+
+describe("a run as OpenAI's responses, read by the package's own accumulator", () => {
+  it('each response ends at a pause and holds what came since the one before', async () => {
+    expect(await accumulated(of.WITH_SUB_AGENT)).to.deep.equal([
+      ...['reasoning completed', 'message completed', 'mcp_approval_request', 'mcp_approval_request'],
+    ])
+    expect(await accumulated(of.WITH_SUB_AGENT, { pauses: 1 })).to.deep.equal(['mcp_call completed'])
+    expect(await accumulated(of.WITH_SUB_AGENT, { pauses: 2 })).to.deep.equal([
+      ...['mcp_call completed', 'message completed'],
+    ])
+  })
+
+  it('a failure, a cancel and a cut are told as such', () => {
+    const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
+    expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')
+    expect(last(of.cancelled)).to.have.nested.property('response.status', 'cancelled')
+    expect(last(of.queued)).to.have.nested.property('response.output[0].content[0].text').that.includes('plan_0')
+    expect(responses().cut('slow_consumer')[0]).to.include({ type: 'error', code: 'slow_consumer' })
+  })
+
+  it('the id of a response says all that is needed to make it again, and no other text is one', () => {
+    const ref = { runId: of.RUN, part: 17, sessionId: 'support-7' }
+    expect(readResponseId(responseId(ref))).to.deep.equal(ref)
+    for (const id of ['', 'resp_x', `${responseId(ref)}/..`]) expect(() => readResponseId(id)).to.throw(/no response/)
+  })
+})
+
+describe('a run as a chat completion', () => {
+  const textOf = (events: AgentEvent[]) =>
+    of
+      .respond(chat(), events)
+      .chunks.map(
+        (chunk) => (chunk as { choices?: { delta: { content?: string } }[] }).choices?.[0]?.delta.content ?? '',
+      )
+      .join('')
+
+  it('shows the texts, and nothing of the calls; it does not end at a request for permission', () => {
+    expect(textOf(of.WITH_SUB_AGENT)).to.equal('I write.\n\nBye.')
+    const recorded = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
+    expect(textOf(recorded)).to.equal('I write.\n\nBye.')
+    const { chunks } = of.respond(chat(), of.WITH_SUB_AGENT)
+    expect(chunks.at(-1)).to.deep.include({ usage: { prompt_tokens: 6, completion_tokens: 4, total_tokens: 10 } })
+    expect(of.respond(chat(), [of.failed]).chunks.at(-1)).to.have.nested.property('error.code', 'provider_rejected')
+  })
+})
+
+describe("OpenAI's messages", () => {
+  const read = (...messages: object[]) =>
+    readMessages(
+      messages.map((each) => new Fields({ ...each })),
+      '/messages',
+    )
+
+  it('become a prompt, a system prompt and a history with the calls of tools', () => {
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } }
+    const { prompt, system, seed } = read(
+      { role: 'developer', content: 'brief' },
+      { role: 'user', content: [{ type: 'text', text: 'one' }] },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: 'two' },
+      { role: 'user', content: 'three' },
+    )
+    expect([prompt, system]).to.deep.equal(['three', 'brief'])
+    expect(seed().map(({ role }) => role)).to.deep.equal(['user', 'assistant', 'tool', 'assistant'])
+  })
+
+  it('are refused without a text of the user at their end, and with an image', () => {
+    expect(() => read({ role: 'user', content: 'a' }, { role: 'assistant', content: 'b' })).to.throw(/must end with/)
+    expect(() => read({ role: 'user', content: [{ type: 'image_url' }] })).to.throw(/type must be text/)
+  })
+})
+
+describe('what this server cannot do for a client of OpenAI', () => {
+  const start = useGateways()
+
+  it('D31.6a: is refused by its place before anything is done', async () => {
+    const { post } = await start()
+    const messages = [{ role: 'user', content: 'hi' }]
+    const refused: [string, object, string][] = [
+      ['chat/completions', { messages }, '/model'],
+      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools'],
+      ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
+      ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
+      ['chat/completions', { model: 'flow:summarize', messages, stream: true }, '/stream'],
+      ['responses', { model: 'main', input: 'hi', tools: [{ type: 'web_search' }] }, '/tools'],
+      ['responses', { model: 'main', input: [] }, '/input'],
+      ['responses', { model: 'main', input: [{ type: 'mcp_approval_response' }] }, '/previous_response_id'],
+      ['responses', { model: 'main', input: 'hi', conversation: 'a/b' }, '/conversation'],
+    ]
+    for (const [path, body, param] of refused) {
+      const response = await post(`/openai/v1/${path}`, body)
+      expect([response.status, (await refusalOf(response)).param], JSON.stringify(body)).to.deep.equal([400, param])
+    }
+  })
+})
