@@ -1,3 +1,4 @@
+import type { SessionKey } from '../../shared/cluster/owners/owners.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -27,8 +28,10 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const jobs = store && createRunSource(store, queue)
     const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
     const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
+    const sessions = store?.sessions
+    const isStored = sessions && (async ({ tenant, id }: SessionKey) => (await sessions.find(tenant, id)) !== undefined)
     const own = { ...ownProcess.asMember(), log, metrics }
-    const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, onMemberLost })
+    const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, isStored, onMemberLost })
     await join(relay)
     const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
     show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))

@@ -26,7 +26,7 @@ const STREAMS_MS = 3_000
 const CLOSE_MS = 5_000
 
 /** No other process can take this worker's sessions or claim them. */
-const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined }
+const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined }
 
 export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 

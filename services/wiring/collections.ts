@@ -1,5 +1,7 @@
 import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
 import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
+import { SESSION_LOG } from '../../shared/agent/sessions/log-documents.ts'
+import { SESSIONS } from '../../shared/agent/sessions/store.ts'
 import { DECIDED_PERMISSIONS } from '../../shared/cluster/permissions/decided.ts'
 import { IDEMPOTENCY } from '../../shared/platform/store/idempotency.ts'
 import type { CollectionSpec } from '../../shared/platform/store/port.ts'
@@ -32,6 +34,8 @@ import { OPEN_RUNS, RUN_EVENTS, RUN_RECORDS } from '../../shared/work/runs/recor
 export const COLLECTIONS: readonly CollectionSpec[] = [
   LEDGER,
   MEMORY_ENTRIES,
+  SESSIONS,
+  SESSION_LOG,
   DECIDED_PERMISSIONS,
   TENANT_CONFIGS,
   CONFIGURED_TENANTS,

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
+import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
@@ -37,12 +38,14 @@ import { COLLECTIONS } from './collections.ts'
 export const SQLITE_FILE = 'agent-engine.db'
 
 type StoreSettings = Settings['store']
-type PlanRoom = Pick<StoreSettings, 'plansPerTenant' | 'planBytesPerTenant'>
+type Limits = Pick<StoreSettings, 'plansPerTenant' | 'planBytesPerTenant' | 'durability' | 'sessionIdleMs'>
 type Folder = Pick<StoreSettings, 'dataDir'>
 type Database = Pick<StoreSettings, 'mongodbUrl' | 'mongodbDb'>
 
 export type OpenedStore = {
   ledger: Ledger
+  /** `undefined` with DURABILITY=off. */
+  sessions: SessionStore | undefined
   decided: DecidedPermissions
   memories: MemoryEntries
   tenantConfigs: TenantConfigStore
@@ -64,17 +67,21 @@ export type OpenedStore = {
 }
 
 /** Opens the store of the standalone form: a SQLite file in DATA_DIR. */
-export const openStandaloneStore = async (settings: PlanRoom & Folder): Promise<OpenedStore> =>
+export const openStandaloneStore = async (settings: Limits & Folder): Promise<OpenedStore> =>
   createStores(settings, await openFile(settings))
 
 /** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
-export async function openClusterStore(settings: PlanRoom & Database, log: Log): Promise<OpenedStore | undefined> {
+export async function openClusterStore(settings: Limits & Database, log: Log): Promise<OpenedStore | undefined> {
   const store = await openMongo(settings, log)
   return store && createStores(settings, store)
 }
 
-const createStores = ({ plansPerTenant, planBytesPerTenant }: PlanRoom, store: Store): OpenedStore => ({
+const createStores = (
+  { plansPerTenant, planBytesPerTenant, durability, sessionIdleMs: idleMs }: Limits,
+  store: Store,
+): OpenedStore => ({
   ledger: createLedger(store),
+  sessions: durability === 'off' ? undefined : createSessionStore(store, { idleMs }),
   decided: new DecidedPermissions(store),
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),

@@ -10,6 +10,7 @@ import { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { RunHistory } from '../../shared/work/runs/records/run-history.ts'
 import { RunWitness } from '../../shared/work/runs/records/run-witness.ts'
 import type { RunRecordStore } from '../../shared/work/runs/records/store.ts'
+import { createKeptBroker } from '../../shared/work/sessions/kept-broker.ts'
 import type { OpenedStore } from './open-store.ts'
 import type { OpenedTenantConfig } from './open-tenant-config.ts'
 
@@ -47,14 +48,16 @@ export async function openLocalRunRecorder({ store, tenantConfig, ...parts }: Re
 
 type BrokerParts = { broker: Broker; tenantConfig: Recorded['tenantConfig']; witness?: RunWitness | undefined }
 
-/** The broker of a gateway, with the runs that are recorded. */
+/** The broker of a gateway, with the runs that are recorded and the sessions that are stored. */
 export function openRecordedBroker(
-  store: Pick<OpenedStore, 'runRecords'> | undefined,
+  store: Pick<OpenedStore, 'runRecords' | 'sessions'> | undefined,
   { broker, tenantConfig, witness }: BrokerParts,
 ): Broker {
   const retentionDays = retentionDaysOf(tenantConfig)
   const history = new RunHistory({ store: store?.runRecords ?? NO_RECORDS, retentionDays })
-  return createRecordedBroker(broker, history, witness)
+  const sessions = store?.sessions
+  const kept = sessions ? createKeptBroker(broker, sessions) : broker
+  return createRecordedBroker(kept, { history, witness, areSessionsKept: sessions !== undefined })
 }
 
 type WitnessParts = Recorded & { metrics: Metrics; log: Log }

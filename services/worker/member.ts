@@ -1,4 +1,5 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
+import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { WorkerRelay } from '../../shared/cluster/relay/worker.ts'
@@ -23,10 +24,15 @@ export function openWorkerMember(settings: Settings, log: Log): Promise<Opened> 
     const permissions = await waitForRedis(() => openWorkerPermissionStore(link, ownProcess.pid), { log })
     // The relay exists before it joins the cluster, so before there are sessions.
     const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
+    const sessionClaims: SessionClaims = {
+      find: (session) => relay.claims.find(session),
+      confirm: (session) => relay.claims.confirm(session),
+      release: (session) => relay.claims.release(session),
+    }
     const planQueue = createPlanQueue(settings.plans, store, { queue, events })
     const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
     const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
-    const opened = await openWorker(settings.worker, log, { ...parts, onSessionRemoved })
+    const opened = await openWorker(settings.worker, log, { ...parts, onSessionRemoved, sessionClaims })
     const own = { ...ownProcess.asMember(runsPerWorker), lease, log, metrics }
     const relay: WorkerRelay<Session> = new WorkerRelay(createRedisPorts(link), opened.worker, own)
     await join(relay)

@@ -19,13 +19,13 @@ import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'recorder' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'planQueue'
+  'permissions' | 'fence' | 'recorder' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'sessionClaims' | 'planQueue'
 > & {
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
   /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
-  store: Pick<OpenedStore, 'ledger' | 'memories' | 'decided' | 'usage'> | undefined
+  store: Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'decided' | 'usage'> | undefined
 }
 
 export type OpenedWorker = {
@@ -45,7 +45,7 @@ export async function openWorker(
   { tenantConfig, events, store, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(tools, log)
-  const workspaces = createWorkspaces(workspaceDir)
+  const workspaces = createWorkspaces(workspaceDir, store?.sessions && limits.sessionIdleMs)
   const models = await createModelSource(modelSettings, tenantConfig, log)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
@@ -54,6 +54,7 @@ export async function openWorker(
   const worker = createWorker({
     ...parts,
     lineStore: store,
+    sessionStore: store?.sessions,
     models,
     reporter,
     usage,
@@ -69,7 +70,7 @@ export async function openWorker(
     toolBox,
     schemas,
     async settled() {
-      await Promise.all([reporter.settled(), usage?.close()])
+      await Promise.all([reporter.settled(), usage?.close(), worker.sessionsSettled()])
     },
     async close() {
       stopSweep()

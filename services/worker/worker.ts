@@ -1,7 +1,9 @@
 import { LineCache } from '../../shared/agent/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/agent/customers/line.ts'
+import type { SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
+import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -23,7 +25,9 @@ import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import { type AdoptedQueueDeps, adoptQueue } from './sessions/adopted-queue.ts'
-import type { Session } from './sessions/session.ts'
+import { createDurability, type Durability } from './sessions/durability.ts'
+import type { KeepTurns, Session } from './sessions/session.ts'
+import type { SessionSaver } from './sessions/session-saver.ts'
 import { Sessions } from './sessions/sessions.ts'
 
 export type WorkerLimits = {
@@ -56,6 +60,10 @@ export type WorkerDeps = {
    * `undefined`: there is no other process.
    */
   onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
+  /** `undefined`: sessions are in memory only, and end with this worker. */
+  sessionStore?: SessionStore | undefined
+  /** The claims on sessions that this worker opens from the store; `undefined` where there is no other process. */
+  sessionClaims?: SessionClaims | undefined
   planQueue: PlanQueue
   reporter: EventReporter
   /** `undefined` without a store. */
@@ -72,12 +80,16 @@ export type WorkerDeps = {
 }
 
 /** Owns sessions and runs, and hosts the engine. */
-export type Worker = ClusterWorker<Session>
+export type Worker = ClusterWorker<Session> & {
+  /** Resolves when the sessions are stored, or soon after when the store is away. */
+  sessionsSettled(): Promise<void>
+}
 
 export function createWorker(deps: WorkerDeps): Worker {
   const { workspaces } = deps
   const runs = createRuns(deps)
-  const sessions = createSessions(deps)
+  const durable = createDurabilityFor(deps, (session) => own.release(session))
+  const sessions = createSessions(deps, durable)
   deps.metrics.gauge('runs', () => runs.countByStatus())
   deps.metrics.gauge('runs_limit', () => deps.limits.runsPerWorker)
   deps.metrics.gauge('sessions', () => sessions.count)
@@ -86,15 +98,18 @@ export function createWorker(deps: WorkerDeps): Worker {
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   const { models, admission } = deps
+  const own = ownership({ runs, sessions, workspaces, models, admission, prepareRun, draining, saver: durable?.saver })
+  const inbox = createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining })
   return {
-    inbox: createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining }),
+    inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
+    sessionsSettled: async () => durable?.saver.settled(),
     drain: (graceMs) => draining.begin(graceMs),
     holdQueues: () => draining.holdQueues(),
     isDraining: () => draining.hasBegun,
     liveRuns: () => runs.live.size,
     runsForgotten: () => runs.forgotten(),
     knowsRun: (tenant, runId) => runs.has(tenant, runId),
-    ...ownership({ runs, sessions, workspaces, models, admission, prepareRun, draining }),
+    ...own,
   }
 }
 
@@ -104,11 +119,12 @@ type Owning = AdoptedQueueDeps & {
   workspaces: Workspaces
   draining: Draining
   admission: Admission
+  saver: Pick<SessionSaver, 'note'> | undefined
 }
 
 /** The methods that begin and end this worker's ownership of sessions. */
 function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
-  const { runs, sessions, workspaces, draining, admission } = deps
+  const { runs, sessions, workspaces, draining, admission, saver } = deps
   const release = (session: Session) => {
     const moved = sessions.release(session)
     workspaces.release(session.tenant, session.workspace)
@@ -125,6 +141,7 @@ function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'k
       workspaces.open(session.tenant, session.workspace) // It is where the previous worker left it.
       void session.hold()
       adoptQueue(session, waiting, deps)
+      if (session.log?.isDue) saver?.note(session)
       return session
     },
     keep: (session) => draining.keep(session),
@@ -162,17 +179,26 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, u
 }
 
 /** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
-function createSessions(deps: WorkerDeps): Sessions {
+function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sessions {
   const { permissions, workspaces, onSessionRemoved = async () => true, limits, log } = deps
-  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, async (session) => {
+  const onRemoved = async (session: Session) => {
     const { tenant, id, workspace } = session
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = await onSessionRemoved(session)
     if (isOwner) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)
+    if (isOwner) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
     return isOwner
-  })
+  }
+  const saver = durable?.saver
+  const keep: KeepTurns | undefined = saver && ((session, events) => saver.keep(session, events))
+  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, onRemoved, keep)
+}
+
+function createDurabilityFor(deps: WorkerDeps, release: (session: Session) => void): Durability | undefined {
+  const { sessionStore: store, sessionClaims: claims, workspaces, limits, log } = deps
+  return store && createDurability({ store, claims, workspaces, idleMs: limits.sessionIdleMs, release, log })
 }
 
 const roomOf = (limits: WorkerLimits) => ({

@@ -27,7 +27,8 @@ const compare = (a: ListPosition, b: ListPosition): number =>
 export const writeCursor = ({ startedMs, id }: ListPosition): string =>
   encodeCursor([new Date(startedMs).toISOString(), id])
 
-function readCursor(cursor: string, idPattern: RegExp): ListPosition {
+/** Throws `invalid_request` for a cursor of another list. */
+export function readCursor(cursor: string, idPattern: RegExp): ListPosition {
   const [startedAt, id] = decodeCursor(cursor, ['string', 'string'])
   const startedMs = Date.parse(startedAt)
   if (Number.isNaN(startedMs) || !idPattern.test(id)) throw invalidCursor()

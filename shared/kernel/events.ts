@@ -28,6 +28,7 @@ export type WarningCode =
   | 'output_truncated'
   | 'customer_scope_fallback'
   | 'price_unknown'
+  | 'session_not_stored'
 
 export type JsonObject = { [key: string]: unknown }
 
@@ -49,6 +50,8 @@ export type ErrorEvent = Partial<RunTotals> & {
   detail: string
   suggestion: string
   retryable: boolean
+  /** Only for the `worker_lost` of a message whose session is stored: another worker goes on with it (D32). */
+  session_kept?: true
 }
 
 export type WarningEvent = {
@@ -260,3 +263,10 @@ export const RUN_ERROR_CODES = Object.keys(SUGGESTION) as readonly RunErrorCode[
 export function errorEvent(code: RunErrorCode, error: string, detail = ''): ErrorEvent {
   return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }
 }
+
+/** The failure of a message whose session goes on at another worker (D32). */
+export const sessionKept = (error: string): ErrorEvent => ({
+  ...errorEvent('worker_lost', error),
+  suggestion: 'Send the message again to the same session.',
+  session_kept: true,
+})

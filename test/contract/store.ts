@@ -73,9 +73,10 @@ export function storeContract(open: OpenStore): void {
     const sameKey = { ...flow(), name: taken.name }
     const sameAlias = { ...flow(), alias: taken.alias }
     const docs = [sameKey, fresh, sameAlias].map((doc) => ({ tenant: TENANT, doc }))
-    await flows.insertMissing([...docs, { tenant: OTHER, doc: others }])
-    await flows.insertMissing([...docs, { tenant: OTHER, doc: others }])
-    await flows.insertMissing([])
+    const all = [...docs, { tenant: OTHER, doc: others }]
+    expect(await flows.insertMissing(all)).to.deep.equal([docs[0], docs[2]])
+    expect(await flows.insertMissing(all), 'none is free any more').to.deep.equal(all)
+    expect(await flows.insertMissing([])).to.deep.equal([])
     expect(await flows.get(TENANT, { name: taken.name })).to.deep.equal({ doc: taken, version: 1 })
     expect(await flows.get(TENANT, { name: fresh.name })).to.deep.equal({ doc: fresh, version: 1 })
     expect(await flows.get(TENANT, { name: sameAlias.name })).to.equal(undefined)

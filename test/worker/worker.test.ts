@@ -86,7 +86,7 @@ describe('a worker', () => {
 
   it('D4.5b: forgets an ended run of a session with its own permission requests, and keeps the session', async () => {
     const { inbox, message, read, forgotten, worker } = setUp({ runResumeMs: 1 })
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     const id = message('s1', '/say hello')
     await read(id)
     await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
@@ -111,7 +111,7 @@ describe('a worker', () => {
 
   it('removes the permission requests of a deleted session, and reports it', async () => {
     const { inbox, forgotten, removed } = setUp()
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     await inbox.deleteSession(TENANT, 's1')
     expect(forgotten).to.deep.equal([[TENANT, 's1']])
     expect(removed.map(({ id }) => id)).to.deep.equal(['s1'])
@@ -119,7 +119,7 @@ describe('a worker', () => {
 
   it('does not report a session that was released to another worker', () => {
     const { worker, inbox, removed } = setUp()
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     const [session] = worker.sessions()
     worker.release(session as Session)
     expect([...worker.sessions()]).to.deep.equal([])
@@ -128,7 +128,7 @@ describe('a worker', () => {
 
   it('api.md States: a draining worker refuses new work with 503 worker_draining, and serves the rest', async () => {
     const { worker, inbox, run, message, read } = setUp()
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     const id = run('/tool Ask {}')
     const reading = read(id)
     await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
@@ -140,7 +140,7 @@ describe('a worker', () => {
     // Another worker may have a copy of the session already, which would not know of the change.
     for (const act of [() => inbox.renameSession(TENANT, 's1', 'Boats'), () => inbox.forgetRemembered(TENANT, 's1')])
       expect(refusalOf(act)).to.include({ status: 503, code: 'worker_draining' })
-    expect(inbox.getSession(TENANT, 's1').title).to.equal(null)
+    expect(inbox.getSession(TENANT, 's1')).to.include({ title: null })
     expect(refusalOf(() => message('nobody', 'hi')).status).to.equal(404)
     expect(worker.liveRuns()).to.equal(1)
     inbox.cancelRun(TENANT, id)
@@ -161,7 +161,7 @@ describe('a worker', () => {
 
   it('P2: an evicted worker ends its runs with worker_lost and forgets its sessions', async () => {
     const { worker, inbox, message, read, removed } = setUp()
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     const reading = read(message('s1', '/tool Ask {}'))
     await nextLoopTurn()
     worker.abortAll()
@@ -172,7 +172,7 @@ describe('a worker', () => {
 
   it('reports its runs by status and its sessions as gauges', async () => {
     const { worker, inbox, run, read, gauges } = setUp()
-    inbox.createSession(TENANT, 's1', 'a1')
+    void inbox.createSession(TENANT, 's1', 'a1')
     await read(run('/say hello'))
     expect(gauges.get('sessions')?.()).to.equal(1)
     expect(gauges.get('runs')?.()).to.include({ done: 1, running: 0 })

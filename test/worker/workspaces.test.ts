@@ -84,7 +84,7 @@ describe('workspaces', () => {
   it('a session that is deleted and created again at once never meets the files of the first one', async () => {
     const worker = openWorker()
     for (const token of TOKENS) {
-      worker.inbox.createSession(TENANT, 's1', token)
+      void worker.inbox.createSession(TENANT, 's1', token)
       expect(await note(worker))
         .to.include('before: ')
         .and.not.include('note.txt')
@@ -100,7 +100,7 @@ describe('workspaces', () => {
     await mkdir(folderOf(TOKENS[0]), { recursive: true })
     await writeFile(join(folderOf(TOKENS[0]), 'note.txt'), 'secret')
     const worker = openWorker()
-    worker.inbox.createSession(TENANT, 's1', TOKENS[1])
+    void worker.inbox.createSession(TENANT, 's1', TOKENS[1])
     expect(await note(worker)).to.not.include('note.txt')
     await worker.inbox.deleteSession(TENANT, 's1')
   })
@@ -143,6 +143,14 @@ describe('workspaces', () => {
       expect(await names()).to.include.members(old)
       await workspaces.sweep()
       expect(await names()).to.deep.equal([`s1.${TOKENS[1]}`])
+    })
+
+    it('D32: of sessions that are stored stay for as long as a session is, those of runs do not', async () => {
+      const kept = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
+      await make(`s1.${TOKENS[1]}`, 4 * HOUR_MS)
+      await make(`run_${'a'.repeat(32)}`, 2 * HOUR_MS)
+      await createWorkspaces(root, 2 * HOUR_MS).sweep()
+      expect(await names()).to.deep.equal([kept])
     })
 
     it('stay while this process or another has them open', async () => {

@@ -1,12 +1,15 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import type { RunEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { truncate } from '../../../shared/kernel/text.ts'
 import type { CancelCode, Run } from '../../../shared/work/runs/run.ts'
 import type { RunStart } from '../prepare-run.ts'
 import { MessageQueue, type QueuedRun } from './message-queue.ts'
+import { type LogState, SessionLog } from './session-log.ts'
 import { SessionMemory } from './session-memory.ts'
 import type { SessionPlace } from './session-room.ts'
 import { SessionUsage, type SessionUsageState } from './session-usage.ts'
@@ -19,9 +22,14 @@ export type SessionIdentity = { id: string; tenant: TenantId; token: string }
 export type SessionOptions = {
   place: SessionPlace
   idleMs: number
+  /** Stores the turns of its runs. Left out: the session is in memory only. */
+  keep?: KeepTurns | undefined
   /** Called when the session has had no run for `idleMs`. */
   onIdle: () => void
 }
+
+/** Passes on the events of a run of the session, and stores its turns. */
+export type KeepTurns = (session: Session, events: AsyncIterable<RunEvent>) => AsyncIterable<RunEvent>
 
 /** A message that waits for its turn: it was accepted, and its run is known to the client. */
 export type WaitingMessage = { runId: string; startedAt: string; message: MessageRequest }
@@ -36,6 +44,8 @@ export type SessionState = SessionIdentity &
     workspace?: string
     memories?: readonly string[] | undefined
     remembered?: readonly RememberedTool[] | undefined
+    /** Left out: the session is not stored. */
+    log?: LogState | undefined
     waiting?: readonly WaitingMessage[]
   }
 
@@ -50,6 +60,8 @@ export class Session {
   readonly conversation: Conversation
   readonly remembered: RememberedTools
   readonly createdAt: string
+  /** `undefined`: the session is in memory only. */
+  readonly log: SessionLog | undefined
   title: string | undefined
   readonly #memory: SessionMemory
   readonly #usage: SessionUsage
@@ -58,7 +70,7 @@ export class Session {
   #idleTimer: NodeJS.Timeout | undefined
 
   constructor(
-    { id, tenant, token, workspace, createdAt, title, used, memories, remembered, ...history }: SessionState,
+    { id, tenant, token, workspace, createdAt, title, used, memories, remembered, log, ...history }: SessionState,
     options: SessionOptions,
   ) {
     this.id = id
@@ -75,23 +87,38 @@ export class Session {
     this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
+    const saved = { messages: log?.nextSeq === 1 ? 0 : history.messages.length, compactions: 0 }
+    this.log = log && options.keep && new SessionLog(log, { ...saved, memories: this.#memory.entries })
     this.#restartIdle()
   }
 
   get summary(): SessionSummary {
-    const { messages, messageCount } = this.conversation
     const { active, waiting } = this.#queue
+    const { message_count, title, last_message_at, ...rest } = this.facts
     return {
       session_id: this.id,
       created_at: this.createdAt,
+      ...{ message_count, title, last_message_at },
+      active_run_id: active?.isEnded === false ? active.id : null,
+      queued: waiting.length,
+      ...rest,
+    }
+  }
+
+  /** The part of the summary that is stored. */
+  get facts(): SessionFacts {
+    const { messages, messageCount } = this.conversation
+    return {
       message_count: messageCount,
       title: this.title ?? null,
       last_message_at: messages.at(-1)?.stamp?.at ?? null,
-      active_run_id: active?.isEnded === false ? active.id : null,
-      queued: waiting.length,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
     }
+  }
+
+  get memories(): readonly string[] {
+    return this.#memory.entries
   }
 
   get state(): SessionState {
@@ -103,7 +130,7 @@ export class Session {
       startedAt: run.startedAt.toISOString(),
       message,
     }))
-    const history = { messages, messageCount, memories, remembered }
+    const history = { messages, messageCount, memories, remembered, ...(this.log && { log: this.log.state }) }
     return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
   }
 
@@ -145,13 +172,20 @@ export class Session {
   }
 
   post({ run, message, execute }: QueuedRun): void {
-    this.#queue.post({ run, message, execute: (_run, signal) => this.#usage.count(execute(run, signal)) })
+    const { keep } = this.#options
+    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal))
+    this.#queue.post({
+      run,
+      message,
+      execute: (_run, signal) => (this.log && keep ? keep(this, count(signal)) : count(signal)),
+    })
     this.title ??= titleOf(message.prompt)
     clearTimeout(this.#idleTimer)
   }
 
   /** Cancels all running and waiting runs, and resolves when they have ended. */
   async close(code: CancelCode): Promise<void> {
+    this.log?.close('deleted')
     this.retire()
     await this.cancelAll(code)
   }
@@ -165,6 +199,7 @@ export class Session {
    * answered here.
    */
   retire(): readonly QueuedRun[] {
+    this.log?.close('moved')
     this.#options.place.leave()
     clearTimeout(this.#idleTimer)
     return this.#queue.retire()

@@ -1,4 +1,5 @@
 import type { Message } from '../../../shared/agent/providers/port.ts'
+import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/session-page.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
 import { pageOf } from '../../../shared/cluster/list-page.ts'
@@ -7,7 +8,8 @@ import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
-import { Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type KeepTurns, Session, type SessionIdentity, type SessionState } from './session.ts'
+import type { LogState } from './session-log.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }
@@ -16,14 +18,16 @@ export type SessionsLimits = { room: RoomLimits; idleMs: number }
 export class Sessions {
   readonly #limits: SessionsLimits
   readonly #onRemoved: (session: Session) => Promise<boolean>
+  readonly #keep: KeepTurns | undefined
   readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
 
   /**
    * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
-   * another worker owns the session by now.
+   * another worker owns the session by now. With `keep` the sessions are stored.
    */
-  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>) {
+  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keep?: KeepTurns) {
+    this.#keep = keep
     this.#limits = limits
     this.#room = new SessionRoom(limits.room)
     this.#onRemoved = onRemoved
@@ -38,8 +42,14 @@ export class Sessions {
     if (existing?.token === identity.token) return existing
     if (existing)
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
-    this.#room.checkSession(identity.tenant)
-    return this.adopt({ ...identity, createdAt: new Date().toISOString(), messages })
+    this.checkPlace(identity.tenant)
+    const createdAt = new Date().toISOString()
+    return this.adopt({ ...identity, createdAt, messages, log: this.#keep && newLog(identity, createdAt) })
+  }
+
+  /** Throws `rate_limit` when the tenant cannot have another session here. */
+  checkPlace(tenant: TenantId): void {
+    this.#room.checkSession(tenant)
   }
 
   /** Continues a session from its state. It replaces a session of the same id. */
@@ -50,6 +60,7 @@ export class Sessions {
     const session = new Session(state, {
       place: this.#room.enter(tenant),
       idleMs: this.#limits.idleMs,
+      keep: this.#keep,
       onIdle: () => {
         this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
       },
@@ -124,7 +135,15 @@ export class Sessions {
   }
 }
 
-const noSession = (sessionId: string) => notFound(`no session ${sessionId}: create it with POST /sessions`)
+const newLog = ({ id, token }: SessionIdentity, createdAt: string): LogState => ({
+  head: { session_id: id, workspace: sessionFolder(id, token), created_at: createdAt },
+  nextSeq: 1,
+  baseMs: Date.parse(createdAt),
+  headMs: Date.parse(createdAt),
+  remembers: false,
+})
+
+export const noSession = (sessionId: string) => notFound(`no session ${sessionId}: create it with POST /sessions`)
 
 /** Unique, because no id contains a space. */
 const keyOf = (tenant: TenantId, sessionId: string): string => `${tenant} ${sessionId}`

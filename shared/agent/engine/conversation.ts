@@ -22,6 +22,7 @@ export class Conversation {
   #messageCount: number
   readonly #onResize: (bytes: number) => void
   readonly #runId: RunIdSource | undefined
+  #compactions = 0
   #chars: number
   #bytes: number
   #measured: Measure | undefined
@@ -52,9 +53,18 @@ export class Conversation {
     return this.#messageCount
   }
 
+  /** How often the history was replaced by a shorter one. */
+  get compactions(): number {
+    return this.#compactions
+  }
+
   /** Size of the history in characters. */
   get chars(): number {
     return this.#chars
+  }
+
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** The provider's last token count, and the size of the history at that time. */
@@ -73,6 +83,7 @@ export class Conversation {
 
   /** Replaces the history by a shorter one (D5.6). */
   compact(messages: readonly Message[]): void {
+    this.#compactions++
     this.#messages = this.#stamp(messages, lastSeqOf(this.#messages))
     this.#chars = charsOf(messages)
     this.#setBytes(bytesOf(this.#messages, this.#chars))

@@ -6,26 +6,34 @@ import type { RunFilter, RunPage, RunRequest, RunSummary } from './runs.ts'
 import type { MessagePage, MessageRequest, SeedMessage, SessionPage, SessionSummary } from './sessions.ts'
 import type { TenantLoad, TenantRange } from './tenant-loads.ts'
 
+/** What is not in memory has to be read from the store first. */
+type MayWait<T> = T | Promise<T>
+
 /**
  * Receives the commands of the `Broker` in the process that owns the session or run, and throws the same errors. The caller
  * chooses the ids of new sessions and runs, so it can follow or cancel a run even when the answer to its command was lost.
  */
 export interface Inbox {
   /** `token` is this creation's own: a session of the same id that is created later has another. */
-  createSession(tenant: TenantId, sessionId: string, token: string, messages?: readonly SeedMessage[]): SessionSummary
-  getSession(tenant: TenantId, sessionId: string): SessionSummary
+  createSession(
+    tenant: TenantId,
+    sessionId: string,
+    token: string,
+    messages?: readonly SeedMessage[],
+  ): MayWait<SessionSummary>
+  getSession(tenant: TenantId, sessionId: string): MayWait<SessionSummary>
   listSessions(tenant: TenantId, page: PageRequest): SessionPage
-  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): MessagePage
-  renameSession(tenant: TenantId, sessionId: string, title: string): SessionSummary
+  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): MayWait<MessagePage>
+  renameSession(tenant: TenantId, sessionId: string, title: string): MayWait<SessionSummary>
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
   /** The run begins, but calls no tool and records nothing before `acceptRun`. So does that of a message. */
-  startRun(tenant: TenantId, runId: string, request: RunRequest): void | Promise<void>
-  sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): void | Promise<void>
+  startRun(tenant: TenantId, runId: string, request: RunRequest): MayWait<void>
+  sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   /** A gateway has sent the run's id to the client, or a client follows the run: the run may act. */
   acceptRun(tenant: TenantId, runId: string): void
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
-  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): number
+  forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): MayWait<number>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
   /** Lists the tenants that have live runs or sessions here, by name. It is for operators alone. */
   listTenants(range: TenantRange): TenantLoad[]

@@ -1,4 +1,4 @@
-import { type ErrorEvent, errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import { type ErrorEvent, errorEvent, type RunErrorCode, type RunEvent, sessionKept } from '../../kernel/events.ts'
 import type { Frames } from './frame-stream.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
@@ -24,20 +24,27 @@ const MESSAGE: Record<ReaderFailure, string> = {
   internal: 'internal error',
 }
 
+const SESSION_KEPT =
+  'the worker of this run failed and the answer is lost; the session is kept up to its last complete turn: send the message again'
+
+/** `isSessionKept`: another worker goes on with the session of a lost run. */
+export type FailureFacts = { isSessionKept?: boolean }
+
 /** The event that ends one reader's stream while the run itself may go on. */
-export const readerFailure = (code: ReaderFailure): ErrorEvent => errorEvent(code, MESSAGE[code])
+export const readerFailure = (code: ReaderFailure, { isSessionKept = false }: FailureFacts = {}): ErrorEvent =>
+  isSessionKept && code === 'worker_lost' ? sessionKept(SESSION_KEPT) : errorEvent(code, MESSAGE[code])
 
 /**
  * Renders the terminal frame that ends one reader's stream while the run itself may go on. It repeats the number of the last
  * frame delivered, so a client that reconnects with that number misses nothing (D4.2).
  */
-export function renderReaderFailure(lastSeq: number, code: ReaderFailure): string {
-  return renderFrame(lastSeq, readerFailure(code))
+export function renderReaderFailure(lastSeq: number, code: ReaderFailure, facts?: FailureFacts): string {
+  return renderFrame(lastSeq, readerFailure(code, facts))
 }
 
 /** The same as the last value of a stream. */
-export const failureFrame = (lastSeq: number, failure: ReaderFailure): Frames => ({
-  text: renderReaderFailure(lastSeq, failure),
+export const failureFrame = (lastSeq: number, failure: ReaderFailure, facts?: FailureFacts): Frames => ({
+  text: renderReaderFailure(lastSeq, failure, facts),
   lastSeq,
   failure,
 })

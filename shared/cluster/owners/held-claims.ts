@@ -12,6 +12,15 @@ const REFRESH_MS = 3_600_000
 /** A session in a worker's memory, and the token of its claim. */
 export type HeldSession = SessionKey & { token: string }
 
+/** The claims on sessions that a worker opens from the store. */
+export type SessionClaims = {
+  /** The token of the claim that names this worker; `undefined` when none does. */
+  find(session: SessionKey): Promise<string | undefined>
+  /** Keeps the claim. Returns `false` when it is another worker's by now. */
+  confirm(session: HeldSession): Promise<boolean>
+  release(session: HeldSession): Promise<boolean>
+}
+
 export type HeldClaimsDeps<S extends HeldSession> = {
   owners: Owners
   /** This worker's epoch, which changes when it was evicted. */
@@ -26,7 +35,7 @@ export type HeldClaimsDeps<S extends HeldSession> = {
 }
 
 /** The claims of one worker on the sessions in its memory. */
-export class HeldClaims<S extends HeldSession> {
+export class HeldClaims<S extends HeldSession> implements SessionClaims {
   readonly #deps: HeldClaimsDeps<S>
   #refresh: NodeJS.Timeout | undefined
   #isClosed = false
@@ -44,7 +53,12 @@ export class HeldClaims<S extends HeldSession> {
     this.#isClosed = true
   }
 
-  /** Claims a session that this worker has created for a gateway. Returns `false` when it is another worker's by now. */
+  async find(session: SessionKey): Promise<string | undefined> {
+    const claim = await this.#deps.owners.find(session)
+    return claim?.epoch === this.#deps.epoch() ? claim.token : undefined
+  }
+
+  /** Claims a session that this worker has created, or opened, for a gateway. Returns `false` when it is another worker's by now. */
   async confirm(session: HeldSession): Promise<boolean> {
     const claim = this.#claimOf(session)
     return isSameClaim(await this.#deps.owners.claim(session, claim, HELD_SECS), claim)

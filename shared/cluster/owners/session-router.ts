@@ -11,6 +11,8 @@ export type SessionRouterDeps = {
   isMember(epoch: number): Promise<boolean>
   /** `false` while the workers write their claims again after Redis lost its keys: a missing claim then proves nothing. */
   isRebuilt(): Promise<boolean>
+  /** Whether a session is stored, so that a worker can open it. Left out: sessions end with their worker. */
+  isStored?: ((session: SessionKey) => Promise<boolean>) | undefined
 }
 
 /** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
@@ -75,8 +77,31 @@ export class SessionRouter {
     }
   }
 
-  /** Claims the session for the worker it hashes to. The claim of a worker that is no longer a member is replaced. */
+  /** Claims a session that is to be created for the worker it hashes to. */
   async #reserve(session: SessionKey): Promise<Claim> {
+    const claim = await this.#claim(session)
+    if (!claim) throw exists(session)
+    if (await this.#isStored(session, claim)) {
+      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      throw exists(session)
+    }
+    return claim
+  }
+
+  /** Asked under the claim: nobody else can create the session, or open it, meanwhile. */
+  async #isStored(session: SessionKey, claim: Claim): Promise<boolean> {
+    const { isStored = async () => false, owners } = this.#deps
+    return isStored(session).catch(async (cause: unknown) => {
+      await owners.release(session, claim).catch(() => {}) // It expires by itself.
+      throw cause
+    })
+  }
+
+  /**
+   * Claims the session for the worker it hashes to. The claim of a worker that is no longer a member is replaced. Returns `undefined` when
+   * another claim holds.
+   */
+  async #claim(session: SessionKey): Promise<Claim | undefined> {
     const { workers, owners, isRebuilt } = this.#deps
     const epoch = workers.ownerOf(hashKeyOf(session))
     if (epoch === undefined) throw noWorker()
@@ -84,12 +109,8 @@ export class SessionRouter {
     const claim = { epoch, token: newToken() }
     const holder = await owners.claim(session, claim, RESERVED_SECS)
     if (isSameClaim(holder, claim)) return claim
-    const isTaken =
-      (await this.#isAlive(holder.epoch)) ||
-      !(await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS))
-    if (isTaken)
-      throw conflict(`session ${session.id} exists already; choose another session_id, or send messages to it`)
-    return claim
+    if (await this.#isAlive(holder.epoch)) return undefined
+    return (await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS)) ? claim : undefined
   }
 
   async #createAt<T>(
@@ -118,13 +139,19 @@ export class SessionRouter {
     return isMoved ? next : undefined
   }
 
-  /** Throws `not_found` when no worker that is alive owns the session: sessions end with their worker. */
+  /**
+   * Throws `not_found` when no worker that is alive owns the session. One that is stored is claimed for the worker it hashes to, which opens
+   * it at the call that follows.
+   */
   async #findOwner(session: SessionKey): Promise<Claim> {
-    const { owners, isRebuilt } = this.#deps
+    const { owners, isRebuilt, isStored = async () => false } = this.#deps
     const claim = await owners.find(session)
     if (claim && (await this.#isAlive(claim.epoch))) return claim
     if (!claim && !(await isRebuilt())) throw rebuilding()
-    throw notFound(`no session ${session.id}: create it with POST /sessions`)
+    if (!(await isStored(session))) throw notFound(`no session ${session.id}: create it with POST /sessions`)
+    const opening = (await this.#claim(session)) ?? (await owners.find(session)) // Another gateway was faster.
+    if (!opening) throw rebuilding()
+    return opening
   }
 
   /** A worker that this gateway does not know may have just joined. */
@@ -134,6 +161,9 @@ export class SessionRouter {
 }
 
 const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
+
+const exists = ({ id }: SessionKey) =>
+  conflict(`session ${id} exists already; choose another session_id, or send messages to it`)
 
 export const noWorker = () =>
   new AppError('unavailable', 'no worker is available at the moment; try again', { retryAfterSecs: 2 })

@@ -13,10 +13,13 @@ export function rememberedPage(all: readonly RememberedPermission[], request: Pa
   return { permissions: page, next_cursor: next }
 }
 
-/** Merges the pages of several workers, all read with the same cursor and limit, into one page. */
+/**
+ * Merges the pages of several workers, all read with the same cursor and limit, into one page. A session that is being handed over may be in two
+ * of them.
+ */
 export function mergeRemembered(pages: readonly RememberedPage[], limit: number): RememberedPage {
-  const all = pages.flatMap(({ permissions }) => permissions)
-  const merged = rememberedPage(all, { limit })
+  const all = new Map(pages.flatMap(({ permissions }) => permissions).map((each) => [positionOf(each).id, each]))
+  const merged = rememberedPage([...all.values()], { limit })
   const last = merged.permissions.at(-1)
   const hasMore = last && pages.some(({ next_cursor }) => next_cursor !== null)
   return hasMore ? { ...merged, next_cursor: writeCursor(positionOf(last)) } : merged

@@ -8,7 +8,7 @@ import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { Owners } from '../owners/owners.ts'
-import { SessionRouter } from '../owners/session-router.ts'
+import { SessionRouter, type SessionRouterDeps } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
@@ -31,6 +31,8 @@ export type RelayBrokerDeps = {
   permissions: PermissionStore
   /** Without it there are no queued runs. */
   jobs: QueuedRunSource | undefined
+  /** Whether a session is stored. Left out: sessions end with their worker. */
+  isStored?: SessionRouterDeps['isStored']
   isBusAway(): boolean
   metrics: Metrics
 }
@@ -50,7 +52,7 @@ export class RelayBroker {
   readonly streams: RelayedStreams
 
   constructor(deps: RelayBrokerDeps) {
-    const { transport, membership, owners, movedRuns, jobs, isBusAway, metrics } = deps
+    const { transport, membership, owners, movedRuns, jobs, isStored, isBusAway, metrics } = deps
     const roleOf = (epoch: number) => (this.executors.isAlive(epoch) ? 'executor' : 'worker')
     const send = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).send(each)
     const sendLater = (epoch: number, each: WireRecord) => transport.outbox(roleOf(epoch), epoch).sendLater(each)
@@ -60,6 +62,7 @@ export class RelayBroker {
     this.#sessions = new SessionRouter({
       workers: this.workers,
       owners,
+      isStored,
       isMember: (epoch) => membership.isMember(epoch),
       isRebuilt: async () => !isBusAway() && (await membership.isRebuilt()),
     })
@@ -70,6 +73,7 @@ export class RelayBroker {
       calls: this.#calls,
       streams: this.streams,
       movedRuns,
+      areSessionsKept: isStored !== undefined,
       discover: (epoch) => membership.discover(epoch),
     })
     this.#starts = new RunStarts({
@@ -166,7 +170,8 @@ export class RelayBroker {
     startRun: (tenant, request) => this.#starts.start(tenant, request),
     sendMessage: (tenant, sessionId, message) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
-        const run = { tenant, runId: createRunId(epoch), epoch }
+        const isSessionKept = this.#deps.isStored !== undefined
+        const run = { tenant, runId: createRunId(epoch), epoch, isSessionKept }
         const { runId, frames } = await this.#starts.open(run, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )

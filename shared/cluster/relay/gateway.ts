@@ -7,7 +7,7 @@ import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
-import { RelayBroker } from './broker.ts'
+import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
 import type { ClusterPorts } from './ports.ts'
 import { listenForStarts } from './start-notice.ts'
@@ -24,6 +24,8 @@ export type GatewayRelayDeps = {
   metrics: Metrics
   /** Finds the runs that were queued for executors. Without it, they are unknown. */
   jobs?: QueuedRunSource | undefined
+  /** Whether a session is stored, so that a worker can open it. Left out: sessions end with their worker. */
+  isStored?: RelayBrokerDeps['isStored']
   /** Called when a worker or executor was lost, after its streams have begun to end. */
   onMemberLost?: ((epoch: number) => void) | undefined
 }
@@ -39,7 +41,7 @@ export class GatewayRelay {
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(ports: ClusterPorts, { pid, about, log, metrics, jobs, onMemberLost }: GatewayRelayDeps) {
+  constructor(ports: ClusterPorts, { pid, about, log, metrics, jobs, isStored, onMemberLost }: GatewayRelayDeps) {
     this.#ports = ports
     this.#own = { pid, ...about }
     const transport = this.#createTransport(metrics)
@@ -51,6 +53,7 @@ export class GatewayRelay {
       movedRuns: ports.movedRuns,
       permissions: ports.permissions,
       jobs,
+      isStored,
       isBusAway: () => ports.bus.awayMs() > 0,
       metrics,
     })

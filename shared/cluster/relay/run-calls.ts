@@ -1,6 +1,7 @@
 import { hasKind } from '../../kernel/errors.ts'
 import { epochOfRun, newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { Executors } from '../members/executors.ts'
 import type { Workers } from '../members/workers.ts'
@@ -8,6 +9,7 @@ import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { ExecutorCalls, RunPlace } from '../queued-runs/executor-calls.ts'
 import { MovableStream } from '../queued-runs/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
+import type { RelayedStream } from './streams/relayed-stream.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import type { CallArgs, CallResult } from './wire/calls.ts'
 import type { WorkerCalls } from './worker-calls.ts'
@@ -18,6 +20,8 @@ export type RunCallsDeps = {
   calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>
   streams: Pick<RelayedStreams, 'open'>
   movedRuns: Pick<MovedRuns, 'find'>
+  /** Whether sessions outlive their worker (D32). */
+  areSessionsKept: boolean
   /** Lists the members again if this epoch is unknown, since it may have just joined. */
   discover(epoch: number): Promise<void>
 }
@@ -89,11 +93,18 @@ export class RunCalls implements ExecutorCalls {
     try {
       const startsAfter: number | null = await this.#call(place, 'followRun', [tenant, runId, after, number])
       stream.startAfter(startsAfter ?? after) // A worker of an older release answers null.
+      if (this.#deps.areSessionsKept) this.#noteSession(place, stream)
       return stream
     } catch (cause) {
       await stream.return()
       throw cause
     }
+  }
+
+  /** Nobody waits for it: a stream that breaks off before the answer comes only says less. */
+  #noteSession(place: RunPlace, stream: Pick<RelayedStream, 'keepSession'>): void {
+    const note = ({ session_id: id }: RunSummary) => void (id !== undefined && stream.keepSession())
+    this.getRun(place).then(note, () => {})
   }
 
   /** Looks for the run at its first worker, and then where it has moved. */

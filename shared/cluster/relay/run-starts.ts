@@ -23,8 +23,8 @@ export type RunStartsDeps = {
   isBusAway(): boolean
 }
 
-/** A run that is being opened, by the id that the gateway has chosen for it. */
-type NewRun = { tenant: TenantId; runId: string; epoch: number }
+/** A run that is being opened, by the id that the gateway has chosen for it. `isSessionKept`: its session outlives its worker (D32). */
+type NewRun = { tenant: TenantId; runId: string; epoch: number; isSessionKept?: boolean }
 
 /** Starts runs on workers. */
 export class RunStarts {
@@ -83,10 +83,14 @@ export class RunStarts {
   }
 
   /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
-  async open({ tenant, runId, epoch }: NewRun, start: (stream: number) => Promise<void>): Promise<OpenedRun> {
+  async open(
+    { tenant, runId, epoch, isSessionKept = false }: NewRun,
+    start: (stream: number) => Promise<void>,
+  ): Promise<OpenedRun> {
     this.refuseIfClosing()
     const { streams, calls } = this.#deps
     const { number, stream } = streams.openNew(epoch)
+    if (isSessionKept) stream.keepSession()
     try {
       await start(number)
       streams.accept(number)

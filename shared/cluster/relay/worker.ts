@@ -6,7 +6,7 @@ import type { SessionSummary } from '../commands/sessions.ts'
 import type { Lease } from '../members/lease.ts'
 import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
 import { AdoptedRuns } from '../owners/adopted-runs.ts'
-import { HeldClaims, type HeldSession } from '../owners/held-claims.ts'
+import { HeldClaims, type HeldSession, type SessionClaims } from '../owners/held-claims.ts'
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
@@ -82,6 +82,11 @@ export class WorkerRelay<S extends OwnedSession> {
       isMember: this.#deps.lease.isHeld(),
       isDraining: this.#worker.isDraining(),
     }
+  }
+
+  /** The claims on sessions that this worker opens from the store. */
+  get claims(): SessionClaims {
+    return this.#claims
   }
 
   /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
@@ -170,7 +175,7 @@ export class WorkerRelay<S extends OwnedSession> {
 
   async #createOrRestore(session: HeldSession, args: Parameters<Inbox['createSession']>): Promise<SessionSummary> {
     try {
-      return this.#worker.inbox.createSession(...args)
+      return await this.#worker.inbox.createSession(...args)
     } catch (cause) {
       await this.#claims.restore(session)
       throw cause

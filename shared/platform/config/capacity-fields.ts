@@ -1,5 +1,5 @@
 import { field, optional, or } from './field.ts'
-import { integer, megabytes, path, seconds } from './values.ts'
+import { integer, megabytes, oneOf, path, seconds } from './values.ts'
 
 const COUNT = 1_000_000
 const DAY_SECS = 86_400
@@ -22,6 +22,11 @@ export const CAPACITY_FIELDS = {
     'MB that the conversations of one worker hold; one tenant may hold half of it with OIDC_ISSUER, else all.',
   ),
   sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
+  durability: field(
+    'DURABILITY',
+    or(oneOf('off', 'sessions'), 'off'),
+    'What outlives the death of a worker: `sessions` stores each turn of a session before its run ends; `off` keeps sessions in memory. Set the same for all processes.',
+  ),
   runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
   runsPerTenant: field(
     'RUNS_PER_TENANT',

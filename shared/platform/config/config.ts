@@ -112,6 +112,10 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
       !hasRedis &&
       'REDIS_URL is not set, but RATE_LIMIT_STORE=redis: wanted redis://host:6379',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
+    isCluster &&
+      values.durability === 'sessions' &&
+      !isSet('MONGODB_URL') &&
+      'DURABILITY=sessions needs a store: MONGODB_URL is not set',
     isCluster && !hasRedis && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
   ]
 }

@@ -35,7 +35,15 @@ const pick =
 const processIn = pick('dataDir', 'drainMs', 'runsPerWorker')
 const redisIn = pick('redisUrl', 'redisSentinels', 'clusterName')
 const opsIn = pick('host', 'opsPort', 'opsToken', 'allowedHosts')
-const storeIn = pick('dataDir', 'mongodbUrl', 'mongodbDb', 'plansPerTenant', 'planBytesPerTenant')
+const storeIn = pick(
+  'dataDir',
+  'mongodbUrl',
+  'mongodbDb',
+  'plansPerTenant',
+  'planBytesPerTenant',
+  'durability',
+  'sessionIdleMs',
+)
 const keysIn = pick('masterKey', 'masterKeysPrevious', 'dataDir', 'isBashEnabled', 'mcpConfig')
 const egressIn = pick('allowsPrivateUrls')
 const plansIn = pick('hasPlanQueue', 'scheduleLeastSecs')

@@ -84,10 +84,10 @@ export interface Collection {
   /** Returns `false`, and stores nothing, when the key or another unique value is taken. */
   insert(tenant: TenantId, doc: JsonObject, options?: WriteOptions): Promise<boolean>
   /**
-   * Inserts each document whose key and other unique values are free, with one command for all of them, and skips the others. When it throws, some may
-   * have been inserted: it can be repeated.
+   * Inserts each document whose key and other unique values are free, with one command for all of them, and skips the others, which it returns. When
+   * it throws, some may have been inserted: it can be repeated.
    */
-  insertMissing(docs: readonly OwnedDocument[], options?: Pick<WriteOptions, 'durability'>): Promise<void>
+  insertMissing(docs: readonly OwnedDocument[], options?: Pick<WriteOptions, 'durability'>): Promise<OwnedDocument[]>
   /**
    * Replaces the document with the key in `doc`. Returns `false`, and changes nothing, when its current version is not
    * `version`, when it does not exist, or when another unique value is taken.

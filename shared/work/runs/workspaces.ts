@@ -15,8 +15,11 @@ export type Workspaces = {
   sweep(): Promise<void>
 }
 
-/** Remembers which folders are open, so that removing a run that used no files costs no file system call. */
-export function createWorkspaces(root: string): Workspaces {
+/**
+ * Remembers which folders are open, so that removing a run that used no files costs no file system call. A session that is stored lives for
+ * `storedMs` after its worker, and its folder with it.
+ */
+export function createWorkspaces(root: string, storedMs = 0): Workspaces {
   const opened = new Set<string>()
   return {
     open(tenant, scope) {
@@ -36,7 +39,7 @@ export function createWorkspaces(root: string): Workspaces {
       const now = await fileSystemTime(root)
       if (!now) return
       await markWorkspaces(opened, now)
-      await sweepWorkspaces(root, { now, isOpen: (path) => opened.has(path) })
+      await sweepWorkspaces(root, { now, storedMs, isOpen: (path) => opened.has(path) })
     },
   }
 }

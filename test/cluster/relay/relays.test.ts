@@ -128,7 +128,7 @@ describe('relays over Redis', () => {
     const [leaving, draining, staying] = [await relay.worker(), await relay.worker(), await relay.worker()]
     draining.worker.isDraining = () => true
     for (let i = 0; i < 8; i++) {
-      leaving.worker.inbox.createSession(TENANT, `s${i}`, 'a1')
+      void leaving.worker.inbox.createSession(TENANT, `s${i}`, 'a1')
       await redis.connect().set(`ae:session:${TENANT} s${i}`, `${leaving.epoch} a1`)
     }
     await leaving.drain(0)

@@ -42,6 +42,7 @@ const ERROR = {
   turn_count: 'optional',
   cache_read_tokens: 'optional',
   cache_write_tokens: 'optional',
+  session_kept: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
@@ -160,6 +161,7 @@ const WARNINGS = members<WarningCode>({
   output_truncated: true,
   customer_scope_fallback: true,
   price_unknown: true,
+  session_not_stored: true,
 })
 
 const ERROR_KINDS = members<ErrorKind>({

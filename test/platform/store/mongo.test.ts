@@ -6,6 +6,7 @@ import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
 import { runRecordContract } from '../../contract/run-records.ts'
+import { sessionContract } from '../../contract/sessions.ts'
 import { storeContract } from '../../contract/store.ts'
 import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
@@ -57,6 +58,13 @@ describe('the store in MongoDB', () => {
   describe('holds the usage of tenants', () => {
     const database = mongo.newDatabase()
     usageContract((collections, now) => openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }))
+  })
+
+  describe('holds the sessions', () => {
+    const database = mongo.newDatabase()
+    sessionContract((collections, now) =>
+      openMongoStore({ url: mongo.url, database, collections, ...(now && { now }) }),
+    )
   })
 
   describe('holds the schedules of plans', () => {

@@ -9,6 +9,7 @@ import { ledgerContract } from '../../contract/ledger.ts'
 import { planScheduleContract } from '../../contract/plan-schedules.ts'
 import { planContract } from '../../contract/plans.ts'
 import { runRecordContract } from '../../contract/run-records.ts'
+import { sessionContract } from '../../contract/sessions.ts'
 import { storeContract } from '../../contract/store.ts'
 import { usageContract } from '../../contract/usage.ts'
 import { deliveryContract } from '../../contract/webhook-deliveries.ts'
@@ -57,6 +58,12 @@ describe('the store in SQLite', () => {
   describe('holds the usage of tenants', () => {
     usageContract((collections, now) =>
       openSqliteStore({ file: join(dir, 'usage.db'), collections, ...(now && { now }) }),
+    )
+  })
+
+  describe('holds the sessions', () => {
+    sessionContract((collections, now) =>
+      openSqliteStore({ file: join(dir, 'sessions.db'), collections, ...(now && { now }) }),
     )
   })
 

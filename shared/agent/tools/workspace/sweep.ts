@@ -9,7 +9,8 @@ const ABANDONED_MS = 3_600_000
  * The folders of sessions and of runs that workers started. Those of plans and of flows' runs are the executors': a plan goes on when
  * its executor has died.
  */
-const BY_WORKER = /^(.+\.[0-9a-f]{16}|run_(?!0{8})[0-9a-f]{32})$/
+const OF_SESSION = /^.+\.[0-9a-f]{16}$/
+const OF_RUN = /^run_(?!0{8})[0-9a-f]{32}$/
 
 /** No folder of a tenant has this name. */
 const CLOCK_FILE = '.clock'
@@ -30,15 +31,16 @@ export async function markWorkspaces(paths: Iterable<string>, at: Date): Promise
   for (const path of paths) await ignoringAbsence(utimes(path, at, at))
 }
 
-/** `now` is the time of the file system. */
-type Sweep = { now: Date; isOpen(path: string): boolean }
+/** `now` is the time of the file system. Sessions that are stored live for `storedMs` after their worker. */
+type Sweep = { now: Date; storedMs?: number; isOpen(path: string): boolean }
 
 /** Removes the folders below `root` that workers have left behind, except those for which `isOpen` returns `true`. */
-export async function sweepWorkspaces(root: string, { now, isOpen }: Sweep): Promise<void> {
+export async function sweepWorkspaces(root: string, { now, storedMs = 0, isOpen }: Sweep): Promise<void> {
   for (const tenant of await foldersIn(root)) {
     for (const name of await foldersIn(join(root, tenant))) {
       const path = join(root, tenant, name)
-      if (BY_WORKER.test(name) && !isOpen(path) && (await isAbandoned(path, now))) await removeWorkspace(path)
+      const keptMs = OF_SESSION.test(name) ? storedMs : OF_RUN.test(name) ? 0 : Infinity
+      if (keptMs < Infinity && !isOpen(path) && (await isAbandoned(path, now, keptMs))) await removeWorkspace(path)
     }
   }
 }
@@ -48,9 +50,9 @@ async function foldersIn(path: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-async function isAbandoned(path: string, now: Date): Promise<boolean> {
+async function isAbandoned(path: string, now: Date, keptMs: number): Promise<boolean> {
   const found = await ignoringAbsence(lstat(path))
-  return found !== undefined && now.getTime() - found.mtimeMs > ABANDONED_MS
+  return found !== undefined && now.getTime() - found.mtimeMs > ABANDONED_MS + keptMs
 }
 
 /** Another process may remove a folder at any time. */

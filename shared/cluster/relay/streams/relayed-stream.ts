@@ -47,6 +47,7 @@ export class RelayedStream extends PullIterator<Frames> {
   #hasAccepted = false
   #failure: ReaderFailure | undefined
   #hasSentFailure = false
+  #isSessionKept = false
   #isWakeScheduled = false
   #wake: (() => void) | undefined
   #onLast: ((last: Frames) => void) | undefined
@@ -80,6 +81,11 @@ export class RelayedStream extends PullIterator<Frames> {
     this.#backlog.restartAfter(seq)
     this.#read = { seq, pieces: 0 }
     this.#reportedSeq = seq
+  }
+
+  /** The run is that of a message whose session outlives its worker (D32). */
+  keepSession(): void {
+    this.#isSessionKept = true
   }
 
   /** Receives frames. Returns whether they were accepted. */
@@ -196,7 +202,7 @@ export class RelayedStream extends PullIterator<Frames> {
   #takeFailure(): Frames | undefined {
     if (this.#failure === undefined || this.#hasSentFailure || this.isStopped) return undefined
     this.#hasSentFailure = true
-    const last = failureFrame(this.seq, this.#failure)
+    const last = failureFrame(this.seq, this.#failure, { isSessionKept: this.#isSessionKept })
     this.#onLast?.(last)
     return last
   }

@@ -26,7 +26,7 @@ import type {
   Total,
   WriteOptions,
 } from '../port.ts'
-import { hasOnlyDuplicates, isDuplicate, type OperationGuard } from './guard.ts'
+import { duplicatesIn, isDuplicate, type OperationGuard } from './guard.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
 
@@ -69,17 +69,18 @@ export class MongoCollection implements Collection {
     return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
   }
 
-  async insertMissing(docs: readonly OwnedDocument[]): Promise<void> {
-    if (docs.length === 0) return
+  async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
+    if (docs.length === 0) return []
     const rows = docs.map(({ tenant, doc }) => this.#rowOf(tenant, doc))
-    await this.#guard(async (signal) => {
+    return this.#guard(async (signal) => {
       try {
         await this.#rows.insertMany(
           rows.map((row) => ({ ...row })),
           { ordered: false, signal } as object,
         )
+        return []
       } catch (cause) {
-        if (!hasOnlyDuplicates(cause)) throw cause
+        return duplicatesIn(docs, cause)
       }
     })
   }

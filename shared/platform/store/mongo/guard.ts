@@ -47,11 +47,16 @@ const DUPLICATE = 11_000
 export const isDuplicate = (cause: unknown): boolean =>
   cause instanceof MongoServerError && !(cause instanceof MongoBulkWriteError) && cause.code === DUPLICATE
 
-/** Whether a command that wrote several documents has written all of them, except those whose unique values are taken. */
-export function hasOnlyDuplicates(cause: unknown): boolean {
-  if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) return false
+/**
+ * Returns which of these documents one command has not written, because their unique values are taken. Throws the error of the command when it has
+ * failed in another way.
+ */
+export function duplicatesIn<T>(docs: readonly T[], cause: unknown): T[] {
+  if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) throw cause
   const errors = Array.isArray(cause.writeErrors) ? cause.writeErrors : [cause.writeErrors]
-  return errors.length > 0 && errors.every(({ code }) => code === DUPLICATE)
+  if (errors.length === 0 || errors.some(({ code }) => code !== DUPLICATE)) throw cause
+  const indexes = new Set(errors.map(({ index }) => index))
+  return docs.filter((_, index) => indexes.has(index))
 }
 
 const FOREVER = () => Infinity

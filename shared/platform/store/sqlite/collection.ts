@@ -72,18 +72,23 @@ export class SqliteCollection implements Collection {
     return durability === 'full' ? this.#flushIf(isInserted) : isInserted
   }
 
-  async insertMissing(docs: readonly OwnedDocument[], { durability = 'full' }: WriteOptions = {}): Promise<void> {
-    if (docs.length === 0) return
+  async insertMissing(
+    docs: readonly OwnedDocument[],
+    { durability = 'full' }: WriteOptions = {},
+  ): Promise<OwnedDocument[]> {
+    if (docs.length === 0) return []
     const now = this.#parts.now()
     const rows = docs.map(({ tenant, doc }) => {
       return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc)]
     })
     const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    this.#inTransaction(() => {
+    const skipped = this.#inTransaction(() => {
       if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
-      for (const row of rows) this.#run(sql, row)
+      const counts = rows.map((row) => this.#run(sql, row))
+      return docs.filter((_, index) => counts[index] === 0)
     })
     if (durability === 'full') await this.#flushIf(true)
+    return skipped
   }
 
   async replaceIfVersion(

@@ -7,8 +7,19 @@ import { titleOf } from './record.ts'
 import { isAway, type RunHistory } from './run-history.ts'
 import type { RunWitness } from './run-witness.ts'
 
-/** The broker, which also knows the runs that only their records tell of (D20). `witness` watches those that are started here. */
-export const createRecordedBroker = (broker: Broker, history: RunHistory, witness?: RunWitness): Broker => ({
+export type RecordedBrokerDeps = {
+  history: RunHistory
+  /** Watches the runs that are started here. */
+  witness?: RunWitness | undefined
+  /** Whether sessions outlive their worker (D32). */
+  areSessionsKept?: boolean
+}
+
+/** The broker, which also knows the runs that only their records tell of (D20). */
+export const createRecordedBroker = (
+  broker: Broker,
+  { history, witness, areSessionsKept = false }: RecordedBrokerDeps,
+): Broker => ({
   ...broker,
   ...(witness && watchedStarts(broker, witness)),
   listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
@@ -20,7 +31,7 @@ export const createRecordedBroker = (broker: Broker, history: RunHistory, witnes
   followRun: (tenant, runId, after) =>
     orRecorded(
       () => broker.followRun(tenant, runId, after),
-      () => replay(history, { tenant, runId, after }),
+      () => replay(history, { tenant, runId, after, areSessionsKept }),
     ),
   async cancelRun(tenant, runId) {
     await orRecorded(
@@ -59,16 +70,20 @@ async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | u
   }
 }
 
-type Following = { tenant: TenantId; runId: string; after: number }
+type Following = { tenant: TenantId; runId: string; after: number; areSessionsKept: boolean }
 
 /** The frames of a run after number `after`, as far as they are recorded. */
-async function replay(history: RunHistory, { tenant, runId, after }: Following): Promise<FrameStream | undefined> {
+async function replay(
+  history: RunHistory,
+  { tenant, runId, after, areSessionsKept }: Following,
+): Promise<FrameStream | undefined> {
   const record = await history.get(tenant, runId)
   if (!record) return undefined
   // A record without events says that the process died. Frames that were stored after it would show another end.
   const frames = record.event_count === 0 ? undefined : await history.frames(tenant, runId)
   if (frames !== undefined) return piecesOf(frames, after)
-  return streamOf(failureFrame(after, record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap'))
+  const isSessionKept = areSessionsKept && record.session_id !== undefined
+  return streamOf(failureFrame(after, record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap', { isSessionKept }))
 }
 
 async function* streamOf(frames: Frames): FrameStream & AsyncGenerator<Frames, void, undefined> {

@@ -32,7 +32,7 @@ describe('a broker with the records of runs', () => {
       retentionDays: async () => 30,
       now: () => Date.parse('2026-11-24T12:00:00.000Z'),
     })
-    return createRecordedBroker(parts, history)
+    return createRecordedBroker(parts, { history })
   }
   const follow = async (broker: Broker, after = 0) => {
     const pieces: Frames[] = []

@@ -1,0 +1,185 @@
+import type { Conversation } from '../../../shared/agent/engine/conversation.ts'
+import type { LogEntry, LogWrite, SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
+import type { SessionHead } from '../../../shared/agent/sessions/store.ts'
+import { newToken } from '../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+
+/** What an owner of the session needs to add to its log. */
+export type LogState = {
+  head: SessionHead
+  nextSeq: number
+  /** When the oldest entry that counts was written, and when the head was: milliseconds since 1970. */
+  baseMs: number
+  headMs: number
+  /** Whether the head says that the session remembers tools. */
+  remembers: boolean
+  /** Names this owner; a new one by default. */
+  owner?: string
+  /** The owner that has handed the session over. It may have sent an entry whose answer did not come. */
+  predecessor?: string
+  /** Whether the log lacks messages that the session has. */
+  isBehind?: boolean
+}
+
+/** The part of a session that its log holds. */
+export type LoggedSession = {
+  readonly tenant: TenantId
+  readonly conversation: Pick<Conversation, 'messages' | 'compactions'>
+  readonly facts: SessionFacts
+  readonly memories: readonly string[]
+}
+
+/** The times after which what still counts is written again, and how long it is stored then. */
+export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
+
+/** How far the session is stored. */
+type Saved = { messages: number; compactions: number; memories: readonly string[] }
+/** An entry that is on its way. A repeated try sends the same, because the first one may have been stored. */
+type Pending = { write: LogWrite; saved: Saved; version: number }
+type Waiter = { version: number; resolve: (isStored: boolean) => void }
+
+/** The part of a session's log that its owner writes: which messages are stored, which are not, and who waits for them. */
+export class SessionLog {
+  readonly head: SessionHead
+  readonly #owner: string
+  readonly #predecessor: string | undefined
+  #nextSeq: number
+  #baseMs: number
+  #headMs: number
+  #remembers: boolean
+  #needsBase: boolean
+  #saved: Saved
+  #pending: Pending | undefined
+  /** Counts the changes of the session, and those that are stored. */
+  #version = 0
+  #savedVersion = 0
+  #waiters: Waiter[] = []
+  #end: 'moved' | 'deleted' | undefined
+
+  constructor(state: LogState, saved: Saved) {
+    const { head, nextSeq, baseMs, headMs, remembers, owner = newToken(), predecessor, isBehind = false } = state
+    this.head = head
+    this.#owner = owner
+    this.#predecessor = predecessor
+    this.#nextSeq = nextSeq
+    this.#baseMs = baseMs
+    this.#headMs = headMs
+    this.#remembers = remembers
+    this.#needsBase = isBehind
+    if (isBehind) this.#version = 1
+    this.#saved = saved
+  }
+
+  /** What the next owner needs. */
+  get state(): LogState {
+    const { head } = this
+    return {
+      ...{ head, nextSeq: this.#nextSeq, baseMs: this.#baseMs, headMs: this.#headMs, remembers: this.#remembers },
+      predecessor: this.#owner,
+      isBehind: this.isDue,
+    }
+  }
+
+  get nextSeq(): number {
+    return this.#nextSeq
+  }
+
+  /** `moved`: another worker has the session now. Nothing more is written. */
+  get end(): 'moved' | 'deleted' | undefined {
+    return this.#end
+  }
+
+  get isDue(): boolean {
+    return this.#end === undefined && this.#savedVersion < this.#version
+  }
+
+  /** The session has changed. */
+  note(): void {
+    this.#version++
+  }
+
+  /** Resolves with `true` when all that was noted is stored, and with `false` when it never will be by this owner. */
+  stored(): Promise<boolean> {
+    if (this.#end !== undefined) return Promise.resolve(false)
+    if (!this.isDue) return Promise.resolve(true)
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    this.#waiters.push({ version: this.#version, resolve })
+    return promise
+  }
+
+  close(end: 'moved' | 'deleted'): void {
+    this.#end ??= end
+    for (const { resolve } of this.#waiters.splice(0)) resolve(false)
+  }
+
+  /** Whether the head is to be written again. */
+  isHeadDue(remembers: boolean, { renewalMs, now }: LogTimes): boolean {
+    return now() - this.#headMs > renewalMs || (remembers && !this.#remembers)
+  }
+
+  onHeadRenewed(remembers: boolean, { now }: LogTimes): void {
+    this.#headMs = now()
+    this.#remembers = remembers
+  }
+
+  /** The entry to be written: the one on its way, or one with all that is new. */
+  take(session: LoggedSession, times: LogTimes): LogWrite {
+    this.#pending ??= this.#build(session, times)
+    return this.#pending.write
+  }
+
+  onStored(places: number): void {
+    if (!this.#pending) return
+    const { write, saved, version } = this.#pending
+    this.#pending = undefined
+    this.#nextSeq += places
+    this.#saved = saved
+    this.#savedVersion = version
+    if (write.entry.isBase) this.#baseMs = Date.parse(write.entry.at)
+    const isReady = (waiter: Waiter) => waiter.version <= version
+    const ready = this.#waiters.filter(isReady)
+    this.#waiters = this.#waiters.filter((waiter) => !isReady(waiter))
+    for (const { resolve } of ready) resolve(true)
+  }
+
+  /**
+   * The places are taken by this owner. Returns whether the session is still this worker's: the owner before it may have written late, and
+   * the whole history is written behind that.
+   */
+  onTaken(by: string | undefined, places: number): boolean {
+    if (by === undefined || by !== this.#predecessor) return false
+    this.#pending = undefined
+    this.#nextSeq += places
+    this.#needsBase = true
+    return true
+  }
+
+  /** The store does not take the entry. The next one has everything. */
+  onRefused(): void {
+    this.#pending = undefined
+    this.#needsBase = true
+    this.#savedVersion = this.#version
+    for (const { resolve } of this.#waiters.splice(0)) resolve(false)
+  }
+
+  #build(session: LoggedSession, { renewalMs, lifeMs, now }: LogTimes): Pending {
+    const { tenant, conversation, memories } = session
+    const { messages, compactions } = conversation
+    const isCompacted = compactions !== this.#saved.compactions
+    const isBase = this.#needsBase || isCompacted || now() - this.#baseMs > renewalMs
+    this.#needsBase = false
+    const entry: LogEntry = {
+      at: new Date(now()).toISOString(),
+      facts: session.facts,
+      messages: isBase ? messages : messages.slice(this.#saved.messages),
+      ...((isBase || memories !== this.#saved.memories) && { memories }),
+      ...(isBase && { isBase }),
+    }
+    const place = { workspace: this.head.workspace, seq: this.#nextSeq, owner: this.#owner }
+    return {
+      write: { tenant, ...place, entry, expiresMs: now() + lifeMs },
+      saved: { messages: messages.length, compactions, memories },
+      version: this.#version,
+    }
+  }
+}

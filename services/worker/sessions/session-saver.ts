@@ -1,0 +1,164 @@
+import { lifeOf, renewalOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
+import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { isTerminal, type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
+import type { Log } from '../../../shared/kernel/log.ts'
+import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
+import { WriteLoop } from '../../../shared/work/runs/records/write-loop.ts'
+import type { Session } from './session.ts'
+import type { LogTimes, SessionLog } from './session-log.ts'
+
+export type SessionSaverDeps = {
+  store: Pick<SessionStore, 'append' | 'ownerAt' | 'renew'>
+  idleMs: number
+  /** The least time between two writes, in milliseconds: under load, the turns of many sessions are written together. */
+  batchMs: number
+  /** How long the end of a run waits until its last turn is stored, in milliseconds. */
+  waitMs: number
+  /** Called when another worker writes the log of a session: this one does not own it any more. */
+  onLost(session: Session): void
+  log: Log
+  now?: () => number
+}
+
+type Kept = Session & { log: SessionLog }
+
+const MAX_ENTRIES = 200
+/** One command takes 48 MB. */
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+/**
+ * Stores the turns of sessions behind their runs: at once when it was idle, together under load. A run ends for its client when its last turn is
+ * stored (D32).
+ */
+export class SessionSaver {
+  readonly #deps: SessionSaverDeps
+  readonly #times: LogTimes
+  readonly #loop: WriteLoop
+  readonly #changed = new Set<Kept>()
+
+  constructor(deps: SessionSaverDeps) {
+    this.#deps = deps
+    const { idleMs, now = Date.now } = deps
+    this.#times = { renewalMs: renewalOf(idleMs), lifeMs: lifeOf(idleMs), now }
+    this.#loop = new WriteLoop({
+      write: () => this.#write(),
+      dueInMs: () => (this.#changed.size > 0 ? 0 : undefined),
+      leastMs: deps.batchMs,
+    })
+  }
+
+  /** Stores what has changed, without anybody waiting for it. */
+  note(session: Session): void {
+    if (!isKept(session) || session.log.end !== undefined) return
+    session.log.note()
+    this.#changed.add(session)
+    this.#loop.schedule()
+  }
+
+  /** Stores what has changed. Throws `unavailable` when the store is too slow, and `not_found` when another worker has the session. */
+  async save(session: Session): Promise<void> {
+    this.note(session)
+    const isStored = await this.#stored(session)
+    if (!isStored) throw new AppError('not_found', 'another worker has taken the session over; try again')
+  }
+
+  /** Passes on the events of a run of the session, and stores its turns. */
+  async *keep(session: Session, events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, void, undefined> {
+    for await (const event of events) {
+      if (event.type === 'turn_end') this.note(session)
+      if (isTerminal(event)) yield* this.#end(session, event)
+      else yield event
+    }
+  }
+
+  /** Resolves when all is stored, or soon after when the store is away. */
+  settled(): Promise<void> {
+    return this.#loop.settled()
+  }
+
+  async *#end(session: Session, last: RunEvent): AsyncGenerator<RunEvent, void, undefined> {
+    this.note(session)
+    try {
+      const isKeptHere = (await this.#stored(session)) || session.log?.end === 'deleted' || last.type === 'error'
+      yield isKeptHere ? last : sessionKept(MOVED)
+    } catch {
+      yield NOT_STORED
+      yield last
+    }
+  }
+
+  async #stored({ log }: Session): Promise<boolean> {
+    if (!log) return true
+    return withDeadline(log.stored(), this.#deps.waitMs, () => storeUnavailable('too slow'))
+  }
+
+  async #write(): Promise<boolean> {
+    const batch = this.#takeBatch()
+    try {
+      for (const session of batch) await this.#renewHead(session)
+      await this.#append(batch)
+      return true
+    } catch (cause) {
+      if (isAway(cause)) {
+        for (const session of batch) this.#changed.add(session)
+        return false
+      }
+      this.#deps.log.error('the turns of sessions were not stored', { cause, sessions: batch.length })
+      for (const { log } of batch) log.onRefused()
+      return true
+    }
+  }
+
+  #takeBatch(): Kept[] {
+    const batch: Kept[] = []
+    let bytes = 0
+    for (const session of this.#changed) {
+      if (batch.length === MAX_ENTRIES || bytes > MAX_BATCH_BYTES) break
+      this.#changed.delete(session)
+      if (!session.log.isDue) continue
+      bytes += session.conversation.bytes
+      batch.push(session)
+    }
+    return batch
+  }
+
+  async #renewHead({ tenant, log, remembered }: Kept): Promise<void> {
+    const remembers = remembered.entries.length > 0
+    if (!log.isHeadDue(remembers, this.#times)) return
+    await this.#deps.store.renew(tenant, log.head, remembers)
+    log.onHeadRenewed(remembers, this.#times)
+  }
+
+  async #append(batch: readonly Kept[]): Promise<void> {
+    if (batch.length === 0) return
+    const results = await this.#deps.store.append(batch.map((session) => session.log.take(session, this.#times)))
+    for (const [i, session] of batch.entries()) {
+      const { places = 1, isOwn = false } = results[i] ?? {}
+      if (isOwn) session.log.onStored(places)
+      else await this.#onTaken(session, places)
+      if (session.log.isDue) this.#changed.add(session)
+    }
+  }
+
+  async #onTaken(session: Kept, places: number): Promise<void> {
+    const { tenant, log } = session
+    const by = await this.#deps.store.ownerAt(tenant, log.head.workspace, log.nextSeq)
+    if (log.onTaken(by, places)) return
+    log.close('moved')
+    this.#deps.onLost(session)
+  }
+}
+
+const MOVED = 'another worker has taken the session over, and this answer is not part of it; send the message again'
+
+const NOT_STORED: WarningEvent = {
+  type: 'warning',
+  code: 'session_not_stored',
+  message: 'the store does not answer: this turn is in memory only, and is stored as soon as it does',
+  detail: { suggestion: 'Nothing needs to be sent again unless the session turns out to lack this turn.' },
+}
+
+const isKept = (session: Session): session is Kept => session.log !== undefined
+
+const isAway = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'unavailable'

@@ -1,0 +1,134 @@
+import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
+import { lifeOf } from '../../../shared/agent/sessions/store.ts'
+import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
+import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
+import { newToken } from '../../../shared/kernel/ids.ts'
+import type { Log } from '../../../shared/kernel/log.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { Session, SessionState } from './session.ts'
+import { noSession, type Sessions } from './sessions.ts'
+
+export type StoredSessionsDeps = {
+  store: SessionStore
+  sessions: Sessions
+  idleMs: number
+  /** `undefined`: this process is alone, so that every session is its own. */
+  claims: SessionClaims | undefined
+  isDraining(): boolean
+  /** Called for each session that was opened, before its first command. */
+  onOpened(session: Session): void
+  log: Log
+}
+
+type Name = { tenant: TenantId; id: string }
+
+/** An owner that writes at the same time takes the next place once or twice; more often something else is wrong. */
+const MAX_TRIES = 5
+
+/** The sessions of the store that this worker owns: it opens one when a command for it comes (D32). */
+export class StoredSessions {
+  readonly #deps: StoredSessionsDeps
+  readonly #opening = new Map<string, Promise<Session>>()
+
+  constructor(deps: StoredSessionsDeps) {
+    this.#deps = deps
+  }
+
+  /** Acts on the session, which is opened if it is not in memory. Throws `not_found` when it is not stored, or another worker owns it. */
+  act<T>(tenant: TenantId, id: string, action: () => T | Promise<T>): T | Promise<T> {
+    return this.#deps.sessions.find(tenant, id) ? action() : this.#open({ tenant, id }).then(action)
+  }
+
+  /** Stores a session that was just created. Throws `conflict` when another one of the id is stored. */
+  async add({ tenant, id, token, log }: Session): Promise<void> {
+    if (!log) return
+    const { store, claims } = this.#deps
+    // Whoever reserves an id makes sure that no session of it is stored. What is stored was left by a creation that had no answer.
+    const mayReplace = claims && (async () => (await claims.find({ tenant, id })) === token)
+    if (await store.add(tenant, log.head, mayReplace)) return
+    throw new AppError('conflict', `session ${id} exists already; choose another session_id, or send messages to it`)
+  }
+
+  /** Deletes what is stored of a session that is going to be removed here, unless another worker owns it by now. */
+  async remove(session: Session): Promise<void> {
+    const { tenant, id, token, log } = session
+    if (!log) return
+    const { store, claims } = this.#deps
+    const isOwner = !claims || (await claims.find({ tenant, id })) === token
+    if (!isOwner && (await store.ownerAt(tenant, log.head.workspace, log.nextSeq)) !== undefined) return
+    await store.remove(tenant, log.head)
+  }
+
+  #open(name: Name): Promise<Session> {
+    const key = `${name.tenant} ${name.id}`
+    const opening = this.#opening.get(key) ?? this.#claimAndLoad(name).finally(() => this.#opening.delete(key))
+    this.#opening.set(key, opening)
+    return opening
+  }
+
+  /** The claim of a session that this worker does not open is given back, so that the next request goes to another one or is 404. */
+  async #claimAndLoad(name: Name): Promise<Session> {
+    const { claims } = this.#deps
+    const token = claims ? await claims.find(name) : newToken()
+    if (token === undefined) throw noSession(name.id)
+    const held = { ...name, token }
+    try {
+      return await this.#load(held)
+    } catch (cause) {
+      if (isFinal(cause)) await claims?.release(held).catch(() => {}) // It expires by itself.
+      throw cause
+    }
+  }
+
+  async #load({ tenant, id, token }: Name & { token: string }): Promise<Session> {
+    const { sessions, claims, isDraining, onOpened } = this.#deps
+    if (isDraining()) throw drains()
+    sessions.checkPlace(tenant)
+    const owner = newToken()
+    const loaded = await this.#takeOver(tenant, id, owner)
+    if (claims && !(await claims.confirm({ tenant, id, token }))) throw noSession(id)
+    if (isDraining()) throw drains()
+    const session = sessions.find(tenant, id) ?? sessions.adopt(stateOf(loaded, { tenant, token, owner }))
+    onOpened(session)
+    this.#deps.log.info('a stored session was opened', { session_id: id })
+    return session
+  }
+
+  /** Loads the session and takes the next place of its log: its former owner, if that still lives, finds it taken. */
+  async #takeOver(tenant: TenantId, id: string, owner: string): Promise<LoadedSession> {
+    const { store, idleMs } = this.#deps
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const loaded = await store.load(tenant, id)
+      if (!loaded) throw noSession(id)
+      const { head, nextSeq: seq, facts } = loaded
+      const entry = { at: new Date().toISOString(), facts, messages: [] }
+      const place = { tenant, workspace: head.workspace, seq, owner }
+      const [added] = await store.append([{ ...place, entry, expiresMs: Date.now() + lifeOf(idleMs) }])
+      if (added?.isOwn) return { ...loaded, nextSeq: seq + added.places }
+    }
+    throw tooMany(`session ${id} is in use at another worker; try again`, 1)
+  }
+}
+
+type Ownership = { tenant: TenantId; token: string; owner: string }
+
+function stateOf(loaded: LoadedSession, { tenant, token, owner }: Ownership): SessionState {
+  const { head, messages, memories, facts, nextSeq, baseMs, headMs } = loaded
+  const { title, message_count: messageCount, usage, model, remembered } = facts
+  return {
+    ...{ id: head.session_id, tenant, token, workspace: head.workspace, createdAt: head.created_at },
+    ...{ messages, messageCount, memories, remembered, used: { usage, model } },
+    title: title ?? undefined,
+    log: { head, nextSeq, baseMs, headMs, owner, remembers: remembered.length > 0 },
+  }
+}
+
+const drains = () =>
+  new AppError('unavailable', 'this server is shutting down; send the request again', {
+    retryAfterSecs: 1,
+    code: 'worker_draining',
+  })
+
+/** Whether this worker will not open the session at the next request either. */
+const isFinal = (cause: unknown): boolean =>
+  cause instanceof AppError && (cause.kind === 'not_found' || cause.code === 'worker_draining')

@@ -1,0 +1,91 @@
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+import type { CollectionSpec, OwnedDocument } from '../../platform/store/port.ts'
+import type { Message } from '../providers/port.ts'
+
+/**
+ * The entries of all sessions' logs. `workspace` names the session: no other creation of its id has the same. The places of a log are numbered
+ * without a gap, and each is taken once: whoever finds the next place taken does not own the session.
+ */
+export const SESSION_LOG: CollectionSpec = {
+  name: 'session_log',
+  key: ['workspace', 'seq'],
+  order: { within: ['workspace'], by: ['seq'], direction: 'descending' },
+  expiresBy: 'expires_ms',
+}
+
+type Summary = ApiType<'SessionInfoResponse'>
+/** What a list shows of a session that is in no worker's memory. */
+export type SessionFacts = Pick<
+  Summary,
+  'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered'
+>
+
+/** What a session's owner adds to its log: the messages since the entry before, and how the session is after them. */
+export type LogEntry = {
+  /** When the session was used, in ISO 8601. */
+  at: string
+  facts: SessionFacts
+  messages: readonly Message[]
+  /** The session's memories, if they have changed. */
+  memories?: readonly string[]
+  /** The messages are the whole history, and the memories all: no entry before this one counts. */
+  isBase?: true
+}
+
+/** An entry that one owner adds at a place, and at those behind it when it is long. */
+export type LogWrite = {
+  tenant: TenantId
+  workspace: string
+  seq: number
+  owner: string
+  entry: LogEntry
+  expiresMs: number
+}
+
+/** A longer entry is divided: a document holds at most 8 MiB, and a character takes up to three bytes of it. */
+const PIECE_CHARS = 2 * 1024 * 1024
+
+/** A part of an entry's JSON text, which is nearly always the whole. `left`: how many parts follow. */
+type Piece = { at: number; left: number; piece: string }
+/** A document of a log, as it is stored. */
+export type LogDocument = { workspace: string; seq: number; owner: string; expires_ms: number } & Piece
+
+/** The documents of an entry, in the order of their places. */
+export function documentsOf({ tenant, workspace, seq, owner, entry, expiresMs }: LogWrite): OwnedDocument[] {
+  const pieces = piecesOf(JSON.stringify(entry))
+  return pieces.map((piece, at) => {
+    const place = { workspace, seq: seq + at, owner, expires_ms: expiresMs }
+    return { tenant, doc: { ...place, at, left: pieces.length - 1 - at, piece } satisfies LogDocument }
+  })
+}
+
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  for (let start = 0; start < text.length; start += pieces.at(-1)?.length ?? 0) {
+    const end = start + PIECE_CHARS
+    pieces.push(text.slice(start, isFirstHalf(text.charCodeAt(end - 1)) ? end - 1 : end))
+  }
+  return pieces
+}
+
+/** Whether the character is the first half of a surrogate pair. */
+const isFirstHalf = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
+
+/** Puts entries together from the documents of a log, the newest first. An entry whose owner died before its last piece is left out. */
+export class EntryReader {
+  #owner = ''
+  /** Those of the entry that is being read, in the order of the text. */
+  #pieces: string[] = []
+
+  /** Returns the entry that begins with this document. */
+  read({ owner, at, left, piece }: LogDocument): LogEntry | undefined {
+    const isNext = this.#pieces.length === left && (left === 0 || owner === this.#owner)
+    this.#pieces = isNext ? [piece, ...this.#pieces] : left === 0 ? [piece] : []
+    this.#owner = owner
+    if (at > 0 || this.#pieces.length <= left) return undefined
+    const text = this.#pieces.join('')
+    this.#pieces = []
+    return JSON.parse(text) as LogEntry
+  }
+}

@@ -1,0 +1,212 @@
+import type { PageRequest } from '../../kernel/cursor.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
+import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
+import type { Message } from '../providers/port.ts'
+import { type Appended, append, deleteLog, entriesOf, lastEntry, nextSeqOf, ownerAt } from './log.ts'
+import { type LogEntry, type LogWrite, SESSION_LOG, type SessionFacts } from './log-documents.ts'
+
+/**
+ * The sessions of a tenant that are stored. Their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that the few
+ * which do are found.
+ */
+export const SESSIONS: CollectionSpec = {
+  name: 'sessions',
+  key: ['session_id'],
+  order: { within: [], by: ['created_at', 'session_id'], direction: 'descending' },
+  filters: ['remembers'],
+  expiresBy: 'expires_ms',
+}
+
+/** A session that is stored. `workspace` names it, and the folder of its tools: no other creation of the id has the same. */
+export type SessionHead = { session_id: string; workspace: string; created_at: string }
+
+export type StoredSummary = ApiType<'SessionInfoResponse'>
+
+/** A session as its log tells it. */
+export type LoadedSession = {
+  head: SessionHead
+  messages: readonly Message[]
+  memories: readonly string[]
+  facts: SessionFacts
+  /** The first place that is free. */
+  nextSeq: number
+  /** When the oldest entry that counts was written, and when the head was: milliseconds since 1970. */
+  baseMs: number
+  headMs: number
+}
+
+/** Where a page of sessions begins: behind the session of this creation and id. */
+export type SessionPosition = readonly [createdAt: string, id: string]
+export type StoredPage = { sessions: StoredSummary[]; next: SessionPosition | undefined }
+type PageStart = Pick<PageRequest, 'limit'> & { after?: SessionPosition | undefined; remembers?: boolean }
+
+/**
+ * Sessions that outlive their worker (D32). One that was not used for SESSION_IDLE_SECS is not found any more. Every method throws `unavailable`
+ * when the store does not answer.
+ */
+export interface SessionStore {
+  /**
+   * Stores a new session. Returns `false` when another one of the id is stored; one that `mayReplace`, or that has been idle too long, is replaced.
+   */
+  add(tenant: TenantId, head: SessionHead, mayReplace?: () => Promise<boolean>): Promise<boolean>
+  /** Lets the session live on, and notes that it remembers tools. */
+  renew(tenant: TenantId, head: SessionHead, remembers: boolean): Promise<void>
+  find(tenant: TenantId, sessionId: string): Promise<StoredSummary | undefined>
+  load(tenant: TenantId, sessionId: string): Promise<LoadedSession | undefined>
+  /** Those created last first. */
+  page(tenant: TenantId, start: PageStart): Promise<StoredPage>
+  /** Adds entries to logs, with one command for all of them. Returns what became of each. Can be repeated. */
+  append(writes: readonly LogWrite[]): Promise<Appended[]>
+  /** Who has taken this place of a log. */
+  ownerAt(tenant: TenantId, workspace: string, seq: number): Promise<string | undefined>
+  /** Deletes this session and its log. A later session of the same id stays. */
+  remove(tenant: TenantId, head: Pick<SessionHead, 'session_id' | 'workspace'>): Promise<void>
+}
+
+export type SessionStoreOptions = { idleMs: number; now?: () => number }
+
+const HOUR_MS = 3_600_000
+
+/** How long a document is stored, and after which time the owner writes again what still counts: an hour before it could be missed. */
+export const lifeOf = (idleMs: number): number => 2 * idleMs + 2 * HOUR_MS
+export const renewalOf = (idleMs: number): number => idleMs + HOUR_MS
+
+type HeadDocument = SessionHead & { remembers: 'yes' | 'no'; renewed_ms: number; expires_ms: number }
+
+/** The session has no entry yet. */
+const NO_FACTS: SessionFacts = {
+  title: null,
+  message_count: 0,
+  last_message_at: null,
+  model: null,
+  usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 },
+  remembered: [],
+}
+
+/** Losing the race for a head this often means that something else than a race is wrong. */
+const MAX_TRIES = 5
+
+export function createSessionStore(store: Store, { idleMs, now = Date.now }: SessionStoreOptions): SessionStore {
+  const heads = store.collection(SESSIONS)
+  const log = store.collection(SESSION_LOG)
+  const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
+  const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
+    const last = await lastEntry(log, tenant, head.workspace)
+    return isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
+  }
+  const documentOf = (head: SessionHead, remembers = false): HeadDocument => ({
+    ...head,
+    remembers: remembers ? 'yes' : 'no',
+    renewed_ms: now(),
+    expires_ms: now() + lifeOf(idleMs),
+  })
+  return {
+    add: (tenant, head, mayReplace = async () => false) =>
+      add({ heads, log }, tenant, {
+        doc: documentOf(head),
+        isReplaced: async (other) => (await mayReplace()) || (await show(tenant, other)) === undefined,
+      }),
+    renew: (tenant, head, remembers) => renew(heads, tenant, documentOf(head, remembers)),
+    async find(tenant, sessionId) {
+      const found = await heads.get(tenant, { session_id: sessionId })
+      return found && show(tenant, headOf(found))
+    },
+    async load(tenant, sessionId) {
+      const found = await heads.get(tenant, { session_id: sessionId })
+      const loaded = found && (await readLog(log, tenant, found.doc as HeadDocument))
+      return loaded && !isIdle(loaded.usedAt) ? loaded : undefined
+    },
+    page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
+    append: (writes) => append(log, writes),
+    ownerAt: (tenant, workspace, seq) => ownerAt(log, tenant, { workspace, seq }),
+    async remove(tenant, { session_id, workspace }) {
+      const found = await heads.get(tenant, { session_id })
+      if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
+      await deleteLog(log, tenant, workspace)
+    },
+  }
+}
+
+type Collections = { heads: Collection; log: Collection }
+type Adding = { doc: HeadDocument; isReplaced(other: SessionHead): Promise<boolean> }
+
+async function add({ heads, log }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (await heads.insert(tenant, doc)) return true
+    const found = await heads.get(tenant, { session_id: doc.session_id })
+    if (!found) continue // It was deleted in between.
+    const other = headOf(found)
+    if (other.workspace === doc.workspace) return true // An earlier try has stored it, whose answer did not come.
+    if (!(await isReplaced(other))) return false
+    if (!(await heads.replaceIfVersion(tenant, { doc, version: found.version }))) continue
+    await deleteLog(log, tenant, other.workspace)
+    return true
+  }
+  return false
+}
+
+async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
+  const found = await heads.get(tenant, { session_id: doc.session_id })
+  if (!found || headOf(found).workspace !== doc.workspace) return
+  await heads.replaceIfVersion(tenant, { doc, version: found.version })
+}
+
+function headOf({ doc }: Stored): SessionHead {
+  const { session_id, workspace, created_at } = doc as HeadDocument
+  return { session_id, workspace, created_at }
+}
+
+function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | undefined): StoredSummary {
+  const { message_count, title, last_message_at, ...rest } = entry?.facts ?? NO_FACTS
+  const history = { message_count, title, last_message_at }
+  return { session_id, created_at, ...history, active_run_id: null, queued: 0, ...rest }
+}
+
+async function readLog(
+  log: Collection,
+  tenant: TenantId,
+  head: HeadDocument,
+): Promise<LoadedSession & { usedAt: string }> {
+  const nextSeq = await nextSeqOf(log, tenant, head.workspace) // First: an entry that is added meanwhile takes it.
+  const entries: LogEntry[] = []
+  for await (const entry of entriesOf(log, tenant, head)) {
+    entries.unshift(entry)
+    if (entry.isBase) break
+  }
+  const last = entries.at(-1)
+  const { session_id, workspace, created_at, renewed_ms } = head
+  const oldestAt = entries[0]?.at
+  return {
+    head: { session_id, workspace, created_at },
+    messages: entries.flatMap(({ messages }) => messages),
+    memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
+    facts: last?.facts ?? NO_FACTS,
+    nextSeq,
+    baseMs: oldestAt === undefined ? renewed_ms : Date.parse(oldestAt),
+    headMs: renewed_ms,
+    usedAt: last?.at ?? created_at,
+  }
+}
+
+type PageReading = PageStart & { show(head: SessionHead): Promise<StoredSummary | undefined> }
+
+/** Reads on while sessions that have been idle too long leave the page short. */
+async function readPage(heads: Collection, tenant: TenantId, reading: PageReading): Promise<StoredPage> {
+  const { limit, remembers, show } = reading
+  const query: PageQuery = { ...(remembers && { where: { remembers: 'yes' } }), limit: limit + 1 }
+  const sessions: StoredSummary[] = []
+  let { after } = reading
+  while (sessions.length < limit) {
+    const found = await heads.page(tenant, { ...query, after })
+    for (const stored of found) {
+      if (sessions.length === limit) return { sessions, next: after }
+      const head = headOf(stored)
+      const summary = await show(head)
+      if (summary) sessions.push(summary)
+      after = [head.created_at, head.session_id]
+    }
+    if (found.length <= limit) return { sessions, next: undefined }
+  }
+  return { sessions, next: after }
+}

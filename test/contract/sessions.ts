@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import type { Message } from '../../shared/agent/providers/port.ts'
+import {
+  type LogEntry,
+  type LogWrite,
+  SESSION_LOG,
+  type SessionFacts,
+} from '../../shared/agent/sessions/log-documents.ts'
+import { createSessionStore, lifeOf, type SessionHead, type SessionStore } from '../../shared/agent/sessions/store.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import type { OpenStore } from './store.ts'
+
+const NOON = Date.parse('2026-11-24T12:00:00.000Z')
+const IDLE_MS = 3_600_000
+const isoOf = (ms: number) => new Date(ms).toISOString()
+
+const factsOf = (count: number, more: Partial<SessionFacts> = {}): SessionFacts => ({
+  ...{ title: 'hi', message_count: count, last_message_at: null, model: 'm', remembered: [] },
+  usage: { input_tokens: 1, output_tokens: 2, cost_usd: 0.5, turns: count },
+  ...more,
+})
+const said = (text: string): Message => ({ role: 'user', text })
+
+/** The tests of the stored sessions, which every store passes. */
+export function sessionContract(open: OpenStore): void {
+  let store: Store
+  let sessions: SessionStore
+  let now = NOON
+  let tenants = 0
+  before(async () => {
+    store = await open(COLLECTIONS, () => now)
+    sessions = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
+  })
+  after(() => store.close())
+  afterEach(() => {
+    now = NOON
+  })
+
+  const newTenant = () => `t_${++tenants}` as TenantId
+  const headOf = (id: string, at = NOON): SessionHead => ({
+    ...{ session_id: id, workspace: `${id}.w${at}`, created_at: isoOf(at) },
+  })
+  const writer = (tenant: TenantId, { workspace }: SessionHead, owner = 'a') => ({
+    write: (seq: number, texts: readonly string[], more: Partial<LogEntry> = {}): LogWrite => ({
+      ...{ tenant, workspace, seq, owner, expiresMs: now + lifeOf(IDLE_MS) },
+      entry: { at: isoOf(now), facts: factsOf(texts.length), messages: texts.map(said), ...more },
+    }),
+  })
+  const textsOf = (messages: readonly Message[] = []) => messages.map((each) => (each as { text: string }).text)
+
+  it('D32: a session is loaded as its owners have written it, in their order', async () => {
+    const tenant = newTenant()
+    const head = headOf('s')
+    expect(await sessions.add(tenant, head)).to.equal(true)
+    const [a, b] = [writer(tenant, head), writer(tenant, head, 'b')]
+    await sessions.append([a.write(1, ['one \0 😀', 'two'], { memories: ['m'] }), a.write(2, ['three'])])
+    await sessions.append([b.write(3, [], { facts: factsOf(3, { title: 'last' }) })])
+    const loaded = await sessions.load(tenant, 's')
+    expect(textsOf(loaded?.messages)).to.deep.equal(['one \0 😀', 'two', 'three'])
+    expect(loaded).to.deep.include({ head, memories: ['m'], nextSeq: 4, baseMs: NOON, headMs: NOON })
+    expect(loaded?.facts).to.include({ title: 'last', message_count: 3 })
+  })
+
+  it('D32: entries before the whole history do not count', async () => {
+    const tenant = newTenant()
+    const { write } = writer(tenant, headOf('s'))
+    await sessions.add(tenant, headOf('s'))
+    await sessions.append([write(1, ['old'], { memories: ['old'] })])
+    await sessions.append([write(2, ['summary'], { isBase: true, memories: [] }), write(3, ['new'])])
+    const loaded = await sessions.load(tenant, 's')
+    expect(textsOf(loaded?.messages)).to.deep.equal(['summary', 'new'])
+    expect(loaded).to.deep.include({ memories: [], nextSeq: 4 })
+  })
+
+  it('D32: a place of a log is taken once: another owner is refused, and a repeated write is not', async () => {
+    const tenant = newTenant()
+    const [a, b] = [writer(tenant, headOf('s')), writer(tenant, headOf('s'), 'b')]
+    await sessions.add(tenant, headOf('s'))
+    expect(await sessions.append([a.write(1, ['x'])])).to.deep.equal([{ places: 1, isOwn: true }])
+    const others = [b.write(1, ['y']), writer(tenant, headOf('other'), 'b').write(1, ['z'])]
+    expect((await sessions.append(others)).map(({ isOwn }) => isOwn)).to.deep.equal([false, true])
+    expect(await sessions.append([a.write(1, ['x'])]), 'again').to.deep.equal([{ places: 1, isOwn: true }])
+    expect(await sessions.ownerAt(tenant, headOf('s').workspace, 1)).to.equal('a')
+    expect(textsOf((await sessions.load(tenant, 's'))?.messages)).to.deep.equal(['x'])
+  })
+
+  it('D32: an entry that is longer than a document is divided; one without its last piece does not count', async () => {
+    const tenant = newTenant()
+    const { write } = writer(tenant, headOf('s'))
+    await sessions.add(tenant, headOf('s'))
+    const long = `${'"é😀'.repeat(1_200_000)}.`
+    const [{ places } = { places: 0 }] = await sessions.append([write(1, [long])])
+    expect(places).to.equal(3)
+    const cut = {
+      workspace: headOf('s').workspace,
+      seq: 4,
+      owner: 'c',
+      expires_ms: now + 1e6,
+      at: 0,
+      left: 1,
+      piece: '{',
+    }
+    await store.collection(SESSION_LOG).insert(tenant, cut)
+    await sessions.append([write(5, ['next'])])
+    expect(textsOf((await sessions.load(tenant, 's'))?.messages)).to.deep.equal([long, 'next'])
+  }).timeout(20_000)
+
+  it('D32: an id has one session; one that was idle too long, or may be replaced, gives way with its log', async () => {
+    const tenant = newTenant()
+    const [first, second, third] = [headOf('s'), headOf('s', NOON + 1), headOf('s', NOON + IDLE_MS + 1)]
+    await sessions.add(tenant, first)
+    await sessions.append([writer(tenant, first).write(1, ['x'])])
+    expect(await sessions.add(tenant, first), 'again').to.equal(true)
+    expect(await sessions.add(tenant, second)).to.equal(false)
+    expect(await sessions.add(tenant, second, async () => true)).to.equal(true)
+    expect(await sessions.ownerAt(tenant, first.workspace, 1)).to.equal(undefined)
+    now = NOON + IDLE_MS + 1
+    expect(await sessions.add(tenant, third)).to.equal(true)
+    expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(third)
+  })
+
+  it('D32: a session that was not used for the idle time is not found, though its documents are still there', async () => {
+    const tenant = newTenant()
+    await sessions.add(tenant, headOf('s'))
+    now = NOON + IDLE_MS - 1
+    await sessions.append([writer(tenant, headOf('s')).write(1, ['x'])])
+    now = NOON + 2 * IDLE_MS - 2
+    expect((await sessions.load(tenant, 's'))?.messages).to.have.length(1)
+    expect(await sessions.find(tenant, 's')).to.include({ session_id: 's', active_run_id: null, queued: 0 })
+    now = NOON + 2 * IDLE_MS
+    expect(await sessions.load(tenant, 's')).to.equal(undefined)
+    expect(await sessions.find(tenant, 's')).to.equal(undefined)
+    expect((await sessions.page(tenant, { limit: 10 })).sessions).to.deep.equal([])
+  })
+
+  it('D32: a removed session is gone with its log, and one that was created after it under the same id stays', async () => {
+    const tenant = newTenant()
+    const [first, second] = [headOf('s'), headOf('s', NOON + 1)]
+    await sessions.add(tenant, first)
+    await sessions.append([1, 2, 3].map((seq) => writer(tenant, first).write(seq, ['x'])))
+    await sessions.remove(tenant, first)
+    expect(await sessions.find(tenant, 's')).to.equal(undefined)
+    expect(await sessions.ownerAt(tenant, first.workspace, 2)).to.equal(undefined)
+    await sessions.add(tenant, second)
+    await sessions.remove(tenant, first)
+    expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(second)
+  })
+
+  it('D32: pages hold the sessions created last first, each once, and only those of the tenant', async () => {
+    const [tenant, other] = [newTenant(), newTenant()]
+    for (const i of [1, 2, 3, 4, 5]) await sessions.add(tenant, headOf(`s${i}`, NOON - IDLE_MS + 1_000 * i))
+    await sessions.add(other, headOf('s9'))
+    now = NOON + 2_500 // Two of them are idle too long by now.
+    const first = await sessions.page(tenant, { limit: 2 })
+    expect(first.sessions.map(({ session_id }) => session_id)).to.deep.equal(['s5', 's4'])
+    const second = await sessions.page(tenant, { limit: 2, after: first.next })
+    expect(second.sessions.map(({ session_id }) => session_id)).to.deep.equal(['s3'])
+    expect(second.next).to.equal(undefined)
+    expect(await sessions.find(other, 's5')).to.equal(undefined)
+    expect(await sessions.load(other, 's5')).to.equal(undefined)
+  })
+
+  it('D32: those that remember tools are listed by themselves', async () => {
+    const tenant = newTenant()
+    for (const id of ['s1', 's2']) await sessions.add(tenant, headOf(id))
+    const remembered = [{ tool_name: 'Bash', remembered_at: isoOf(NOON) }]
+    await sessions.append([writer(tenant, headOf('s2')).write(1, [], { facts: factsOf(0, { remembered }) })])
+    await sessions.renew(tenant, headOf('s2'), true)
+    await sessions.renew(tenant, headOf('s1', NOON + 1), true) // Another session of the id: it does not count.
+    const { sessions: found } = await sessions.page(tenant, { limit: 10, remembers: true })
+    expect(found.map(({ session_id, remembered: tools }) => [session_id, tools])).to.deep.equal([['s2', remembered]])
+  })
+
+  it('D32: a renewed session outlives the documents of its first day', async () => {
+    const tenant = newTenant()
+    await sessions.add(tenant, headOf('s'))
+    for (let passed = 0, seq = 1; passed < 3 * lifeOf(IDLE_MS); passed += IDLE_MS / 2, seq++) {
+      now = NOON + passed
+      await sessions.renew(tenant, headOf('s'), false)
+      await sessions.append([writer(tenant, headOf('s')).write(seq, [`${seq}`], { isBase: true })])
+    }
+    expect((await sessions.load(tenant, 's'))?.messages).to.have.length(1)
+  })
+}

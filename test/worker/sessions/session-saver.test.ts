@@ -1,0 +1,185 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../../services/wiring/collections.ts'
+import type { Session } from '../../../services/worker/sessions/session.ts'
+import { SessionSaver } from '../../../services/worker/sessions/session-saver.ts'
+import { Sessions } from '../../../services/worker/sessions/sessions.ts'
+import type { Message } from '../../../shared/agent/providers/port.ts'
+import { createSessionStore, lifeOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
+import type { RunEvent } from '../../../shared/kernel/events.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import type { Store } from '../../../shared/platform/store/port.ts'
+import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
+import { aroundStore } from '../../support/around-store.ts'
+import { DONE } from '../events.ts'
+import { limitsOf } from './session-setup.ts'
+
+const IDLE_MS = 60_000
+const log = createLog({ level: 'error', write: () => {} })
+const user = (text: string): Message => ({ role: 'user', text })
+const answer = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
+const TURN_END: RunEvent = { type: 'turn_end', turn_number: 1, input_tokens: 1, output_tokens: 1, cost_usd: 0 }
+
+describe('the saver of sessions', () => {
+  let dir: string
+  let store: Store
+  let sessionStore: SessionStore
+  let isAway = false
+  let writes: number[] = []
+  let now = Date.now()
+  let count = 0
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-saver-'))
+    const file = await openSqliteStore({ file: join(dir, 'saver.db'), collections: COLLECTIONS, now: () => now })
+    store = aroundStore(file, (method, act, args) => {
+      if (isAway) throw storeUnavailable('away')
+      if (method === 'insertMissing') writes.push((args[0] as unknown[]).length)
+      return act()
+    })
+    sessionStore = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
+  })
+  after(async () => {
+    await store.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    isAway = false
+    writes = []
+    now = Date.now()
+  })
+
+  function setUp({ waitMs = 5_000 } = {}) {
+    const lost: Session[] = []
+    const onLost = (session: Session) => void lost.push(session)
+    const deps = { store: sessionStore, idleMs: IDLE_MS, batchMs: 5, waitMs, onLost, log, now: () => now }
+    const saver = new SessionSaver(deps)
+    const sessions = new Sessions(
+      limitsOf({ maxSessions: 100 }),
+      async () => true,
+      (session, events) => saver.keep(session, events),
+    )
+    async function create(): Promise<Session> {
+      const session = sessions.create({ id: `s${++count}`, tenant: TENANT, token: 'a1' })
+      if (session.log) await sessionStore.add(TENANT, session.log.head)
+      return session
+    }
+    return { saver, sessions, create, lost }
+  }
+  /** A run of one turn: what its client gets. */
+  async function run(saver: SessionSaver, session: Session, texts: readonly [string, string]): Promise<RunEvent[]> {
+    async function* events(): AsyncGenerator<RunEvent> {
+      session.conversation.append(user(texts[0]))
+      session.conversation.append(answer(texts[1]))
+      yield TURN_END
+      yield DONE
+    }
+    const seen: RunEvent[] = []
+    for await (const event of saver.keep(session, events())) seen.push(event)
+    return seen
+  }
+  const typesOf = (events: readonly RunEvent[]) => events.map((event) => ('code' in event ? event.code : event.type))
+  const storedOf = async ({ id }: Session) => {
+    const loaded = await sessionStore.load(TENANT, id)
+    return loaded?.messages.map((each) =>
+      'text' in each
+        ? each.text
+        : 'blocks' in each && each.blocks[0] && 'text' in each.blocks[0] && each.blocks[0].text,
+    )
+  }
+
+  it('D32: a run ends for its client when its turn is stored, with one document', async () => {
+    const { saver, create } = setUp()
+    const session = await create()
+    expect(typesOf(await run(saver, session, ['one', '1']))).to.deep.equal(['turn_end', 'done'])
+    expect(await storedOf(session)).to.deep.equal(['one', '1'])
+    await run(saver, session, ['two', '2'])
+    expect(await storedOf(session)).to.deep.equal(['one', '1', 'two', '2'])
+    expect(writes).to.deep.equal([1, 1])
+  })
+
+  it('D32: turns that end together are stored together', async () => {
+    const { saver, create } = setUp()
+    const all = await Promise.all(Array.from({ length: 20 }, create))
+    await Promise.all(all.map((session) => run(saver, session, ['hi', 'ho'])))
+    expect(writes.length).to.be.below(4)
+    for (const session of all) expect(await storedOf(session)).to.deep.equal(['hi', 'ho'])
+  })
+
+  it('D32: while the store is away a run ends with a warning, and its turn is stored later', async () => {
+    const { saver, create } = setUp({ waitMs: 20 })
+    const session = await create()
+    isAway = true
+    expect(typesOf(await run(saver, session, ['one', '1']))).to.deep.equal(['turn_end', 'session_not_stored', 'done'])
+    isAway = false
+    await saver.settled()
+    expect(await storedOf(session)).to.deep.equal(['one', '1'])
+  })
+
+  it('D32: a write whose answer did not come is repeated as it was, and what came after it follows', async () => {
+    const { saver, create } = setUp({ waitMs: 20 })
+    const session = await create()
+    const append = sessionStore.append.bind(sessionStore)
+    sessionStore.append = async (entries) => {
+      await append(entries)
+      sessionStore.append = append
+      throw storeUnavailable('the answer did not come')
+    }
+    await run(saver, session, ['one', '1'])
+    session.conversation.append(user('two'))
+    saver.note(session)
+    await saver.settled()
+    expect(await storedOf(session)).to.deep.equal(['one', '1', 'two'])
+  })
+
+  it('D32: after a compaction the whole history is stored again, and nothing before it counts', async () => {
+    const { saver, create } = setUp()
+    const session = await create()
+    await run(saver, session, ['one', '1'])
+    session.conversation.compact([user('summary')])
+    await run(saver, session, ['two', '2'])
+    expect(await storedOf(session)).to.deep.equal(['summary', 'two', '2'])
+  })
+
+  it('D32: a session that is used for longer than its documents live is stored again in time', async () => {
+    const { saver, create } = setUp()
+    const session = await create()
+    const end = now + 2 * lifeOf(IDLE_MS)
+    for (let i = 0; now < end; i++, now += lifeOf(IDLE_MS) / 3) {
+      await run(saver, session, [`${i}`, 'ok'])
+      expect(await storedOf(session)).to.have.length(2 * i + 2)
+    }
+  })
+
+  it('D32: an owner whose place is taken drops the session, and its client gets worker_lost in place of done', async () => {
+    const { saver, create, lost } = setUp()
+    const session = await create()
+    await run(saver, session, ['one', '1'])
+    const { workspace, log: own } = session
+    const entry = { at: new Date(now).toISOString(), facts: session.facts, messages: [] }
+    const place = { tenant: TENANT, workspace, seq: own?.nextSeq ?? 0, owner: 'b' }
+    await sessionStore.append([{ ...place, entry, expiresMs: now + 1e6 }])
+    expect(typesOf(await run(saver, session, ['two', '2']))).to.deep.equal(['turn_end', 'worker_lost'])
+    expect(lost).to.deep.equal([session])
+    expect(await storedOf(session)).to.deep.equal(['one', '1'])
+  })
+
+  it('D32: the next owner goes on behind an entry that the one before has sent late, with the whole history', async () => {
+    const [first, second] = [setUp({ waitMs: 20 }), setUp()]
+    const session = await first.create()
+    await run(first.saver, session, ['one', '1'])
+    isAway = true
+    await run(first.saver, session, ['two', '2'])
+    const { waiting: _none, ...state } = session.state
+    const moved = second.sessions.adopt(structuredClone(state))
+    isAway = false
+    await first.saver.settled() // It is not told that the session has moved.
+    await run(second.saver, moved, ['three', '3'])
+    expect(await storedOf(moved)).to.deep.equal(['one', '1', 'two', '2', 'three', '3'])
+    expect(second.lost).to.deep.equal([])
+    expect(typesOf(await run(first.saver, session, ['four', '4']))).to.include('worker_lost')
+  })
+})
