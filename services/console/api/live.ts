@@ -54,5 +54,5 @@ async function* readEvents(after: string | undefined, signal_: AbortSignal): Asy
     if (isAgain && !lastEventId) for (const listener of listeners) listener(MISSED)
     return stream
   }
-  yield* follow({ open, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
+  yield* follow({ open, isNumbered: false, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
 }

@@ -13,6 +13,8 @@ export type Followed = {
   mayRetry?(cause: unknown): boolean
   /** Whether an `error` is the end of what the stream tells of, and not of this connection. Default: never. */
   isEnd?: IsEnd
+  /** Whether the ids are numbers that rise, so that an event whose number is not above the last one is known. Default: yes. */
+  isNumbered?: boolean
   after: string | undefined
   signal: AbortSignal | undefined
   /** How long it looks for a server that answers. */
@@ -37,7 +39,7 @@ export const LAST: ReadonlySet<string> = new Set(['done', 'error', 'plan_queued'
  * no further attempt can mend.
  */
 export async function* follow(followed: Followed): AsyncGenerator<FollowedEvent, void, undefined> {
-  const { open, mayRetry = isPassing, isEnd = () => false, signal } = followed
+  const { open, mayRetry = isPassing, isEnd = () => false, isNumbered = true, signal } = followed
   const outage = new Outage(followed)
   let last = followed.after
   let before: string | undefined
@@ -49,7 +51,7 @@ export async function* follow(followed: Followed): AsyncGenerator<FollowedEvent,
       if (status === 204) return
       outage.isAnswered()
       for await (const { id, event, data: text } of events) {
-        const isKnown = Number(id) <= Number(last ?? 0)
+        const isKnown = isNumbered && Number(id) <= Number(last ?? 0)
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
         const data: unknown = JSON.parse(text)
@@ -107,7 +109,7 @@ class Outage {
     this.#unansweredSince ??= now
     this.#brokenSince ??= now
     if (now - this.#unansweredSince > resumeMs || now - this.#brokenSince > patienceMs)
-      throw new ConnectionFailed('the stream broke and could not be resumed', { cause: failure })
+      throw new ConnectionFailed('the stream could not be resumed', { cause: failure })
     const asked = failure instanceof ApiError ? failure.retryAfterMs : this.retryMs
     return Math.min(MOST_ASKED_MS, asked ?? backoffMs(++this.#failures, FIRST_PAUSE_MS))
   }

@@ -33,6 +33,7 @@ export function tenantEvents(
   }
   const events: AsyncGenerator<FollowedEvent, void, undefined> = follow({
     open,
+    isNumbered: false,
     after,
     signal: call.signal,
     resumeMs: transport.resumeMs,

@@ -43,7 +43,7 @@ type Connection = { events: AsyncGenerator<FollowedEvent, void, undefined>; abor
 const CLOSE_MS = 1_000
 /** A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less. */
 const PATIENCE_MS = 30 * 60_000
-const NO_ID = 'the answer has no X-Run-ID: a web page of another origin needs CORS_RESUME at the server'
+const NO_ID = 'no X-Run-ID in the answer: another origin needs CORS_RESUME at the server'
 
 /**
  * A run, as its events. It starts when it is read for the first time, and is read no faster than its reader reads. A connection that

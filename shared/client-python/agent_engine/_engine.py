@@ -1,0 +1,244 @@
+"""The asynchronous client, which is also what the blocking one drives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from ._follow import Event, is_end_of_flow
+from ._io import AsyncIo, Io
+from ._pages import AsyncPages
+from ._permissions import AsyncPermissions
+from ._plans import AsyncPlans
+from ._run import AsyncRun, OnPermission, Start
+from ._tenant_events import TenantEvent, tenant_events
+from ._transport import AUTO, Call, Json, Key, Settings, Token, Transport, at, key_of
+from .errors import ApiError, ConnectionFailed
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """`ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not."""
+
+    ok: bool
+    output: Any
+    problems: list[Json]
+    #: All of the answer: `trace_id`, `flow_version`, `served_instance` and so on.
+    answer: Json
+
+
+class AsyncRuns:
+    """Runs of all kinds: those that go on, and the records of those that have ended."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
+        """Starts a run that goes on without a reader. Returns its id."""
+        call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
+        return str((await self._transport.json("POST", "/agent/run", call))["run_id"])
+
+    def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> AsyncRun:
+        """Reads a run from its first event, or behind the event `after`."""
+
+        async def session_of(run_id: str) -> str:
+            return str((await self.get(run_id)).get("session_id") or run_id)
+
+        return AsyncRun(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
+
+    async def get(self, id: str) -> Json:
+        return dict(await self._transport.json("GET", at("/runs/", id)))
+
+    def list(self, **query: Any) -> AsyncPages:
+        """Those that go on come first, then the others, newest first."""
+        return AsyncPages(self._transport, "/runs", query)
+
+    async def cancel(self, id: str) -> None:
+        await self._transport.json("DELETE", at("/runs/", id))
+
+
+class AsyncSession:
+    """One conversation. Its messages are answered one after the other."""
+
+    def __init__(self, transport: Transport, id: str) -> None:
+        self.id = id
+        self._transport = transport
+        self._path = at("/sessions/", id)
+
+    def send(
+        self,
+        prompt: str,
+        *,
+        on_permission: OnPermission | None = None,
+        idempotency_key: Key = AUTO,
+        traceparent: str | None = None,
+        **body: Any,
+    ) -> AsyncRun:
+        """Sends a message. Its run starts when it is read."""
+
+        async def session_of(run_id: str) -> str:
+            return self.id
+
+        start = Start(f"{self._path}/messages", {"prompt": prompt, **body}, key_of(idempotency_key))
+        return AsyncRun(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
+
+    async def get(self) -> Json:
+        return dict(await self._transport.json("GET", self._path))
+
+    def messages(self) -> AsyncPages:
+        """The history that the next message continues, oldest first."""
+        return AsyncPages(self._transport, f"{self._path}/messages")
+
+    async def rename(self, title: str) -> Json:
+        return dict(await self._transport.json("PATCH", self._path, Call(body={"title": title})))
+
+    async def delete(self) -> None:
+        """Ends the session, its runs and its pending permission requests."""
+        await self._transport.json("DELETE", self._path)
+
+
+class AsyncSessions:
+    """Conversations. They live in the server's memory."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def open(self, id: str | None = None, *, messages: Sequence[Json] | None = None) -> AsyncSession:
+        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
+        body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
+        try:
+            created = await self._transport.json("POST", "/sessions", Call(body=body))
+        except ApiError as cause:
+            if id is None or cause.status != 409:
+                raise
+            return AsyncSession(self._transport, id)
+        return AsyncSession(self._transport, created["session_id"])
+
+    def list(self, **query: Any) -> AsyncPages:
+        return AsyncPages(self._transport, "/sessions", query)
+
+
+class AsyncFlows:
+    """Named flows: JSON in, JSON out that fits a schema."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def run(
+        self,
+        name: str,
+        input: Json,
+        *,
+        instance: str,
+        on_event: Callable[[Event], object] | None = None,
+        idempotency_key: Key = AUTO,
+        **body: Any,
+    ) -> FlowOutcome:
+        """Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Raises `ApiError` for what is
+        refused and `RunFailed` for a flow that fails."""
+        request = {"input": input, "provider_instance": instance, **body}
+        start = Start(f"{at('/flows/', name)}/run", request, key_of(idempotency_key))
+        run = AsyncRun(self._transport, start=start, is_end=is_end_of_flow)
+        try:
+            async for event in run:
+                if on_event is not None:
+                    on_event(event)
+                if event.event == "result":
+                    answer = event.data
+                    is_ok = answer["verdict"] == "ok"
+                    return FlowOutcome(is_ok, answer.get("output") if is_ok else None, answer.get("problems") or [], answer)
+        finally:
+            await run.leave()
+        raise ConnectionFailed("the end of the flow did not come")
+
+    async def get(self, name: str) -> Json:
+        return dict(await self._transport.json("GET", at("/flows/", name)))
+
+    def list(self, **query: Any) -> AsyncPages:
+        return AsyncPages(self._transport, "/flows", query)
+
+
+class AsyncDispatches:
+    """The records of flows that have run."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def get(self, id: str) -> Json:
+        return dict(await self._transport.json("GET", at("/dispatches/", id)))
+
+    def list(self, **query: Any) -> AsyncPages:
+        return AsyncPages(self._transport, "/dispatches", query)
+
+
+class AsyncAgentEngine:
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine: it is asked before each request with
+    `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: Token = None,
+        headers: Callable[[], Mapping[str, str]] | None = None,
+        settings: Settings = Settings(),
+        client: httpx.AsyncClient | None = None,
+        io: Io | None = None,
+    ) -> None:
+        self._io = io or AsyncIo(client)
+        self._transport = Transport(self._io, url, token, headers, settings)
+        self.runs = AsyncRuns(self._transport)
+        self.sessions = AsyncSessions(self._transport)
+        self.permissions = AsyncPermissions(self._transport)
+        self.flows = AsyncFlows(self._transport)
+        self.plans = AsyncPlans(self._transport)
+        self.dispatches = AsyncDispatches(self._transport)
+
+    async def __aenter__(self) -> AsyncAgentEngine:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections. A client that was given stays open."""
+        await self._io.close()
+
+    def run(
+        self,
+        prompt: str,
+        *,
+        on_permission: OnPermission | None = None,
+        idempotency_key: Key = AUTO,
+        traceparent: str | None = None,
+        **body: Any,
+    ) -> AsyncRun:
+        """A run, which starts when it is read: as events, as text, or with `result()`. `body` has the further fields of the request."""
+        start = Start("/agent/run", {"prompt": prompt, **body}, key_of(idempotency_key))
+        return AsyncRun(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
+
+    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncGenerator[TenantEvent, None]:
+        """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""
+        return tenant_events(self._transport, types=types, after=after)
+
+    async def me(self) -> Json:
+        """The caller's tenant, subject and scopes, and the server's features and limits."""
+        return dict(await self._transport.json("GET", "/me"))
+
+    def usage(self, **query: Any) -> AsyncPages:
+        """The usage by hour or day."""
+        return AsyncPages(self._transport, "/usage", query)
+
+    def local_time(self, server_time: str) -> datetime:
+        """A time of the server, such as `expires_at`, by this machine's clock."""
+        return self._transport.local_time(server_time)
+
+    async def request(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, idempotency_key: str | None = None
+    ) -> Any:
+        """Any other endpoint that answers JSON."""
+        return await self._transport.json(method, path, Call(query=query or {}, body=body, key=idempotency_key))

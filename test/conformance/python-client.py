@@ -1,0 +1,135 @@
+"""Plays scenarios of the kit with one of the Python client's twins: python python-client.py blocking|async URL < heads.json > outcomes.json"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from agent_engine import (
+    AgentEngine,
+    AgentEngineError,
+    ApiError,
+    AsyncAgentEngine,
+    AsyncPermissionAsk,
+    ConnectionFailed,
+    Event,
+    PermissionAsk,
+    RunFailed,
+    RunLost,
+    Settings,
+    TextPieces,
+)
+
+Json = dict[str, Any]
+
+
+class Seen:
+    """What the user of a client has got."""
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self.text = ""
+        #: How many permission requests came, and which replies counted.
+        self.asked = 0
+        self.counted: list[bool] = []
+        self._pieces = TextPieces()
+
+    def take(self, event: Event) -> None:
+        self.ids.append(event.id)
+        self.asked += event.event == "permission_request"
+        self.text += self._pieces.take(event)
+
+    def is_answered(self) -> bool:
+        return len(self.counted) == self.asked
+
+    def outcome(self, end: Json, output: str = "") -> Json:
+        is_whole = end["end"] in ("done", "plan_queued")
+        if is_whole and output != self.text:
+            raise AssertionError(f"the text as it came and the output differ: {self.text!r}, {output!r}")
+        counted = {"counted": self.counted} if self.counted else {}
+        return {"events": len(self.ids), "text": self.text if is_whole else "", **end, **counted, "ids": self.ids}
+
+
+def settings_of(head: Json) -> Settings:
+    return Settings(resume=10, stall=0.3 if head["name"] == "stall" else 10)
+
+
+def key_of(head: Json) -> Json:
+    return {"idempotency_key": None} if head.get("idempotency_key") is False else {}
+
+
+def end_of(cause: AgentEngineError) -> Json:
+    if isinstance(cause, RunFailed):
+        return {"end": "error", "code": cause.code}
+    ends = ((RunLost, "lost"), (ApiError, "refused"), (ConnectionFailed, "connection"))
+    return {"end": next(end for kind, end in ends if isinstance(cause, kind))}
+
+
+def end_as(stop_reason: str) -> Json:
+    return {"end": "plan_queued" if stop_reason == "plan_queued" else "done"}
+
+
+def play(url: str, head: Json) -> Json:
+    seen, answered = Seen(), threading.Condition()
+
+    def answer(ask: PermissionAsk) -> None:
+        counts = ask.deny("not now") if head.get("permissions") == "deny" else ask.allow()
+        with answered:
+            seen.counted.append(counts)
+            answered.notify()
+
+    with AgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
+        try:
+            with engine.run("hi", on_permission=answer, **key_of(head)) as run:
+                for event in run:
+                    seen.take(event)
+                result = run.result()
+        except AgentEngineError as cause:
+            return seen.outcome(end_of(cause))
+        with answered:
+            answered.wait_for(seen.is_answered, 10)
+        return seen.outcome(end_as(result.stop_reason), result.output)
+
+
+async def play_async(url: str, head: Json) -> Json:
+    seen, answered = Seen(), asyncio.Condition()
+
+    async def answer(ask: AsyncPermissionAsk) -> None:
+        counts = await (ask.deny("not now") if head.get("permissions") == "deny" else ask.allow())
+        async with answered:
+            seen.counted.append(counts)
+            answered.notify()
+
+    async with AsyncAgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
+        try:
+            async with engine.run("hi", on_permission=answer, **key_of(head)) as run:
+                async for event in run:
+                    seen.take(event)
+                result = await run.result()
+        except AgentEngineError as cause:
+            return seen.outcome(end_of(cause))
+        async with answered:
+            await asyncio.wait_for(answered.wait_for(seen.is_answered), 10)
+        return seen.outcome(end_as(result.stop_reason), result.output)
+
+
+async def play_all(url: str, heads: list[Json]) -> list[Json]:
+    return list(await asyncio.gather(*(play_async(url, head) for head in heads)))
+
+
+def main(twin: str, url: str) -> None:
+    heads = json.load(sys.stdin)
+    if twin == "async":
+        outcomes = asyncio.run(play_all(url, heads))
+    else:
+        with ThreadPoolExecutor(len(heads)) as threads:
+            outcomes = list(threads.map(lambda head: play(url, head), heads))
+    json.dump({head["name"]: outcome for head, outcome in zip(heads, outcomes)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
+import { ROOT } from '../deploy/files.ts'
+import { isAsShown } from './blocks.ts'
+import { Stage } from './stage.ts'
+
+const run = promisify(execFile)
+const FOLDER = join(ROOT, 'shared/client-python')
+const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
+
+const [, program = '', shown = ''] = /```python\n([^]*?)```\n\n```\n([^]*?)```/.exec(readme) ?? []
+
+/** What the README only names: flows, the inbox, lists and errors, with the client that awaits. */
+const REST = `
+import asyncio
+from agent_engine import ApiError, AsyncAgentEngine, RunFailed
+
+async def main() -> None:
+    async with AsyncAgentEngine("http://127.0.0.1:8080/v1", token=lambda refused: None) as engine:
+        await engine.request("PUT", "/config/instances/main", body={"type": "demo"})
+        number = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
+        await engine.request("PUT", "/flows/total", body={"model": "demo", "input_schema": {"type": "object"}, "output_schema": number})
+        await engine.request("POST", "/flows/total/publish")
+        events = []
+        outcome = await engine.flows.run("total", {"text": "60"}, instance="main", on_event=lambda event: events.append(event.event))
+        print(outcome.ok, list(outcome.output), events[-1], [row["status"] async for row in engine.dispatches.list()])
+
+        run = engine.run('/tool Write {"path": "q.txt", "content": "hello"}')
+        id = await run.started()
+        async for ask in engine.permissions.watch():
+            if ask.run_id == id:
+                print(ask.tool_name, await ask.deny("not now"), await ask.allow())
+                break
+        print((await run.result()).run_id == id)
+
+        long = engine.run("/sleep 60000")
+        await long.started()
+        await long.cancel()
+        try:
+            await long.result()
+        except RunFailed as failure:
+            print(failure.code, failure.run_id == long.id)
+        try:
+            await engine.runs.get("run_unknown")
+        except ApiError as refusal:
+            print(refusal.status, refusal.type)
+        print(len(await engine.runs.list(limit=1).all(2)), (await engine.runs.resume(id).result()).run_id == id)
+
+asyncio.run(main())
+`
+
+const PRINTED = `
+True ['total'] result [… 'ok']
+Write True False
+True
+cancelled True
+404 not_found_error
+2 True
+`
+
+describe('shared/client-python/README.md', function () {
+  this.timeout(60_000)
+  let stage: Stage
+  let dir: string
+  let packages: string
+  before(async () => {
+    packages = await requirePythonClient()
+    stage = await Stage.open()
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-python-'))
+  })
+  after(async () => {
+    await stage?.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+
+  /** Resolves with what Python prints. Rejects with its output when it fails. */
+  async function python(args: string[], file = 'python3'): Promise<string> {
+    const env = { PATH: process.env['PATH'], HOME: dir, PYTHONPATH: packages }
+    const { stdout } = await run(file, args, { cwd: dir, env, timeout: 40_000 }).catch(
+      (cause: { stdout: string; stderr: string }) => {
+        throw new Error(`${file} ${args.join(' ')} failed:\n${cause.stdout}${cause.stderr}`)
+      },
+    )
+    return stdout
+  }
+
+  it('builds a wheel with its types, which installs into an empty environment', async () => {
+    await cp(FOLDER, join(dir, 'source'), { recursive: true })
+    const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps']
+    await python(['-m', 'pip', 'wheel', ...quiet, '--no-build-isolation', './source'])
+    const wheel = 'agent_engine_client-0.1.0-py3-none-any.whl'
+    expect(readme).to.include(wheel)
+    await python(['-m', 'venv', '--without-pip', 'venv'])
+    await python(['-m', 'pip', '--python', 'venv/bin/python', 'install', ...quiet, '--no-index', wheel])
+    const where = `import agent_engine as it, importlib.metadata as m, pathlib; print(pathlib.Path(it.__file__).with_name("py.typed").exists(), m.version("agent-engine-client"), m.requires("agent-engine-client"))`
+    expect(await python(['-c', where], join(dir, 'venv/bin/python'))).to.equal("True 0.1.0 ['httpx >=0.27,<1']\n")
+  })
+
+  for (const [title, text, expected] of [
+    ['a program that prints what is shown', program, shown],
+    ['a client that awaits and has the rest of it', REST, PRINTED],
+  ] as const)
+    it(`has ${title}`, async () => {
+      await writeFile(join(dir, 'program.py'), stage.localized(text))
+      const printed = await python(['program.py'], join(dir, 'venv/bin/python'))
+      expect(isAsShown(expected, printed), `printed:\n${printed}`).to.equal(true)
+    })
+})
