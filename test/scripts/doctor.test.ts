@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
+import { examine } from '../../scripts/doctor/examine.ts'
+import { patientOf } from '../../scripts/doctor/patient.ts'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 import { openClusterStore } from '../../services/wiring/open-store.ts'
 import { createLog } from '../../shared/kernel/log.ts'
@@ -32,8 +34,15 @@ const WITHIN_MS = 50_000
 
 type Ended = { code: number; lines: string[] }
 
-/** Runs the doctor in a shell after `before`, such as a `ulimit`. */
-function doctor(env: Record<string, string>, args = '', before = 'ulimit -S -n $(ulimit -H -n)'): Promise<Ended> {
+/** Examines the installation of these settings in this process. */
+async function doctor(env: Record<string, string>, url?: string): Promise<Ended> {
+  const lines: string[] = []
+  const count = await examine(patientOf(env, url), (line) => lines.push(line))
+  return { code: Math.min(count, 1), lines }
+}
+
+/** Runs the program in a shell after `before`, such as a `ulimit`. */
+function program(env: Record<string, string>, args = '', before = 'ulimit -S -n $(ulimit -H -n)'): Promise<Ended> {
   const command = `${before}; exec "${process.execPath}" ${DOCTOR} ${args}`
   const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env }, timeout: WITHIN_MS }
   return new Promise((resolve) => {
@@ -94,7 +103,7 @@ describe('npm run doctor', function () {
 
   it('finds nothing wrong with a cluster that is well, prints one line per check, and exits with 0', async () => {
     await fillStore()
-    const ended = await doctor({ ...env, ...withStore })
+    const ended = await program({ ...env, ...withStore })
     expect(problems(ended)).to.deep.equal([])
     expect(ended.code).to.equal(0)
     const checks = ['redis', 'mongodb', 'clock', 'master key', 'models', 'access', 'open files', 'folders']
@@ -102,10 +111,10 @@ describe('npm run doctor', function () {
   })
 
   it('a wrong configuration is one line for each problem, and exit code 78', async () => {
-    const ended = await doctor({ ...env, PORT: 'http', AUTH_MODE: 'enforced' })
+    const ended = await program({ ...env, PORT: 'http', AUTH_MODE: 'enforced' })
     expect(ended.code).to.equal(78)
     expect(problems(ended)).to.have.length(2)
-    expect((await doctor(env, '--url nowhere')).code).to.equal(2)
+    expect((await program(env, '--url nowhere')).code).to.equal(2)
   })
 
   it('finds an API that others can reach without a token', async () => {
@@ -200,7 +209,7 @@ describe('npm run doctor', function () {
 
   it('finds fault 5: a clock that is wrong', async () => {
     const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 60000'
-    const ended = await doctor({ ...env, NODE_OPTIONS: `--import "${ahead.replaceAll(' ', '%20')}"` })
+    const ended = await program({ ...env, NODE_OPTIONS: `--import "${ahead.replaceAll(' ', '%20')}"` })
     expect(problems(ended).join()).to.match(/clock: .* (59|60)\.\d s ahead of .* Cure: run a time service/)
   })
 
@@ -246,7 +255,7 @@ describe('npm run doctor', function () {
 
   it('finds faults 9 and 10: a folder that other users can enter, and a low limit of open files', async () => {
     await chmod(dir, 0o755)
-    const ended = await doctor(env, '', 'ulimit -n 1024')
+    const ended = await program(env, '', 'ulimit -n 1024')
     expect(problems(ended).join('\n'))
       .to.match(/open files: a process may open 1024 files.* Cure: raise the limit/)
       .and.match(/folders: other users .* \(mode 755\).* Cure: run `chmod 700/)
@@ -323,32 +332,32 @@ describe('npm run doctor', function () {
     it('finds nothing wrong behind one proxy that passes events on and is counted as one hop', async () => {
       const { port, standalone } = await startProduct({ TRUST_PROXY: '1' })
       const url = await serve(proxyTo(port, { holdsBack: false }))
-      const ended = await doctor(standalone, `--url ${url}/v1`)
+      const ended = await program(standalone, `--url ${url}/v1`)
       expect(ended.lines).to.include.members(['ok       proxies', 'ok       streaming', 'No fault was found.'])
     })
 
     it('tells a server whose rate limit is off from one that is not this product', async () => {
       const { port, standalone } = await startProduct({ RATE_LIMIT_RPM: '0' })
       const counting = { ...standalone, RATE_LIMIT_RPM: '60' }
-      const off = await doctor(counting, `--url http://127.0.0.1:${port}/v1`)
+      const off = await doctor(counting, `http://127.0.0.1:${port}/v1`)
       expect(problems(off).join()).to.match(/proxies: the server's rate limit is off.* Cure: .*RATE_LIMIT_RPM/)
       const other = await serve((_req, res) => res.end('{}'))
-      expect(problems(await doctor(counting, `--url ${other}/v1`)).join()).to.match(/proxies: .* is not this product/)
+      expect(problems(await doctor(counting, `${other}/v1`)).join()).to.match(/proxies: .* is not this product/)
     })
 
     it('finds fault 11: more trusted hops than there are, or none behind a proxy', async () => {
       const many = await startProduct({ TRUST_PROXY: '2' })
-      const first = await doctor(many.standalone, `--url ${await serve(proxyTo(many.port, { holdsBack: false }))}/v1`)
+      const first = await doctor(many.standalone, `${await serve(proxyTo(many.port, { holdsBack: false }))}/v1`)
       expect(problems(first).join()).to.match(/proxies: clients choose .* Cure: set TRUST_PROXY/)
       await children.pop()?.end() // It holds DATA_DIR.
       const none = await startProduct({ TRUST_PROXY: 'false' })
-      const second = await doctor(none.standalone, `--url ${await serve(proxyTo(none.port, { holdsBack: false }))}/v1`)
+      const second = await doctor(none.standalone, `${await serve(proxyTo(none.port, { holdsBack: false }))}/v1`)
       expect(problems(second).join()).to.match(/proxies: a proxy is in front .* Cure: set TRUST_PROXY/)
     })
 
     it('finds fault 12: a proxy that holds event streams back', async () => {
       const { port, standalone } = await startProduct({ TRUST_PROXY: '1' })
-      const ended = await doctor(standalone, `--url ${await serve(proxyTo(port, { holdsBack: true }))}/v1`)
+      const ended = await doctor(standalone, `${await serve(proxyTo(port, { holdsBack: true }))}/v1`)
       expect(ended.code).to.equal(1)
       expect(problems(ended).join()).to.match(
         /streaming: a proxy holds .* after \d\.\d s.* Cure: .*proxy_buffering off/,

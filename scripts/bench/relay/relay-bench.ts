@@ -1,7 +1,7 @@
 import { type Cluster, startCluster } from './cluster.ts'
 import { Load } from './load.ts'
 import type { Peer, Peers } from './peer.ts'
-import { BARE_PATH, RUN_PATH, type Target } from './target.ts'
+import { RUN_PATH, type Target } from './target.ts'
 
 const KEEPALIVE_MS = 15_000
 
@@ -13,7 +13,6 @@ export class RelayBench implements AsyncDisposable {
   #load: Promise<Load> | undefined
   #direct: Promise<Peer> | undefined
   #relay: Promise<Cluster> | undefined
-  #json: Promise<Cluster> | undefined
 
   constructor(peers: Peers, isQuick: boolean) {
     this.peers = peers
@@ -49,13 +48,6 @@ export class RelayBench implements AsyncDisposable {
   /** Starts a new cluster, for measurements of memory. */
   startRelay(keepaliveMs = KEEPALIVE_MS): Promise<Cluster> {
     return startCluster(this.peers, { worker: 'worker', gateway: 'gateway', path: RUN_PATH, keepaliveMs })
-  }
-
-  /** The design for comparison: one PUBLISH and one JSON envelope for each event. */
-  json(): Promise<Cluster> {
-    const design = { worker: 'json-worker', gateway: 'json-gateway', path: BARE_PATH, keepaliveMs: KEEPALIVE_MS }
-    this.#json ??= startCluster(this.peers, design).then((cluster) => this.#started.use(cluster))
-    return this.#json
   }
 
   [Symbol.asyncDispose](): Promise<void> {

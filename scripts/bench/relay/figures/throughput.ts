@@ -11,13 +11,11 @@ export const DESIGNS = {
   relay500: { streams: 500, kind: 'relay' },
   direct500by1: { streams: 500, kind: 'direct', perWrite: 1 },
   direct500by16: { streams: 500, kind: 'direct', perWrite: 16 },
-  json500: { streams: 500, kind: 'json' },
   relay50: { streams: 50, kind: 'relay' },
   direct50by4: { streams: 50, kind: 'direct', perWrite: 4 },
-  json50: { streams: 50, kind: 'json' },
   relay1: { streams: 1, kind: 'relay' },
   direct1by200: { streams: 1, kind: 'direct', perWrite: 200 },
-} as const satisfies Record<string, { streams: number; kind: 'relay' | 'direct' | 'json'; perWrite?: number }>
+} as const satisfies Record<string, { streams: number; kind: 'relay' | 'direct'; perWrite?: number }>
 
 export type DesignName = keyof typeof DESIGNS
 
@@ -85,7 +83,7 @@ async function openDesign(bench: RelayBench, name: DesignName): Promise<Opened> 
     const target = await bench.directTarget(`${BARE_PATH}?per_write=${design.perWrite}`)
     return { target, readCpu: () => ({ gateway: cpuMs(pid), worker: 0, redis: 0 }) }
   }
-  const cluster = await (design.kind === 'relay' ? bench.relay() : bench.json())
+  const cluster = await bench.relay()
   return { target: cluster.target, readCpu: () => cluster.cpuMs() }
 }
 
