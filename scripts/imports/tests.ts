@@ -14,7 +14,7 @@ export function findUntested(tree: Tree): Violation[] {
   const files = [...tree].flatMap(([file, facts]) => {
     const lineCount = facts.text.trimEnd().split('\n').length
     if (!/^(shared|services)\//.test(file) || lineCount <= MIN_LINES || isTypesOnly(facts)) return []
-    const test = file.replace(/^(shared|services)\//, 'test/').replace(/\.ts$/, '.test.ts')
+    const test = file.replace(/^(shared|services)\//, 'test/').replace(/\.tsx?$/, '.test.ts')
     const folder = posix.dirname(test)
     const isTested = tree.has(test) || named.get(file)?.some((by) => isIn(by, folder) || isIn(by, 'test/contract'))
     return isTested ? [] : [file]
@@ -29,7 +29,7 @@ const isTypesOnly = ({ functions, exports }: { functions: unknown[]; exports: { 
 
 const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`)
 
-const NAMES = /^\/\/ Tests ((?:[\w./-]+\.ts(?:, | and )?)+)/gm
+const NAMES = /^\/\/ Tests ((?:[\w./-]+\.tsx?(?:, | and )?)+)/gm
 
 /** The files of `test/` that import or name each source file. */
 function namedIn(tree: Tree): ReadonlyMap<string, string[]> {

@@ -18,6 +18,15 @@ describe('the check of tests', () => {
     expect(await untested({ 'test/work/plans/a.test.ts': '' })).to.deep.equal([])
   })
 
+  it('a component is found like any other file: by its path, and by its name', async () => {
+    const component = { 'shared/work/plans/a.ts': '', 'services/console/parts/card.tsx': SOURCE }
+    expect(await untested(component)).to.have.length(1)
+    expect(await untested({ ...component, 'test/console/parts/card.test.ts': '' })).to.deep.equal([])
+    expect(
+      await untested({ ...component, 'test/console/parts/ask.test.ts': '// Tests card.tsx: what it asks.\n' }),
+    ).to.deep.equal([])
+  })
+
   for (const folder of ['test/work/plans', 'test/work/plans/deep', 'test/contract'])
     it(`a file of ${folder} that imports it stands for it`, async () => {
       const up = folder.replaceAll(/[^/]+/g, '..')
