@@ -1,14 +1,9 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'
+import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { HOSTILE, PAGES, tellStory } from './support/story.ts'
-
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-type Finding = { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }
 
 describe('every page of the console', function () {
   this.timeout(120_000)
@@ -53,10 +48,9 @@ describe('every page of the console', function () {
     )
     for (const width of [390, 2_560]) {
       await page.setViewportSize({ width, height: 900 })
-      await page.evaluate(DRAWN)
-      if (await page.evaluate(IS_TOO_WIDE)) found.tooWide.push(`${path} at ${width} px`)
+      if (await isTooWide(page)) found.tooWide.push(`${path} at ${width} px`)
     }
-    found.elements.push(...(await page.evaluate<string[]>(LOADED)).map((element) => `${path} ${element}`))
+    found.elements.push(...(await loadedBy(page)).map((element) => `${path} ${element}`))
   }
 
   it('shows the texts of models, tools and tenants as text, and loads nothing that they point to', async () => {
@@ -73,25 +67,3 @@ describe('every page of the console', function () {
 
   it('fits a screen of 390 px, and one of 2,560 px', () => expect(found.tooWide).to.deep.equal([]))
 })
-
-/** Resolves when the page has been drawn as it is now. */
-const DRAWN =
-  'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 50))))'
-
-const IS_TOO_WIDE = `[document.documentElement, document.querySelector('#page')].some((each) => each.scrollWidth > each.clientWidth)`
-
-/** Elements that would load or run something of a text. */
-const LOADED = `Array.from(document.querySelectorAll('#page :is(img, iframe, script, object, a[href^="javascript"])'), (each) => each.outerHTML)`
-
-/** The serious findings of axe. It is evaluated by the browser's own protocol, which the page's policy does not concern. */
-async function findingsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  const { violations } = await page.evaluate<{ violations: Finding[] }>(
-    'axe.run(document, { resultTypes: ["violations"] })',
-  )
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')} ${failureSummary}`),
-    )
-}

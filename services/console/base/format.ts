@@ -52,6 +52,13 @@ export function money(usd: number): string {
   return `$${usd.toFixed(usd >= 0.01 ? 3 : 4)}`
 }
 
+/** `87 %`: a share that is not whole is never rounded to all or nothing. */
+export function percent(share: number): string {
+  const rounded = Math.round(share * 100)
+  if (rounded === 100 && share < 1) return '99 %'
+  return rounded === 0 && share > 0 ? '1 %' : `${rounded} %`
+}
+
 /** `23 B`, `4.1 KB`. */
 export function bytes(count: number): string {
   if (count < 1_024) return `${count} B`

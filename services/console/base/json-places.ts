@@ -23,6 +23,20 @@ function placesIn(text: string): ReadonlyMap<string, Span> {
   return places
 }
 
+/** Where a text stops being JSON: the index of what no JSON text has there. `undefined` for JSON. */
+export function mistakeIn(text: string): number | undefined {
+  const reader = new Reader(text, new Map())
+  try {
+    reader.value('')
+    return reader.isAtEnd() ? undefined : reader.at
+  } catch {
+    return reader.at
+  }
+}
+
+/** The line of a character, counted from 1. */
+export const lineAt = (text: string, index: number): number => text.slice(0, index).split('\n').length
+
 const MOST_DEPTH = 200
 
 class Reader {
@@ -34,6 +48,15 @@ class Reader {
   constructor(text: string, places: Map<string, Span>) {
     this.#text = text
     this.#places = places
+  }
+
+  get at(): number {
+    return this.#at
+  }
+
+  isAtEnd(): boolean {
+    this.#skipBlanks()
+    return this.#at === this.#text.length
   }
 
   value(pointer: string): void {
@@ -64,19 +87,24 @@ class Reader {
   #each(end: string, read: () => void): void {
     this.#at++
     this.#skipBlanks()
-    while (this.#text[this.#at] !== end) {
-      read()
-      this.#skipBlanks()
-      if (this.#text[this.#at] === ',') this.#at++
-      else if (this.#text[this.#at] !== end) throw new SyntaxError('a comma is missing')
-      this.#skipBlanks()
-    }
-    this.#at++
+    if (this.#text[this.#at] !== end)
+      do {
+        this.#skipBlanks()
+        read()
+        this.#skipBlanks()
+      } while (this.#isNext(','))
+    this.#expect(end)
+  }
+
+  #isNext(character: string): boolean {
+    const isNext = this.#text[this.#at] === character
+    if (isNext) this.#at++
+    return isNext
   }
 
   #expect(character: string): void {
     this.#skipBlanks()
-    if (this.#text[this.#at++] !== character) throw new SyntaxError(`${character} is missing`)
+    if (!this.#isNext(character)) throw new SyntaxError(`${character} is missing`)
   }
 
   #take(pattern: RegExp): string {
@@ -93,6 +121,7 @@ class Reader {
   }
 }
 
-const STRING = /"(?:[^"\\]|\\.)*"/y
-const LITERAL = /[^\s,\]}]+/y
-const BLANKS = /\s*/y
+// oxlint-disable-next-line no-control-regex -- JSON allows none in a string.
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
+const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const BLANKS = /[ \t\n\r]*/y

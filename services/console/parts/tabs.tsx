@@ -3,8 +3,8 @@ import { hrefOf } from '../base/router.ts'
 
 type TabsProps = {
   path: string
-  /** The filter that holds the tab's id. The first tab has none. */
-  name: string
+  /** The filter that holds the tab's id. The first tab has none. Without a name the id is the last part of the path. */
+  name?: string
   tabs: readonly { id: string; label: string }[]
   current: string
   /** The actions of the view, at the other end of the row. */
@@ -12,15 +12,18 @@ type TabsProps = {
 }
 
 /** Views of one page, each with an address. */
-export const Tabs = ({ path, name, tabs, current, children }: TabsProps) => (
-  <div class="tabs">
-    <nav aria-label="Views">
-      {tabs.map(({ id, label }) => (
-        <a key={id} href={hrefOf(path, { [name]: id })} aria-current={id === current ? 'page' : undefined}>
-          {label}
-        </a>
-      ))}
-    </nav>
-    {children}
-  </div>
-)
+export function Tabs({ path, name, tabs, current, children }: TabsProps) {
+  const addressOf = (id: string) => (name === undefined ? hrefOf(`${path}/${id}`) : hrefOf(path, { [name]: id }))
+  return (
+    <div class="tabs">
+      <nav aria-label="Views">
+        {tabs.map(({ id, label }) => (
+          <a key={id} href={addressOf(id)} aria-current={id === current ? 'page' : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      {children}
+    </div>
+  )
+}

@@ -46,6 +46,15 @@ const PAGES: readonly Page[] = [
     load: () => import('../pages/approvals/approvals.tsx').then(({ Approvals }) => Approvals),
   },
   {
+    name: 'Flows',
+    icon: 'flows',
+    path: '/flows',
+    patterns: ['/flows/:name?/:view?'],
+    key: 'f',
+    isOffered: () => may('read') && has('flows'),
+    load: () => import('../pages/flows/flows.tsx').then(({ Flows }) => Flows),
+  },
+  {
     name: 'Plans',
     icon: 'plans',
     path: '/plans',

@@ -1,21 +1,22 @@
 import type { Signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { placeOf } from '../../base/json-places.ts'
+import { lineAt, placeOf, type Span } from '../../base/json-places.ts'
 import './editor.css'
 
-export type Problem = { param: string; message: string }
+/** `at`: where the text stops being JSON. */
+export type Problem = { param: string; message: string; at?: number }
 
 type JsonEditorProps = { label: string; text: Signal<string>; problems: readonly Problem[]; rows?: number }
 
 /** Writes JSON, beside what is wrong with it. A click on a problem goes to its place. */
 export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  const goTo = (pointer: string) => {
-    const place = placeOf(text.value, pointer)
+  const goTo = (problem: Problem) => {
+    const place = spanOf(text.value, problem)
     if (!field.current || !place) return
     field.current.focus()
     field.current.setSelectionRange(place.from, place.to)
-    scrollToLine(field.current, text.value.slice(0, place.from).split('\n').length)
+    scrollToLine(field.current, lineAt(text.value, place.from))
   }
   return (
     <div class="editor">
@@ -30,26 +31,32 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
         value={text.value}
         onInput={({ currentTarget }) => (text.value = currentTarget.value)}
       />
-      <Problems problems={problems} lineOf={(pointer) => lineOf(text.value, pointer)} onPick={goTo} />
+      <Problems
+        problems={problems}
+        lineOf={(problem) => lineAt(text.value, spanOf(text.value, problem)?.from ?? 0)}
+        onPick={goTo}
+      />
     </div>
   )
 }
 
-type ProblemsProps = { problems: readonly Problem[]; lineOf(pointer: string): number; onPick(pointer: string): void }
+type ProblemsProps = { problems: readonly Problem[]; lineOf(problem: Problem): number; onPick(problem: Problem): void }
 
 const Problems = ({ problems, lineOf: line, onPick }: ProblemsProps) => (
   <ul class="problems" aria-label="Problems" aria-live="polite">
-    {problems.map(({ param, message }, i) => (
+    {problems.map((problem, i) => (
       <li key={i}>
-        <button type="button" onClick={() => onPick(param)}>
-          <span class="small number">Line {line(param)}</span> {param !== '' && <code>{param}</code>} {message}
+        <button type="button" onClick={() => onPick(problem)}>
+          <span class="small number">Line {line(problem)}</span> {problem.param !== '' && <code>{problem.param}</code>}{' '}
+          {problem.message}
         </button>
       </li>
     ))}
   </ul>
 )
 
-const lineOf = (text: string, pointer: string) => text.slice(0, placeOf(text, pointer)?.from ?? 0).split('\n').length
+const spanOf = (text: string, { param, at }: Problem): Span | undefined =>
+  at === undefined ? placeOf(text, param) : { from: at, to: Math.min(text.length, at + 1) }
 
 /** A text area has no way to show a line; its lines are equally high. */
 function scrollToLine(field: HTMLTextAreaElement, line: number): void {

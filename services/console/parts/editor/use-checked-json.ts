@@ -1,9 +1,10 @@
 import { type ReadonlySignal, type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { mistakeIn } from '../../base/json-places.ts'
 import type { Problem } from './json-editor.tsx'
 
 /** After the last key, before the server is asked what is wrong. */
-const PAUSE_MS = 500
+const PAUSE_MS = 400
 
 export type Checked<T> = { problems: readonly Problem[]; answer: T | undefined; isChecking: boolean }
 
@@ -26,11 +27,18 @@ export function useCheckedJson<T extends { problems: readonly Problem[] }>(
   return checked
 }
 
+const NO_JSON = 'From here on this is no JSON: look for a comma, a quote or a bracket.'
+
 async function run<T extends { problems: readonly Problem[] }>(
   text: string,
   check: (value: unknown) => Promise<T>,
   show: (checked: Checked<T>) => unknown,
 ): Promise<void> {
+  const at = mistakeIn(text)
+  if (at !== undefined) {
+    show({ problems: [{ param: '', message: NO_JSON, at }], answer: undefined, isChecking: false })
+    return
+  }
   try {
     const answer = await check(JSON.parse(text))
     show({ problems: answer.problems, answer, isChecking: false })

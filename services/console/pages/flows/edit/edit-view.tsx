@@ -1,0 +1,71 @@
+import { useEffect } from 'preact/hooks'
+import type { Schema } from '../../../../../shared/client/api.ts'
+import { may } from '../../../api/caller.ts'
+import { send } from '../../../api/engine.ts'
+import { JsonEditor } from '../../../parts/editor/json-editor.tsx'
+import { useCheckedJson } from '../../../parts/editor/use-checked-json.ts'
+import { Json } from '../../../parts/json.tsx'
+import { Notice } from '../../../parts/notice.tsx'
+import { type Flow, flowPath } from '../flow.ts'
+import { DefinitionForm } from './definition-form.tsx'
+import { documentOf, type FlowDocument } from './flow-document.ts'
+import { PromptPreview } from './prompt-preview.tsx'
+import { SaveBar } from './save-bar.tsx'
+
+type EditViewProps = { flow: Flow; onChange(flow: Flow): void }
+
+/** The newest version, to be changed where the token may do that. */
+export const EditView = ({ flow, onChange }: EditViewProps) =>
+  may('flows') ? (
+    <Editor flow={flow} document={documentOf(flow)} onChange={onChange} />
+  ) : (
+    <section class="card padded" aria-label="Definition">
+      <Json value={flow.definition} />
+    </section>
+  )
+
+function Editor({ flow, document, onChange }: EditViewProps & { document: FlowDocument }) {
+  const check = (body: unknown) => send<Schema<'FlowCheck'>>('POST', flowPath(flow.name, '/check'), body)
+  const { problems, answer } = useCheckedJson(document.text, check).value
+  const isBehind = document.version.value < flow.version
+  useEffect(() => {
+    if (isBehind && !document.isChanged.peek()) document.take(flow)
+  }, [flow.version])
+  return (
+    <>
+      <SaveBar flow={flow} document={document} problemCount={problems.length} onChange={onChange} />
+      {isBehind && document.isChanged.value && <Behind flow={flow} onTake={() => document.take(flow)} />}
+      <div class="edit-columns">
+        <section class="card padded" aria-label="Form">
+          {document.value.value ? (
+            <DefinitionForm document={document} value={document.value.value} problems={problems} />
+          ) : (
+            <p class="soft">The form is back when the JSON has no mistake.</p>
+          )}
+        </section>
+        <div class="stack">
+          <JsonEditor label="Definition" text={document.text} problems={problems} />
+          {answer?.warnings.map(({ param, message }) => (
+            <Notice key={param} tone="warn">
+              <code>{param}</code> {message}
+            </Notice>
+          ))}
+          <PromptPreview check={answer} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+const Behind = ({ flow, onTake }: { flow: Flow; onTake(): void }) => (
+  <Notice tone="warn">
+    <div class="row">
+      <span class="grow">
+        Somebody has saved v{flow.version} meanwhile. A save from here would replace it by what you see.
+      </span>
+      <button type="button" class="button" onClick={onTake}>
+        Show v{flow.version}
+      </button>
+    </div>
+  </Notice>
+)

@@ -1,0 +1,58 @@
+import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { isObject, type JsonObject, type Path, withValue } from '../../../base/json-value.ts'
+import type { Flow } from '../flow.ts'
+
+/** A definition as it is written: the form and the JSON are two views of its text. */
+export class FlowDocument {
+  readonly text: Signal<string> = signal('')
+  /** The version that it was made from. */
+  readonly version: Signal<number> = signal(0)
+  readonly isChanged: ReadonlySignal<boolean> = computed(() => this.text.value !== this.#saved.value)
+  /** `undefined` while the text is no JSON object. */
+  readonly value: ReadonlySignal<JsonObject | undefined> = computed(() => parse(this.text.value))
+  readonly #saved = signal('')
+
+  constructor(flow: Flow) {
+    this.take(flow)
+  }
+
+  /** Shows what is stored, in place of what is written here. */
+  take(flow: Flow): void {
+    this.text.value = print(flow.definition)
+    this.keep(flow)
+  }
+
+  /** The text was stored as this version. What was written meanwhile stays. */
+  keep({ definition, version }: Flow): void {
+    this.version.value = version
+    this.#saved.value = print(definition)
+  }
+
+  /** Changes one value, from the form. `undefined` takes it out. */
+  change(path: Path, next: unknown): void {
+    if (this.value.peek()) this.text.value = print(withValue(this.value.peek(), path, next))
+  }
+}
+
+const open = new Map<string, FlowDocument>()
+
+/** The document of a flow. It stays while the tab is open, so that a look at another view loses nothing. */
+export function documentOf(flow: Flow): FlowDocument {
+  const known = open.get(flow.name) ?? new FlowDocument(flow)
+  open.set(flow.name, known)
+  return known
+}
+
+/** Drops what was written, for a flow that is deleted. */
+export const closeDocument = (name: string): void => void open.delete(name)
+
+const print = (value: unknown) => JSON.stringify(value, null, 2)
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,97 @@
+import { useSignal } from '@preact/signals'
+import type { Schema } from '../../../../../shared/client/api.ts'
+import { may } from '../../../api/caller.ts'
+import { transport } from '../../../api/engine.ts'
+import { useList } from '../../../api/list.ts'
+import { More } from '../../../parts/more.tsx'
+import { Empty, Notice } from '../../../parts/notice.tsx'
+import { SaveForm } from '../../../parts/save-form.tsx'
+import { TextField } from '../../../parts/text-field.tsx'
+import { type Flow, flowPath, placeOf } from '../flow.ts'
+import { Gate } from './gate.tsx'
+import { PastEvaluations } from './past-evaluations.tsx'
+import { Report } from './report.tsx'
+
+/** Twenty runs of the slowest models, four at a time. */
+const LONGEST_MS = 30 * 60_000
+
+type EvaluateViewProps = { flow: Flow; onChange(flow: Flow): void }
+type Evaluation = Schema<'FlowEvaluation'>
+
+/** Runs the draft on inputs that the served version was given, and compares. */
+export function EvaluateView({ flow, onChange }: EvaluateViewProps) {
+  const report = useSignal<Evaluation | undefined>(undefined)
+  const past = useList<Schema<'PastEvaluation'>>({ path: flowPath(flow.name, '/evaluations'), field: 'evaluations' })
+  const stored = past.state.value.data?.items ?? []
+  const newest = report.value ?? stored.find(({ version }) => version === flow.version)
+  const passRate = newest?.version === flow.version ? newest.pass_rate : undefined
+  const evaluate = async (body: object) => {
+    const path = flowPath(flow.name, '/evaluate')
+    report.value = await transport().json<Evaluation>('POST', path, { body, timeoutMs: LONGEST_MS })
+    past.reload()
+  }
+  if (flow.published_version === null) return <NothingToCompare flow={flow} />
+  return (
+    <>
+      <div class="evaluate-columns">
+        <section class="card" aria-label="Evaluation">
+          <header>
+            <h2 class="grow">
+              v{flow.version} against v{flow.published_version}
+            </h2>
+          </header>
+          {may('flows') ? (
+            <EvaluationForm flow={flow} onEvaluate={evaluate} />
+          ) : (
+            <p class="padded-in soft">Evaluations need the scope flows.</p>
+          )}
+        </section>
+        {flow.state === 'draft' && may('flows') && <Gate flow={flow} passRate={passRate} onPublished={onChange} />}
+      </div>
+      {report.value && <Report report={report.value} />}
+      <PastEvaluations evaluations={stored} />
+      <More list={past} />
+    </>
+  )
+}
+
+type EvaluationFormProps = { flow: Flow; onEvaluate(body: object): Promise<void> }
+
+function EvaluationForm({ flow, onEvaluate }: EvaluationFormProps) {
+  const [limit, instance, model] = [useSignal('10'), useSignal(''), useSignal('')]
+  const isRunning = useSignal(false)
+  const start = async () => {
+    isRunning.value = true
+    const body = {
+      limit: Number(limit.value),
+      ...(instance.value !== '' && { provider_instance: instance.value }),
+      ...(model.value !== '' && { model: model.value }),
+    }
+    await onEvaluate(body).finally(() => (isRunning.value = false))
+  }
+  return (
+    <SaveForm submit={`Evaluate v${flow.version}`} onSave={start}>
+      <div class="form-grid">
+        <TextField label="Newest recorded inputs" value={limit} hint="1 to 20, those of the published version" />
+        <TextField label="Provider" value={instance} placeholder="that of each run" isCode />
+        <TextField label="Model" value={model} placeholder="that of each run" />
+      </div>
+      {isRunning.value && (
+        <Notice>The draft is run on the recorded inputs, four at a time. Each run costs what it costs.</Notice>
+      )}
+    </SaveForm>
+  )
+}
+
+const NothingToCompare = ({ flow }: { flow: Flow }) => (
+  <Empty
+    title="There is nothing to compare with yet"
+    action={
+      <a class="button main" href={placeOf(flow.name, 'edit')}>
+        Publish the first version
+      </a>
+    }
+  >
+    An evaluation runs a draft on the inputs that the published version was given, and compares both answers.
+  </Empty>
+)

@@ -1,0 +1,80 @@
+import { has, may } from '../../api/caller.ts'
+import { get } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { hrefOf } from '../../base/router.ts'
+import { CopyAs } from '../../parts/copy-as.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { Loaded } from '../../parts/loading.tsx'
+import { Empty } from '../../parts/notice.tsx'
+import { StateBadge } from '../../parts/state-badge.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { EditView } from './edit/edit-view.tsx'
+import { EvaluateView } from './evaluate/evaluate-view.tsx'
+import { type Flow, flowPath, isAbout, type View } from './flow.ts'
+import { HistoryView } from './history/history-view.tsx'
+import { MemoryView } from './memory/memory-view.tsx'
+import { RunView } from './run/run-view.tsx'
+
+const VIEWS: Readonly<Record<View, { label: string; part: string; method?: string; isFor(flow: Flow): boolean }>> = {
+  edit: { label: 'Edit', part: '', isFor: ({ built_in }) => !built_in },
+  run: { label: 'Run', part: '/run', method: 'POST', isFor: () => may('run') },
+  evaluate: { label: 'Evaluate', part: '/evaluations', isFor: ({ built_in }) => !built_in && has('dispatches') },
+  history: { label: 'History', part: '/revisions', isFor: ({ built_in }) => !built_in },
+  memory: { label: 'Memory', part: '/memory', isFor: () => true },
+}
+
+type FlowPageProps = { name: string; view: string | undefined; query: URLSearchParams }
+
+/** A flow: its definition, a run of it, and what is known of its versions. */
+export function FlowPage({ name, view, query }: FlowPageProps) {
+  const flow = useResource(name, () => get<Flow>(flowPath(name)), isAbout(name, 'flow.changed'))
+  return (
+    <div class="page">
+      <a class="button plain back-link" href={hrefOf('/flows')}>
+        <Icon name="back" /> Flows
+      </a>
+      <Loaded from={flow}>{(data) => <Views flow={data} view={view} query={query} onChange={flow.set} />}</Loaded>
+    </div>
+  )
+}
+
+type ViewsProps = { flow: Flow; view: string | undefined; query: URLSearchParams; onChange(flow: Flow): void }
+
+function Views({ flow, view, query, onChange }: ViewsProps) {
+  const offered = (Object.keys(VIEWS) as View[]).filter((id) => VIEWS[id].isFor(flow))
+  const current = view === undefined ? offered[0] : offered.find((id) => id === view)
+  const request = current && { method: VIEWS[current].method ?? 'GET', path: flowPath(flow.name, VIEWS[current].part) }
+  return (
+    <>
+      <Head flow={flow} />
+      <Tabs
+        path={flowPath(flow.name)}
+        tabs={offered.map((id) => ({ id, label: VIEWS[id].label }))}
+        current={current ?? ''}
+      >
+        {request && current !== 'run' && <CopyAs {...request} />}
+      </Tabs>
+      {current === undefined && (
+        <Empty title="There is no such view">This flow is built in, or your token may not be used for it.</Empty>
+      )}
+      {current === 'edit' && <EditView flow={flow} onChange={onChange} />}
+      {current === 'run' && <RunView flow={flow} query={query} onChange={onChange} />}
+      {current === 'evaluate' && <EvaluateView flow={flow} onChange={onChange} />}
+      {current === 'history' && <HistoryView flow={flow} query={query} onChange={onChange} />}
+      {current === 'memory' && <MemoryView flow={flow} query={query} />}
+    </>
+  )
+}
+
+const Head = ({ flow }: { flow: Flow }) => (
+  <div class="page-head">
+    <h2>{flow.name}</h2>
+    {flow.served_version === null ? (
+      <span class="badge">Nothing served</span>
+    ) : (
+      <StateBadge state="published" word={`Served: v${flow.served_version}`} />
+    )}
+    {flow.state === 'draft' && <StateBadge state="draft" word={`Draft: v${flow.version}`} />}
+    {flow.built_in && <span class="badge">Built in</span>}
+  </div>
+)

@@ -1,0 +1,24 @@
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
+import { hrefOf } from '../../base/router.ts'
+
+export type Flow = Schema<'Flow'>
+export type FlowHead = Schema<'FlowHead'>
+export type Definition = Schema<'FlowDefinition'>
+export type Revision = Schema<'FlowRevisionList'>['revisions'][number]
+
+export type View = 'edit' | 'run' | 'evaluate' | 'history' | 'memory'
+
+/** The path of a flow in the API, and of its parts. */
+export const flowPath = (name: string, part = ''): string => `/flows/${encodeURIComponent(name)}${part}`
+
+/** The address of a view of a flow. */
+export const placeOf = (name: string, view?: View): string => hrefOf(flowPath(name, view && `/${view}`))
+
+/** The run of an execution has its number. */
+export const runOf = (traceId: string): string => hrefOf(`/activity/${traceId.replace(/^trace_/, 'run_')}`)
+
+/** Whether an event is about a flow. */
+export const isAbout =
+  (name: string, kind: 'flow.' | 'flow.changed' | 'flow.ended' = 'flow.') =>
+  ({ event, data }: TenantEvent): boolean =>
+    event.startsWith(kind) && data['flow'] === name

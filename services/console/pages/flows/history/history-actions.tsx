@@ -1,0 +1,110 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { may } from '../../../api/caller.ts'
+import { send } from '../../../api/engine.ts'
+import { tell, tellFailure } from '../../../base/announce.ts'
+import { hrefOf, navigate } from '../../../base/router.ts'
+import { Dialog } from '../../../parts/dialog.tsx'
+import { FormButtons } from '../../../parts/form-buttons.tsx'
+import { closeDocument } from '../edit/flow-document.ts'
+import { type Flow, flowPath, placeOf, type Revision } from '../flow.ts'
+
+type HistoryActionsProps = { flow: Flow; revision: Revision; onChange(flow: Flow): void }
+
+/** Goes back to a version, or deletes the flow. Both name what they do, and ask. */
+export function HistoryActions(props: HistoryActionsProps) {
+  const { flow, revision } = props
+  const asked = useSignal<'rollback' | 'delete' | undefined>(undefined)
+  if (!may('flows')) return null
+  const close = () => (asked.value = undefined)
+  return (
+    <div class="row">
+      {revision.version !== flow.version && (
+        <button type="button" class="button" onClick={() => (asked.value = 'rollback')}>
+          Roll back to v{revision.version} …
+        </button>
+      )}
+      <span class="grow" />
+      <button type="button" class="button danger" onClick={() => (asked.value = 'delete')}>
+        Delete {flow.name} …
+      </button>
+      {asked.value === 'rollback' && <Rollback {...props} onClose={close} />}
+      {asked.value === 'delete' && <Deletion flow={flow} onClose={close} />}
+    </div>
+  )
+}
+
+function Rollback({ flow, revision, onChange, onClose }: HistoryActionsProps & { onClose(): void }) {
+  const rollback = async () => {
+    const path = flowPath(flow.name, `/rollback/${revision.version}?keep_published=true`)
+    const saved = await send<Flow>('POST', path)
+    tell(`v${saved.version} of ${flow.name} is what v${revision.version} was`)
+    onClose()
+    onChange(saved)
+    navigate(placeOf(flow.name, 'history'))
+  }
+  return (
+    <Confirm
+      title={`Roll ${flow.name} back to v${revision.version}`}
+      submit={`Roll back to v${revision.version}`}
+      onConfirm={rollback}
+      onClose={onClose}
+    >
+      Its definition becomes the draft v{flow.version + 1}. {servedOn(flow)} Nothing is lost: all versions stay.
+    </Confirm>
+  )
+}
+
+function Deletion({ flow, onClose }: { flow: Flow; onClose(): void }) {
+  const remove = async () => {
+    await send('DELETE', flowPath(flow.name))
+    closeDocument(flow.name)
+    tell(`${flow.name} is deleted`)
+    navigate(hrefOf('/flows'))
+  }
+  return (
+    <Confirm
+      title={`Delete ${flow.name}`}
+      submit={`Delete ${flow.name}`}
+      isDangerous
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      Its versions and its memory are deleted for good, and programs that call it are refused. The records of its runs
+      stay.
+    </Confirm>
+  )
+}
+
+const servedOn = ({ served_version: served }: Flow) =>
+  served === null ? '' : `v${served} goes on being served until you publish the draft.`
+
+type ConfirmProps = {
+  title: string
+  submit: string
+  isDangerous?: boolean
+  onConfirm(): Promise<void>
+  onClose(): void
+  children: ComponentChildren
+}
+
+function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, children }: ConfirmProps) {
+  const isBusy = useSignal(false)
+  const confirm = (event: Event) => {
+    event.preventDefault()
+    isBusy.value = true
+    onConfirm().catch((cause: unknown) => {
+      tellFailure(cause)
+      isBusy.value = false
+    })
+  }
+  return (
+    <Dialog label={title} onClose={onClose}>
+      <form class="stack" onSubmit={confirm}>
+        <h2>{title}</h2>
+        <p>{children}</p>
+        <FormButtons submit={submit} look={isDangerous ? 'danger' : 'main'} isOff={isBusy.value} onBack={onClose} />
+      </form>
+    </Dialog>
+  )
+}

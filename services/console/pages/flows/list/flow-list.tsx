@@ -1,0 +1,78 @@
+import { may } from '../../../api/caller.ts'
+import { useList } from '../../../api/list.ts'
+import { hrefOf } from '../../../base/router.ts'
+import { CopyAs } from '../../../parts/copy-as.tsx'
+import { Loaded } from '../../../parts/loading.tsx'
+import { More } from '../../../parts/more.tsx'
+import { Empty } from '../../../parts/notice.tsx'
+import type { FlowHead } from '../flow.ts'
+import { Filters, isWanted } from './filters.tsx'
+import { FlowTable } from './flow-table.tsx'
+
+/** Each row reads its own numbers, so a page has few. */
+const PAGE = 25
+
+/** The flows of the tenant, and how they have run lately. */
+export function FlowList({ query }: { query: URLSearchParams }) {
+  const list = useList<FlowHead>({
+    path: '/flows',
+    field: 'flows',
+    query: { limit: PAGE },
+    concerns: ({ event }) => event === 'flow.changed',
+  })
+  return (
+    <div class="page">
+      <div class="row">
+        <Filters query={query} />
+        <span class="grow" />
+        <CopyAs method="GET" path="/flows" />
+        {may('flows') && (
+          <a class="button" href={hrefOf('/flows', { new: 'invoice' })}>
+            New flow
+          </a>
+        )}
+      </div>
+      <Loaded from={list}>{({ items }) => <Found flows={items} query={query} />}</Loaded>
+      <More list={list} />
+    </div>
+  )
+}
+
+function Found({ flows, query }: { flows: readonly FlowHead[]; query: URLSearchParams }) {
+  const shown = flows.filter((flow) => isWanted(flow, query))
+  const hasOwn = flows.some((flow) => !flow.built_in)
+  return (
+    <>
+      {!hasOwn && !query.has('state') && <NoFlows />}
+      {shown.length > 0 ? <FlowTable flows={shown} /> : <NoMatch />}
+    </>
+  )
+}
+
+const NoFlows = () => (
+  <div class="card">
+    <Empty
+      title="No flow of your own yet"
+      action={
+        may('flows') && (
+          <a class="button main" href={hrefOf('/flows', { new: 'invoice' })}>
+            Create a first flow from an example
+          </a>
+        )
+      }
+    >
+      A flow takes JSON and answers JSON that fits a schema, every time. Those below are built in.
+    </Empty>
+  </div>
+)
+
+const NoMatch = () => (
+  <Empty
+    title="No flow matches"
+    action={
+      <a class="button" href={hrefOf('/flows')}>
+        Clear the filters
+      </a>
+    }
+  />
+)

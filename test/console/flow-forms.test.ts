@@ -1,0 +1,162 @@
+import { expect } from 'chai'
+import { mistakeIn, placeOf } from '../../services/console/base/json-places.ts'
+import { withValue } from '../../services/console/base/json-value.ts'
+import { diffLines } from '../../services/console/base/line-diff.ts'
+import { complete, completionAt, referencesFor } from '../../services/console/pages/flows/edit/references.ts'
+import { propertiesOf, renamed, withNew, without } from '../../services/console/pages/flows/edit/schema-edit.ts'
+import { addUp, type Bucket } from '../../services/console/pages/flows/list/flow-stats.ts'
+import { rawOf, readInput } from '../../services/console/pages/flows/run/input-form.ts'
+import { specOf } from '../../services/console/pages/flows/run/input-spec.ts'
+
+describe('the form of an input schema', () => {
+  const spec = specOf({
+    type: 'object',
+    properties: {
+      text: { type: 'string', minLength: 2 },
+      count: { type: 'integer', minimum: 1 },
+      kind: { enum: ['a', 2] },
+      isNew: { type: ['boolean', 'null'] },
+      tags: { type: 'array', items: { type: 'string' } },
+      address: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      rest: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+    },
+    required: ['text'],
+  })
+  const full = { text: 'hi', count: 3, kind: 2, isNew: false, tags: ['x', 'y'], address: { city: 'Ulm' }, rest: [1] }
+
+  it('gives back the value that it was filled with', () => {
+    expect(readInput(spec, rawOf(spec, full))).to.deep.equal({ value: full, problems: [] })
+  })
+
+  it('leaves out what is not given, also an object that is not needed, with its needed fields', () => {
+    expect(readInput(spec, rawOf(spec, { text: 'hi' }))).to.deep.equal({ value: { text: 'hi' }, problems: [] })
+  })
+
+  it('names the place of each problem', () => {
+    const raw = { ...(rawOf(spec, full) as object), text: '', count: '1.5', rest: 'x', tags: ['', 'y'] }
+    expect(readInput(spec, raw).problems).to.deep.equal([
+      { pointer: '/text', message: 'This is needed.' },
+      { pointer: '/count', message: 'This is no whole number.' },
+      { pointer: '/tags/0', message: 'This is needed.' },
+      { pointer: '/rest', message: 'This is no JSON: texts need quotes.' },
+    ])
+  })
+
+  it('asks by JSON for what fields cannot ask', () => {
+    const kinds = [{ $ref: '#/x' }, { type: 'array' }, { type: 'object' }, { type: ['string', 'number'] }, true, {}]
+    expect(kinds.map((schema) => specOf(schema).kind)).to.deep.equal(kinds.map(() => 'json'))
+  })
+})
+
+describe('the references of a prompt', () => {
+  const definition = {
+    input_schema: { properties: { text: { type: 'string' }, who: { properties: { name: {} } }, 'not. a key': {} } },
+    sub_agents: [{ name: 'mood', output_schema: { type: 'object', properties: { word: { type: 'string' } } } }, null],
+  }
+  const texts = (agent: 'main' | 'sub-agent') => referencesFor(definition, agent).map(({ text }) => text)
+
+  it('are those of the schema, of the sub-agents and of the memory; a sub-agent sees no other', () => {
+    const own = ['{{.input.text}}', '{{.input.who}}', '{{.input.who.name}}']
+    expect(texts('sub-agent')).to.deep.equal([...own, '{{.memory}}'])
+    expect(texts('main')).to.deep.equal([...own, '{{.sub_outputs.mood}}', '{{.sub_outputs.mood.word}}', '{{.memory}}'])
+  })
+
+  it('are offered while one is being written before the caret, and replace it', () => {
+    const references = referencesFor(definition, 'main')
+    const text = 'Say {{.name}} and more'
+    const found = completionAt(text, 'Say {{.name'.length, references)
+    expect(found?.options.map((each) => each.text)).to.deep.equal(['{{.input.who.name}}'])
+    expect(complete(text, { from: 4, to: 11 }, '{{.input.who.name}}')).to.deep.equal({
+      text: 'Say {{.input.who.name}} and more',
+      caret: 23,
+    })
+    for (const caret of [2, text.length]) expect(completionAt(text, caret, references)).to.equal(undefined)
+  })
+})
+
+describe('the places of a JSON text', () => {
+  it('are those of the values that pointers name, or of what holds them', () => {
+    const text = '{"a/b": [1, {"~": true}]}'
+    const at = (pointer: string) => {
+      const { from, to } = placeOf(text, pointer) ?? { from: 0, to: 0 }
+      return text.slice(from, to)
+    }
+    expect([at('/a~1b/1/~0'), at('/a~1b/1/missing'), at('')]).to.deep.equal(['true', '{"~": true}', text])
+  })
+
+  it('tell where a text stops being JSON, for exactly the texts that JSON.parse refuses', () => {
+    const texts = [
+      '{}',
+      ' [1, -0.5e3] ',
+      '"\\u00e9"',
+      '{"a":1,}',
+      '[1 2]',
+      '{"a"}',
+      'nul',
+      '01',
+      '"\t"',
+      '',
+      '{} x',
+      '[1,]',
+    ]
+    for (const text of texts) expect(mistakeIn(text) === undefined, text).to.equal(isJson(text))
+    expect(mistakeIn('{\n  "a": 1\n  "b": 2\n}')).to.equal('{\n  "a": 1\n  '.length)
+  })
+
+  function isJson(text: string): boolean {
+    try {
+      JSON.parse(text)
+      return true
+    } catch {
+      return false
+    }
+  }
+})
+
+describe('the changes of a document', () => {
+  it('leave all else as it is, and take `__proto__` for a name', () => {
+    const document = { a: [1, 2, 3], b: { c: 1 } }
+    expect(withValue(document, ['a', 1], undefined)).to.deep.equal({ a: [1, 3], b: { c: 1 } })
+    expect(withValue(document, ['b', 'd', 'e'], 2)).to.deep.equal({ a: [1, 2, 3], b: { c: 1, d: { e: 2 } } })
+    expect(Object.keys(withValue({}, ['__proto__'], 1) as object)).to.deep.equal(['__proto__'])
+  })
+
+  it('keep the place of a property that gets another name, and what is required', () => {
+    const schema = { type: 'object', properties: { a: { type: 'string', minLength: 1 }, b: {} }, required: ['a'] }
+    const next = renamed(schema, 'a', 'z')
+    expect(JSON.stringify(next['properties'])).to.equal('{"z":{"type":"string","minLength":1},"b":{}}')
+    expect(next['required']).to.deep.equal(['z'])
+    expect(renamed(schema, 'a', 'b')).to.equal(schema)
+    expect(without(next, 'z')).to.deep.equal({ type: 'object', properties: { b: {} } })
+    expect(propertiesOf(withNew({})).map(({ name, type }) => [name, type])).to.deep.equal([['field_1', 'string']])
+  })
+
+  it('are shown line by line', () => {
+    const signs = { same: ' ', removed: '-', added: '+' }
+    const shown = (before: string, after: string) =>
+      diffLines(before, after).map(({ kind, text }) => signs[kind] + text)
+    expect(shown('a\nb\nc\nd', 'a\nx\nc\nd\ne')).to.deep.equal([' a', '-b', '+x', ' c', ' d', '+e'])
+    expect(shown('a', 'a')).to.deep.equal([' a'])
+    const [many, others] = ['a', 'b'].map((name) => Array.from({ length: 1_100 }, (_, i) => name + i).join('\n'))
+    expect(diffLines(many ?? '', others ?? '')).to.have.length(2_200)
+  })
+})
+
+describe('the numbers of a flow', () => {
+  it('are the last 24 hours added up: failures count against the pass rate, and runs that go on do not', () => {
+    const now = Date.parse('2026-11-25T12:30:00Z')
+    const bucket = (hour: number, runs: number, valid: number, p50: number | null): Bucket => ({
+      start: new Date(Date.parse('2026-11-25T12:00:00Z') - hour * 3_600_000).toISOString(),
+      runs,
+      failed: runs - valid,
+      verdicts: { valid, invalid: 0 },
+      cost_usd: runs,
+      p50_ms: p50,
+      is_partial: false,
+    })
+    const stats = addUp([bucket(0, 4, 3, 100), bucket(2, 1, 1, 900), { ...bucket(30, 0, 0, null), runs: 5 }], now)
+    expect(stats).to.deep.include({ runs: 10, passRate: 0.8, p50Ms: 100, costPerRun: 0.5, isPartial: false })
+    expect(stats.hours).to.deep.equal([...Array<number>(21).fill(0), 1, 0, 4])
+    expect(addUp([], now)).to.deep.include({ runs: 0, passRate: undefined, p50Ms: undefined, costPerRun: undefined })
+  })
+})

@@ -1,0 +1,213 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+import { HOSTILE } from './support/story.ts'
+
+describe('the flows of the console, from an empty store to a finished story', function () {
+  this.timeout(90_000)
+  let pages: ConsoleUnderTest
+  let page: Page
+  const found: string[] = []
+
+  before(async () => {
+    pages = await startConsole()
+    page = await pages.open('/flows', { reducedMotion: 'reduce' })
+  })
+  after(() => pages?.close())
+  afterEach(() => pages.expectNoFaults())
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const view = (name: string) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name })
+  const region = (name: string) => page.getByLabel(name, { exact: true })
+
+  /** Notes what axe finds in both schemes, and whether a phone shows all of it. */
+  async function look(what: string): Promise<void> {
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme })
+      // Only colours differ between the schemes. A finding while a page is still being drawn is gone the second time.
+      const rules = colorScheme === 'dark' ? ['color-contrast'] : undefined
+      const first = await findingsOf(page, rules)
+      const lasting = first.length === 0 ? [] : await findingsOf(page, rules)
+      found.push(...lasting.map((finding) => `${what}, ${colorScheme}: ${finding}`))
+    }
+    await page.setViewportSize({ width: 390, height: 844 })
+    if (await isTooWide(page)) found.push(`${what} is wider than 390 px`)
+    await page.setViewportSize({ width: 1_280, height: 800 })
+  }
+
+  it('an empty list leads to a first flow from an example', async () => {
+    await look('the empty list')
+    await page.getByRole('link', { name: 'Create a first flow from an example' }).click()
+    await page.getByText('Sort a support message').click()
+    await page.getByLabel('Name').fill('Not a name')
+    await button('Create the draft').click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Name').fill('triage')
+    await look('a new flow')
+    await button('Create the draft').click()
+    await region('Rendered prompts').getByText('The export has been broken', { exact: false }).first().waitFor()
+    expect(page.url()).to.equal(pages.at('/flows/triage/edit'))
+  })
+
+  it('shows problems as one types, at the field and at their line, and completes references of the schema', async () => {
+    const prompt = page.getByLabel('User prompt')
+    await prompt.press('Control+End')
+    await prompt.pressSequentially(' {{na')
+    await page.getByRole('option', { name: '{{.input.customer.name}}' }).waitFor()
+    await prompt.press('Tab')
+    expect(await prompt.inputValue()).to.match(/ \{\{\.input\.customer\.name\}\}$/)
+    await prompt.pressSequentially(' {{.input.nope}}')
+    await page.locator('.field > .problem').waitFor()
+    await look('a draft with a problem')
+    const problem = region('Problems').getByRole('button')
+    expect(await problem.innerText()).to.match(/^Line \d+ \/user_prompt_template \{\{\.input\.nope\}\} is not in/)
+    await problem.click()
+    expect(await page.evaluate<string>('getSelection().toString()')).to.include('{{.input.nope}}')
+    await prompt.fill((await prompt.inputValue()).replace(' {{.input.nope}}', ''))
+    await page.locator('.field > .problem').waitFor({ state: 'detached' })
+  })
+
+  it('the form and the JSON are one document, which survives a look at another view', async () => {
+    await region('Form').getByRole('button', { name: 'Add a field' }).first().click()
+    await page.getByLabel('Name of field_3').fill('language')
+    await page.getByLabel('Name of field_3').blur()
+    await page.getByLabel('Description of language').fill('Of the answer')
+    await view('Memory').click()
+    await view('Edit').click()
+    expect(await page.getByLabel('Description of language').inputValue()).to.equal('Of the answer')
+    await button('Save the draft').click()
+    await page.getByText('As saved in v2').waitFor()
+    const { body } = await pages.product.call('GET', '/flows/triage')
+    const { properties } = (body as { definition: { input_schema: { properties: object } } }).definition.input_schema
+    expect(properties).to.have.property('language').deep.equal({ type: 'string', description: 'Of the answer' })
+    await look('a saved draft')
+  })
+
+  it('runs what is published by a form of its schema: first with an error at the field, then with an answer', async () => {
+    await button('Publish v2').click()
+    await page.getByRole('link', { name: 'Run it' }).click()
+    await button('Add the built-in demo').click()
+    await page.getByLabel('message *').fill('')
+    await button('Run v2').click()
+    await page.getByText('This is needed.').waitFor()
+    await look('an input with an error')
+    await page.getByLabel('message *').fill('Where is my invoice?')
+    await button('Run v2').click()
+    const answer = region('Answer')
+    await answer.locator('[data-state="ok"]').waitFor()
+    expect(await answer.locator('pre').innerText()).to.include('"team": "billing"')
+    expect(await answer.getByLabel('Agents').innerText()).to.match(/mood[\s\S]*main/)
+    await look('an answer')
+  })
+
+  it('a run can be cancelled, and its input kept as an example in the next draft', async () => {
+    await page.getByLabel('message *').fill('\n/sleep 60000\n')
+    await button('Run v2').click()
+    await button('Cancel').click()
+    await region('Answer').locator('[data-state="cancelled"]').waitFor()
+    await button('Save as example').click()
+    await page.getByText('Draft: v3').waitFor()
+  })
+
+  it('a draft is compared with what is served, and published by its pass rate', async () => {
+    await view('Evaluate').click()
+    await page.getByText('v3 has not been evaluated: do that first.').waitFor()
+    expect(await button('Publish v3').isDisabled()).to.equal(true)
+    await pages.product.call('POST', '/flows/triage/run', {
+      input: { message: 'one' },
+      provider_instance: 'demo',
+      model: 'demo',
+    })
+    await page.getByLabel('Newest recorded inputs').fill('1')
+    await button('Evaluate v3').click()
+    await region('Report').locator('tbody tr').waitFor()
+    await look('a report')
+    await button('Publish v3').click()
+    await page.getByText('Served: v3').waitFor()
+  })
+
+  it('goes back to an earlier version, by name and after a question', async () => {
+    await view('History').click()
+    await page.getByRole('link', { name: 'v1' }).click()
+    await look('the history')
+    await button('Roll back to v1 …').click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.innerText()).to.include('Roll triage back to v1')
+    await dialog.getByRole('button', { name: 'Roll back to v1' }).click()
+    await page.getByText('Draft: v4').waitFor()
+    await region('Changes').getByText('- ', { exact: false }).first().waitFor()
+    expect(await region('Changes').innerText()).to.include('"language"')
+  })
+
+  it('adds a correction to the memory, and takes it out', async () => {
+    await view('Memory').click()
+    await page.getByLabel('Correction').fill('Amounts are in euros.')
+    await button('Add the correction').click()
+    await page.locator('.memory').getByText('Amounts are in euros.').waitFor()
+    await look('the memory')
+    await button('Delete this entry').click()
+    await page.getByText('No correction yet').waitFor()
+  })
+
+  it('the list has the numbers of the flow, is filtered by its address, and changes with events', async () => {
+    await page.goto(pages.at('/flows?state=own'))
+    await page.getByRole('cell', { name: 'v3', exact: true }).waitFor()
+    await page
+      .locator('tbody tr')
+      .getByRole('img', { name: /runs in 24 hours/ })
+      .waitFor()
+    await look('the list')
+    await pages.product.call('PUT', '/flows/second', { input_schema: {}, output_schema: {} })
+    await page.getByRole('link', { name: 'second' }).waitFor()
+    await page.goto(pages.at('/flows?name=nothing'))
+    await page.getByText('No flow matches').waitFor()
+  })
+
+  it('the palette finds a flow by its name', async () => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('textbox', { name: 'Go to' }).fill('tria')
+    await page.locator('.goal', { hasText: 'Flow' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(pages.at('/flows/triage'))
+  })
+
+  it('shows texts of definitions, inputs, outputs and corrections as text', async () => {
+    await tellHostileFlow(pages)
+    const places = [
+      ['edit', '[aria-label="Rendered prompts"] pre'],
+      ['run', '[aria-label="Input"] .field'],
+      ['history', '[aria-label="Changes"]'],
+      ['memory', '.memory'],
+    ] as const
+    for (const [place, shown] of places) {
+      await page.goto(pages.at(`/flows/hostile/${place}`))
+      await page.locator(shown).first().waitFor()
+      expect(await loadedBy(page), place).to.deep.equal([])
+    }
+    await page.goto(pages.at('/flows/hostile/run'))
+    await button('Run v1').click()
+    expect(await region('Answer').locator('pre').innerText()).to.include('onerror')
+    expect(await loadedBy(page)).to.deep.equal([])
+  })
+
+  it('has no serious finding of axe in light and dark, and fits a screen of 390 px, in every state', () =>
+    expect(found).to.deep.equal([]))
+})
+
+/** A flow with a text of `HOSTILE` wherever a tenant can write one. */
+async function tellHostileFlow({ product: { call } }: ConsoleUnderTest): Promise<void> {
+  const texts = HOSTILE.filter((text) => !text.includes('{{'))
+  const described = Object.fromEntries(
+    HOSTILE.map((text, i) => [`${text} ${i}`, { type: 'string', description: text, enum: [text] }]),
+  )
+  await call('PUT', '/flows/hostile', {
+    input_schema: { type: 'object', properties: described, examples: [{ [`${HOSTILE[0]} 0`]: HOSTILE[0] }] },
+    output_schema: { type: 'object', properties: { answer: { enum: [HOSTILE[0]] } }, required: ['answer'] },
+    system_prompt_template: texts.join('\n'),
+    user_prompt_template: `${texts.join('\n')} {{.memory}}`,
+  })
+  await call('POST', '/flows/hostile/publish')
+  for (const text of HOSTILE) await call('POST', '/flows/hostile/memory', { content: text })
+  await call('POST', '/flows/hostile/memory', { content: { text: HOSTILE[0] } })
+}
