@@ -66,6 +66,9 @@ const FORMS: Record<Form, (env: Record<string, string>) => Promise<Opened>> = {
 /** Starts the standalone form in this process. */
 export const startStandalone: StartProduct = (env) => startProduct(openInProcess, env)
 
+/** Starts the members of the cluster form in this process. */
+export const startMembers: StartProduct = (env) => startProduct(openMembers, env)
+
 /** Starts the cluster form in separate processes, as `scripts/cluster` does. */
 export const startClusterProcesses: StartProduct = (env) => startProduct(openProcesses, env)
 
