@@ -1,5 +1,6 @@
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { agUiTests } from './dialects/ag-ui.ts'
 import { openaiTests } from './dialects/openai.ts'
 import { uiTests } from './dialects/ui.ts'
 
@@ -9,10 +10,11 @@ inBothForms('dialects', (startProduct, form) => {
   let product: Product
   before(async () => {
     const demo = { MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' }
-    product = await startProduct({ ...demo, DIALECTS: 'ui,openai', ...mongo?.env })
+    product = await startProduct({ ...demo, DIALECTS: 'ui,openai,ag-ui', ...mongo?.env })
   })
   after(() => product.close())
 
   describe('openai', () => openaiTests(() => product))
+  describe('ag-ui', () => agUiTests(() => product))
   describe('ui', () => uiTests(() => product))
 })

@@ -1,6 +1,7 @@
 import type { DialectName } from '../../../shared/platform/config/dialects.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { createSendReply, type ReplyToolBox } from '../routes/permissions.ts'
+import { agUiRoutes } from './ag-ui/routes.ts'
 import type { DialectDeps } from './dialect.ts'
 import { openaiRoutes } from './openai/routes.ts'
 import { Conversations } from './shared/conversation.ts'
@@ -12,6 +13,7 @@ type Parts = Omit<DialectDeps, 'conversations'> & { toolBox: ReplyToolBox }
 const DIALECTS: Record<DialectName, (deps: DialectDeps) => RouteTable> = {
   ui: uiRoutes,
   openai: openaiRoutes,
+  'ag-ui': agUiRoutes,
 }
 
 /** The routes of the dialects that DIALECTS names. */

@@ -1,11 +1,11 @@
-// Tests openai/responses-projection.ts, openai/chat-projection.ts, openai/messages.ts and openai/responses.ts.
+// Tests openai/responses-projection.ts, openai/chat-projection.ts, shared/messages.ts and openai/responses.ts.
 import { expect } from 'chai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { ChatProjection } from '../../../services/gateway/dialects/openai/chat-projection.ts'
-import { readMessages } from '../../../services/gateway/dialects/openai/messages.ts'
 import { readResponseId, responseId } from '../../../services/gateway/dialects/openai/response-id.ts'
 import { ResponsesProjection } from '../../../services/gateway/dialects/openai/responses-projection.ts'
 import { Fields } from '../../../services/gateway/dialects/shared/fields.ts'
+import { readMessages } from '../../../services/gateway/dialects/shared/messages.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 import * as of from './recorded.ts'

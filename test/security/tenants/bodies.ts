@@ -52,6 +52,13 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }] },
     { id: session, messages: [{ role: 'assistant', id: run, parts: [uiAnswer(permission)] }] },
   ],
+  'POST /ag-ui': ({ session, run, permission }) => [
+    { threadId: session, runId: 'r', messages: [{ role: 'user', content: 'hello' }] },
+    {
+      ...{ threadId: session, runId: 'r', messages: [] },
+      resume: [{ interruptId: `${run}/${permission}`, status: 'resolved', payload: { approved: true } }],
+    },
+  ],
   'POST /openai/v1/chat/completions': () => [{ model: 'main', messages: [{ role: 'user', content: 'hello' }] }],
   'POST /openai/v1/responses': ({ session, response, permission }) => [
     { model: 'main', input: 'hello', conversation: session },

@@ -5,10 +5,10 @@ import { idempotencyKeyOf } from '../../params.ts'
 import { answerOf } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
+import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { streamOf } from '../shared/response-stream.ts'
 import { CHAT_WIRE, ChatProjection, completion, usageOf } from './chat-projection.ts'
 import { runFlow } from './flow-completion.ts'
-import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from './messages.ts'
 import { readTarget, type Target } from './models.ts'
 
 const UNSUPPORTED = {

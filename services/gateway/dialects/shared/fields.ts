@@ -4,11 +4,11 @@ import { isJsonObject } from '../../../../shared/kernel/json.ts'
 
 /** Reads the fields of a request in a foreign format, in which null means that a field is not set, and refuses the wrong ones by their pointer. */
 export class Fields {
-  readonly #value: JsonObject
+  readonly value: JsonObject
   readonly at: string
 
   constructor(value: JsonObject, at = '') {
-    this.#value = value
+    this.value = value
     this.at = at
   }
 
@@ -18,7 +18,7 @@ export class Fields {
 
   /** Any value; `undefined` for one that is not set. */
   get(name: string): unknown {
-    return this.#value[name] ?? undefined
+    return this.value[name] ?? undefined
   }
 
   text(name: string): string {

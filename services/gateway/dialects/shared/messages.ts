@@ -1,8 +1,8 @@
 import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { type AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
-import { Fields } from '../shared/fields.ts'
-import { type Past, seedOf } from '../shared/seed.ts'
+import { Fields } from './fields.ts'
+import { type Past, seedOf } from './seed.ts'
 
 /** The new prompt of a list of messages, and what was said before. */
 export type Prompted = { prompt: string; system: string | undefined; seed(): SeedMessage[] }
