@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build } from 'vite'
+import { measureConsole } from './console-sizes.ts'
 
 // Builds services/console into services/console/built, each file also compressed. A start that is served meanwhile keeps the files that it has read.
 const root = join(import.meta.dirname, '../services/console')
@@ -19,6 +20,7 @@ await build({
     assetsInlineLimit: 0, // The page's policy allows no data: scripts or styles.
     modulePreload: { polyfill: false },
     cssCodeSplit: true,
+    manifest: true, // For `measureConsole`; it is not served.
     reportCompressedSize: false,
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
@@ -26,6 +28,11 @@ await build({
 for (const name of readdirSync(fresh, { recursive: true, encoding: 'utf8' })) if (extname(name) !== '') compress(name)
 rmSync(built, { recursive: true, force: true })
 renameSync(fresh, built)
+const { shell, routes, all } = measureConsole(built)
+const kb = (bytes: number) => `${(bytes / 1_024).toFixed(1)} KB`
+console.log(
+  `Built as gzip: shell ${kb(shell)}, largest page ${kb(Math.max(...routes.values()))}, everything ${kb(all)}`,
+)
 
 function compress(name: string): void {
   const path = join(fresh, name)

@@ -1,21 +1,25 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms } from '../support/product.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
-describe('the console, for somebody who has never seen it', function () {
-  this.timeout(60_000)
+inBothForms('the console, for somebody who has never seen it', (start, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
   let pages: ConsoleUnderTest
   let page: Page
 
-  before(async () => {
-    pages = await startConsole()
+  before(async function () {
+    this.timeout(60_000)
+    pages = await startConsole({ start, env: { ...mongo?.env } })
   })
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   it('D29a: `/` leads a browser there, and the first visit ends in a finished chat with a tool call and a permission within a minute', async () => {
     page = await pages.open()
-    await page.goto(pages.origin)
+    // In a cluster `/` is the API's.
+    if (form === 'standalone') await page.goto(pages.origin)
     expect(page.url()).to.equal(pages.at('/'))
     const startedAt = performance.now()
     await page.getByRole('link', { name: 'Start the first chat' }).click()
@@ -45,6 +49,14 @@ describe('the console, for somebody who has never seen it', function () {
     await page.getByText('The note is in').last().waitFor()
     await page.goto(pages.at('/activity?kind=flow'))
     await page.getByText('No run matches').waitFor()
+  })
+
+  it('a plan is submitted and ends, with the text of each step', async () => {
+    await page.goto(pages.at('/plans/new'))
+    await page.getByRole('button', { name: 'Submit' }).click()
+    await page.locator('.page-head [data-state="done"]').waitFor()
+    await page.locator('.waves .node').first().click()
+    await page.locator('.plan-page .answer').first().waitFor()
   })
 
   it('names the request of a page for curl, ae and TypeScript', async () => {

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { apiUrl, needsToken } from '../api/engine.ts'
-import { tell } from '../base/announce.ts'
-import { type ApiRequest, asAe, asCurl, asTypeScript } from '../base/request-text.ts'
-import { Dialog } from './dialog.tsx'
+import type { ApiRequest } from '../base/request-text.ts'
 import { Icon } from './icon.tsx'
+import { lazy } from './lazy.tsx'
+
+const RequestTexts = lazy(() => import('./request-texts.tsx').then((loaded) => loaded.RequestTexts))
 
 const LABEL = 'Copy as curl, ae or TypeScript'
 
@@ -21,47 +21,7 @@ export function CopyAs(request: ApiRequest) {
       >
         <Icon name="events" />
       </button>
-      {isOpen.value && <Texts request={request} onClose={() => (isOpen.value = false)} />}
+      {isOpen.value && <RequestTexts request={request} onClose={() => (isOpen.value = false)} />}
     </>
-  )
-}
-
-function Texts({ request, onClose }: { request: ApiRequest; onClose(): void }) {
-  const target = { url: apiUrl(), hasToken: needsToken() }
-  return (
-    <Dialog label="Copy as" isWide onClose={onClose}>
-      <div class="stack">
-        <Text name="curl" text={asCurl(request, target)} />
-        <Text name="ae" text={asAe(request)} />
-        <Text name="TypeScript" text={asTypeScript(request, target)} />
-        <form method="dialog" class="row">
-          <button type="submit" class="button" onClick={onClose}>
-            Close
-          </button>
-        </form>
-      </div>
-    </Dialog>
-  )
-}
-
-function Text({ name, text }: { name: string; text: string }) {
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => tell(`Copied for ${name}`),
-      () => tell('The browser does not allow copying here: select the text.', 'bad'),
-    )
-  return (
-    <section class="stack close" aria-label={name}>
-      <div class="row">
-        <h3 class="grow">{name}</h3>
-        {isSecureContext && (
-          <button type="button" class="button plain" onClick={() => void copy()}>
-            <Icon name="copy" />
-            Copy
-          </button>
-        )}
-      </div>
-      <pre class="code">{text}</pre>
-    </section>
   )
 }

@@ -4,7 +4,7 @@ import { learnCaller } from '../api/caller.ts'
 import { openEngine, type TokenSource } from '../api/engine.ts'
 import { navigate } from '../base/router.ts'
 import { type ConsoleConfig, type OidcSignIn, readConfig } from './config.ts'
-import { leaveForIssuer, readReturn, renew, type Tokens } from './oidc.ts'
+import type { Tokens } from './oidc.ts'
 
 /**
  * starting -> token | issuer -> in: the person has to paste a token, or to sign in at the issuer, where nobody is signed in.
@@ -17,6 +17,9 @@ export type SignIn =
   | { state: 'failed'; problem: string }
 
 export const signIn = signal<SignIn>({ state: 'starting' })
+
+/** It is loaded where people sign in at an issuer. */
+const oidc = () => import('./oidc.ts')
 
 let config: ConsoleConfig | undefined
 let tokens: Tokens | undefined
@@ -52,7 +55,9 @@ export async function useToken(token: string): Promise<void> {
 }
 
 export async function signInAtIssuer(): Promise<void> {
-  if (config?.sign_in.kind === 'oidc') await leaveForIssuer(config.sign_in, { isSilent: false, back: location.href })
+  if (config?.sign_in.kind !== 'oidc') return
+  const { leaveForIssuer } = await oidc()
+  await leaveForIssuer(config.sign_in, { isSilent: false, back: location.href })
 }
 
 export function signOut(): void {
@@ -68,6 +73,7 @@ async function enter(token: TokenSource | undefined): Promise<void> {
 
 /** Asks the issuer at once whether somebody is signed in there, as after a reload. It refuses where somebody would have to act. */
 async function comeFromIssuer(settings: OidcSignIn): Promise<void> {
+  const { leaveForIssuer, readReturn } = await oidc()
   const returned = await readReturn(settings)
   if (returned === undefined) return leaveForIssuer(settings, { isSilent: true, back: location.href })
   navigate(returned.back, { replace: true })
@@ -93,7 +99,8 @@ let renewing: Promise<void> | undefined
 
 /** Requests that need a token at the same time share one renewal: many issuers accept a refresh token once. */
 function renewOnce(settings: OidcSignIn, refresh: string): Promise<void> {
-  renewing ??= renew(settings, refresh)
+  renewing ??= oidc()
+    .then(({ renew }) => renew(settings, refresh))
     .catch(() => undefined)
     .then((renewed) => {
       tokens = renewed

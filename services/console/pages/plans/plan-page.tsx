@@ -6,6 +6,7 @@ import { money, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { lazy } from '../../parts/lazy.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
@@ -14,8 +15,10 @@ import { Ago, Took } from '../../parts/time.tsx'
 import { Gantt } from './gantt.tsx'
 import type { Plan } from './plan.ts'
 import { PlanActions } from './plan-actions.tsx'
-import { StepPanel } from './step-panel.tsx'
 import { WaveGraph } from './wave-graph.tsx'
+
+/** It brings what shows the run of a step. */
+const StepPanel = lazy(() => import('./step-panel.tsx').then((loaded) => loaded.StepPanel))
 
 type PlanPageProps = { id: string; step: string | null; view: string | null }
 

@@ -2,12 +2,15 @@ import { may } from '../../api/caller.ts'
 import type { PageProps } from '../../base/page-props.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { lazy } from '../../parts/lazy.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
-import { NewPlan } from './new-plan.tsx'
 import { PlanList } from './plan-list.tsx'
 import { PlanPage } from './plan-page.tsx'
 import { Schedules } from './schedules.tsx'
 import './plans.css'
+
+/** It brings the editor. */
+const NewPlan = lazy(() => import('./new-plan.tsx').then((loaded) => loaded.NewPlan))
 
 const TABS = [
   { id: '', label: 'Plans' },

@@ -5,12 +5,15 @@ import { may } from '../../api/caller.ts'
 import type { Ask } from '../../api/pending.ts'
 import { isChord, isTyping } from '../../base/keys.ts'
 import { Icon } from '../icon.tsx'
+import { lazy } from '../lazy.tsx'
 import { AskActions, type Doing } from './ask-actions.tsx'
 import { Deadline } from './deadline.tsx'
 import { DenyForm } from './deny-form.tsx'
-import { EditForm } from './edit-form.tsx'
 import { Preview } from './preview.tsx'
 import './ask.css'
+
+/** It brings the editor. */
+const EditForm = lazy(() => import('./edit-form.tsx').then((loaded) => loaded.EditForm))
 
 type AskCardProps = {
   ask: Ask

@@ -2,17 +2,19 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { asks } from '../../../api/pending.ts'
 import { hrefOf } from '../../../base/router.ts'
+import { lazy } from '../../../parts/lazy.tsx'
 import { Failure } from '../../../parts/loading.tsx'
 import { Empty } from '../../../parts/notice.tsx'
 import { Conversation } from '../model/conversation.ts'
 import { takeOver } from '../model/first-message.ts'
 import { Composer } from './composer.tsx'
 import { ConversationHead } from './conversation-head.tsx'
-import { EventDrawer } from './event-drawer.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import { PinnedAsks } from './pinned-asks.tsx'
 import { StatusLine } from './status-line.tsx'
 import { useStickToEnd } from './stick-to-end.ts'
+
+const EventDrawer = lazy(() => import('./event-drawer.tsx').then((loaded) => loaded.EventDrawer))
 
 export function ConversationView({ id }: { id: string }) {
   const conversation = useMemo(() => new Conversation(id), [id])

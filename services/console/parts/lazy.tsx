@@ -1,0 +1,17 @@
+import { signal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { tellFailure } from '../base/announce.ts'
+
+/** A component whose code is loaded when it is shown for the first time. Until then nothing stands in its place. */
+export function lazy<Props>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+  const loaded = signal<{ View: FunctionComponent<Props> } | undefined>(undefined)
+  const start = () => {
+    if (loaded.peek() === undefined) load().then((View) => (loaded.value = { View }), tellFailure)
+  }
+  return (props) => {
+    useEffect(start, [])
+    const View = loaded.value?.View
+    return View ? <View {...props} /> : null
+  }
+}
