@@ -196,6 +196,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/flows/**', 'yaml'],
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
+  ['services/console/sign-in/session.ts', 'services/console/sign-in/oidc.ts'], // Only where people sign in at an issuer.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

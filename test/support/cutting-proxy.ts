@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** When connections are broken: those through which a text has come for the first time, or all of them at intervals. */
-type Cutting = { after: string } | { everyMs: number }
+/** When connections are broken: those through which a text has come for the first time, all of them at intervals, or with neither by `cutAll` only. */
+type Cutting = { after?: string; everyMs?: number }
 
 /** Passes connections on to a port of this machine, and breaks them. */
 export class CuttingProxy {
@@ -11,7 +11,7 @@ export class CuttingProxy {
   readonly #clients = new Set<Socket>()
   readonly #timer: NodeJS.Timeout | undefined
 
-  private constructor(target: number, cutting: Cutting) {
+  private constructor(target: number, { after, everyMs }: Cutting) {
     this.server = createServer((client) => {
       const upstream = connect(target, '127.0.0.1')
       const end = (socket: Socket, other: Socket) => socket.on('error', () => {}).on('close', () => other.destroy())
@@ -22,12 +22,12 @@ export class CuttingProxy {
       client.pipe(upstream)
       upstream.on('data', (bytes: Buffer) => {
         client.write(bytes)
-        if (!('after' in cutting) || this.cuts > 0 || !bytes.includes(cutting.after)) return
+        if (after === undefined || this.cuts > 0 || !bytes.includes(after)) return
         this.cuts++
         client.destroySoon()
       })
     }).listen(0, '127.0.0.1')
-    if ('everyMs' in cutting) this.#timer = setInterval(() => this.#cutAll(), cutting.everyMs)
+    if (everyMs !== undefined) this.#timer = setInterval(() => this.cutAll(), everyMs)
   }
 
   static async open(target: number, cutting: Cutting): Promise<CuttingProxy> {
@@ -46,7 +46,7 @@ export class CuttingProxy {
     for (const client of this.#clients) client.destroy()
   }
 
-  #cutAll(): void {
+  cutAll(): void {
     for (const client of this.#clients) {
       this.cuts++
       client.destroy()

@@ -14,6 +14,8 @@ export type ConsoleUnderTest = {
   origin: string
   /** Opens a page of a new context, as another person or device has it, at a path behind `/console`. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>
+  /** Lets the pages be served by another origin, and send requests to it. */
+  allow(origin: string): void
   /** The address of a path behind `/console`. */
   at(path: string): string
   /** Fails for everything that a page must never do: see `watch`. */
@@ -33,15 +35,17 @@ export async function startConsole({ env = {}, start = startStandalone }: Settin
     throw cause
   })
   const { origin } = new URL(product.url)
+  const origins = new Set([origin])
   const faults: string[] = []
   const at = (path: string) => `${origin}/console${path}`
   return {
     product,
     origin,
     at,
+    allow: (other) => void origins.add(other),
     open: async (path = '/', options = {}) => {
       const page = await openPage(browser, options)
-      watch(page, origin, faults)
+      watch(page, origins, faults)
       await page.goto(at(path))
       return page
     },
@@ -61,7 +65,7 @@ async function openPage(browser: Browser, options: BrowserContextOptions): Promi
 }
 
 /** Notes errors of scripts, violations of the page's policy, dialogs, and requests to other hosts. */
-function watch(page: Page, origin: string, faults: string[]): void {
+function watch(page: Page, origins: ReadonlySet<string>, faults: string[]): void {
   page.on('pageerror', (error) => faults.push(`error: ${error.stack ?? error.message}`))
   page.on('dialog', (dialog) => {
     faults.push(`dialog: ${dialog.message()}`)
@@ -72,6 +76,6 @@ function watch(page: Page, origin: string, faults: string[]): void {
   })
   page.on('request', (request) => {
     const url = new URL(request.url())
-    if (url.origin !== origin && url.protocol !== 'data:') faults.push(`foreign request: ${request.url()}`)
+    if (!origins.has(url.origin) && url.protocol !== 'data:') faults.push(`foreign request: ${request.url()}`)
   })
 }

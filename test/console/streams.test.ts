@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { CuttingProxy } from '../support/cutting-proxy.ts'
+import { until } from '../support/until.ts'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+
+const LONGEST_MS = 100
+
+describe('long streams in the console', function () {
+  this.timeout(60_000)
+  let pages: ConsoleUnderTest
+  let proxy: CuttingProxy
+
+  before(async () => {
+    pages = await startConsole({ env: { MODEL: 'test-model' } })
+    proxy = await CuttingProxy.open(Number(new URL(pages.origin).port), {})
+    pages.allow(`http://127.0.0.1:${proxy.port}`)
+  })
+  after(async () => {
+    proxy?.close()
+    await pages?.close()
+  })
+  afterEach(() => pages.expectNoFaults())
+
+  async function send(page: Page, prompt: string): Promise<void> {
+    await page.getByLabel('Message').fill(prompt)
+    await page.getByRole('button', { name: 'Send' }).click()
+  }
+
+  it('a stream of 5,000 events keeps the page from its reader for at most 100 ms at a time', async () => {
+    const words = Array.from({ length: 5_000 }, (_, i) => `word${i} ${i % 40 === 39 ? '\n\n' : ''}`)
+    pages.product.model.answer([{ text: words }])
+    const page = await pages.open('/chat?new=1')
+    await page.getByLabel('Message').waitFor()
+    const tasksOf = await traceTasks(page)
+    await send(page, 'a long answer')
+    await page.getByText('word4999').waitFor()
+    await page.getByText('first token').waitFor()
+    const tasks = await tasksOf()
+    expect(tasks.length).to.be.above(100)
+    expect(tasks.filter((ms) => ms > LONGEST_MS)).to.deep.equal([])
+  })
+
+  it('a stream that is cut five times is whole, with each event once, and the page says that it connects again', async () => {
+    const words = Array.from({ length: 300 }, (_, i) => `word${i} `)
+    const steps = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
+    pages.product.model.answer(
+      steps.flatMap(({ promise }, i) => [{ text: words.slice(i * 50, (i + 1) * 50) }, { hold: promise }]),
+    )
+    const page = await pages.open('/')
+    await page.goto(`http://127.0.0.1:${proxy.port}/console/chat?new=1`)
+    await page.locator('.live.live').waitFor()
+    await page.evaluate(WATCH_CONNECTION)
+    await send(page, 'cut this')
+    for (const [i, { resolve }] of steps.entries()) {
+      await page.getByText(`word${i * 50 + 49}`).waitFor()
+      if (i < 5) await cut(page)
+      resolve()
+    }
+    const answer = page.locator('.exchange .answer')
+    expect((await answer.innerText()).split(/\s+/).filter(Boolean)).to.deep.equal(words.map((word) => word.trim()))
+    await page.getByRole('button', { name: 'Events' }).click()
+    await page.getByLabel('Filter by name').fill('text_delta')
+    const ids = await page.locator('.event-lines li .number').allInnerTexts()
+    expect(new Set(ids).size).to.equal(ids.length)
+  })
+
+  /** Breaks all connections, and waits until the page has said so and has a new one for the tenant's events. */
+  async function cut(page: Page): Promise<void> {
+    const before = await page.evaluate<number>('globalThis.resumed')
+    proxy.cutAll()
+    await until(async () => (await page.evaluate<number>('globalThis.resumed')) > before, {
+      what: 'the page to notice',
+    })
+    await page.locator('.live.live').waitFor()
+  }
+})
+
+/**
+ * Records the tasks of a page. The returned function ends that and gives their CPU times in ms: how long a task takes by
+ * the clock depends on what else the machine does.
+ */
+async function traceTasks(page: Page): Promise<() => Promise<number[]>> {
+  const browser = page.context().browser()
+  if (!browser) throw new Error('the page has no browser')
+  await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] })
+  return async () => {
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] }
+    return traceEvents.flatMap(({ name, tdur }) => (name === 'RunTask' && tdur !== undefined ? tdur / 1_000 : []))
+  }
+}
+
+type TraceEvent = { name: string; tdur?: number }
+
+/** Counts how often the page has said that it connects again. */
+const WATCH_CONNECTION = `{
+  globalThis.resumed = 0
+  const dot = document.querySelector('.live')
+  new MutationObserver(() => globalThis.resumed += dot.className === 'live resuming')
+    .observe(dot, { attributeFilter: ['class'] })
+}`
