@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { EventStream } from '../support/event-stream.ts'
+import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
@@ -135,6 +136,19 @@ describe('approvals in the console', function () {
     for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
   })
 
+  it('the tab counts the requests that wait, and the browser shows a notice of each to whoever has allowed it', async () => {
+    const page = await pages.open('/approvals', { permissions: ['notifications'] })
+    await page.locator('.live.live').waitFor()
+    await page.evaluate(WATCH_NOTICES)
+    const titleIs = (title: string) => until(async () => (await page.title()) === title, { what: title })
+    const { id, stream } = await ask('notice')
+    await titleIs('(1) Approvals · agent-engine')
+    expect(await page.evaluate('globalThis.notices')).to.deep.equal([['Permission needed for Write', id]])
+    await pages.product.call('POST', `/sessions/notice/permissions/${id}`, { allow: false })
+    await stream.all()
+    await titleIs('Approvals · agent-engine')
+  })
+
   const enabled = (page: Page, name: string) =>
     page.getByRole('button', { name }).and(page.locator(':enabled')).waitFor()
 })
@@ -149,4 +163,16 @@ const WATCH_BUTTON = `{
     else requestAnimationFrame(look)
   }
   look()
+}`
+
+/** Notes the notices that the browser is asked to show. */
+const WATCH_NOTICES = `{
+  globalThis.notices = []
+  const { Notification } = globalThis
+  globalThis.Notification = class extends Notification {
+    constructor(title, options) {
+      super(title, options)
+      globalThis.notices.push([title, options.tag])
+    }
+  }
 }`

@@ -2,7 +2,8 @@ import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { goLive } from '../api/live.ts'
-import { watchPending } from '../api/pending.ts'
+import { watchNotices } from '../api/notices.ts'
+import { asks, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
 import { here, match } from '../base/router.ts'
@@ -26,12 +27,13 @@ export function Console() {
 function SignedIn() {
   useEffect(() => {
     void goLive()
-    const stops = [watchPending(), watchKeys()]
+    const stops = [watchPending(), watchNotices(), watchKeys()]
     return () => stops.forEach((stop) => stop())
   }, [])
   const found = findPage()
   return (
     <div class="shell">
+      <TabTitle name={found?.page.name} />
       <a class="skip" href="#page">
         Skip to the page
       </a>
@@ -56,6 +58,15 @@ function SignedIn() {
   )
 }
 
+/** The tab says how many requests wait, also while nobody looks at the page. */
+function TabTitle({ name }: { name: string | undefined }) {
+  const waiting = asks.value.length
+  useEffect(() => {
+    document.title = [waiting > 0 && `(${waiting})`, name && `${name} ·`, 'agent-engine'].filter(Boolean).join(' ')
+  }, [name, waiting])
+  return null
+}
+
 type Found = { page: Page; params: Record<string, string> }
 
 function findPage(): Found | undefined {
@@ -74,7 +85,6 @@ const loaded = signal<ReadonlyMap<string, FunctionComponent<PageProps> | Error>>
 function PageFrame({ page, params }: Found) {
   const View = loaded.value.get(page.path)
   useEffect(() => {
-    document.title = `${page.name} · agent-engine`
     if (!loaded.peek().has(page.path)) void load(page)
   }, [page])
   if (View instanceof Error)

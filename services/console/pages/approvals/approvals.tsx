@@ -1,3 +1,4 @@
+import { askForNotices, noticePermission } from '../../api/notices.ts'
 import type { PageProps } from '../../base/page-props.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
@@ -18,6 +19,11 @@ export function Approvals({ params, query }: PageProps) {
   return (
     <div class="page approvals">
       <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
+        {noticePermission.value === 'default' && (
+          <button type="button" class="button" onClick={() => void askForNotices()}>
+            Notify me
+          </button>
+        )}
         <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
       </Tabs>
       {tab === 'decided' && <DecidedList />}

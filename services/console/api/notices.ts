@@ -1,0 +1,48 @@
+import { signal } from '@preact/signals'
+import type { TenantEvent } from '../../../shared/client/api.ts'
+import { hrefOf, navigate } from '../base/router.ts'
+import { onEvent } from './live.ts'
+
+const current = (): NotificationPermission => ('Notification' in globalThis ? Notification.permission : 'denied')
+
+/** Whether the browser shows notices of the console: `default` until the person was asked. */
+export const noticePermission = signal<NotificationPermission>(current())
+
+export async function askForNotices(): Promise<void> {
+  noticePermission.value = await Notification.requestPermission()
+}
+
+/** The notices of requests that wait, by their ids. */
+const shown = new Map<string, Notification>()
+const MOST_SHOWN = 20
+
+/** Shows a notice of the browser for each new permission request, where the person allows it, until the returned function is called. */
+export function watchNotices(): () => void {
+  const stop = onEvent(onRequest)
+  return () => {
+    stop()
+    for (const id of shown.keys()) take(id)
+  }
+}
+
+function onRequest({ event, data }: TenantEvent): void {
+  const id = String(data['request_id'])
+  if (event === 'permission.resolved') take(id)
+  if (event !== 'permission.requested' || current() !== 'granted') return
+  const notice = new Notification(`Permission needed for ${String(data['tool_name'])}`, {
+    body: 'An agent waits for your answer.',
+    tag: id, // Several tabs show it once.
+  })
+  notice.addEventListener('click', () => {
+    window.focus()
+    navigate(hrefOf(`/approvals/${encodeURIComponent(id)}`))
+  })
+  shown.set(id, notice)
+  const [oldest] = shown.keys()
+  if (shown.size > MOST_SHOWN && oldest !== undefined) take(oldest)
+}
+
+function take(id: string): void {
+  shown.get(id)?.close()
+  shown.delete(id)
+}
