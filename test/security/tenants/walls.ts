@@ -143,7 +143,8 @@ function send(request: Call, { urls, headers }: Stranger, walls: Walls): Promise
 /** The answer without the ids that were sent, the ids that it made, and times. */
 function masked({ status, headers, text }: Reply, ids: Ids): string {
   let body = text
-  for (const [kind, id] of Object.entries(ids)) {
+  const longestFirst = Object.entries(ids).toSorted(([, a], [, b]) => b.length - a.length) // One id may contain another.
+  for (const [kind, id] of longestFirst) {
     body = body.replaceAll(id, `<${kind}>`).replaceAll(encodeURIComponent(id), `<${kind}>`)
   }
   const facts = ['content-type', 'allow', 'location', 'retry-after'].map((name) => headers.get(name))
