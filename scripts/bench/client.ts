@@ -47,25 +47,41 @@ export class Client {
   /** Sends a JSON request and resolves with the body of its answer. */
   async text(path: string, body: object): Promise<string> {
     const res = await this.#post(path, JSON.stringify(body))
-    let text = ''
-    for await (const chunk of res) text += chunk
+    const text = await this.#read(res)
     if (res.statusCode !== undefined && res.statusCode < 300) return text
     throw new Error(`${path} answered ${res.statusCode}: ${text.slice(0, 200)}`)
+  }
+
+  /** Reads an answer to its end. Throws unless it holds `expected`. */
+  async readToEnd(path: string, expected: string): Promise<void> {
+    const text = await this.#read(await this.#send('GET', path))
+    if (!text.includes(expected)) throw new Error(`${path} answered ${text.slice(-200)}`)
   }
 
   [Symbol.dispose](): void {
     this.#agent.destroy()
   }
 
-  async #post(path: string, body: string): Promise<IncomingMessage> {
+  async #read(res: IncomingMessage): Promise<string> {
+    let text = ''
+    for await (const chunk of res) text += chunk
+    return text
+  }
+
+  #post(path: string, body: string): Promise<IncomingMessage> {
+    return this.#send('POST', path, body)
+  }
+
+  async #send(method: 'GET' | 'POST', path: string, body?: string): Promise<IncomingMessage> {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body ?? '') }
     const req = request({
       host: '127.0.0.1',
       port: this.#target.port,
-      method: 'POST',
+      method,
       path,
       agent: this.#agent,
       signal: this.#signal,
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      ...(body !== undefined && { headers }),
     })
     req.end(body)
     const [res]: IncomingMessage[] = await once(req, 'response')

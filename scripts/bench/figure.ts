@@ -8,7 +8,7 @@ export type Figure = {
   name: string
   title: string
   goal: Goal
-  unit: 'x' | ' MiB' | ' us' | ' ms'
+  unit: 'x' | ' MiB' | ' us' | ' ms' | ' calls'
   /** Throws when it could not measure. A missed goal is not an error. */
   measure(bench: Bench): Promise<Measured>
 }

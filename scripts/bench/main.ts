@@ -15,6 +15,7 @@ import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { loadedMemory } from './figures/loaded-memory.ts'
 import { pacedCpu, pacedFirstEvent, pacedStreams } from './figures/paced-streams.ts'
 import { planSubmit } from './figures/plan-submit.ts'
+import { queuedWork } from './figures/queued-work.ts'
 import { routing } from './figures/routing.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
@@ -40,6 +41,7 @@ const FIGURES = [
   flowAgents,
   dispatchList,
   planSubmit,
+  ...queuedWork,
   team,
   coldStart,
   coldStartTime,
