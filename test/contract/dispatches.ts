@@ -156,6 +156,22 @@ export function dispatchContract(open: OpenStore): void {
     expect(operations.splice(0)).to.deep.equal(['get dispatches', 'replace dispatches'])
     await counted.end(TENANT, dispatch.trace_id, { executor: 7, result: OK, output: OUTPUT })
     expect(operations.splice(0)).to.deep.equal(['insert dispatch_outputs', 'replace dispatches'])
+    expect(await counted.get(TENANT, dispatch.trace_id)).to.include({ status: 'ok' })
+    expect(operations, 'one that has ended never changes').to.deep.equal([])
+    expect(await dispatches.get(TENANT, dispatch.trace_id)).to.include({ status: 'ok' })
+  })
+
+  it('the process that has created a dispatch can take it once without reading it, and others cannot', async () => {
+    const { watched, operations } = watchStore(store)
+    const counted = new StoredDispatches(watched, { now })
+    const dispatch = newDispatch(clock)
+    const { trace_id } = dispatch
+    await counted.create(TENANT, dispatch, INPUT)
+    operations.length = 0
+    expect(dispatches.takeCreated(TENANT, trace_id)).to.equal(undefined)
+    expect(counted.takeCreated(TENANT, trace_id)).to.deep.equal(dispatch)
+    expect(counted.takeCreated(TENANT, trace_id)).to.equal(undefined)
+    expect(operations).to.deep.equal([])
   })
 
   it('begin reads no dispatch again that `get` has returned, and notices that another process has begun or ended it', async () => {

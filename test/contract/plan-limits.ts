@@ -41,17 +41,19 @@ export function planLimitsContract(opened: () => Store): void {
     expect(await processes[0].create(other, newPlan())).to.equal(true)
   })
 
-  it('a creation that finds no room costs one read and no write', async () => {
+  it('a creation that finds no room again costs one read and no write', async () => {
     const tenant = newTenant()
     const { watched, operations } = watchStore(opened())
-    const plans = open({ maxPlans: 2, maxBytes: 2 * PLAN_BYTES - 1 }, watched)
-    await plans.create(tenant, newPlan())
-    operations.length = 0
-    const long = record([{ ...step('a'), prompt: 'x'.repeat(PLAN_BYTES) }])
-    await refusalOf(plans.create(tenant, long))
-    expect(operations.splice(0)).to.deep.equal(['total active_plans'])
-    await refusalOf(open({ maxPlans: 1, maxBytes: Infinity }, watched).create(tenant, newPlan()))
-    expect(operations).to.deep.equal(['total active_plans'])
+    const longPlan = () => record([{ ...step('a'), prompt: 'x'.repeat(PLAN_BYTES) }])
+    const short = open({ maxPlans: 2, maxBytes: 2 * PLAN_BYTES - 1 }, watched)
+    await short.create(tenant, newPlan())
+    const few = open({ maxPlans: 1, maxBytes: Infinity }, watched)
+    for (const refuse of [() => short.create(tenant, longPlan()), () => few.create(tenant, newPlan())]) {
+      await refusalOf(refuse())
+      operations.length = 0
+      await refusalOf(refuse())
+      expect(operations).to.deep.equal(['total active_plans'])
+    }
   })
 
   it('their steps have at most so many bytes together, and a plan that fits is still taken', async () => {

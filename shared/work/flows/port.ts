@@ -169,6 +169,11 @@ export type DispatchPage = { dispatches: Dispatch[]; next_cursor: string | null 
 
 /** Executions, and the history that they make. */
 export interface DispatchStore extends Dispatches {
+  /**
+   * A queued dispatch that this process has just created, the first time that it is asked for. It may have begun since: for whoever hears
+   * of that otherwise.
+   */
+  takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(tenant: TenantId, query: DispatchQuery): Promise<DispatchPage>
   /** Deletes records that started before this time, with their payloads, at most `limit`. Returns how many. */

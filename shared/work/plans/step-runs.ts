@@ -32,6 +32,8 @@ export type StepRunsDeps = {
 export type StepEnd = { at: string; error?: string; spent?: Spent }
 
 const LOOK_EVERY_MS = 200
+/** The outputs of one plan that are kept for the steps that depend on them; the others are read from the store. */
+const MAX_KEPT_CHARS = 1024 * 1024
 
 /** The steps of one plan that run in this process. Each starts at most once. */
 export class StepRuns {
@@ -44,6 +46,9 @@ export class StepRuns {
   readonly #abort = new AbortController()
   readonly #started = new Set<string>()
   readonly #running = new Set<Promise<void>>()
+  /** Outputs that are stored. While this process has the plan, nobody else replaces them. */
+  readonly #kept = new Map<string, string>()
+  #keptChars = 0
   /** The ends of the steps that still run do not count. */
   #isClosed = false
 
@@ -119,18 +124,28 @@ export class StepRuns {
 
   async #outputsFor({ depends_on: after = [] }: PlanStep): Promise<ReadonlyMap<string, string>> {
     const { plans, storeWaitMs } = this.#deps
-    if (after.length === 0) return new Map()
-    return outlast(() => readOutputs(this.#tenant, this.#plan, { plans, stepIds: after }), storeWaitMs)
+    const stepIds = after.filter((id) => !this.#kept.has(id))
+    const kept = [...this.#kept].filter(([id, output]) => after.includes(id) && output !== '')
+    if (stepIds.length === 0) return new Map(kept)
+    const read = await outlast(() => readOutputs(this.#tenant, this.#plan, { plans, stepIds }), storeWaitMs)
+    return new Map([...kept, ...read])
   }
 
   /** An output that is empty need not be stored. */
   async #save({ id }: PlanStep, output: string): Promise<void> {
-    if (output === '') return
+    if (output === '') return this.#keep(id, output)
     const stored = storedOutput(output, this.#plan.steps.length)
     await this.#untilHeld()
     if (this.#isClosed) return
     const { plans, storeWaitMs } = this.#deps
     await outlast(() => plans.saveOutput(this.#tenant, this.#plan.plan_id, id, stored), storeWaitMs)
+    this.#keep(id, stored)
+  }
+
+  #keep(id: string, output: string): void {
+    if (this.#keptChars + output.length > MAX_KEPT_CHARS) return
+    this.#keptChars += output.length
+    this.#kept.set(id, output)
   }
 
   /** After a time in which this process might not act, another may have taken the plan over. */

@@ -39,6 +39,18 @@ describe('the execution of a plan', () => {
     expect(events).to.have.length(10)
   })
 
+  it('reads no output that this executor has stored itself', async () => {
+    const { watched, operations } = watchStore(store.get())
+    const steps = [step('a'), step('b', 'a'), step('c', 'a', 'b')]
+    const execution = await Execution.of(watched, steps, FOREVER)
+    await execution.done('a')
+    await execution.done('b')
+    expect([...(await execution.step('c')).outputs.keys()].toSorted()).to.deep.equal(['a', 'b'])
+    await execution.done('c')
+    expect(await execution.ended).to.equal('ended')
+    expect(operations.filter((operation) => operation === 'get plan_outputs')).to.deep.equal([])
+  })
+
   it('of a diamond with one failure the other branch is run, and the plan has failed', async () => {
     const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
     await execution.done('a')

@@ -1,16 +1,18 @@
 import type { QueuedRunSource, QueuedRunState } from '../../../cluster/queued-runs/run-source.ts'
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
-import type { Dispatch, Dispatches } from '../port.ts'
+import type { Dispatch, DispatchStore } from '../port.ts'
 import { endBy } from '../transitions.ts'
 
-type Deps = { dispatches: Pick<Dispatches, 'get' | 'end'>; queue: Pick<JobQueue, 'remove'> }
+type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
 /** Finds the runs of flows by their dispatches, and cancels those that no executor has begun. */
 export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   return {
     async find(tenant, runId) {
-      const dispatch = await dispatches.get(tenant, traceIdOf(runId))
+      const id = traceIdOf(runId)
+      // The start notice of one that was just created has come, or will.
+      const dispatch = dispatches.takeCreated(tenant, id) ?? (await dispatches.get(tenant, id))
       return dispatch && stateOf(dispatch)
     },
     async cancelQueued(tenant, runId) {

@@ -32,6 +32,10 @@ import { fitResult } from './dispatch-output.ts'
 const ANSWER_MS = 86_400_000
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000
+/** Whoever has ended a dispatch looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+const ENDED_MS = 10_000
+/** Whoever has created a dispatch follows it at once. */
+const CREATED_MS = 1_000
 const REMOVED_AT_ONCE = 20
 
 export class StoredDispatches implements DispatchStore {
@@ -42,6 +46,11 @@ export class StoredDispatches implements DispatchStore {
   readonly #now: () => Date
   /** The queued ones as they were read last, and the running ones that this process has begun. A write finds out if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({ max: MAX_REMEMBERED })
+  /** Those that this process has just ended. They never change. */
+  readonly #ended = new LRUCache<string, Dispatch>({ max: MAX_REMEMBERED, ttl: ENDED_MS })
+
+  /** The queued ones that this process has just created. */
+  readonly #created = new LRUCache<string, Dispatch>({ max: MAX_REMEMBERED, ttl: CREATED_MS })
 
   constructor(store: Store, { now = () => new Date() } = {}) {
     this.#dispatches = store.collection(DISPATCHES)
@@ -66,11 +75,20 @@ export class StoredDispatches implements DispatchStore {
       if (isNew) await this.#dispatches.delete(tenant, { trace_id: dispatch.trace_id }).catch(() => {})
       throw cause
     })
+    this.#created.set(keyOf(tenant, dispatch.trace_id), dispatch)
+  }
+
+  takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined {
+    const created = this.#created.get(keyOf(tenant, traceId))
+    this.#created.delete(keyOf(tenant, traceId))
+    return created
   }
 
   async get(tenant: TenantId, traceId: string): Promise<Dispatch | undefined> {
+    const ended = this.#ended.get(keyOf(tenant, traceId))
+    if (ended && Date.parse(ended.expires_at) > this.#now().getTime()) return ended
     const found = await this.#find(tenant, traceId)
-    if (found?.dispatch.status === 'queued') this.#remembered.set(`${tenant} ${traceId}`, found)
+    if (found?.dispatch.status === 'queued') this.#remembered.set(keyOf(tenant, traceId), found)
     return found?.dispatch
   }
 
@@ -92,7 +110,7 @@ export class StoredDispatches implements DispatchStore {
     if (!dispatch) return undefined
     const { version } = found
     if (!(await this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version }))) return undefined
-    this.#remembered.set(`${tenant} ${traceId}`, { dispatch, version: version + 1 })
+    this.#remembered.set(keyOf(tenant, traceId), { dispatch, version: version + 1 })
     return dispatch
   }
 
@@ -109,6 +127,7 @@ export class StoredDispatches implements DispatchStore {
       // An input that an executor has begun with is read by nobody else.
       executor !== null && this.#dropInput(tenant, dispatch),
     ])
+    if (isEnded) this.#ended.set(keyOf(tenant, traceId), dispatch)
     if (isEnded && executor === null) await this.#dropInput(tenant, dispatch)
     if (isEnded) return dispatch
     if (outputId !== undefined && mayWrite()) await this.#outputsOf(dispatch).delete(tenant, { output_id: outputId })
@@ -156,7 +175,7 @@ export class StoredDispatches implements DispatchStore {
 
   /** Returns a remembered dispatch, and forgets it, because a write is to change it. */
   #recall(tenant: TenantId, traceId: string): Found | undefined {
-    const key = `${tenant} ${traceId}`
+    const key = keyOf(tenant, traceId)
     const found = this.#remembered.get(key)
     this.#remembered.delete(key)
     return found
@@ -202,6 +221,7 @@ export class StoredDispatches implements DispatchStore {
       output_id !== undefined && this.#outputsOf(dispatch).delete(tenant, { output_id }),
     ])
     await this.#dispatches.delete(tenant, { trace_id })
+    this.#ended.delete(keyOf(tenant, trace_id))
   }
 
   #outputsOf({ keeps_payloads }: Dispatch): Collection {
@@ -216,6 +236,8 @@ export class StoredDispatches implements DispatchStore {
 
 type End = Parameters<Dispatches['end']>[2]
 type Found = { dispatch: Dispatch; version: number }
+
+const keyOf = (tenant: TenantId, traceId: string): string => `${tenant} ${traceId}`
 
 /** The position after which a page begins: that of the cursor, or `untilMs` when it is earlier. */
 function startOf({ cursor, untilMs = Infinity }: DispatchQuery): (string | number)[] | undefined {

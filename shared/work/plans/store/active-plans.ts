@@ -11,6 +11,7 @@ export type ActivePlan = { plan_id: string; owner: TenantId; created_ms: number;
 
 const PAGE = 500
 const FULL_RETRY_SECS = 10
+const MAX_FULL = 1_000
 
 /** The plans of all tenants that have not ended, and how much room those of one tenant take. */
 export class ActivePlans {
@@ -18,6 +19,8 @@ export class ActivePlans {
   readonly #limits: PlanLimits
   /** The positions of the last plans of the pages that were returned. */
   readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
+  /** The tenants that had no room a short time ago. */
+  readonly #full = new LRUCache<TenantId, true>({ max: MAX_FULL, ttl: 1_000 * FULL_RETRY_SECS })
   readonly #turns = createKeyedQueue()
 
   constructor(store: Store, limits: PlanLimits) {
@@ -51,8 +54,12 @@ export class ActivePlans {
     return problem
   }
 
-  /** Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again. */
+  /**
+   * Throws `rate_limit` when a plan of at least this length has no room. It costs less than to enter the plan and to remove it again, so it
+   * looks for tenants that had no room a short time ago.
+   */
   async assertRoom(owner: TenantId, leastBytes: number): Promise<void> {
+    if (!this.#full.has(owner)) return
     const problem = await this.#problem(owner, { count: 1, sum: leastBytes })
     if (problem) throw problem
   }
@@ -60,8 +67,10 @@ export class ActivePlans {
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
-    if (count + more.count > maxPlans) return tooManyPlans(maxPlans)
-    return sum + more.sum > maxBytes ? tooLongPlans(maxBytes) : undefined
+    const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
+    if (hasRoom) return undefined
+    this.#full.set(owner, true)
+    return count + more.count > maxPlans ? tooManyPlans(maxPlans) : tooLongPlans(maxBytes)
   }
 
   /** Enters a plan that is stored, if it is not entered. */

@@ -23,6 +23,8 @@ const CREATION_MS = 600_000
 /** Characters of remembered plans, about. */
 const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
 const MAX_USED = 10_000
+/** Whoever has ended a plan looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
+const ENDED_MS = 10_000
 const STEP_CHARS = 500
 const LINK_CHARS = 100
 const READ_AT_ONCE = 20
@@ -41,6 +43,13 @@ export class StoredPlans implements Plans {
 
   /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
   readonly #used = new LRUCache<string, WeakRef<readonly PlanStep[]>>({ max: MAX_USED })
+
+  /** Those that this process has just ended. They never change. */
+  readonly #ended = new LRUCache<string, PlanRecord>({
+    maxSize: MAX_REMEMBERED_CHARS,
+    ttl: ENDED_MS,
+    sizeCalculation: ({ steps }) => sizeOf(steps),
+  })
 
   constructor(store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}) {
     this.#plans = store.collection(PLANS)
@@ -69,11 +78,12 @@ export class StoredPlans implements Plans {
     if (!isNew) await this.#steps.delete(tenant, { steps_id })
     // Its entry was that of another creation of this plan, which may have been refused since.
     else if (!isEntered) await this.#active.restore(entry)
+    if (isNew) this.#remember(tenant, { plan, version: 1, stepsId: steps_id })
     return isNew
   }
 
   async get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
-    return (await this.#find(tenant, planId))?.plan
+    return this.#ended.get(keyOf(tenant, planId)) ?? (await this.#find(tenant, planId))?.plan
   }
 
   async list(tenant: TenantId, { status, limit, cursor }: PlanQuery): Promise<PlanPage> {
@@ -172,8 +182,9 @@ export class StoredPlans implements Plans {
     const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, stepsId), version })
     if (!isReplaced) return OVERTAKEN
     this.#remember(tenant, { plan: next, version: version + 1, stepsId })
-    // Nobody waits for it: a sweep retires what is left.
-    if (next.ended_at !== null) this.#active.remove(next.plan_id).catch(() => {})
+    if (next.ended_at === null) return next
+    this.#ended.set(keyOf(tenant, next.plan_id), next)
+    this.#active.remove(next.plan_id).catch(() => {}) // Nobody waits for it: a sweep retires what is left.
     return next
   }
 
