@@ -107,7 +107,9 @@ export interface Collection {
   total(tenant: TenantId, where: Fields): Promise<Total>
 }
 
-/** The database. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
+/**
+ * The database. Operations of one collection at the same time may go to it with one command: each has its own result, and is acknowledged as if
+ * it had gone alone. It has no transactions: writes of single documents and unique fields are enough for the product's invariants. */
 export interface Store {
   /** Throws when the store was not opened with this collection. */
   collection(spec: CollectionSpec): Collection

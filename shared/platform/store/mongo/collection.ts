@@ -26,12 +26,11 @@ import type {
   Total,
   WriteOptions,
 } from '../port.ts'
+import { GroupedRows } from './grouped-rows.ts'
 import { duplicatesIn, isDuplicate, type OperationGuard } from './guard.ts'
+import type { Row } from './row.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
-
-/** A document in MongoDB: its indexed fields, and the whole document as text, so that MongoDB never interprets its keys. */
-type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }
 
 type Parts = { db: Db; guard: OperationGuard; now: () => number; clock: ServerClock }
 
@@ -41,6 +40,7 @@ const READ_MS = 2_000
 export class MongoCollection implements Collection {
   readonly #spec: CollectionSpec
   readonly #rows: DriverCollection<Row>
+  readonly #grouped: GroupedRows
   readonly #guard: OperationGuard
   readonly #now: () => number
   readonly #clock: ServerClock
@@ -48,6 +48,7 @@ export class MongoCollection implements Collection {
   constructor(spec: CollectionSpec, { db, guard, now, clock }: Parts) {
     this.#spec = spec
     this.#rows = db.collection<Row>(spec.name)
+    this.#grouped = new GroupedRows({ rows: this.#rows, guard, readMs: READ_MS })
     this.#guard = guard
     this.#now = now
     this.#clock = clock
@@ -55,7 +56,13 @@ export class MongoCollection implements Collection {
 
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
     const group = uniqueGroupOf(this.#spec, fields)
-    const filter = this.#unexpired(tenant, group, pickValues(this.#spec, group, fields))
+    const values = pickValues(this.#spec, group, fields)
+    const [field = '', ...others] = group
+    if (others.length === 0) {
+      const found = await this.#grouped.find({ tenant, field, value: values[0] ?? '', unexpired: this.#unexpiredNow() })
+      return found && toStored(found)
+    }
+    const filter = this.#unexpired(tenant, group, values)
     const row = await this.#guard((signal) =>
       this.#rows.findOne(filter, { signal, maxTimeMS: READ_MS, projection: STORED }),
     )
@@ -64,7 +71,7 @@ export class MongoCollection implements Collection {
 
   async insert(tenant: TenantId, doc: JsonObject, options: WriteOptions = {}): Promise<boolean> {
     const row = this.#rowOf(tenant, doc)
-    const tryInsert = () => succeedsUnlessDuplicate(this.#insertRow(row, options))
+    const tryInsert = () => this.#insertRow(row, options)
     if (await tryInsert()) return true
     return canExpire(this.#spec) && (await this.#deleteExpired(tenant, doc)) && tryInsert()
   }
@@ -90,36 +97,36 @@ export class MongoCollection implements Collection {
     return { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
   }
 
-  /** Resolves with `false`, or rejects with an error of a unique index, when there is such a row already. */
+  /** Resolves with `false` when there is such a row already. */
   #insertRow(row: Row, { durability, ...limits }: WriteOptions): Promise<boolean> {
+    const { withinMs, mayWriteUntil } = limits
+    if (withinMs === undefined && mayWriteUntil === undefined)
+      return this.#grouped.insert(row, { isWeak: durability === 'weak' })
+    return succeedsUnlessDuplicate(this.#insertInTime(row, limits))
+  }
+
+  /** Rejects with an error of a unique index when there is such a row already. */
+  #insertInTime(row: Row, limits: Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'>): Promise<boolean> {
     return this.#guard(async (signal) => {
       const untilMs = limits.mayWriteUntil?.() ?? Infinity
       if (untilMs < Infinity) {
         const key = ['tenant', ...this.#spec.key]
         return insertBefore(this.#rows, row, { key, until: this.#clock.at(untilMs), signal })
       }
-      const concern = durability === 'weak' && ON_PRIMARY
       // A copy for each try: the driver adds an _id to the object, and inserting that again would be a duplicate.
-      await this.#rows.insertOne({ ...row }, { signal, ...concern } as object)
+      await this.#rows.insertOne({ ...row }, { signal } as object)
       return true
     }, limits)
   }
 
   async replaceIfVersion(tenant: TenantId, { doc, version }: Stored): Promise<boolean> {
     const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
-    const change = { $set: { ...values, version: version + 1, ...expiryField(ownExpiryOf(this.#spec, doc)) } }
-    const filter = {
-      ...this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc)),
-      version: { $eq: version },
-    } as Filter<Row>
-    let count = 0
-    const isUnique = await succeedsUnlessDuplicate(
-      this.#guard(async (signal) => {
-        count = (await this.#rows.updateOne(filter, change, { signal } as object)).matchedCount
-        return true
-      }),
-    )
-    return isUnique && count === 1
+    const filter = this.#unexpired(tenant, this.#spec.key, keyValues(this.#spec, doc))
+    return this.#grouped.replace({
+      filter,
+      version,
+      values: { ...values, ...expiryField(ownExpiryOf(this.#spec, doc)) },
+    })
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
@@ -181,8 +188,11 @@ export class MongoCollection implements Collection {
   #unexpired(tenant: TenantId, fields: readonly string[], values: readonly Scalar[]): Filter<Row> {
     const filter: Record<string, unknown> = { tenant: { $eq: tenant } }
     for (const [i, field] of fields.entries()) filter[field] = { $eq: values[i] }
-    if (canExpire(this.#spec)) filter['expires_at'] = { $gt: new Date(this.#now()) }
-    return filter
+    return { ...filter, ...this.#unexpiredNow() }
+  }
+
+  #unexpiredNow(): Filter<Row> {
+    return canExpire(this.#spec) ? { expires_at: { $gt: new Date(this.#now()) } } : {}
   }
 
   /** MongoDB deletes expired documents only once a minute; one with the same key would block the insert until then. */
@@ -193,9 +203,6 @@ export class MongoCollection implements Collection {
     return deletedCount === 1
   }
 }
-
-/** A new primary may lack the write. An `ordered` one needs more: the next write may go to that primary. */
-const ON_PRIMARY = { writeConcern: { w: 1 } }
 
 const STORED = { _id: 0, doc: 1, version: 1 } as const
 

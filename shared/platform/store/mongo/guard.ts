@@ -1,4 +1,4 @@
-import { MongoBulkWriteError, MongoError, MongoServerError } from 'mongodb'
+import { MongoBulkWriteError, MongoError, MongoServerError, type WriteError } from 'mongodb'
 import type { Health } from '../../../kernel/health.ts'
 import type { WriteOptions } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
@@ -9,7 +9,10 @@ import { storeUnavailable } from '../unavailable.ts'
  */
 export type OperationGuard = <T>(operation: (signal: AbortSignal) => Promise<T>, limits?: OperationLimits) => Promise<T>
 
-export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'>
+export type OperationLimits = Pick<WriteOptions, 'withinMs' | 'mayWriteUntil'> & {
+  /** How much of its time an operation has waited for others. */
+  waitedMs?: number
+}
 
 /** Below the 3 s that the port promises. */
 const DEADLINE_MS = 2_800
@@ -20,10 +23,10 @@ const FAIL_FAST_AFTER_MS = 3_000
 
 export function createOperationGuard(health: Health, isReady: () => boolean): OperationGuard {
   let inFlight = 0
-  return async (operation, { withinMs = DEADLINE_MS, mayWriteUntil = FOREVER } = {}) => {
+  return async (operation, { withinMs = DEADLINE_MS, mayWriteUntil = FOREVER, waitedMs = 0 } = {}) => {
     if (!isReady() || health.awayMs() > FAIL_FAST_AFTER_MS) throw storeUnavailable('MongoDB does not answer')
     if (inFlight >= MAX_IN_FLIGHT) throw storeUnavailable('too many operations are waiting')
-    const deadline = createDeadlineSignal(Math.min(withinMs, DEADLINE_MS), mayWriteUntil)
+    const deadline = createDeadlineSignal(Math.min(withinMs, DEADLINE_MS) - waitedMs, mayWriteUntil)
     inFlight += 1
     try {
       const result = await operation(deadline.signal)
@@ -42,7 +45,7 @@ export function createOperationGuard(health: Health, isReady: () => boolean): Op
   }
 }
 
-const DUPLICATE = 11_000
+export const DUPLICATE = 11_000
 
 export const isDuplicate = (cause: unknown): boolean =>
   cause instanceof MongoServerError && !(cause instanceof MongoBulkWriteError) && cause.code === DUPLICATE
@@ -52,11 +55,18 @@ export const isDuplicate = (cause: unknown): boolean =>
  * failed in another way.
  */
 export function duplicatesIn<T>(docs: readonly T[], cause: unknown): T[] {
-  if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) throw cause
-  const errors = Array.isArray(cause.writeErrors) ? cause.writeErrors : [cause.writeErrors]
-  if (errors.length === 0 || errors.some(({ code }) => code !== DUPLICATE)) throw cause
+  const errors = writeErrorsOf(cause)
+  if (errors.some(({ code }) => code !== DUPLICATE)) throw cause
   const indexes = new Set(errors.map(({ index }) => index))
   return docs.filter((_, index) => indexes.has(index))
+}
+
+/** The errors of the writes of one command, all of whose other writes have been done. Throws the failure of the command itself. */
+export function writeErrorsOf(cause: unknown): readonly WriteError[] {
+  if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) throw cause
+  const errors = Array.isArray(cause.writeErrors) ? cause.writeErrors : [cause.writeErrors]
+  if (errors.length === 0) throw cause
+  return errors
 }
 
 const FOREVER = () => Infinity

@@ -2,10 +2,10 @@ import { type Collection, type Document, type Filter, MongoServerError } from 'm
 import { storeUnavailable } from '../unavailable.ts'
 
 /** MongoDB's code for a value that cannot be converted. */
-const CONVERSION_FAILURE = 241
+export const CONVERSION_FAILURE = 241
 
-/** A text that is no date: converting it fails. It depends on the time, so that MongoDB does not evaluate it beforehand. */
-const FAIL = { $toDate: { $concat: ['late ', { $toString: '$$NOW' }] } }
+/** An expression that fails: it converts a text that is no date. It depends on the time, so that MongoDB does not evaluate it beforehand. */
+export const FAIL = { $toDate: { $concat: ['late ', { $toString: '$$NOW' }] } }
 
 /**
  * Inserts a row unless MongoDB's clock has passed `until`, and returns whether it did. `key` are the fields of a unique index; a row that

@@ -1,0 +1,2 @@
+/** A document in MongoDB: its indexed fields, and the whole document as text, so that MongoDB never interprets its keys. */
+export type Row = { tenant: string; version: number; doc: string; expires_at?: Date; [field: string]: unknown }
