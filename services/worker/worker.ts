@@ -123,7 +123,7 @@ type Owning = AdoptedQueueDeps & {
 }
 
 /** The methods that begin and end this worker's ownership of sessions. */
-function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
+function ownership(deps: Owning): Pick<Worker, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
   const { runs, sessions, workspaces, draining, admission, saver } = deps
   const release = (session: Session) => {
     const moved = sessions.release(session)
@@ -135,7 +135,7 @@ function ownership(deps: Owning): Pick<Worker, 'sessions' | 'has' | 'adopt' | 'k
   }
   return {
     sessions: () => sessions.all(),
-    has: (session) => sessions.find(session.tenant, session.id) === session,
+    find: ({ tenant, id }) => sessions.find(tenant, id),
     adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
       workspaces.open(session.tenant, session.workspace) // It is where the previous worker left it.

@@ -71,7 +71,7 @@ function simulate(sessions: Set<SimulatedSession>, onEvicted: () => void): Clust
     runsForgotten: async () => {},
     knowsRun: () => false,
     sessions: () => sessions,
-    has: (session) => sessions.has(session),
+    find: ({ tenant, id }) => [...sessions].find((session) => session.tenant === tenant && session.id === id),
     adopt(state) {
       const session = sessionOf(state)
       sessions.add(session)

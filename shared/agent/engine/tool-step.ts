@@ -139,6 +139,7 @@ async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: T
   try {
     return await tool.run(input, contextOf(call, step, effects))
   } catch (cause) {
+    if (step.signal.aborted && cause === step.signal.reason) return fail('The run has ended.')
     if (effects.refused > 0) return fail(MAY_NOT_ACT)
     step.tools.onToolBug(call.toolName, cause)
     return fail(`${call.toolName} failed unexpectedly. Try another way.`)

@@ -1,16 +1,38 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { Bus } from './bus.ts'
 
-/**
- * The connections between processes that are all in this one. A message is copied for each receiver, and comes in a later turn of the
- * event loop, as over a wire.
- */
+/** The way between processes and what they share. */
+export type Wire = {
+  /**
+   * Does `act`, which reads or changes what the processes share in one step, and resolves with its result. Rejects with what `act` throws.
+   * `act` is done again when its result was lost on the way back, as a command to Redis is.
+   */
+  ask<T>(from: MemoryBus, act: () => T): Promise<T>
+  /** Does `act`, which hands a message to this process, later and in the order of the calls, or never when the message is lost. */
+  deliver(to: MemoryBus, act: () => void): void
+}
+
+/** Each step takes one turn of the event loop. */
+const LOOP_TURNS: Wire = {
+  async ask(_from, act) {
+    await new Promise(setImmediate)
+    return act()
+  },
+  deliver: (_to, act) => void setImmediate(act),
+}
+
+/** The connections between processes that are all in this one. A message is copied for each receiver, as on a wire. */
 export class MemoryNetwork {
   readonly #buses = new Set<MemoryBus>()
+  readonly #wire: Wire
+
+  constructor(wire: Wire = LOOP_TURNS) {
+    this.#wire = wire
+  }
 
   /** The bus of one more process. */
   connect(): MemoryBus {
-    const bus = new MemoryBus(this.#buses)
+    const bus = new MemoryBus(this.#buses, this.#wire)
     this.#buses.add(bus)
     return bus
   }
@@ -28,11 +50,13 @@ type Handler = (message: Buffer) => void
 export class MemoryBus implements Bus {
   /** Those of all processes that are not closed. */
   readonly #all: Set<MemoryBus>
+  readonly #wire: Wire
   readonly #handlers = new Map<string, Handler>()
   #awaySince: number | undefined
 
-  constructor(all: Set<MemoryBus>) {
+  constructor(all: Set<MemoryBus>, wire: Wire) {
     this.#all = all
+    this.#wire = wire
   }
 
   /** Breaks the connection of this process. */
@@ -46,9 +70,11 @@ export class MemoryBus implements Bus {
 
   async publish(channel: string, message: Buffer): Promise<number> {
     const sent = Buffer.from(message) // The publisher may write into its own buffer before the message is sent.
-    const receivers = await this.ask(() => [...this.#all].filter((each) => each.#isSubscribed(channel)))
-    for (const each of receivers) each.#receive(channel, Buffer.from(sent))
-    return receivers.length
+    return this.ask(() => {
+      const receivers = [...this.#all].filter((each) => each.#isSubscribed(channel))
+      for (const each of receivers) each.#receive(channel, Buffer.from(sent))
+      return receivers.length
+    })
   }
 
   async subscribe(channel: string, onMessage: Handler): Promise<void> {
@@ -81,14 +107,12 @@ export class MemoryBus implements Bus {
     return [...this.#all].filter((each) => each.#isSubscribed(channel)).length
   }
 
-  /**
-   * Reads or changes what the processes share, in one step in a later turn of the event loop, in the order of the calls. Throws
-   * `unavailable` while this process is away.
-   */
-  async ask<T>(act: () => T): Promise<T> {
-    await new Promise(setImmediate)
-    if (this.#awaySince !== undefined) throw unavailable()
-    return act()
+  /** Reads or changes what the processes share, in one step and in the order of the calls. Throws `unavailable` while this process is away. */
+  ask<T>(act: () => T): Promise<T> {
+    return this.#wire.ask(this, () => {
+      if (this.#awaySince !== undefined) throw unavailable()
+      return act()
+    })
   }
 
   #isSubscribed(channel: string): boolean {
@@ -96,7 +120,7 @@ export class MemoryBus implements Bus {
   }
 
   #receive(channel: string, message: Buffer): void {
-    setImmediate(() => {
+    this.#wire.deliver(this, () => {
       if (this.#isSubscribed(channel)) this.#handlers.get(channel)?.(message)
     })
   }

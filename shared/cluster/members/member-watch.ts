@@ -30,6 +30,8 @@ export class MemberWatch {
   #expectedVersion = 0
   /** Changes that have come while the members are listed. */
   #held: MemberChange[] | undefined
+  /** Processes that this one has removed, and that Redis has registered again because it had lost that. */
+  readonly #back = new Set<number>()
   /** Members that were removed and not yet reported. */
   readonly #lost: number[] = []
   #isUnknown = false
@@ -50,6 +52,7 @@ export class MemberWatch {
   /** To be called twice a second. */
   async tick(): Promise<void> {
     if (this.#table.version < this.#expectedVersion) await this.#list() // A message was lost.
+    await this.#removeAgain()
     const isDue = isLookDue(this.#table.size, this.#deps.needsLoads())
     if (isDue || !this.#table.isSettled()) await this.#look()
   }
@@ -126,6 +129,7 @@ export class MemberWatch {
     // Redis has lost its keys, or this process was evicted: the list is no reason to evict anybody.
     if (this.#isUnknown) return steadiness.reset()
     const alive = list.members.filter(({ epoch }) => !peers.isLost(epoch))
+    for (const { epoch } of list.members) if (peers.isLost(epoch)) this.#back.add(epoch)
     this.#table.replace({ ...list, members: alive })
     await this.#removeGone(
       receivers,
@@ -140,6 +144,7 @@ export class MemberWatch {
     if (change.version <= this.#table.version || this.#isUnknown) return
     if (change.version > this.#table.version + 1) return void this.#list().catch(() => {}) // The next tick finds the gap.
     const isBack = change.member && peers.isLost(change.epoch)
+    if (isBack) this.#isBack(change.epoch)
     this.#table.apply(isBack ? { ...change, member: undefined } : change)
     if (!change.isGone) return
     if (change.epoch === own()) this.#table.remove([change.epoch])
@@ -156,8 +161,22 @@ export class MemberWatch {
     const findGone = () => [...receivers, ...table.unlisted].filter((epoch) => !table.isListed(epoch))
     if (lapsed.length + findGone().length === 0 || !steadiness.isSteady()) return
     if (!(await members.isBootMarkerCurrent())) return
+    if (!steadiness.isSteady()) return // A renewal that was answered meanwhile says that Redis has lost its keys.
     for (const epoch of lapsed) if (await members.expire(epoch)) this.#remove([epoch])
     this.#remove(findGone())
+  }
+
+  #isBack(epoch: number): void {
+    this.#back.add(epoch)
+    this.#removeAgain().catch(() => {}) // The next tick does it.
+  }
+
+  /** Nothing is sent to or taken from a process that was removed, so it must come back under a new epoch. */
+  async #removeAgain(): Promise<void> {
+    for (const epoch of this.#back) {
+      await this.#deps.members.leave(epoch)
+      this.#back.delete(epoch)
+    }
   }
 
   #remove(epochs: readonly number[]): void {

@@ -63,6 +63,7 @@ export interface Members {
   join(fields: MemberFields): Promise<number>
   /** `version` is that of the members after the renewal. */
   renew(epoch: number, fields: MemberFields, probe: ChannelProbe): Promise<{ outcome: Renewal; version: number }>
+  /** Removes a member at once: this process, or one that is back under an epoch that was removed. It cannot renew afterwards. */
   leave(epoch: number): Promise<void>
   /** Without the members that this release cannot understand, or that do not understand it. */
   list(): Promise<MemberList>

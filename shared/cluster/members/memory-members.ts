@@ -16,6 +16,9 @@ import {
 
 type Entry = { process: MemoryMembers; fields: MemberFields; endsAt: number }
 
+/** The epochs and versions that the old primary may have given out, and a new one leaves out. */
+const SKIPPED = 4_096
+
 /** The members of a cluster whose processes are all in this one. */
 export class MemberRegistry {
   readonly #now: () => number
@@ -34,6 +37,18 @@ export class MemberRegistry {
   loseKeys(): void {
     this.entries.clear()
     this.boot++
+  }
+
+  /** Returns the function that makes a replica with the present state the primary. */
+  replicate(): () => void {
+    const [entries, lastEpoch, version] = [[...this.entries], this.lastEpoch, this.version]
+    return () => {
+      this.entries.clear()
+      for (const [epoch, entry] of entries) this.entries.set(epoch, entry)
+      this.lastEpoch = lastEpoch + SKIPPED
+      this.version = version + SKIPPED
+      this.boot++
+    }
   }
 
   list(): Member[] {
@@ -63,33 +78,36 @@ export class MemoryMembers implements Members {
     this.#registry = registry
   }
 
-  join(fields: MemberFields): Promise<number> {
-    return this.#bus.ask(() => {
+  async join(fields: MemberFields): Promise<number> {
+    const joined = await this.#bus.ask(() => {
       const epoch = ++this.#registry.lastEpoch
-      this.#boot = this.#registry.boot
       this.#registry.renew(epoch, this, fields)
       this.#announce(epoch, fields)
-      return epoch
+      return { epoch, boot: this.#registry.boot }
     })
+    this.#boot = joined.boot
+    return joined.epoch
   }
 
-  renew(
+  async renew(
     epoch: number,
     fields: MemberFields,
     { channel, message }: ChannelProbe,
   ): Promise<{ outcome: Renewal; version: number }> {
-    return this.#bus.ask(() => {
+    const answer = await this.#bus.ask((): { outcome: Renewal; version: number; boot: number } => {
+      const { boot, version } = this.#registry
       if (message) this.#publish(channel, message)
-      if (this.#bus.subscribers(channel) === 0) return { outcome: 'unheard', version: 0 }
+      if (this.#bus.subscribers(channel) === 0) return { outcome: 'unheard', version: 0, boot: this.#boot }
       const known = this.#registry.entries.get(epoch)
-      const hasLostKeys = this.#boot !== this.#registry.boot
-      if (known ? known.process !== this : !hasLostKeys) return { outcome: 'evicted', version: 0 }
-      this.#boot = this.#registry.boot
+      const hasLostKeys = this.#boot !== boot
+      if (known ? known.process !== this : !hasLostKeys) return { outcome: 'evicted', version, boot }
       this.#registry.renew(epoch, this, fields)
       if (!known || !isDeepStrictEqual({ ...known.fields, load: 0 }, { ...fields, load: 0 }))
         this.#announce(epoch, fields)
-      return { outcome: hasLostKeys ? 'keys_lost' : 'renewed', version: this.#registry.version }
+      return { outcome: hasLostKeys ? 'keys_lost' : 'renewed', version: this.#registry.version, boot }
     })
+    this.#boot = answer.boot // Not before the answer is here: it may be asked twice.
+    return answer
   }
 
   leave(epoch: number): Promise<void> {

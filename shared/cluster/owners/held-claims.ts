@@ -28,8 +28,10 @@ export type HeldClaimsDeps<S extends HeldSession> = {
   sessions(): Iterable<S>
   /** Whether a worker is a member whose lease has not run out. */
   isAlive(epoch: number): boolean
-  /** Whether the session is in this worker's memory. */
-  has(session: S): boolean
+  /** The session of this id in this worker's memory. */
+  find(session: SessionKey): S | undefined
+  /** Whether this worker hands its sessions over. */
+  isDraining(): boolean
   /** Drops a session that another worker owns. */
   drop(session: S): void
 }
@@ -37,6 +39,10 @@ export type HeldClaimsDeps<S extends HeldSession> = {
 /** The claims of one worker on the sessions in its memory. */
 export class HeldClaims<S extends HeldSession> implements SessionClaims {
   readonly #deps: HeldClaimsDeps<S>
+  /** Sessions that are here, and not yet this worker's. */
+  readonly #offered = new WeakSet<S>()
+  /** How often all sessions were claimed. */
+  #rounds = 0
   #refresh: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -68,17 +74,34 @@ export class HeldClaims<S extends HeldSession> implements SessionClaims {
    * Gives this worker's session its claim back, after a gateway has claimed its id anew: Redis had lost the claim, and this worker
    * had not repeated it yet.
    */
-  async restore({ tenant, id, token }: HeldSession): Promise<void> {
-    const held = Array.from(this.#deps.sessions()).find((each) => each.tenant === tenant && each.id === id)
+  async restore(session: HeldSession): Promise<void> {
+    const held = this.#deps.find(session)
     if (!held) return
-    const from = { epoch: this.#deps.epoch(), token }
+    const from = this.#claimOf(session)
     await this.#deps.owners.replace(held, { from, to: this.#claimOf(held) }, HELD_SECS)
   }
 
+  /**
+   * Whether this worker owns another session of the same id, so that the offer of this one comes too late: it was deleted, and its id has
+   * been used again.
+   */
+  async isReplaced(session: HeldSession): Promise<boolean> {
+    const held = this.#deps.find(session)
+    if (!held || held.token === session.token) return false
+    const isOwner = isSameClaim(await this.#deps.owners.find(held), this.#claimOf(held))
+    const hasChanged = this.#deps.find(session) !== held
+    return isOwner || hasChanged
+  }
+
   /** Takes the claim over from the worker of epoch `from`. Returns `false` when that worker did not own the session any more. */
-  takeOver(session: S, from: number): Promise<boolean> {
+  async takeOver(session: S, from: number): Promise<boolean> {
     const claims = { from: { epoch: from, token: session.token }, to: this.#claimOf(session) }
-    return this.untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
+    const rounds = this.#rounds
+    this.#offered.add(session)
+    const isTaken = await this.untilAnswered(() => this.#deps.owners.replace(session, claims, HELD_SECS))
+    this.#offered.delete(session)
+    if (isTaken && rounds !== this.#rounds) this.#claimInBackground(session) // Redis may have lost the claim again.
+    return isTaken
   }
 
   /**
@@ -90,7 +113,7 @@ export class HeldClaims<S extends HeldSession> implements SessionClaims {
     const to = { ...from, token: newToken() }
     const isBack = await this.untilAnswered(() => this.#deps.owners.replace(session, { from, to }, HELD_SECS))
     session.token = to.token
-    if (this.#deps.has(session)) return isBack
+    if (this.#has(session)) return isBack
     await this.release(session) // It was removed meanwhile, under its old claim.
     return false
   }
@@ -103,9 +126,30 @@ export class HeldClaims<S extends HeldSession> implements SessionClaims {
 
   /** Claims all sessions again: the claims expire after a day, and Redis may have lost its keys. */
   claimAll(): void {
-    for (const session of this.#deps.sessions()) {
-      this.#claimAgain(session).catch(() => {}) // This worker has left meanwhile.
+    this.#rounds++
+    for (const session of this.#deps.sessions()) if (!this.#offered.has(session)) this.#claimInBackground(session)
+  }
+
+  /**
+   * Repeats a claim that Redis may have lost until Redis has it. Returns `false` when another worker owns the session: a client may have
+   * created it again there meanwhile. The claim of a worker that has left may only be one that a replica had
+   * not seen change: it is replaced when that worker's lease has run out.
+   */
+  async claimAgain(session: S): Promise<boolean> {
+    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
+      if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
+      if (attempt > 1 && !this.#has(session)) return true // It was removed meanwhile.
+      const claim = this.#claimOf(session)
+      const holder = await this.#claimOnce(session, claim)
+      if (isSameClaim(holder, claim)) return true
+      // A worker that hands no session over has the latest claim of those with one token.
+      const isEarlier = holder.epoch === claim.epoch || (holder.token === claim.token && !this.#deps.isDraining())
+      // At first that worker may only not be registered again yet.
+      if (!isEarlier && (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder))) continue
+      const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
+      if (await this.untilAnswered(isReplaced)) return true
     }
+    return false
   }
 
   /** Repeats a change until Redis has answered, since a change without an answer may have had an effect. Throws after `close`. */
@@ -113,34 +157,26 @@ export class HeldClaims<S extends HeldSession> implements SessionClaims {
     return retryUntil(change, { pauses: RETRY_MS, mayPass: () => !this.#isClosed, ref: false })
   }
 
-  /**
-   * Repeats a claim until Redis has it. After Redis has lost keys a client may have created the session again on another worker: then
-   * this worker drops it, so that the session has one owner. The claim of a worker that has left may only be one that a replica had
-   * not seen change: it is replaced when that worker's lease has run out.
-   */
-  async #claimAgain(session: S): Promise<void> {
-    for (let attempt = 1; attempt <= CLAIM_ATTEMPTS; attempt++) {
-      if (attempt > 1) await sleep(RETRY_MS, undefined, { ref: false })
-      if (attempt > 1 && !this.#deps.has(session)) return // It was removed meanwhile.
-      const claim = this.#claimOf(session)
-      const holder = await this.#claimOnce(session, claim)
-      if (isSameClaim(holder, claim)) return
-      // At first that worker may only not be registered again yet. A claim of this worker with another token is an earlier one.
-      if (attempt <= CLAIM_ATTEMPTS / 2 || this.#isOfOther(holder)) continue
-      const isReplaced = () => this.#deps.owners.replace(session, { from: holder, to: claim }, HELD_SECS)
-      if (await this.untilAnswered(isReplaced)) return
-    }
-    this.#deps.drop(session)
+  #claimInBackground(session: S): void {
+    this.#claimOrDrop(session).catch(() => {}) // This worker has left meanwhile.
+  }
+
+  async #claimOrDrop(session: S): Promise<void> {
+    if (!(await this.claimAgain(session))) this.#deps.drop(session)
   }
 
   /** Returns the claim that Redis holds. A session that was removed here meanwhile is not claimed again. */
   #claimOnce(session: S, claim: Claim): Promise<Claim> {
     let isRepeated = false
     return this.untilAnswered(async () => {
-      if (isRepeated && !this.#deps.has(session)) return claim
+      if (isRepeated && !this.#has(session)) return claim
       isRepeated = true
       return this.#deps.owners.claim(session, claim, HELD_SECS)
     })
+  }
+
+  #has(session: S): boolean {
+    return this.#deps.find(session) === session
   }
 
   #isOfOther({ epoch }: Claim): boolean {

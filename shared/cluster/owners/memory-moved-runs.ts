@@ -5,10 +5,9 @@ import type { MovedRuns } from './moved-runs.ts'
 /** The epochs of the workers that have the runs, by tenant and run. */
 export type MovedRunTable = LRUCache<string, number>
 
-const MAX_RUNS = 100_000
 const KEEP_MS = 86_400_000
 
-export const createMovedRunTable = (): MovedRunTable => new LRUCache({ max: MAX_RUNS, ttl: KEEP_MS, ttlResolution: 0 })
+export const createMovedRunTable = (max: number): MovedRunTable => new LRUCache({ max, ttl: KEEP_MS, ttlResolution: 0 })
 
 /** The moved runs as one process of the cluster reaches them. */
 export const createMemoryMovedRuns = (bus: Pick<MemoryBus, 'ask'>, moved: MovedRunTable): MovedRuns => ({

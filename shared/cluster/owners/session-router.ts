@@ -53,8 +53,10 @@ export class SessionRouter {
       try {
         return await call(claim)
       } catch (cause) {
-        const hasMoved = !isSameClaim(await this.#deps.owners.find(session), claim)
-        if (!hasMoved && !isDraining(cause)) throw cause
+        const present = await this.#deps.owners.find(session)
+        // Without a claim nobody else has it, and a call that was not answered may have been carried out.
+        const hasMoved = present !== undefined && !isSameClaim(present, claim)
+        if (!hasMoved && !isDraining(cause)) throw await this.#refusal(cause)
         if (performance.now() > until) throw cause
         await sleep(HANDOFF_STEP_MS)
       }
@@ -72,9 +74,18 @@ export class SessionRouter {
         })
       })
     } catch (cause) {
-      const isGone = hasKind(cause, 'not_found')
-      if (!mayBeDone || !isGone) throw cause
+      if (!mayBeDone || !(await this.#isGone(session, cause))) throw cause
     }
+  }
+
+  async #isGone(session: SessionKey, cause: unknown): Promise<boolean> {
+    const { owners, isRebuilt } = this.#deps
+    return hasKind(cause, 'not_found') || ((await owners.find(session)) === undefined && isRebuilt())
+  }
+
+  /** A worker that does not know a session may have handed it over, and Redis may have lost that. */
+  async #refusal(cause: unknown): Promise<unknown> {
+    return hasKind(cause, 'not_found') && !(await this.#deps.isRebuilt()) ? rebuilding() : cause
   }
 
   /** Claims a session that is to be created for the worker it hashes to. */

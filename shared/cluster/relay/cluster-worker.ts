@@ -1,5 +1,6 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Inbox } from '../commands/inbox.ts'
+import type { SessionKey } from '../owners/owners.ts'
 import type { TransferableSession } from './handoff.ts'
 
 export type OwnedSession = TransferableSession & {
@@ -25,8 +26,8 @@ export type ClusterWorker<S extends OwnedSession> = {
   runsForgotten(): Promise<void>
   knowsRun(tenant: TenantId, runId: string): boolean
   sessions(): Iterable<S>
-  /** Whether the session is in memory. */
-  has(session: S): boolean
+  /** The session of this id in memory. */
+  find(session: SessionKey): S | undefined
   /** Takes over a session of another worker, with its conversation and its queue. It begins no message before `keep`. */
   adopt(state: S['state']): S
   /** Lets a session begin its messages: it has come to stay, or no other worker takes it. */

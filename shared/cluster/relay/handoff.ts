@@ -8,7 +8,7 @@ import { type CallLimits, Calls, packCall } from './wire/calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
 import type { Transport } from './wire/transport.ts'
 
-export type TransferableSession = HeldSession & { readonly state: unknown }
+export type TransferableSession = HeldSession & { readonly state: HeldSession }
 
 export type HandoffDeps = {
   transport: Pick<Transport, 'outbox'>
@@ -42,6 +42,11 @@ export class SessionHandoff {
     this.#onMembersChanged()
   }
 
+  /** Whether another worker takes new work. */
+  get hasSuccessor(): boolean {
+    return this.#others.eligible.length > 0
+  }
+
   onRecord({ type, stream, body }: ReceivedRecord): void {
     if (type === RECORD.reply) this.#calls.settle(stream, body)
   }
@@ -53,14 +58,14 @@ export class SessionHandoff {
   /** Resolves when another worker takes new work, or after `withinMs`: this worker's replacement may not have joined yet. */
   async waitForSuccessor(withinMs: number): Promise<void> {
     await this.#deps.membership.refreshMembers().catch(() => {}) // The cluster is away: the next tick lists them again.
-    if (this.#others.eligible.length === 0) await this.#successor(withinMs)
+    if (!this.hasSuccessor) await this.#successor(withinMs)
     await this.#others.prepare()
   }
 
   async #successor(withinMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onMembersChanged = () => {
-      if (this.#others.eligible.length > 0) resolve()
+      if (this.hasSuccessor) resolve()
     }
     const timer = setTimeout(resolve, withinMs)
     await promise

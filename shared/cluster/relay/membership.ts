@@ -1,9 +1,9 @@
 import type { Log } from '../../kernel/log.ts'
 import type { Lease } from '../members/lease.ts'
 import { MemberWatch } from '../members/member-watch.ts'
-import type { Member, MemberFields, Members } from '../members/members.ts'
+import { LEASE_MS, type Member, type MemberFields, type Members } from '../members/members.ts'
 import { type MembershipTimes, TIMES } from '../members/membership-times.ts'
-import { now } from '../members/moment.ts'
+import { elapsedMs, type Moment, now } from '../members/moment.ts'
 import { Steadiness } from '../members/steadiness.ts'
 import type { Transport } from './wire/transport.ts'
 
@@ -41,8 +41,10 @@ export class Membership {
   readonly #steadiness: Steadiness
   readonly #watch: MemberWatch
   #timer: NodeJS.Timeout | undefined
-  #renewedAt = 0
+  #renewedAt: Moment = { monotonic: 0, wall: 0 }
   #keysLostAt = -Infinity
+  /** Before this time a renewal gives no lease. */
+  #mayActFrom = -Infinity
   #isTicking = false
 
   constructor(deps: MembershipDeps, handlers: MembershipHandlers, times: MembershipTimes = TIMES) {
@@ -130,7 +132,7 @@ export class Membership {
       throw cause
     }
     onEntered()
-    this.#renewedAt = requestedAt.monotonic
+    this.#renewedAt = requestedAt
     lease.renewed(requestedAt)
   }
 
@@ -139,7 +141,7 @@ export class Membership {
     if (this.#isTicking) return
     this.#isTicking = true
     try {
-      if (performance.now() - this.#renewedAt >= this.#times.renewMs) {
+      if (performance.now() - this.#renewedAt.monotonic >= this.#times.renewMs) {
         await this.#renew()
         this.#deps.transport.sendBeat()
       }
@@ -163,7 +165,11 @@ export class Membership {
       this.#watch.onRegistered()
       this.#handlers.onKeysLost()
     }
-    this.#renewedAt = requestedAt.monotonic
+    // Others may have evicted this process before Redis lost that. By the next tick they have removed it again, or it goes on.
+    const mayBeEvicted = outcome === 'keys_lost' && elapsedMs(this.#renewedAt, requestedAt) >= LEASE_MS
+    if (mayBeEvicted) this.#mayActFrom = requestedAt.monotonic + this.#times.tickMs
+    this.#renewedAt = requestedAt
+    if (requestedAt.monotonic < this.#mayActFrom) return
     lease.renewed(requestedAt)
     transport.resume()
     if (outcome === 'renewed') this.#watch.onRenewed(version)

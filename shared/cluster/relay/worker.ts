@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -16,6 +17,8 @@ import { Transport } from './wire/transport.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
+/** Its sessions that were not taken are offered again after this time. */
+const OFFER_AGAIN_MS = 1_000
 
 type WorkerPorts = Omit<ClusterPorts, 'permissions'>
 
@@ -46,7 +49,8 @@ export class WorkerRelay<S extends OwnedSession> {
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
       isAlive: (epoch) => this.#membership.isAlive(epoch),
-      has: (session) => worker.has(session),
+      find: (session) => worker.find(session),
+      isDraining: () => worker.isDraining(),
       drop: (session) => worker.release(session),
     })
     this.#adoptedRuns = new AdoptedRuns({
@@ -56,7 +60,7 @@ export class WorkerRelay<S extends OwnedSession> {
     })
     const sessions: SessionMethods = {
       createSession: (_from, ...args) => this.#create(...args),
-      adoptSession: (from, state) => this.#adopt(from, state),
+      adoptSession: (from, state) => this.#adopt(from, state as S['state']),
     }
     this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
     this.#handoff = new SessionHandoff({
@@ -104,7 +108,8 @@ export class WorkerRelay<S extends OwnedSession> {
     const ended = this.#worker.drain(graceMs)
     await this.#membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
     if (!isEmpty(this.#worker.sessions())) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
-    const outcomes = await Promise.allSettled(Array.from(this.#worker.sessions(), (session) => this.#transfer(session)))
+    const transfers = Array.from(this.#worker.sessions(), (session) => this.#transferUntil(until, session))
+    const outcomes = await Promise.allSettled(transfers)
     for (const outcome of outcomes) if (outcome.status === 'rejected') this.#report(outcome.reason)
     await ended
     await this.#transport.flush()
@@ -185,21 +190,39 @@ export class WorkerRelay<S extends OwnedSession> {
   /** Takes over the session of a draining worker. This worker has the whole state before the claim names it. */
   async #adopt(from: number, state: S['state']): Promise<void> {
     if (this.#worker.isDraining() || !this.#deps.lease.isHeld()) throw alsoDraining()
+    if (await this.#claims.isReplaced(state)) throw goneSession()
     const session = this.#worker.adopt(state)
     const runIds = session.waiting.map(({ run }) => run.id)
     if (!(await this.#claims.takeOver(session, from))) {
       this.#worker.release(session)
-      throw notFound('the session was deleted, or another worker has taken it over')
+      throw goneSession()
     }
     this.#worker.keep(session)
     await this.#claims.untilAnswered(() => this.#adoptedRuns.add(session.tenant, runIds))
+  }
+
+  /** Transfers a session. While there is time and a worker that takes sessions, one that was not taken is offered again. */
+  async #transferUntil(until: number, session: S): Promise<void> {
+    for (;;) {
+      await this.#transfer(session)
+      const isOver = performance.now() + OFFER_AGAIN_MS > until || !this.#handoff.hasSuccessor
+      if (isOver || this.#worker.find(session) !== session) return
+      await sleep(OFFER_AGAIN_MS)
+    }
   }
 
   async #transfer(session: S): Promise<void> {
     await session.hold()
     if (await this.#handoff.transfer(session)) return this.#worker.release(session)
     if (await this.#claims.takeBack(session)) return this.#worker.keep(session)
+    if (await this.#restoreLostClaim(session)) return this.#transfer(session)
     this.#worker.release(session) // Another worker has it, though its answer did not come.
+  }
+
+  /** Returns whether only Redis had lost this worker's claim, which holds again. */
+  async #restoreLostClaim(session: S): Promise<boolean> {
+    const isRebuilt = await this.#claims.untilAnswered(() => this.#membership.isRebuilt())
+    return !isRebuilt && this.#worker.find(session) === session && this.#claims.claimAgain(session)
   }
 
   /** Waits until nobody can ask for a run any more: each is forgotten, or there is no gateway. */
@@ -218,6 +241,8 @@ export class WorkerRelay<S extends OwnedSession> {
     this.#deps.log.error('a session could not be handed over', { cause })
   }
 }
+
+const goneSession = () => notFound('the session was deleted, or another worker has taken it over')
 
 const alsoDraining = () => new AppError('unavailable', 'this worker is draining too', { code: 'worker_draining' })
 

@@ -4,7 +4,7 @@ import { ownersContract, S1 } from '../../contract/owners.ts'
 
 describe('owners within one process', () => {
   ownersContract(() => {
-    const claims = createClaimTable()
+    const claims = createClaimTable(100)
     const secsLeft = async () => claims.getRemainingTTL(`${S1.tenant} ${S1.id}`) / 1000
     return { owners: createMemoryOwners(new MemoryNetwork().connect(), claims), secsLeft }
   })

@@ -13,7 +13,7 @@ export function agUiTests(product: RunningProduct): void {
     return agent.runAgent()
   }
   const textOf = ({ messages }: HttpAgent) =>
-    messages.flatMap((each) => (each.role === 'assistant' && each.content ? [String(each.content)] : [])).join('|')
+    messages.flatMap((each) => (each.role === 'assistant' && each.content ? [each.content] : [])).join('|')
   const resume = (agent: HttpAgent, payload: object) => {
     const [interrupt] = agent.pendingInterrupts
     return agent.runAgent({ resume: [{ interruptId: interrupt?.id ?? '', status: 'resolved', payload }] })

@@ -18,7 +18,7 @@ const worker: ClusterWorker<OwnedSession> = {
   drain: async () => {},
   knowsRun: () => false,
   sessions: () => [],
-  has: () => false,
+  find: () => undefined,
   adopt: () => {
     throw new Error('scripts have no sessions')
   },

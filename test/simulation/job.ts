@@ -1,0 +1,27 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { planOf } from './plan.ts'
+import { PLANTED, plant } from './planted.ts'
+import type { Outcome } from './simulation.ts'
+
+/** The share of one thread: every `step`th seed until one fails. `bug` is the number of the one that is planted. */
+export type Job = { first: number; count: number; step: number; isKeptGoing: boolean; bug: number | undefined }
+export type Report = { count: number; turns: number; failed: readonly Outcome[] }
+
+const job = workerData as Job
+const bug = job.bug === undefined ? undefined : PLANTED[job.bug]
+if (bug) plant(bug)
+const { simulate } = await import('./simulation.ts') // After the bug is planted.
+const answer = (report: Report) => parentPort?.postMessage(report)
+answer(await carryOut(job))
+
+async function carryOut({ first, count, step, isKeptGoing }: Job): Promise<Report> {
+  const failed: Outcome[] = []
+  let turns = 0
+  for (let done = 0; done < count; done++) {
+    const outcome = await simulate(planOf(first + done * step))
+    turns += outcome.turns
+    if (outcome.violation) failed.push(outcome)
+    if (outcome.violation && !isKeptGoing) return { count: done + 1, turns, failed }
+  }
+  return { count, turns, failed }
+}
