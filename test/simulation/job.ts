@@ -11,8 +11,9 @@ const job = workerData as Job
 const bug = job.bug === undefined ? undefined : PLANTED[job.bug]
 if (bug) plant(bug)
 const { simulate } = await import('./simulation.ts') // After the bug is planted.
-const answer = (report: Report) => parentPort?.postMessage(report)
-answer(await carryOut(job))
+const report = await carryOut(job)
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- This is a thread's port, not a window.
+parentPort?.postMessage(report)
 
 async function carryOut({ first, count, step, isKeptGoing }: Job): Promise<Report> {
   const failed: Outcome[] = []
