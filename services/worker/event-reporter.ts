@@ -75,7 +75,7 @@ function runEnded({ id, sessionId, status, startedAt, endedAt = new Date() }: Ru
 
 function permissionResolved(
   { id, scopeId, runId, details }: PendingPermission,
-  { allow, how }: Pick<Decision, 'allow' | 'how'>,
+  { allow, how, by, input }: Pick<Decision, 'allow' | 'how' | 'by' | 'input'>,
 ): TenantEvent {
   const data = {
     request_id: id,
@@ -84,6 +84,8 @@ function permissionResolved(
     tool_name: details.tool_name,
     allow,
     how,
+    ...(by !== undefined && { by }),
+    edited: input !== undefined,
   }
   return { type: 'permission.resolved', at: new Date().toISOString(), data }
 }

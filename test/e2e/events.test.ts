@@ -42,7 +42,7 @@ inBothForms("the tenant's events", (startProduct, form) => {
     await product.call('POST', `/sessions/${run_id}/permissions/${ask['id']}`, { allow: true })
     await stream.all()
     const resolved = await events.until('permission.resolved', { request_id: ask['id'] })
-    expect(resolved.data).to.include({ run_id, allow: true, how: 'reply' })
+    expect(resolved.data).to.include({ run_id, allow: true, how: 'reply', by: 'anonymous', edited: false })
     const ended = await events.until('run.ended', { run_id })
     expect(ended.data).to.include({ session_id: null, kind: 'run', status: 'done' })
     const names = events.seen.filter(({ data }) => data['run_id'] === run_id).map(({ event }) => event)
