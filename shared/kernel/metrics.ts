@@ -20,7 +20,8 @@ export const COUNTERS = {
   webhook_rests:
     "Rests of webhooks' receivers that began: after three failed attempts in a row, and after each further one",
   run_records_lost: 'Runs that ended and were not recorded, because the store was away too long',
-  open_runs_left: 'Documents of runs that last which were not deleted, because the store was away too long',
+  open_runs_left:
+    'Documents of runs that last which were not deleted, because the store was away too long or refused it',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
 } as const
 

@@ -135,6 +135,7 @@ export class OpenRuns {
       if (ids.length > 0) await this.#deps.store.deleteOpen(ids)
     } catch (cause) {
       if (isAway(cause)) this.#closed.unshift(...ids)
+      else this.#deps.metrics.count('open_runs_left', ids.length)
       this.#leaveSurplus()
       throw cause
     }

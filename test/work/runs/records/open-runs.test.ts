@@ -92,6 +92,21 @@ describe('the runs that a recorder stores as open', () => {
     expect(store.added).to.have.length(1)
   })
 
+  it('a document whose deletion fails for another reason than a store that is away is counted, and not tried again', async () => {
+    const { store, begin, counts, lines } = setUpRecorder()
+    const run = begin(1)
+    await pass(OPEN_MS)
+    store.failure = (method) => (method === 'deleteOpen' ? new Error('a bug') : undefined)
+    run.end()
+    await pass(BATCH_MS)
+    await pass(OPEN_MS)
+    expect(counts.left).to.equal(1)
+    expect(lines).to.have.length(1)
+    store.failure = () => undefined
+    await pass(1_000)
+    expect(store.deletions).to.equal(0)
+  })
+
   it('a run that another process goes on with is no longer open here, and those beside it are', async () => {
     const { store, begin } = setUpRecorder()
     const [moved, other] = [begin(1), begin(2)]
