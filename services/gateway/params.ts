@@ -113,7 +113,7 @@ export function resumeIdOf(req: Request): { name: string; value: string } | unde
 const DEFAULT_LIMIT = 50
 
 const LIMIT: ValueForm = { pattern: /^([1-9]\d?|1\d\d|200)$/, wanted: 'a whole number from 1 to 200' }
-const CURSOR: ValueForm = { pattern: /^[A-Za-z0-9_-]{1,512}$/, wanted: 'the next_cursor of the previous page' }
+const CURSOR: ValueForm = { pattern: /^[A-Za-z0-9_-]{1,4096}$/, wanted: 'the next_cursor of the previous page' }
 
 /** Reads `limit` and `cursor` (D2.7). */
 export function pageRequestOf(req: Request): PageRequest {

@@ -47,7 +47,7 @@ describe('the runs', () => {
       ['status=done&status=failed', '/status'],
       ['cursor=', '/cursor'],
       ['cursor=a%2Bb', '/cursor'],
-      [`cursor=${'x'.repeat(513)}`, '/cursor'],
+      [`cursor=${'x'.repeat(4097)}`, '/cursor'],
     ] as const) {
       const response = await get(`/runs?${query}`)
       expect(response.status, query).to.equal(400)
@@ -87,6 +87,16 @@ describe('the runs', () => {
     }
     const head = await fetch(`${url}/runs/${RUN_ID}/events?last_event_id=4`, { method: 'HEAD' })
     expect(head.status).to.equal(200)
+  })
+
+  it('D4.5c: a run whose process died is followed behind every number but the highest, since nobody knows its last event', async () => {
+    const lost = { ...RUN, status: 'failed', code: 'worker_lost', event_count: 0 } as const
+    const { url } = await start({ methods: { getRun: async () => lost, followRun: async () => framesOf() } })
+    const statusAfter = async (id: string) =>
+      (await fetch(`${url}/runs/${RUN_ID}/events`, { headers: { 'last-event-id': id } })).status
+    expect(await Promise.all(['1', '5', '4294967294', '4294967295'].map(statusAfter))).to.deep.equal([
+      200, 200, 200, 204,
+    ])
   })
 
   it('D4.5c: an event id that is not a whole number below 2^32 is 400', async () => {

@@ -1,6 +1,13 @@
 import type { Request, RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import { RUN_STATUSES, type RunFilter, type RunSearch, type RunSummary } from '../../../shared/cluster/commands/runs.ts'
+import {
+  isLost,
+  RUN_STATUSES,
+  type RunFilter,
+  type RunSearch,
+  type RunSummary,
+} from '../../../shared/cluster/commands/runs.ts'
+import { LOST_SEQ } from '../../../shared/cluster/journal/frames.ts'
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
 import { tenantOf } from '../middleware/auth.ts'
@@ -46,8 +53,8 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
 }
 
 /** A number above the last event counts as the last (D4.5c). */
-const isOver = ({ ended_at, event_count }: RunSummary, after: number): boolean =>
-  ended_at !== null && after >= event_count
+const isOver = (run: RunSummary, after: number): boolean =>
+  run.ended_at !== null && after >= (isLost(run) ? LOST_SEQ : run.event_count)
 
 const textOf = (chars: number): ValueForm => ({
   pattern: new RegExp(`^[^]{0,${chars}}$`, 'u'),

@@ -15,6 +15,9 @@ export type RunStatus = ApiType<'RunStatus'>
 /** `GET /runs/{run_id}` (D4.5g). */
 export type RunSummary = ApiType<'Run'>
 
+/** Whether the process of the run died: how far the run had come is not known (D20.4). */
+export const isLost = ({ code, event_count }: RunSummary): boolean => code === 'worker_lost' && event_count === 0
+
 /** `incomplete`: the runs of a worker that did not answer are missing. */
 export type RunPage = { runs: RunSummary[]; next_cursor: string | null; incomplete?: true }
 /** `among` the runs that have not ended (`live`), or those that have and whose record is not stored (`unrecorded`); all by default. */

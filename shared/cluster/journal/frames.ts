@@ -7,6 +7,12 @@ export function renderFrame(seq: number, event: RunEvent): string {
   return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
 }
 
+/**
+ * The number of the terminal frame of a run that was lost, when nobody knows which its last one was: it is above that of every event, so that a
+ * client that comes back with it has them all.
+ */
+export const LOST_SEQ = 2 ** 32 - 1
+
 /** Codes of the terminal frames that end one reader's stream without ending the run. */
 export type ReaderFailure = Extract<
   RunErrorCode,

@@ -1,6 +1,7 @@
 import type { Broker } from '../../../cluster/commands/broker.ts'
+import { isLost } from '../../../cluster/commands/runs.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
-import { failureFrame } from '../../../cluster/journal/frames.ts'
+import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { titleOf } from './record.ts'
@@ -79,11 +80,12 @@ async function replay(
 ): Promise<FrameStream | undefined> {
   const record = await history.get(tenant, runId)
   if (!record) return undefined
-  // A record without events says that the process died. Frames that were stored after it would show another end.
+  // Frames that were stored after the record of a lost run would show another end.
   const frames = record.event_count === 0 ? undefined : await history.frames(tenant, runId)
   if (frames !== undefined) return piecesOf(frames, after)
   const isSessionKept = areSessionsKept && record.session_id !== undefined
-  return streamOf(failureFrame(after, record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap', { isSessionKept }))
+  const code = record.code === 'worker_lost' ? 'worker_lost' : 'stream_gap'
+  return streamOf(failureFrame(isLost(record) ? LOST_SEQ : after, code, { isSessionKept }))
 }
 
 async function* streamOf(frames: Frames): FrameStream & AsyncGenerator<Frames, void, undefined> {

@@ -1,9 +1,11 @@
 import type { RunFilter, RunPage, RunSearch, RunSummary } from '../../../cluster/commands/runs.ts'
 import { writeCursor } from '../../../cluster/list-page.ts'
-import { decodeCursor, encodeCursor, invalidCursor, type PageRequest } from '../../../kernel/cursor.ts'
+import type { PageRequest } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
+import { type KnownPart, type Place, readPlace, writePlace } from './list-place.ts'
+import { ListedRuns } from './listed-runs.ts'
 import type { RunRecord } from './record.ts'
 import { isFound } from './run-search.ts'
 import type { RecordPosition, RunRecordStore } from './store.ts'
@@ -18,9 +20,6 @@ export type RunHistoryDeps = {
 /** Lists the runs that processes know. */
 export type ListKnown = (filter: RunFilter) => Promise<RunPage>
 
-/** The list has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
-type KnownPart = NonNullable<RunFilter['among']>
-type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }
 /** A run, and the place behind it. One that is no longer kept is read and not listed. */
 type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
@@ -54,22 +53,22 @@ export class RunHistory {
     let isIncomplete = false
     const onIncomplete = () => void (isIncomplete = true)
     const pageSize = Object.keys(search).length > 0 ? PAGE : limit + 1
-    const seen = new Set<string>()
     const runs: RunSummary[] = []
-    const begin = readPlace(cursor)
+    const { place: begin, listed: listedBefore } = readPlace(cursor)
+    const listed = new ListedRuns(listedBefore)
     const page = (next: Place | undefined): RunPage => ({
       runs,
-      next_cursor: next ? writePlace(next) : null,
+      next_cursor: next ? writePlace(next, listed.text) : null,
       ...(isIncomplete && { incomplete: true as const }),
     })
     let read = 0
     let last = begin
     const reading = { ...search, pageSize, listKnown, onIncomplete }
     for await (const { run, place, isKept } of this.#rows(tenant, begin, reading)) {
-      const isWanted = isKept && isFound(run, search) && !seen.has(run.run_id)
+      const isWanted = isKept && isFound(run, search) && !listed.has(run.run_id)
       if (runs.length === limit && isWanted) return page(last)
       if (isWanted) runs.push(run)
-      seen.add(run.run_id)
+      if (isWanted && place.part !== 'records') listed.add(run.run_id)
       last = place
       if (++read === MAX_ROWS) return page(last)
     }
@@ -130,20 +129,3 @@ async function* knownRows(
 }
 
 export const isAway = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'unavailable'
-
-const writePlace = (place: Place): string =>
-  place.part === 'records'
-    ? encodeCursor([place.part, ...(place.after ?? [])])
-    : encodeCursor([place.part, place.cursor ?? ''])
-
-function readPlace(cursor: string | undefined): Place {
-  if (cursor === undefined) return { part: 'live', cursor: undefined }
-  try {
-    const [part, known] = decodeCursor(cursor, ['string', 'string'])
-    if (part === 'live' || part === 'unrecorded') return { part, cursor: known }
-  } catch {
-    const [part, startedAt, runId] = decodeCursor(cursor, ['string', 'string', 'string'])
-    if (part === 'records') return { part, after: [startedAt, runId] }
-  }
-  throw invalidCursor()
-}

@@ -108,8 +108,11 @@ describe('a broker with the records of runs', () => {
   it('D20.4: a run whose process died ends with worker_lost, also when its events were stored later', async () => {
     const record = recordOf(1, { status: 'failed', code: 'worker_lost', event_count: 0 })
     for (const frames of [{}, { frames: framesOf(1, 2) }]) {
-      const pieces = await follow(setUp({ record, ...frames }))
-      expect(pieces.map(({ lastSeq, failure }) => [lastSeq, failure])).to.deep.equal([[0, 'worker_lost']])
+      const broker = setUp({ record, ...frames })
+      for (const after of [0, 7]) {
+        const pieces = await follow(broker, after)
+        expect(pieces.map(({ lastSeq, failure }) => [lastSeq, failure])).to.deep.equal([[2 ** 32 - 1, 'worker_lost']])
+      }
     }
   })
 

@@ -24,20 +24,22 @@ const liveOf = (n: number, more: Partial<RunSummary> = {}): RunSummary => {
   return { ...run, status: 'running', ended_at: null, ...more }
 }
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
-const numbersOf = ({ runs }: RunPage) => runs.map(({ run_id }) => Number(run_id.slice(4)))
+const numberOf = ({ run_id }: RunSummary) => Number(run_id.slice(4))
+const numbersOf = ({ runs }: RunPage) => runs.map(numberOf)
 
 type Known = { live?: RunSummary[]; unrecorded?: RunSummary[]; records?: RunRecord[]; days?: number }
 
 describe('the list of runs with their records', () => {
   function setUp({ live = [], unrecorded = [], records = [], days = 30 }: Known) {
     const asked = { records: 0, pages: 0, isAway: false, incomplete: false }
-    const byPlace = [...records].sort((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1))
+    let byPlace: RunRecord[] = []
     const store = {
       get: async (_tenant: string, id: string) => records.find(({ run_id }) => run_id === id),
       frames: async () => undefined,
       async page(_tenant: string, { after, since = '', limit }: RecordQuery) {
         if (asked.isAway) throw AWAY
         asked.pages++
+        if (byPlace.length !== records.length) byPlace = [...records].sort((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1))
         const found = byPlace.filter(
           (run) => (after === undefined || keyOf(run) < after.join(' ')) && run.started_at >= since,
         )
@@ -115,6 +117,37 @@ describe('the list of runs with their records', () => {
     unrecorded.push(recordOf(2))
     expect(numbersOf(await list({ cursor: next_cursor ?? '' }))).to.deep.equal([2])
     expect(records).to.have.length(0)
+  })
+
+  it('D20.1: a run that is recorded between two pages is listed once, whichever part listed it before', async () => {
+    const { list, live, unrecorded, records } = setUp({
+      live: range(1, 3).map((n) => liveOf(n)),
+      unrecorded: [recordOf(4), recordOf(5)],
+      records: range(6, 8).map((n) => recordOf(n)),
+    })
+    const listed: number[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await list({ limit: 1, ...(cursor !== undefined && { cursor }) })
+      listed.push(...numbersOf(page))
+      cursor = page.next_cursor
+      records.push(...unrecorded.splice(0).map((run) => recordOf(numberOf(run))))
+      unrecorded.push(...live.splice(0, 1).map((run) => recordOf(numberOf(run))))
+    }
+    expect(listed).to.have.members(range(1, 8))
+  })
+
+  it('D20.1: a run that a filter finds only once it is recorded is listed then', async () => {
+    const { list } = setUp({ live: [liveOf(1)], records: [recordOf(1, { model: 'm' })] })
+    expect(numbersOf(await list({ model: 'm' }))).to.deep.equal([1])
+  })
+
+  it('a cursor names 400 runs that were listed before their record, and is short enough to be sent', async () => {
+    const { list, live, records } = setUp({ live: range(1, 500).map((n) => liveOf(n)) })
+    const { next_cursor: first } = await list({ limit: 499 })
+    records.push(...live.splice(0).map((_, i) => recordOf(i + 1)))
+    expect(first).to.match(/^[\w-]{1,4096}$/)
+    const rest = await list({ limit: 500, cursor: first ?? '' })
+    expect(numbersOf(rest), 'the first ones are listed again').to.deep.equal([...range(1, 99), 500])
   })
 
   it('D20.1: a page of rare runs reads 2,000 rows at most, and the next one goes on behind them', async () => {
