@@ -41,6 +41,8 @@ export class Client {
   #session: Session | undefined
   #generation = 0
   #messages = 0
+  /** The answers to permission requests, which may come when the run has ended. */
+  readonly #replies: Promise<void>[] = []
   isDone = false
   isChecked = false
 
@@ -52,6 +54,7 @@ export class Client {
 
   async live(): Promise<void> {
     for (const step of this.#plan.steps) await this.#take(step)
+    await Promise.all(this.#replies)
     this.isDone = true
   }
 
@@ -305,7 +308,8 @@ export class Client {
     if (reader.failure !== undefined) return
     checker.frame(reader.runId, frame)
     const { id, allow, how } = frame.data
-    if (frame.event === 'permission_request') void this.#answer({ id: String(id), scopeId: reader.scopeId })
+    if (frame.event === 'permission_request')
+      this.#replies.push(this.#answer({ id: String(id), scopeId: reader.scopeId }))
     if (frame.event === 'permission_resolved' && how === 'reply') checker.acted(String(id), allow === true)
   }
 

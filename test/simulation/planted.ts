@@ -7,6 +7,12 @@ const RELAY = 'shared/cluster/relay'
 
 /** Bugs of the kinds that were found in the product, by reviews and by this simulation. */
 export const PLANTED: readonly PlantedBug[] = [
+  one(
+    'calls are sent again under a new epoch',
+    `${RELAY}/broker.ts`,
+    'this.#calls.close()\n    this.streams.fail',
+    'this.streams.fail',
+  ),
   one('the fence forgets', 'shared/work/runs/fence-guard.ts', 'const isHeld = fence.isHeld()', 'const isHeld = true'),
   one(
     'a lease lasts longer than the others wait',

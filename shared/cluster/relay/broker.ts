@@ -129,6 +129,15 @@ export class RelayBroker {
     return this.streams.fail('worker_lost', epoch)
   }
 
+  /**
+   * This gateway has a new epoch. The workers have closed the streams to the old one, and would take a call that is sent again under the new
+   * one for another call.
+   */
+  onEvicted(): void {
+    this.#calls.close()
+    this.streams.fail('relay_unavailable')
+  }
+
   /** No process listens to this worker's channel: it has crashed, has left, or is connecting again. */
   onUndelivered(epoch: number): void {
     this.#calls.failUndelivered(epoch)

@@ -142,8 +142,7 @@ export class GatewayRelay {
           if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
           onMemberLost?.(epoch)
         },
-        // The workers have closed the streams to the old epoch.
-        onEvicted: () => this.#broker.streams.fail('relay_unavailable'),
+        onEvicted: () => this.#broker.onEvicted(),
         // A gateway has no other keys in Redis than its membership, which is restored already.
         onKeysLost: () => {},
       },

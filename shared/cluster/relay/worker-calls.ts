@@ -61,7 +61,7 @@ export class WorkerCalls {
     this.#calls.failUndelivered(epoch)
   }
 
-  /** Fails all calls, because this process leaves. */
+  /** Fails all calls, because this process leaves or has a new epoch. */
   close(): void {
     this.#calls.close()
   }
