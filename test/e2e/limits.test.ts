@@ -92,7 +92,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       const answers = await Promise.all(Array.from({ length: 6 }, () => refusalOf({ prompt: 'hi' })))
       return answers.every((answer) => answer === undefined)
     }
-    await until(areAccepted, { what: 'every run to be accepted', withinMs: 5_000 })
+    await until(areAccepted, { what: 'every run to be accepted' })
   }
 
   it('a model without a price is named when a budget in dollars is set; with a price of its instance it is counted', async () => {
@@ -144,21 +144,22 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   it('D11.2: a run that goes on ends before its next model call, with the tools of the turn before made', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)
-    const answer = { steps: [{ tool: 'TodoWrite', input: { todos: [] } }], usage: { input: 200_000, output: 1 } }
+    const answer = { steps: [{ tool: 'TodoWrite', input: { todos: [] } }], usage: { input: 2_000_000, output: 1 } }
     product.model.answer(answer)
     const before = product.model.requests.length
     const frames = await (await product.run({ prompt: 'hi' })).all()
     expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted', retryable: false })
     expect(frames.some(({ event }) => event === 'tool_result')).to.equal(true)
     expect(product.model.requests.length - before).to.equal(1)
-    await counted(used, 200_001)
+    await counted(used, 2_000_001)
   })
 
   it('D11.2: the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)
     const task = { description: 'd', prompt: 'p' }
-    product.model.answer({ steps: [{ tool: 'Agent', input: task }], usage: { input: 200_000, output: 1 } })
+    // Far above the budget: a worker may not have read yet what the others have counted in the tests before.
+    product.model.answer({ steps: [{ tool: 'Agent', input: task }], usage: { input: 5_000_000, output: 1 } })
     const before = product.model.requests.length
     const frames = await (await product.run({ prompt: 'hi' })).all()
     const ended = frames.find(({ event }) => event === 'subagent_end')
@@ -166,7 +167,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(String(ended?.data['error'])).to.include('the budget of')
     expect(frames.at(-1)?.data).to.include({ code: 'budget_exhausted' })
     expect(product.model.requests.length - before).to.equal(1)
-    await counted(used, 200_001)
+    await counted(used, 5_000_001)
   })
 
   it('dollars count by the price of the model, and the engine configuration shows limits and use', async () => {
