@@ -207,7 +207,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await put({ tokens_per_day: (await shown()).used.tokens + 100_000 })
     await answeredBoth(200)
     const asked = product.model.requests.length
-    product.model.answer({ steps: [{ text: 'ok' }], usage: { input: 200_000, output: 1 } })
+    product.model.answer({ steps: [{ text: 'ok' }], usage: { input: 5_000_000, output: 1 } })
     const refused = await probe()
     expect(refused.body, 'the first call uses the budget up').to.have.nested.property('error.code', 'budget_exhausted')
     expect(product.model.requests.length).to.equal(asked + 1)
