@@ -3,15 +3,15 @@ import { join } from 'node:path'
 
 /** Bytes of the built console as gzip. */
 export type ConsoleSizes = {
-  /** What is loaded before any page. */
+  /** The files that are loaded before any page. */
   shell: number
-  /** What a page needs together with the shell, by the path of its source. */
+  /** Each page together with the shell, by the path of its source. */
   routes: ReadonlyMap<string, number>
   /** Every script and style, those that nobody may ever load too. */
   all: number
 }
 
-/** Of Vite's manifest: a source, the file that it became, and what that needs. */
+/** An entry of Vite's manifest: the file that a source became, and the sources that it needs. */
 type Chunk = { file: string; css?: readonly string[]; imports?: readonly string[]; dynamicImports?: readonly string[] }
 
 const ENTRY = 'index.html'

@@ -3,7 +3,7 @@ import { MongoClient } from 'mongodb'
 import type { FlowCluster } from './cluster.ts'
 import { cpuMs } from './proc.ts'
 
-/** What the processes of a cluster have done since they started: numbers by name. */
+/** The work of a cluster's processes since they started: numbers by name. */
 export type Work = {
   /** The commands of MongoDB that read or write documents; one may hold several writes. */
   mongo: Numbers
@@ -44,7 +44,7 @@ export async function openWorkCounter({ mongoUrl, redisUrl, pidsOf }: FlowCluste
 /** How much more `after` holds than `before`. */
 export const workBetween = (before: Work, after: Work): Work => combined(before, after, (a, b) => b - a)
 
-/** What `work` holds beyond `idle`, for each of `count` pieces of work. `idle` lasted `share` times as long. */
+/** Subtracts the idle work and divides the rest by `count` pieces. `idle` was measured for `share` times as long as `work`. */
 export const perPiece = (work: Work, { idle, share, count }: { idle: Work; share: number; count: number }): Work =>
   combined(idle, work, (resting, all) => Math.max(0, all - resting / share) / count)
 

@@ -9,7 +9,7 @@ const ask = (id: string) => ({ id, run_id: `run_${id}`, session_id: 's', tool_na
 describe('the inbox of the client', () => {
   let server: Server
   let engine: AgentEngine
-  /** What each list shows, and what each connection tells, which then breaks. The last one stays open. */
+  /** The answer to each list, and the events of each connection, which then breaks. The last one stays open. */
   let lists: string[][]
   let streams: string[]
   let lastEventIds: (string | undefined)[]

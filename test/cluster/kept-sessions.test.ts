@@ -39,7 +39,7 @@ describe('sessions that are stored', () => {
     restartCluster()
   })
 
-  /** What connects the members has lost everything, as a Redis that was flushed. */
+  /** The members' connection loses everything, as a Redis that was flushed. */
   function restartCluster() {
     cluster = new MemoryCluster()
     relay = createMemoryRelay(cluster)

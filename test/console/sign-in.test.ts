@@ -49,7 +49,7 @@ describe('signing in to the console at an issuer', function () {
     expect(kept).to.deep.equal([{}, {}, ''])
   })
 
-  it('a token that is about to expire is renewed before it is sent, once for the requests of that time', async () => {
+  it('a token that is about to expire is renewed before it is sent', async () => {
     const before = issuer.grants.length
     await page.getByRole('link', { name: 'Activity' }).click()
     await page.getByText('Nothing has run yet').waitFor()

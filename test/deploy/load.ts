@@ -8,7 +8,7 @@ const PROMPT = Array.from({ length: 5 }, (_, n) => `/say part ${n}\n/sleep 100`)
 /** Connections are not reused: nginx closes idle ones when it reloads, and a request that is just being sent on one would break. */
 const HEADERS = { 'content-type': 'application/json', connection: 'close' }
 
-/** Of each client between two requests: without it the clients take the CPU time that the processes they watch need. */
+/** A client's pause between two requests: without it the clients take the CPU time that the processes they watch need. */
 const PAUSE_MS = 300
 
 export type Counts = { runs: number; messages: number; flows: number; reads: number }

@@ -15,7 +15,7 @@ const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
 
 const [, program = '', shown = ''] = /```python\n([^]*?)```\n\n```\n([^]*?)```/.exec(readme) ?? []
 
-/** What the README only names: flows, the inbox, lists and errors, with the client that awaits. */
+/** The calls that the README only names: flows, the inbox, lists and errors, with the client that awaits. */
 const REST = `
 import asyncio
 from agent_engine import ApiError, AsyncAgentEngine, RunFailed

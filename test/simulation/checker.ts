@@ -1,6 +1,6 @@
 export type Violation = { rule: string; what: string }
 
-/** What was promised to clients, and what breaks it. The first violation ends a simulation. */
+/** The promises to clients, and the first violation of one. It ends a simulation. */
 export class Checker {
   readonly #nowMs: () => number
   readonly #story: string[] = []
@@ -10,7 +10,7 @@ export class Checker {
   /** The last frame of each run that has ended. */
   readonly #ends = new Map<string, { seq: number; event: string }>()
   readonly #effects = new Map<string, string>()
-  /** What the clients were told that they have decided, and what the engine has acted on. */
+  /** The replies that clients were told have decided, and the decisions that the engine has acted on. */
   readonly #winners = new Map<string, { by: string; allow: boolean }>()
   readonly #acted = new Map<string, boolean>()
   readonly #waits = new Map<number, { what: string; since: number }>()

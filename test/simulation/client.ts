@@ -8,6 +8,7 @@ import type { Fleet } from './fleet.ts'
 import { promptOf, type Script } from './model.ts'
 import type { GatewayNode } from './nodes.ts'
 import type { ClientPlan, Step } from './plan.ts'
+import { type Frame, framesOf, Reader, type ReadRun } from './reader.ts'
 import { Owner, type Time } from './time.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -29,9 +30,7 @@ type Session = {
   isDoubtful: boolean
   openedMs: number
 }
-type ReadRun = { runId: string; scopeId: string }
 type Connection = { gateway: GatewayNode; frames: FrameStream }
-type Frame = { seq: number; event: string; data: Record<string, unknown>; text: string }
 
 /** A user of the cluster: starts runs, reads their streams, comes back when they are cut, answers permission requests. */
 export class Client {
@@ -332,45 +331,6 @@ export class Client {
       if (!(cause instanceof ConnectionLost) && !(cause instanceof AppError)) throw cause
     }
   }
-}
-
-/** What one client has read of a run. */
-class Reader {
-  readonly runId: string
-  /** The first id of the paths of its permission requests. */
-  readonly scopeId: string
-  seq = 0
-  end: string | undefined
-  failure: string | undefined
-
-  constructor({ runId, scopeId }: ReadRun) {
-    this.runId = runId
-    this.scopeId = scopeId
-  }
-
-  /** Returns what is wrong with the next frame. `failure` is set for one that ends this connection alone. */
-  take({ seq, event }: Frame, failure: string | undefined): string | undefined {
-    if (this.end) return `frame ${seq} after the end`
-    if (failure !== undefined) {
-      this.failure = failure
-      return seq === this.seq ? undefined : `a failure with number ${seq} after frame ${this.seq}`
-    }
-    this.failure = undefined
-    if (seq !== this.seq + 1) return `frame ${seq} after frame ${this.seq}`
-    this.seq = seq
-    if (event === 'done' || event === 'error') this.end = event
-    return undefined
-  }
-}
-
-function framesOf(text: string): Frame[] {
-  return text
-    .split('\n\n')
-    .filter((frame) => frame.startsWith('id: '))
-    .map((frame) => {
-      const [, seq = '', event = '', data = '{}'] = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/s.exec(frame) ?? []
-      return { seq: Number(seq), event, data: JSON.parse(data) as Record<string, unknown>, text: frame }
-    })
 }
 
 const keyOf = (message: string): string => /\\"key\\":\\"([^"\\]+)\\"/.exec(message)?.[1] ?? message

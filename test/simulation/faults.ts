@@ -5,18 +5,8 @@ import type { Time } from './time.ts'
 
 const DRAIN_MS = 5_000
 
-/** In these, a drain cannot be expected to hand everything over. */
-const TROUBLE = new Set<Fault['kind']>([
-  'freeze',
-  'kill',
-  'cut',
-  'Redis away',
-  'Redis empty',
-  'Redis fails over',
-  'messages lost',
-  'commands doubled',
-  'slow wires',
-])
+/** Beside each other fault a drain cannot be expected to hand everything over. */
+const HARMLESS = new Set<Fault['kind']>(['drain', 'add worker', 'wall clock'])
 
 type Kind = Fault['kind']
 type Of<K extends Kind> = Extract<Fault, { kind: K }>
@@ -38,7 +28,7 @@ export class Faults {
   schedule(fault: Fault): void {
     if (fault.kind === 'Redis fails over') this.#replicate(fault)
     this.#in(fault.at, () => {
-      if (TROUBLE.has(fault.kind)) this.#fleet.isTroubledUntil(fault.at + ('forMs' in fault ? fault.forMs : 0))
+      if (!HARMLESS.has(fault.kind)) this.#fleet.isTroubledUntil(fault.at + ('forMs' in fault ? fault.forMs : 0))
       const happen = this.#happen[fault.kind] as (fault: Fault) => void
       happen(fault)
     })

@@ -12,7 +12,7 @@ const REBUILD_MS = 3_000
 /** Sessions, and runs that have moved. */
 const MAX_KEYS = 200
 
-/** The processes of a simulated cluster, and what a god would see of them. */
+/** The processes of a simulated cluster, and the facts about all of them that none of them can see. */
 export class Fleet {
   readonly wire: FaultyWire
   readonly cluster: MemoryCluster

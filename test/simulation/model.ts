@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelPart, ModelProvider, ModelRequest } from '../../shared/agent/providers/port.ts'
 
-/** What the model does with a prompt: it speaks, then it calls tools, and when it has their results it speaks again. */
+/** The model's part in a run: it speaks, then it calls tools, and when it has their results it speaks again. */
 export type Script = { key: string; words: number; everyMs: number; tools: readonly ('Effect' | 'Ask')[] }
 
 export const promptOf = (script: Script): string => JSON.stringify(script)

@@ -1,6 +1,6 @@
 import { Random } from './random.ts'
 
-/** What goes wrong, and when. Times are milliseconds. A process is named by its place among those of its role that are alive. */
+/** Something that goes wrong at a moment. Times are milliseconds. A process is named by its place among those of its role that are alive. */
 export type Fault = { at: number } & (
   | { kind: 'freeze'; role: Role; nth: number; forMs: number }
   | { kind: 'kill'; role: Role; nth: number; backAfterMs: number }
@@ -17,7 +17,7 @@ export type Fault = { at: number } & (
 )
 export type Role = 'gateway' | 'worker'
 
-/** What a client does, one step after the other. */
+/** One step of a client. */
 export type Step =
   | { kind: 'run'; words: number; everyMs: number; tools: readonly ('Effect' | 'Ask')[]; cancelAfterMs?: number }
   | { kind: 'message'; words: number; everyMs: number; tools: readonly ('Effect' | 'Ask')[] }

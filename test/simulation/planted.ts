@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/** A bug that the simulation must find: in this file, `put` stands instead of `find`. */
+/** A bug for the simulation to find: in this file, `put` stands instead of `find`. */
 export type PlantedBug = { name: string; edits: readonly { file: string; find: string; put: string }[] }
 
 const RELAY = 'shared/cluster/relay'
@@ -48,7 +48,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a removed process comes back under its epoch',
     edits: [
-      { file: 'shared/cluster/members/member-watch.ts', find: 'if (isBack) this.#isBack(change.epoch)', put: '' },
+      { file: 'shared/cluster/members/member-watch.ts', find: 'if (isBack) this.#onBack(change.epoch)', put: '' },
       {
         file: 'shared/cluster/members/member-watch.ts',
         find: 'if (peers.isLost(epoch)) this.#back.add(epoch)',

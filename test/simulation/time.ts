@@ -33,7 +33,7 @@ const realImmediate = setImmediate
 /** The time of a simulated world, which passes from turn to turn. All that happens in a turn happens at one moment. */
 export class Time {
   readonly random: Random
-  /** What belongs to no process: the wires, Redis, the plan of faults. */
+  /** Owns the turns of no process: those of the wires, Redis, the plan of faults. */
   readonly world = new Owner('world')
   readonly #queue = new Heap()
   #nowMs = 0
@@ -54,7 +54,7 @@ export class Time {
     return current.getStore() ?? this.world
   }
 
-  /** What the wall clock of the acting process shows. */
+  /** The wall clock of the acting process. */
   wallMs(): number {
     return START + this.#nowMs + this.current.wallAheadMs
   }

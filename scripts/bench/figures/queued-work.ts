@@ -11,7 +11,7 @@ import { median } from '../statistics.ts'
 const WARM_UP = 30
 const AT_ONCE = 16
 const IDLE_MS = 2_000
-/** What a piece of work still does after its answer is counted with it. */
+/** After this time the work that follows an answer is done, and is counted with it. */
 const SETTLE_MS = 300
 
 type Do = () => Promise<void>

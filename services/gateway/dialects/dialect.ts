@@ -7,7 +7,7 @@ import type { StartOnce } from '../starting/start-once.ts'
 import type { Relay } from '../streams/sse.ts'
 import type { Conversations } from './shared/conversation.ts'
 
-/** What the routes of a dialect are made of. */
+/** The parts that the routes of a dialect use. */
 export type DialectDeps = {
   broker: Broker
   conversations: Conversations

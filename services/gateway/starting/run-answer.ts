@@ -1,8 +1,9 @@
 import type { OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
-import type { DoneEvent, ErrorEvent, PlanQueuedEvent, RunEvent } from '../../../shared/kernel/events.ts'
+import type { AgentEvent, DoneEvent, ErrorEvent, PlanQueuedEvent } from '../../../shared/kernel/events.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import { failureOf } from '../../../shared/work/flows/execute/outcome.ts'
+import { FrameDecoder } from '../streams/run-events.ts'
 
 /** The answer of a run to a client that asks for JSON (D25c). */
 export type RunAnswer = ApiType<'RunAnswer'>
@@ -10,13 +11,9 @@ export type RunAnswer = ApiType<'RunAnswer'>
 /** Reads a run to its end. Throws its failure with the status that D25c gives it. When `signal` is aborted the reader leaves the run. */
 export async function answerOf({ runId, frames }: OpenedRun, signal: AbortSignal): Promise<RunAnswer> {
   const texts: string[] = []
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const { text } of untilAborted(frames, signal)) {
-    rest += typeof text === 'string' ? text : decoder.decode(text, { stream: true })
-    const blocks = rest.split('\n\n')
-    rest = blocks.pop() ?? ''
-    for (const event of blocks.flatMap(wantedEvent)) {
+  const decoder = new FrameDecoder<AgentEvent>(WANTED)
+  for await (const each of untilAborted(frames, signal)) {
+    for (const { event } of decoder.take(each)) {
       if (event.type === 'text') texts.push(event.text)
       else if (event.type === 'error') throw failure(runId, event)
       else if (event.type === 'done') return doneAnswer(runId, texts, event)
@@ -27,12 +24,7 @@ export async function answerOf({ runId, frames }: OpenedRun, signal: AbortSignal
   throw new AppError('unavailable', 'the end of the run was not delivered; follow the run to read it')
 }
 
-const WANTED = /^id: \d+\nevent: (text|done|plan_queued|error)\ndata: (.*)$/
-
-function wantedEvent(block: string): RunEvent[] {
-  const [, type, data] = WANTED.exec(block) ?? []
-  return data === undefined ? [] : [{ type, ...(JSON.parse(data) as object) } as RunEvent]
-}
+const WANTED = new Set(['text', 'done', 'plan_queued', 'error'])
 
 /** Ends, and leaves the run, when `signal` is aborted. */
 export async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSignal) {

@@ -19,7 +19,7 @@ export type DurabilityDeps = {
   log: Log
 }
 
-/** What stores a worker's sessions and opens those that are stored (D32). */
+/** Stores a worker's sessions, and opens those that are stored (D32). */
 export type Durability = {
   saver: SessionSaver
   /** Returns the inbox that opens the session which a command names. */

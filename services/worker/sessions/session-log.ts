@@ -4,7 +4,7 @@ import type { SessionHead } from '../../../shared/agent/sessions/store.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
-/** What an owner of the session needs to add to its log. */
+/** The state with which an owner goes on with the log. */
 export type LogState = {
   head: SessionHead
   nextSeq: number
@@ -70,7 +70,7 @@ export class SessionLog {
     this.#saved = saved
   }
 
-  /** What the next owner needs. */
+  /** The state for the next owner. */
   get state(): LogState {
     const { head } = this
     return {

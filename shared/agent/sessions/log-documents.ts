@@ -15,13 +15,13 @@ export const SESSION_LOG: CollectionSpec = {
 }
 
 type Summary = ApiType<'SessionInfoResponse'>
-/** What a list shows of a session that is in no worker's memory. */
+/** The facts that a list shows of a session in no worker's memory. */
 export type SessionFacts = Pick<
   Summary,
   'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered'
 >
 
-/** What a session's owner adds to its log: the messages since the entry before, and how the session is after them. */
+/** An entry that a session's owner adds to its log: the messages since the entry before, and how the session is after them. */
 export type LogEntry = {
   /** When the session was used, in ISO 8601. */
   at: string

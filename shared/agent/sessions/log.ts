@@ -5,7 +5,7 @@ import { documentsOf, EntryReader, type LogDocument, type LogEntry, type LogWrit
 const PAGE = 50
 const MAX_DELETED = 500
 
-/** What became of a write: how many places it takes, and whether they are its own. */
+/** The outcome of a write: how many places it takes, and whether they are its own. */
 export type Appended = { places: number; isOwn: boolean }
 
 /** The newest entry of a log. */
@@ -55,7 +55,7 @@ export async function append(log: Collection, writes: readonly LogWrite[]): Prom
   )
 }
 
-/** Who has taken a place of a log. */
+/** The owner that has taken a place of a log. */
 export async function ownerAt(
   log: Collection,
   tenant: TenantId,

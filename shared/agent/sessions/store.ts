@@ -58,7 +58,7 @@ export interface SessionStore {
   page(tenant: TenantId, start: PageStart): Promise<StoredPage>
   /** Adds entries to logs, with one command for all of them. Returns what became of each. Can be repeated. */
   append(writes: readonly LogWrite[]): Promise<Appended[]>
-  /** Who has taken this place of a log. */
+  /** Returns the owner that has taken this place of a log. */
   ownerAt(tenant: TenantId, workspace: string, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
   remove(tenant: TenantId, head: Pick<SessionHead, 'session_id' | 'workspace'>): Promise<void>

@@ -144,7 +144,7 @@ export class MemberWatch {
     if (change.version <= this.#table.version || this.#isUnknown) return
     if (change.version > this.#table.version + 1) return void this.#list().catch(() => {}) // The next tick finds the gap.
     const isBack = change.member && peers.isLost(change.epoch)
-    if (isBack) this.#isBack(change.epoch)
+    if (isBack) this.#onBack(change.epoch)
     this.#table.apply(isBack ? { ...change, member: undefined } : change)
     if (!change.isGone) return
     if (change.epoch === own()) this.#table.remove([change.epoch])
@@ -166,7 +166,7 @@ export class MemberWatch {
     this.#remove(findGone())
   }
 
-  #isBack(epoch: number): void {
+  #onBack(epoch: number): void {
     this.#back.add(epoch)
     this.#removeAgain().catch(() => {}) // The next tick does it.
   }

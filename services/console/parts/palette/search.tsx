@@ -59,7 +59,7 @@ export function Search({ pages, onGo }: SearchProps) {
 function useThings(): readonly Goal[] {
   const things = useSignal<readonly Goal[]>([])
   useEffect(() => {
-    // What cannot be read is not found; the page of it says why.
+    // A list that cannot be read adds nothing; the page of it says why.
     for (const read of [readFlows, readPlans, readRuns])
       read()
         .then((found) => (things.value = [...things.value, ...found]))

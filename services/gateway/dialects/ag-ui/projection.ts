@@ -1,8 +1,8 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
-import type { Numbered } from '../shared/run-events.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 export type AgUiEvent = JsonObject & { type: string }
@@ -153,7 +153,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   }
 }
 
-/** What a person's answer may hold. */
+/** The schema of a person's answer. */
 const RESPONSE_SCHEMA = {
   type: 'object',
   required: ['approved'],

@@ -1,7 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, DoneEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import type { Projection } from '../shared/projection.ts'
-import type { Numbered } from '../shared/run-events.ts'
 
 type Facts = { id: string; model: string; created: number }
 export type ChatOptions = Facts & { includesUsage: boolean }

@@ -8,7 +8,7 @@ import type { Fields } from '../shared/fields.ts'
 const ROUTE = 'main'
 const FLOW_PREFIX = 'flow:'
 
-/** What the `model` of a request stands for: the route `main`, the id of a model, or a flow. */
+/** The `model` of a request: the route `main`, the id of a model, or a flow. */
 export type Target = { name: string; model?: string; flow?: string }
 
 export function readTarget(fields: Fields): Target {
@@ -25,7 +25,7 @@ export function readTarget(fields: Fields): Target {
 
 const MODEL = /^(?! )[^\p{Cc}]{1,256}(?<! )$/u
 
-/** What may stand as `model`, as far as this server knows it. */
+/** The values of `model` that this server knows. */
 export async function listModels(res: Response, { config, flows, model }: DialectDeps): Promise<object> {
   const tenant = tenantOf(res)
   const engine = await config?.settings.engine(tenant)

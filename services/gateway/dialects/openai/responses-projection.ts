@@ -1,16 +1,15 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import { type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
-import type { Numbered } from '../shared/run-events.ts'
+import { type Block, DELTAS, itemOf, type OpenBlock, PARTS, partAt, partOf } from './response-items.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 export type ResponseEvent = JsonObject & { type: string; sequence_number: number }
 export type ResponseFacts = { id: string; runId: string; created: number; echo: JsonObject }
 
 type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
-type Block = 'text' | 'thinking'
-type OpenBlock = { block: Block; id: string; index: number; text: string }
 /** A call that was made, until it is shown with its result. */
 type Call = { toolName: string; input: JsonObject; request?: string }
 
@@ -253,17 +252,3 @@ const noteOf = (event: Of<'plan_queued'>): string =>
 
 /** The number of the first event behind those that begin a response. */
 const FIRST = 2
-
-const DELTAS: Record<Block, string> = { text: 'response.output_text', thinking: 'response.reasoning_summary_text' }
-const PARTS: Record<Block, string> = { text: 'response.content_part', thinking: 'response.reasoning_summary_part' }
-
-const partAt = ({ block, id: item_id, index: output_index }: OpenBlock): JsonObject =>
-  block === 'text' ? { item_id, output_index, content_index: 0 } : { item_id, output_index, summary_index: 0 }
-
-const partOf = ({ block, text }: OpenBlock): JsonObject =>
-  block === 'text' ? { type: 'output_text', text, annotations: [], logprobs: [] } : { type: 'summary_text', text }
-
-function itemOf({ block, id, status, parts }: OpenBlock & { status: string; parts: JsonObject[] }): JsonObject {
-  if (block === 'text') return { id, type: 'message', role: 'assistant', status, content: parts }
-  return { id, type: 'reasoning', status, summary: parts }
-}

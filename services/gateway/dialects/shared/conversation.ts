@@ -13,7 +13,7 @@ export type SentMessage = {
   sessionId: string
   message: MessageRequest
   seed(): SeedMessage[]
-  /** Of the same request once more: it joins the run of the first. */
+  /** The same for a request that is sent again: it joins the run of the first. */
   key?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import { type AgentEvent, isTerminal } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import { OpenCalls } from './open-calls.ts'
 import type { Part, Projection } from './projection.ts'
-import type { Numbered } from './run-events.ts'
 
 /** One response: the events of its run, in another format, from its beginning to a pause or to the end of the run. */
 export class ProjectedRun<Chunk> {

@@ -1,7 +1,7 @@
 import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import type { OpenCalls } from './open-calls.ts'
-import type { Numbered } from './run-events.ts'
 
 /**
  * A run in another format. Its state is made by the events alone, so a reader that replays the journal has the state of every other, and
@@ -14,7 +14,7 @@ export interface Projection<Chunk> {
   take(numbered: Numbered<AgentEvent>, calls: OpenCalls): Chunk[]
   /** The chunks that end a response while the run waits for permission. Left out where responses go on over that. */
   pause?(calls: OpenCalls): Chunk[]
-  /** What was told so far belongs to earlier responses: this one begins here. */
+  /** Drops the chunks so far, which belong to earlier responses: this one begins here. */
   restart?(): void
   /** The chunks of a response that the gateway cuts off while the run may go on. */
   cut(code: ReaderFailure): Chunk[]

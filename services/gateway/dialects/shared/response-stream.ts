@@ -1,9 +1,9 @@
 import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { untilAborted } from '../../starting/run-answer.ts'
+import { FrameDecoder } from '../../streams/run-events.ts'
 import { ProjectedRun } from './projected-run.ts'
 import type { Part, Projection } from './projection.ts'
-import { FrameDecoder } from './run-events.ts'
 
 /** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
 export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
@@ -63,7 +63,7 @@ class ResponseStream<Chunk> implements AsyncIterableIterator<Frames, undefined> 
 
 export type Source = Part & { frames: FrameStream }
 
-/** What the relay sends of a response. */
+/** The frames of a response for the relay, and its last text when the gateway cuts it off. */
 export function streamOf<Chunk>({ frames, ...part }: Source, projection: Projection<Chunk>, wire: Wire<Chunk>) {
   return {
     frames: new ResponseStream(frames, new ProjectedRun(projection, part), wire),

@@ -5,10 +5,10 @@ import { jsonBytes } from '../../../../shared/kernel/json.ts'
 /** A call of a tool that has ended, as the history of a client shows it. */
 export type PastCall = { id: string; toolName: string; input: JsonObject; output: string; isError: boolean }
 
-/** What a client's history holds, in its order. Texts that follow one another belong together. */
+/** One entry of a client's history, in its order. Texts that follow one another belong together. */
 export type Past = { role: 'user' | 'assistant'; text: string } | { role: 'call'; call: PastCall }
 
-/** What `POST /sessions` takes (D23). */
+/** The most that `POST /sessions` takes (D23). */
 const MAX_MESSAGES = 1_000
 const MAX_BYTES = 1_000_000
 

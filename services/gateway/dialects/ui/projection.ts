@@ -1,8 +1,8 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import type { Numbered } from '../../streams/run-events.ts'
 import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
-import type { Numbered } from '../shared/run-events.ts'
 import type { UiChunk } from './chunks.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
@@ -185,7 +185,7 @@ function ofTool({ subagentId, id }: CallKey) {
   return { toolCallId: `${subagentId}/${id}`, ...tool, toolMetadata: { subagentId } }
 }
 
-/** What is shown beside the text and the calls, and the ends of a run. */
+/** The events beside the text and the calls, and the ends of a run. */
 function aside(event: Aside): UiChunk[] {
   switch (event.type) {
     case 'subagent_start': {

@@ -55,7 +55,7 @@ function Prompts(props: FormProps) {
   )
 }
 
-/** What each field of the definition needs: its problem, and how it is changed. An empty text is no value. */
+/** The properties that each field of the definition needs: its problem, and how it is changed. An empty text is no value. */
 const fieldsOf =
   ({ document, problems }: FormProps) =>
   (key: string) => ({

@@ -45,7 +45,7 @@ export type Completion = { from: number; options: readonly Reference[] }
 
 const MOST_OPTIONS = 8
 
-/** What the caret's `{{…` may become; `undefined` where none is being written. */
+/** The references that can complete the `{{…` at the caret; `undefined` where none is being written. */
 export function completionAt(text: string, caret: number, references: readonly Reference[]): Completion | undefined {
   const from = text.lastIndexOf('{{', caret - 1)
   const written = text.slice(from, caret)

@@ -70,7 +70,7 @@ const Keeps = ({ version, keeps }: { version: number; keeps: Signal<boolean> }) 
   </label>
 )
 
-/** What comes after a draft: its first publication, or the comparison with what is served. */
+/** The step after a draft: its first publication, or the comparison with what is served. */
 function Next({ flow, onChange }: { flow: Flow; onChange(flow: Flow): void }) {
   if (flow.state === 'published')
     return (

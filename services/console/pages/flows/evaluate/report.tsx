@@ -6,7 +6,7 @@ import { runOf } from '../flow.ts'
 type Evaluation = Schema<'FlowEvaluation'>
 type EvaluatedRun = Evaluation['runs'][number]
 
-/** What an evaluation has found: both versions in numbers, then run by run. */
+/** The result of an evaluation: both versions in numbers, then run by run. */
 export const Report = ({ report }: { report: Evaluation }) => (
   <section class="stack" aria-label="Report">
     <Summary report={report} />

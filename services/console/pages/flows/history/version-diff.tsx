@@ -7,7 +7,7 @@ const AROUND = 3
 
 type VersionDiffProps = { revisions: readonly Revision[]; chosen: Revision; against: string | null }
 
-/** What one version has changed against another: the one before it, unless another is chosen. */
+/** The changes of one version against another: the one before it, unless another is chosen. */
 export function VersionDiff({ revisions, chosen, against }: VersionDiffProps) {
   const others = revisions.filter(({ version }) => version !== chosen.version)
   const other =

@@ -1,7 +1,7 @@
 import { isObject, listOf, objectOf, type Path, pointerOf } from '../../../base/json-value.ts'
 import type { Spec } from './input-spec.ts'
 
-/** What stands in the fields: the texts of all of them, in lists and objects like those of the value. */
+/** The texts of all fields, in lists and objects like those of the value. */
 export type Raw = string | readonly Raw[] | { readonly [name: string]: Raw }
 
 export type InputProblem = { pointer: string; message: string }

@@ -60,7 +60,7 @@ export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
   )
 }
 
-/** What the server did not take: at its field, as long as the input is the same, else as a message. */
+/** The server's refusal: at its field, as long as the input is the same, else as a message. */
 function refusalOf(run: FlowRun | undefined, value: unknown): { field?: InputProblem; message?: string } {
   const refusal = run?.refusal.value
   if (!run || !refusal) return {}
