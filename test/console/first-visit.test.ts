@@ -62,7 +62,9 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
   it('names the request of a page for curl, ae and TypeScript', async () => {
     await page.goto(pages.at('/activity?status=done'))
     await page.getByRole('button', { name: 'Copy as' }).click()
-    const texts = await page.getByRole('dialog').locator('pre').allInnerTexts()
+    const shown = page.getByRole('dialog').locator('pre')
+    await shown.first().waitFor()
+    const texts = await shown.allInnerTexts()
     expect(texts).to.deep.equal([
       `curl '${pages.product.url}/runs?status=done'`,
       `ae api GET '/runs?status=done'`,

@@ -6,6 +6,7 @@ import { get } from '../../api/engine.ts'
 import { serverNow } from '../../base/clock.ts'
 import { relative } from '../../base/format.ts'
 import { hrefOf, navigate } from '../../base/router.ts'
+import { Dialog } from '../dialog.tsx'
 import { Icon } from '../icon.tsx'
 import { nameOf, placeOf } from '../run-facts.ts'
 import { type Goal, goalsFor } from './goals.ts'
@@ -15,17 +16,17 @@ const HINT = 'Page, flow, plan or run, or a pasted id'
 /** Things of each kind that are read when the palette is opened. */
 const MOST = 100
 
-type SearchProps = { pages: readonly Goal[]; onGo(): void }
+type SearchProps = { pages: readonly Goal[]; onClose(): void }
 
 /** Finds a page, a flow, or one of the newest plans and runs, by what is typed. */
-export function Search({ pages, onGo }: SearchProps) {
+export function Search({ pages, onClose }: SearchProps) {
   const text = useSignal('')
   const at = useSignal(0)
   const goals = goalsFor(text.value, pages, useThings())
   const chosen = Math.min(at.value, goals.length - 1)
   const go = (goal: Goal | undefined) => {
     if (!goal) return
-    onGo()
+    onClose()
     navigate(goal.href)
   }
   const onKey = (event: KeyboardEvent) => {
@@ -40,18 +41,20 @@ export function Search({ pages, onGo }: SearchProps) {
     at.value = 0
   }
   return (
-    <div class="palette">
-      <input
-        class="input"
-        type="text"
-        autofocus
-        placeholder={HINT}
-        aria-label="Go to"
-        onInput={onInput}
-        onKeyDown={onKey}
-      />
-      <Goals goals={goals} chosen={chosen} onGo={go} />
-    </div>
+    <Dialog label="Go to" onClose={onClose}>
+      <div class="palette">
+        <input
+          class="input"
+          type="text"
+          autofocus
+          placeholder={HINT}
+          aria-label="Go to"
+          onInput={onInput}
+          onKeyDown={onKey}
+        />
+        <Goals goals={goals} chosen={chosen} onGo={go} />
+      </div>
+    </Dialog>
   )
 }
 
