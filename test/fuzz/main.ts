@@ -4,7 +4,7 @@ import { chooseSeed } from '../harness/seed.ts'
 import { renderFinding } from './finding.ts'
 import { fuzz } from './fuzz.ts'
 
-const SHORT = 1_000
+const SHORT = 500
 const FULL = 100_000
 const MAX_SHOWN = 40
 

@@ -20,7 +20,7 @@ const LONG_FREEZE_MS = [5_500, 12_000] as const
 const VERY_LONG_FREEZE_MS = [12_000, 30_000] as const
 const QUICK_LONG_FREEZE_MS = [5_500, 6_500] as const
 
-const STREAMS = { short: 60, full: 120 }
+const STREAMS = { short: 40, full: 120 }
 /** Every third run calls a tool instead of sending text. */
 const CALLS_EVERY = 3
 /** Runs last longer than the freeze, so that a stale worker would have events to send and tools to call. */

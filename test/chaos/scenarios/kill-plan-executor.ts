@@ -14,7 +14,7 @@ import { killStandalone } from './plans/standalone.ts'
 /** A point is a step that a fault cuts off. Rounds are added until there are enough points. */
 type Size = { clients: number; points: number; maxRounds: number; restarts: number }
 
-const SHORT: Size = { clients: 16, points: 8, maxRounds: 1, restarts: 2 }
+const SHORT: Size = { clients: 8, points: 4, maxRounds: 1, restarts: 1 }
 const FULL: Size = { clients: 40, points: 300, maxRounds: 30, restarts: 20 }
 
 /** Kills and freezes executors while plans run, and then the standalone form. */

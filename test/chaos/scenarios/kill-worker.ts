@@ -12,7 +12,7 @@ import { World } from '../world.ts'
 
 type Size = { rounds: number; streams: number; sessions: number }
 
-const SHORT: Size = { rounds: 2, streams: 60, sessions: 16 }
+const SHORT: Size = { rounds: 1, streams: 60, sessions: 16 }
 const FULL: Size = { rounds: 40, streams: 200, sessions: 40 }
 
 /** 6.5 s, longer than the detection of a dead worker takes, in frames of about 200 bytes. */

@@ -14,7 +14,7 @@ import { Standalone } from './ledger/standalone.ts'
 
 type Size = { runs: number; engineKills: number; workerKills: number; primaryKills: number }
 
-const SHORT: Size = { runs: 100, engineKills: 3, workerKills: 1, primaryKills: 1 }
+const SHORT: Size = { runs: 60, engineKills: 2, workerKills: 1, primaryKills: 1 }
 const FULL: Size = { runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
 
 /** Short runs, so that some are being recorded at any time. */

@@ -14,7 +14,7 @@ import { World } from '../world.ts'
 
 type Size = { streams: number; sessions: number; deaths: number; freezes: number; resets: number; resetsForMs: number }
 
-const SHORT: Size = { streams: 50, sessions: 20, deaths: 1, freezes: 0, resets: 300, resetsForMs: 5_000 }
+const SHORT: Size = { streams: 30, sessions: 12, deaths: 1, freezes: 0, resets: 150, resetsForMs: 5_000 }
 const FULL: Size = { streams: 200, sessions: 50, deaths: 15, freezes: 3, resets: 1_000, resetsForMs: 15_000 }
 
 const AWAY_MS = 5_000

@@ -13,11 +13,11 @@ import { clientsThatFit } from './slow-readers/tcp-memory.ts'
 
 type Size = { slow: number; ticking: Ticking }
 
-const SHORT: Size = { slow: 20, ticking: { readers: 20, ticks: 40, everyMs: 50 } }
+const SHORT: Size = { slow: 10, ticking: { readers: 20, ticks: 40, everyMs: 50 } }
 const FULL: Size = { slow: 500, ticking: { readers: 200, ticks: 50, everyMs: 100 } }
 /** 5.5 MiB, more than the about 4 MiB that the network buffers hold, so that the run waits for its reader. */
 const TOO_MUCH = '/blocks 44'
-const WINDOWS = { alone: 3, underAttack: 5 }
+const WINDOWS = { alone: 3, underAttack: 3 }
 /** A window that begins so soon after the stall ends before the last clients are cut off and read on. */
 const LAST_WINDOW_SECS = 22
 const GROWTH_MIB = 300

@@ -7,14 +7,14 @@ import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
 import { useMongo } from '../../support/mongo.ts'
 
-const WRITES = 5_000
+const WRITES = 2_000
 const CUSTOMERS = 50
 const KILLED_AFTER = WRITES / 2
 
 describe('a replica set of three MongoDB members', () => {
   const mongo = useMongo({ members: 3 })
 
-  it('loses and repeats no acknowledged entry when its primary is killed in the middle of 5,000 writes', async () => {
+  it('loses and repeats no acknowledged entry when its primary is killed in the middle of 2,000 writes', async () => {
     const store = await openMongoStore({ url: mongo.url, database: mongo.newDatabase(), collections: COLLECTIONS })
     const ledger = createLedger(store)
     const primary = await mongo.set.primary()

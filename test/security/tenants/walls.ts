@@ -13,7 +13,7 @@ export type Stranger = {
   cursors: readonly string[]
   /** Texts of the other tenant that no answer may contain. */
   canaries: readonly string[]
-  /** Every kind of id in every field of a query; otherwise each field that says its kind has ids of that kind. */
+  /** Every kind of id in every place of a path or a query. Otherwise a place that says its kind has ids of that kind, and one of a path those of a few other kinds too. */
   isFull: boolean
 }
 
@@ -54,13 +54,13 @@ const FIELDS: Record<string, Kind | undefined> = {
   id: undefined,
 }
 
-/** In each place of a path every kind of id is tried, in the others the right one. */
+/** In each place of a path several kinds of ids are tried, in the others the right one. */
 function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): Variant[] {
   const pathsOf: ((ids: Ids) => string)[] =
     params.length === 0
       ? [() => path]
       : params.flatMap((place) =>
-          KINDS.map(
+          kindsFor(kindOf(path, place), path.length, isFull).map(
             (kind) => (ids: Ids) =>
               path.replaceAll(/:(\w+)/g, (_, param: string) => {
                 const own = COMMON[param] ?? ids[kindOf(path, param) ?? kind]
@@ -87,6 +87,16 @@ function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): V
         },
     ),
   )
+}
+
+/** How many kinds besides its own a place of a path is tried with. */
+const OTHER_KINDS = 3
+
+/** Every kind, or a place's own and some that follow `shift`, so that each kind comes on some routes. */
+function kindsFor(own: Kind | undefined, shift: number, isFull: boolean): readonly Kind[] {
+  if (isFull || own === undefined) return KINDS
+  const others = Array.from({ length: OTHER_KINDS }, (_, i) => KINDS[(shift + 5 * i) % KINDS.length] ?? own)
+  return [...new Set([own, ...others])]
 }
 
 const NO_IDS = Object.fromEntries(KINDS.map((kind) => [kind, 'x'])) as Ids
