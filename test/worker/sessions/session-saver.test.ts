@@ -164,6 +164,7 @@ describe('the saver of sessions', () => {
     await sessionStore.append([{ ...place, entry, expiresMs: now + 1e6 }])
     expect(typesOf(await run(saver, session, ['two', '2']))).to.deep.equal(['turn_end', 'worker_lost'])
     expect(lost).to.deep.equal([session])
+    expect(typesOf(await run(saver, session, ['three', '3']))).to.deep.equal(['turn_end', 'worker_lost'])
     expect(await storedOf(session)).to.deep.equal(['one', '1'])
   })
 
