@@ -79,11 +79,12 @@ export class Executor {
     return this.#draining.signal
   }
 
-  /** Begins to take jobs. */
-  async start(consume: Consume, works: readonly JobWork[]): Promise<void> {
+  /** Begins to take jobs, as the executor of the epoch that it has by then. */
+  async start(consume: Consume, works: readonly JobWork[], epoch: () => number): Promise<void> {
     const mayGrow = () => !this.#deps.isHeapHigh()
     for (const { kind, slots, handle, givenUp: onGivenUp } of works) {
-      const options = { concurrency: slots.max, perTenant: slots.maxPerTenant, mayGrow, onGivenUp }
+      const owner = () => String(epoch())
+      const options = { owner, concurrency: slots.max, perTenant: slots.maxPerTenant, mayGrow, onGivenUp }
       this.#consumers.push(await consume(kind, handle, options))
     }
   }
@@ -109,6 +110,14 @@ export class Executor {
       this.#deps.log.warn('the executor leaves jobs behind', { cause })
     })
     clearTimeout(grace)
+  }
+
+  /** A member has died: if it was an executor, its jobs are handed out again now. Without this call the queue does so within 16 s. */
+  onMemberLost(epoch: number): void {
+    for (const consumer of this.#consumers)
+      consumer.reclaim(String(epoch)).catch((cause: unknown) => {
+        this.#deps.log.warn('the jobs of a dead executor are handed out late', { epoch, cause })
+      })
   }
 
   /** Ends all runs: this process owns none of them any more. */

@@ -61,7 +61,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))
         works.push(workOf('schedule', openTicks(parts), TICKS))
       }
-      await executor.start(consume, works)
+      await executor.start(consume, works, membership.epoch)
       dispatcher?.start()
       stopSweeps = startSweeps(parts, membership, schedules && { queue: parts.queue, schedules })
     },

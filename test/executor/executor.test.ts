@@ -31,6 +31,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
   const handling: Promise<unknown>[] = []
   const handled: string[] = []
   let taken: { kind: string; handle: JobHandler; options: ConsumeOptions } | undefined
+  const reclaimed: string[] = []
   let isDrained = false
   await executor.start(
     async (kind, handler, options) => {
@@ -39,7 +40,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
         isDrained = true
         await Promise.all(handling)
       }
-      return { drain, close: async () => {} }
+      return { drain, close: async () => {}, reclaim: async (owner) => void reclaimed.push(owner) }
     },
     [
       {
@@ -56,6 +57,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
         givenUp: async ({ id }) => void handled.push(`given up ${id}`),
       },
     ],
+    () => 12,
   )
   if (!taken) throw new Error('nothing was consumed')
   const { handle, options, kind } = taken
@@ -68,7 +70,8 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
     executor.runs
       .list(TENANT, { limit: 10 })
       .runs.map(({ run_id }) => String(executor.inbox.followRun(TENANT, run_id, 0).take()?.text))
-  return { executor, take, options, kind, handled, handling, lines, removed, eventsOf, isDrained: () => isDrained }
+  const seen = { handled, handling, lines, removed, reclaimed }
+  return { executor, take, options, kind, ...seen, eventsOf, isDrained: () => isDrained }
 }
 
 describe('executor', () => {
@@ -105,6 +108,13 @@ describe('executor', () => {
     await executor.drain(0)
     expect(performance.now() - since).to.be.within(1_900, 4_000)
     expect(lines.join()).to.include('leaves jobs behind')
+  })
+
+  it('takes jobs under its epoch, and hands those of a member that has died out again', async () => {
+    const { executor, options, reclaimed } = await setUp()
+    expect(options.owner?.()).to.equal('12')
+    executor.onMemberLost(7)
+    expect(reclaimed).to.deep.equal(['7'])
   })
 
   it('D4.8: an evicted executor ends its runs with worker_lost and goes on', async () => {

@@ -16,6 +16,8 @@ export type ClusterExecutor = {
   liveRuns(): number
   isDraining(): boolean
   drain(graceMs: number): Promise<void>
+  /** A member has left or was evicted. What it had taken is for the others. */
+  onMemberLost(epoch: number): void
   /** Ends all runs: this process was evicted, and others may have ended them already. */
   abortAll(): void
 }
@@ -106,7 +108,7 @@ export class ExecutorRelay {
       { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
       {
         onMembers: (all) => this.#all.update(all),
-        onMemberLost: () => {},
+        onMemberLost: (epoch) => this.#executor.onMemberLost(epoch),
         onEvicted: () => this.#executor.abortAll(),
         onKeysLost: () => {}, // An executor has no other keys in Redis than its membership, which is restored already.
       },

@@ -33,7 +33,11 @@ const READY_MS = 1_500
 /** Takes jobs from the queue of a kind in Redis. Rejects when Redis does not answer. */
 export const createBullConsume =
   ({ url, redis = {}, onProblem, times = TIMES }: BullConsumeOptions): Consume =>
-  async (kind, handler, { concurrency, perTenant = concurrency, mayGrow = () => true, onGivenUp }) => {
+  async (
+    kind,
+    handler,
+    { owner = () => '', concurrency, perTenant = concurrency, mayGrow = () => true, onGivenUp },
+  ) => {
     const running = new Set<Promise<void>>()
     const handleOnce = async (job: Job, stalled: number, giveWay: AbortSignal) => {
       try {
@@ -51,7 +55,7 @@ export const createBullConsume =
     }
     const bull = workerOptions(kind, { url, redis, times })
     const limits = { max: concurrency, maxPerTenant: perTenant }
-    const worker = new JobWorker(kind, { bull, limits, mayGrow, handle })
+    const worker = new JobWorker(kind, { bull, limits, owner, mayGrow, handle })
     worker.on('error', createReporter(onProblem))
     await untilReady(worker)
     worker.run().catch((cause: unknown) => onProblem('the queue is no longer read', cause))
@@ -103,6 +107,7 @@ const createConsumer = (worker: JobWorker, running: ReadonlySet<Promise<void>>):
     await closeInTime(worker, closed, worker.stopRenewing)
   },
   close: () => closeInTime(worker, worker.close(true), worker.stopRenewing),
+  reclaim: (owner) => worker.reclaim(owner),
 })
 
 const REPEAT_MS = 60_000

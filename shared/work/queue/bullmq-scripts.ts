@@ -167,15 +167,38 @@ export async function countJobs(queue: BullKeys): Promise<JobCounts> {
   return { waiting, active, failed, oldestWaitingMs }
 }
 
+/** Takes the locks of an owner from its jobs. Returns how many there were; BullMQ's look for stalled jobs finds them, and is due at once. */
+export async function releaseJobs(queue: BullKeys, owner: string): Promise<number> {
+  const keys = keysOf(queue, 'active', 'stalled', 'stalled-check')
+  return Number(await run(queue, 'aeRelease', keys, [queue.toKey(''), owner]))
+}
+
 export async function missingJobs(queue: BullKeys, ids: readonly string[]): Promise<string[]> {
   return (await run(queue, 'aeMissing', keysOf(queue, 'failed'), [queue.toKey(''), ...ids])) as string[]
 }
+
+/** KEYS: 1 the active jobs; 2 those that BullMQ hands out again unless they have a lock; 3 a mark while BullMQ does not look for such jobs. */
+const RELEASE = `
+local prefix, owner, released = ARGV[1], ARGV[2] .. ':', 0
+for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  local lock = prefix .. id .. ':lock'
+  local token = redis.call('GET', lock)
+  if token and string.sub(token, 1, #owner) == owner then
+    redis.call('DEL', lock)
+    redis.call('SADD', KEYS[2], id)
+    released = released + 1
+  end
+end
+if released > 0 then redis.call('DEL', KEYS[3]) end
+return released
+`
 
 const SCRIPTS = {
   aePlace: { lua: PLACE, numberOfKeys: 3 },
   aeChoose: { lua: CHOOSE, numberOfKeys: 4 },
   aeCount: { lua: COUNT, numberOfKeys: 4 },
   aeMissing: { lua: MISSING, numberOfKeys: 1 },
+  aeRelease: { lua: RELEASE, numberOfKeys: 3 },
 } as const
 
 const defined = new WeakSet<object>()

@@ -1,12 +1,14 @@
 import { type Job as BullJob, Worker, type WorkerOptions } from 'bullmq'
 import type { BullData } from './bullmq-redis.ts'
-import { type Choice, chooseNext } from './bullmq-scripts.ts'
+import { type Choice, chooseNext, releaseJobs } from './bullmq-scripts.ts'
 import type { JobKind } from './port.ts'
 import { type Slot, type SlotLimits, Slots } from './slots.ts'
 
 export type JobWorkerOptions = {
   bull: WorkerOptions
   limits: SlotLimits
+  /** The first part of the tokens that lock the jobs of this process. */
+  owner(): string
   /** Whether there is memory for an extra slot. */
   mayGrow(): boolean
   /** Handles a job; `token` is BullMQ's. */
@@ -25,6 +27,7 @@ const NO_JOB = undefined as unknown as BullJob<BullData>
 
 /** BullMQ's worker, which takes the job of the tenant whose turn it is, as soon as there is a slot for it. */
 export class JobWorker extends Worker<BullData, void> {
+  readonly #owner: () => string
   readonly #mayGrow: () => boolean
   readonly #slots: Slots
   readonly #slotOf = new WeakMap<BullJob<BullData>, Slot>()
@@ -34,9 +37,10 @@ export class JobWorker extends Worker<BullData, void> {
   #wake = () => {}
 
   /** Takes jobs from `run` on. */
-  constructor(kind: JobKind, { bull, limits, mayGrow, handle }: JobWorkerOptions) {
+  constructor(kind: JobKind, { bull, limits, owner, mayGrow, handle }: JobWorkerOptions) {
     const process = (job: BullJob<BullData>, token: string | undefined) => handle(job, this.#giveWayOf(job), token)
     super(kind, process, { ...bull, autorun: false })
+    this.#owner = owner
     this.#mayGrow = mayGrow
     this.#slots = new Slots(limits)
   }
@@ -61,6 +65,11 @@ export class JobWorker extends Worker<BullData, void> {
     return super.close(force)
   }
 
+  /** Hands the jobs of another owner out again, whose locks would end later. */
+  async reclaim(owner: string): Promise<void> {
+    if ((await releaseJobs(this, owner)) > 0) await this.getBackend().moveStalledJobsToWait()
+  }
+
   /** BullMQ would take the next job together with the end of this one, whichever it is. */
   override async processJob(job: BullJob<BullData>, token: string): Promise<void> {
     try {
@@ -76,7 +85,7 @@ export class JobWorker extends Worker<BullData, void> {
   async #takeJobs(): Promise<void> {
     const processing = new Set<Promise<void>>()
     for (let number = 0; !this.#isLeaving; number++) {
-      const token = `${this.id}:${number}`
+      const token = `${this.#owner()}:${this.id}:${number}`
       const job = await this.getNextJob(token).catch(this.#onFailure)
       if (!job) continue
       const processed = this.processJob(job, token).finally(() => processing.delete(processed))

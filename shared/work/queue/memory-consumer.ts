@@ -86,6 +86,9 @@ export class MemoryConsumer implements JobConsumer {
     this.#waiting.clear() // The store has them.
   }
 
+  /** All jobs are this process's. */
+  async reclaim(): Promise<void> {}
+
   #takeNext(): void {
     clearTimeout(this.#look)
     while (!this.#closing.signal.aborted) {

@@ -50,6 +50,8 @@ export type FailedJob = { id: string; tenant: TenantId; reason: string; at: stri
 export type JobHandler = (job: Job, giveWay?: AbortSignal) => Promise<JobEnd | void>
 
 export type ConsumeOptions = {
+  /** Names this process, under which `reclaim` finds its jobs. It has no colon, and is asked for at each job. */
+  owner?(): string
   /** Jobs that are handled at the same time. */
   concurrency: number
   /** Those among them that are the share of one tenant (README.md). By default tenants have no shares. */
@@ -66,6 +68,8 @@ export interface JobConsumer {
   drain(): Promise<void>
   /** Takes no further job, and does not wait for the handlers: their jobs are as those of a process that died. */
   close(): Promise<void>
+  /** Hands the jobs of an owner that is known to have died out again at once, instead of some seconds later. */
+  reclaim(owner: string): Promise<void>
 }
 
 /**

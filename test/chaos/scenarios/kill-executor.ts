@@ -26,7 +26,7 @@ const DRAIN_SECS = 5
 const STOP_WITHIN_MS = 15_000
 const NOTICED_MS = 250
 const REDIS_AWAY_MS = 3_000
-/** A job of a dead executor is handed out again within 16 s, and one that nobody takes is given up after 30 s. */
+/** A job of a dead executor is handed out again within 16 s at the latest, and one that nobody takes is given up after 30 s. */
 const ENDED_WITHIN_MS = 40_000
 
 /** Kills, freezes and drains executors while flows run, and then a gateway, Redis and the standalone form. */

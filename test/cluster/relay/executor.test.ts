@@ -60,9 +60,11 @@ describe('executors of the relay', () => {
     expect(await reading).to.include('"code":"worker_draining"')
   })
 
-  it('no client waits longer than 10 s for an executor that died: worker_lost, and then 404', async () => {
+  it('no client waits longer than 10 s for an executor that died: worker_lost, and then 404; the others learn of its death', async () => {
     const setup = await open()
-    const { brokers, table, member } = setup
+    const { brokers, table, member, idle } = setup
+    const lost: number[] = []
+    idle.executor.onMemberLost = (epoch) => void lost.push(epoch)
     const [running, queued] = [table.queue(TENANT), table.queue(TENANT)]
     const readings = [running, queued].map(async (runId) => textOf(await brokers[0].followRun(TENANT, runId, 0)))
     begin(setup, running)
@@ -72,6 +74,8 @@ describe('executors of the relay', () => {
     table.set(TENANT, queued, { state: 'running', executor: member.epoch })
     for (const text of await Promise.all(readings)) expect(text).to.include('"code":"worker_lost"')
     expect(elapsedMs() - since).to.be.lessThan(10_000)
+    await until(() => lost.length > 0, { what: 'the other executor to learn of the death' })
+    expect(lost).to.deep.equal([member.epoch])
     expect(await refusalOf(brokers[1].getRun(TENANT, running))).to.include({ status: 404 })
   })
 

@@ -22,15 +22,35 @@ describe('queue on Redis', () => {
 
   queueContract(async () => ({
     start: async () => ({ queue: createBullQueue(redis.url), consume: consumeWith() }),
-    async crashWithJob() {
-      const args = [CONSUMER, redis.url, JSON.stringify(TIMES)]
-      const env = { PATH: process.env['PATH'] ?? '' }
-      const child = await spawnChild({ name: 'consumer', command: process.execPath, args, env })
-      await child.line(/^took \{/m, 20_000)
-      await child.kill('SIGKILL')
-      await child.exited
-    },
+    crashWithJob: () => crashWithJob(TIMES),
   }))
+
+  async function crashWithJob(times: BullTimes, owner = ''): Promise<void> {
+    const args = [CONSUMER, redis.url, JSON.stringify(times), owner]
+    const env = { PATH: process.env['PATH'] ?? '' }
+    const child = await spawnChild({ name: 'consumer', command: process.execPath, args, env })
+    await child.line(/^took \{/m, 20_000)
+    await child.kill('SIGKILL')
+    await child.exited
+  }
+
+  it('the jobs of an owner that is known to be dead are handed out again at once, and those of others are not', async () => {
+    const long: BullTimes = { lockMs: 600_000, stalledMs: 600_000 }
+    const queue = createBullQueue(redis.url)
+    await queue.add(job)
+    await crashWithJob(long, '7')
+    const { taken, consumer, waitFor } = await record(
+      createBullConsume({ url: redis.url, onProblem() {}, times: long }),
+    )
+    for (const other of ['', '77', '8']) await consumer.reclaim(other)
+    const later = { ...job, id: 'trace_later' }
+    await queue.add(later)
+    await waitFor(1)
+    await consumer.reclaim('7')
+    await waitFor(2)
+    expect(taken).to.deep.equal([later, job])
+    await Promise.all([consumer.close(), queue.close()])
+  })
 
   /** Expects a 503 within two seconds. */
   async function expectRefusal(add: () => Promise<void>): Promise<void> {

@@ -1,8 +1,8 @@
 import { createBullConsume } from '../../../shared/work/queue/bullmq-consume.ts'
 
-// Takes jobs of the Redis at argv[2], prints a line for each, and never ends one.
+// Takes jobs of the Redis at argv[2] as the owner of argv[4], prints a line for each, and never ends one.
 
-const [, , url = '', times = ''] = process.argv
+const [, , url = '', times = '', owner = ''] = process.argv
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const onProblem = (message: string, cause: unknown) => say(`${message}: ${String(cause)}`)
 const consume = createBullConsume({ url, onProblem, times: JSON.parse(times) })
@@ -13,5 +13,5 @@ await consume(
     say(`took ${JSON.stringify(job)}`)
     return forever()
   },
-  { concurrency: 1, onGivenUp: forever },
+  { owner: () => owner, concurrency: 1, onGivenUp: forever },
 )
