@@ -62,7 +62,7 @@ const IDLE_MS = 3_600_000
  * `ConfigError` when the operator's limits cannot be enforced.
  */
 export async function openTenantConfig(
-  { allowsPrivateUrls: allowPrivate, keys, limits: limitSettings }: Settings['tenants'],
+  { allowsPrivateUrls: allowPrivate, consoleUrl, keys, limits: limitSettings }: Settings['tenants'],
   { form, store, notice, events, places, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await loadKeyring(keys, form, log))
@@ -86,7 +86,7 @@ export async function openTenantConfig(
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,
-    outbox: new WebhookOutbox({ configs, store: store.deliveries }),
+    outbox: new WebhookOutbox({ configs, store: store.deliveries, consoleUrl }),
     inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
     egress,

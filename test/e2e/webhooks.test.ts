@@ -9,6 +9,8 @@ const secret = () => `whsec_${randomBytes(32).toString('base64')}`
 const SECRET = secret()
 const EVENTS = ['run.ended', 'permission.requested', 'plan.ended', 'flow.ended']
 
+const CONSOLE = 'https://agents.example/console'
+
 type Listed = { deliveries: { id: string; status: string; attempts: number; error: string | null }[] }
 
 inBothForms('webhooks', (startProduct, form) => {
@@ -21,6 +23,7 @@ inBothForms('webhooks', (startProduct, form) => {
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
+      CONSOLE_URL: `${CONSOLE}/`,
     })
     product.model.otherwise(() => 'fine')
     receiver = await startWebhookReceiver()
@@ -90,6 +93,7 @@ inBothForms('webhooks', (startProduct, form) => {
     expect(message.body.type).to.equal('permission.requested')
     const { tool_use_id } = data
     expect(message.body.data).to.include({ session_id, run_id: stream.runId, tool_name: 'Write', tool_use_id })
+    expect(message.body.data['url']).to.equal(`${CONSOLE}/approvals/${String(data['id'])}`)
     expect(message.raw).not.to.contain('canary')
     const path = `/sessions/${session_id}/permissions/${String(message.body.data['request_id'])}`
     expect((await call('POST', path, { allow: false })).status).to.equal(200)
@@ -103,7 +107,7 @@ inBothForms('webhooks', (startProduct, form) => {
     }
     const done = await about('plan_id', await submit())
     expect(done.body).to.deep.include({ type: 'plan.ended' })
-    expect(done.body.data).to.include({ status: 'done' })
+    expect(done.body.data).to.include({ status: 'done', url: `${CONSOLE}/plans/${String(done.body.data['plan_id'])}` })
     const held = Promise.withResolvers<void>()
     product.model.answer([{ hold: held.promise }, { text: 'late' }])
     const id = await submit()

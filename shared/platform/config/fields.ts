@@ -4,6 +4,7 @@ import { type Field, type Form, field, optional, or, secret, urlPassword, type V
 import { modelPrices, toolPolicies } from './json-values.ts'
 import {
   allowedHost,
+  baseUrl,
   clusterName,
   flag,
   hostName,
@@ -88,6 +89,11 @@ export const FIELDS = {
   ),
   hasExplorer: field('API_EXPLORER', or(flag, localOnly), 'Serve the API explorer at /docs and /openapi.json.'),
   hasConsole: field('CONSOLE', or(flag, localOnly), 'Serve the console, the pages for people, at /console.'),
+  consoleUrl: field(
+    'CONSOLE_URL',
+    optional(baseUrl),
+    'Address at which people open the console, such as https://agents.example.com/console: messages of webhooks link to its pages.',
+  ),
   dialects: field(
     'DIALECTS',
     or(dialects, { standalone: DIALECT_NAMES.join(','), cluster: 'none' }),

@@ -10,7 +10,7 @@ export const groupSettings = (config: Config) => ({
   ops: { ...redisIn(config), ...opsIn(config) },
   redis: redisIn(config),
   store: storeIn(config),
-  tenants: { keys: keysIn(config), limits: limitsIn(config), ...egressIn(config) },
+  tenants: { keys: keysIn(config), limits: limitsIn(config), ...egressIn(config), ...linksIn(config) },
   tools: toolsIn(config),
   worker: {
     tools: toolsIn(config),
@@ -46,6 +46,7 @@ const storeIn = pick(
 )
 const keysIn = pick('masterKey', 'masterKeysPrevious', 'dataDir', 'isBashEnabled', 'mcpConfig')
 const egressIn = pick('allowsPrivateUrls')
+const linksIn = pick('consoleUrl')
 const plansIn = pick('hasPlanQueue', 'scheduleLeastSecs')
 const flowsIn = pick('flowsDir', 'hasDispatchStore')
 const modelsIn = pick('model', 'fallback', 'smallModel', 'modelPrices', 'httpsProxy', 'noProxy')

@@ -94,6 +94,12 @@ export const issuer: Parse<string> = (raw) =>
     ? raw
     : new InvalidValue('the http:// or https:// address that tokens name as `iss`')
 
+/** An address that paths are appended to, without slashes at its end. */
+export const baseUrl: Parse<string> = (raw) =>
+  httpUrl(raw) === raw && !/[?#]/.test(raw)
+    ? raw.replace(/\/+$/, '')
+    : new InvalidValue('an http:// or https:// address without a user name, a query and a fragment')
+
 /** An origin in the form that browsers send (RFC 6454), or `*`. */
 export const origin: Parse<string> = (raw) => {
   const url = /^https?:\/\/[^/?#@\s]+$/i.test(raw) ? URL.parse(raw) : null

@@ -5,11 +5,18 @@ import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { StoredWebhook } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
+import { consolePage } from './console-page.ts'
 import type { Delivery, DeliveryStatus, DeliveryStore, WebhookEvent } from './port.ts'
 import { restEnd } from './receivers.ts'
 import { findWebhook, type WebhookView } from './settings.ts'
 
-export type OutboxDeps = { configs: Pick<LiveConfigs, 'get' | 'stored'>; store: DeliveryStore; now?: () => Date }
+export type OutboxDeps = {
+  configs: Pick<LiveConfigs, 'get' | 'stored'>
+  store: DeliveryStore
+  /** CONSOLE_URL: with it messages have the address of a page about their event. */
+  consoleUrl: string | undefined
+  now?: () => Date
+}
 
 /** A delivery as the API shows it. */
 export type DeliveryView = Omit<Delivery, 'webhook' | 'body'> & { payload: unknown }
@@ -23,11 +30,13 @@ export type DeliveryQuery = { status: DeliveryStatus | undefined; limit: number;
 export class WebhookOutbox {
   readonly #configs: Pick<LiveConfigs, 'get' | 'stored'>
   readonly #store: DeliveryStore
+  readonly #consoleUrl: string | undefined
   readonly #now: () => Date
 
-  constructor({ configs, store, now = () => new Date() }: OutboxDeps) {
+  constructor({ configs, store, consoleUrl, now = () => new Date() }: OutboxDeps) {
     this.#configs = configs
     this.#store = store
+    this.#consoleUrl = consoleUrl
     this.#now = now
   }
 
@@ -38,7 +47,10 @@ export class WebhookOutbox {
   async publish(tenant: TenantId, event: WebhookEvent): Promise<void> {
     const { webhooks } = await this.#configs.get(tenant)
     const wanting = webhooks.filter(({ enabled, events }) => enabled && events.includes(event.type))
-    await Promise.all(wanting.map((webhook) => this.#store.add(tenant, this.#deliveryOf(tenant, webhook, event))))
+    if (wanting.length === 0) return
+    const page = this.#consoleUrl !== undefined && { url: consolePage(this.#consoleUrl, event) }
+    const message = { ...event, data: { ...event.data, ...page } }
+    await Promise.all(wanting.map((webhook) => this.#store.add(tenant, this.#deliveryOf(tenant, webhook, message))))
   }
 
   /** Whether a webhook of the tenant wants such events. */

@@ -141,6 +141,7 @@ describe('config: values', () => {
     ['TENANT_CLAIM', ['tenant id', 'c'.repeat(129)]],
     ['OIDC_AUDIENCE', ['a b', 'a'.repeat(513)]],
     ['OIDC_ISSUER', ['issuer.example', 'https://i?a', 'https://i#a', 'https://u@i']],
+    ['CONSOLE_URL', ['agents.example/console', 'https://c?a', 'https://c/#a', 'https://u@c']],
     ['OPS_PORT', ['65536', '-1']],
     ['CLUSTER_NAME', ['A', 'a:b', '{a}', 'a'.repeat(33)]],
     ['REDIS_SENTINELS', ['main', 'a:1', 'a/main', 'a:1,b/main', 'a:99999/main', 'a:1/', '::1:1/main']],

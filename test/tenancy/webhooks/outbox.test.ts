@@ -31,6 +31,26 @@ describe('the outbox of webhooks', () => {
     for (const name of ['disabled', 'plans']) expect(await webhooks.deliveriesOf(name), name).to.deep.equal([])
   })
 
+  it('D10.2: with CONSOLE_URL a message has the address of the page about its event, and none without', async () => {
+    const at = '2026-11-22T10:00:00.000Z'
+    const events = [
+      { type: 'run.ended', subject: 'run_1', page: 'activity/run_1' },
+      { type: 'permission.requested', subject: 'perm_1', page: 'approvals/perm_1' },
+      { type: 'plan.ended', subject: 'plan_1', page: 'plans/plan_1' },
+      { type: 'flow.ended', subject: 'trace_1', page: 'activity/run_1' },
+    ] as const
+    await webhooks.put('a', { events: events.map(({ type }) => type) })
+    const outbox = webhooks.outboxAt('https://agents.example/console')
+    for (const { page, ...event } of events) {
+      await outbox.publish(TENANT, { ...event, at, data: { id: event.subject } })
+      const sent = (await webhooks.deliveriesOf('a')).find(({ type }) => type === event.type)
+      const data = { id: event.subject, url: `https://agents.example/console/${page}` }
+      expect(sent?.payload).to.deep.equal({ type: event.type, timestamp: at, data })
+    }
+    const test = await outbox.test(TENANT, 'a')
+    expect(test.payload).to.deep.include({ data: { webhook: 'a' } })
+  })
+
   it('whether an event is wanted is known by its type: a disabled webhook wants none', async () => {
     const wanted = (type: 'run.ended' | 'plan.ended') => webhooks.outbox.wants(TENANT, type)
     await webhooks.put('disabled', { enabled: false })

@@ -64,7 +64,12 @@ export class TestWebhooks {
       due: (...args) => deliveries.due(...args).finally(() => (this.passes += 1)),
     }
     this.settings = this.settingsWith(randomBytes(32))
-    this.outbox = new WebhookOutbox({ configs, store: this.deliveries, now: () => this.now() })
+    this.outbox = this.outboxAt(undefined)
+  }
+
+  outboxAt(consoleUrl: string | undefined): WebhookOutbox {
+    const { configs, deliveries: store } = this
+    return new WebhookOutbox({ configs, store, consoleUrl, now: () => this.now() })
   }
 
   settingsWith(masterKey: Buffer): WebhookSettings {
