@@ -113,7 +113,8 @@ function dispatcherOf({ tenantConfig, store, metrics, log }: OpenParts): Webhook
 }
 
 function schedulesOf({ store, schedules }: OpenParts, leastSecs: number): PlanSchedules {
-  return new PlanSchedules({ store: store.planSchedules, records: store.tickRecords, schedules, leastSecs })
+  const { planSchedules, tickRecords: records, plans } = store
+  return new PlanSchedules({ store: planSchedules, records, schedules, plans, now: () => new Date(), leastSecs })
 }
 
 /** The jobs of kind `schedule` are ticks. One whose executors died is over: its plan is stored, or the next tick comes. */

@@ -24,6 +24,6 @@ export function createPlanSurface(
   const { plans, idempotency, planSchedules, tickRecords: records } = store
   return {
     calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker }),
-    schedules: new PlanSchedules({ store: planSchedules, records, schedules, leastSecs }),
+    schedules: new PlanSchedules({ store: planSchedules, records, schedules, plans, now: () => new Date(), leastSecs }),
   }
 }

@@ -49,6 +49,18 @@ export function planListContract(opened: () => Plans): void {
     }
   }
 
+  it('heads of plans are found by id, those of the tenant only, and unknown ones are left out', async () => {
+    const tenant = 't_heads' as TenantId
+    const plans = Array.from({ length: 23 }, (_, i) => record([step('a')], { at: at(i) }))
+    for (const plan of plans) await opened().create(tenant, plan)
+    const ids = plans.map(({ plan_id }) => plan_id)
+    const found = await opened().heads(tenant, [...ids, 'plan_none'])
+    expect([...found.keys()]).to.deep.equal(ids)
+    const { steps: _steps, ...head } = plans[22] as PlanRecord
+    expect(found.get(head.plan_id)).to.deep.equal(head)
+    expect(await opened().heads(TENANT, ids)).to.deep.equal(new Map())
+  })
+
   it('D2.7: a cursor that no list returned is refused with 400', async () => {
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
     for (const cursor of ['', 'x', encode(['a', 'b']), encode([1]), encode([1, { $gt: '' }]), encode([1, 'nul\0'])]) {

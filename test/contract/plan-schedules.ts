@@ -6,12 +6,14 @@ import type { Store } from '../../shared/platform/store/port.ts'
 import {
   createPlanScheduleStore,
   MAX_SCHEDULES,
+  PLAN_SCHEDULES,
   type PlanScheduleStore,
 } from '../../shared/work/plans/store/plan-schedules.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId
 const OTHER = 't_2' as TenantId
+const OLD = 't_old' as TenantId
 
 /** The tests of the schedules of plans, which every store passes. */
 export function planScheduleContract(open: OpenStore): void {
@@ -27,6 +29,7 @@ export function planScheduleContract(open: OpenStore): void {
   const input = (name: string, everySecs = 60) => ({
     name,
     timing: { every_secs: everySecs },
+    is_paused: false,
     plan: { steps: [{ id: '__proto__', prompt: 'Say $where {"a.b": 1}', depends_on: [] }], timeout_secs: 5 },
   })
   const namesOfAll = async () => {
@@ -46,6 +49,14 @@ export function planScheduleContract(open: OpenStore): void {
     const second = await schedules.put(TENANT, cron)
     expect(second).to.deep.equal({ ...cron, ...times, updated_at: '2026-11-22T10:00:01.000Z' })
     expect(await schedules.get(TENANT, 'nightly')).to.deep.equal(second)
+  })
+
+  it('one that was stored before there was a pause is not paused', async () => {
+    const { is_paused: _none, ...old } = input('old')
+    const times = { created_at: '2026-11-22T10:00:00.000Z', updated_at: '2026-11-22T10:00:00.000Z' }
+    await store.collection(PLAN_SCHEDULES).insert(OLD, { ...old, ...times })
+    expect(await schedules.get(OLD, 'old')).to.deep.equal({ ...input('old'), ...times })
+    expect(await schedules.list(OLD, { limit: 1 })).to.deep.equal([{ ...input('old'), ...times }])
   })
 
   it('the schedules of a tenant are listed by name, in pages; those of all tenants for the restart', async () => {

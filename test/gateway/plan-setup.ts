@@ -32,6 +32,8 @@ export async function openPlanning(): Promise<Planning> {
     store: createPlanScheduleStore(store),
     records: createTickRecords(store),
     schedules: timers,
+    plans,
+    now: () => new Date(),
     leastSecs: 10,
   })
   return Object.assign(process, {

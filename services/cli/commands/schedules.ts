@@ -51,6 +51,7 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
       },
       { title: 'STEPS', value: ({ plan }) => String(plan.steps.length), isNumber: true },
       { title: 'SKIPPED', value: ({ skipped_ticks: skipped }) => String(skipped), isNumber: true },
+      { title: 'NEXT', value: ({ paused, next_ticks: [next] }) => (paused ? 'paused' : (next ?? 'none')) },
       { title: 'LAST PLAN', value: ({ last_plan_id: last }) => last ?? 'none' },
     ],
   })

@@ -74,5 +74,21 @@ const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeS
 /** The time in the reader's own zone and language. */
 export const absolute = (at: string): string => ABSOLUTE.format(new Date(at))
 
+const DAY = { weekday: 'short', day: 'numeric', month: 'short' } as const
+const TIME = { hour: '2-digit', minute: '2-digit' } as const
+const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(undefined, options)
+const [ON_DAY, AT_TIME, AT_SECOND] = [format(DAY), format(TIME), format({ ...TIME, second: '2-digit' })]
+
+/** `Thu, Nov 26, 03:00` in the reader's own zone and language, without the day when it is that of `before`; with seconds where there are some. */
+export function moment(at: string, before?: string): string {
+  const date = new Date(at)
+  const time = (date.getUTCSeconds() === 0 ? AT_TIME : AT_SECOND).format(date)
+  const day = ON_DAY.format(date)
+  return before !== undefined && ON_DAY.format(new Date(before)) === day ? time : `${day}, ${time}`
+}
+
+/** The name of the reader's zone, such as `Europe/Berlin`. */
+export const zone = (): string => AT_TIME.resolvedOptions().timeZone
+
 /** `run_0f8f…50e`: what tells ids apart at a glance. */
 export const shortId = (id: string): string => (id.length > 20 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id)

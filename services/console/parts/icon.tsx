@@ -16,6 +16,7 @@ const PATHS = {
   clock: 'M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8M8 4.6V8l2.3 1.6',
   spinner: 'M8 1.8a6.2 6.2 0 1 1-6.2 6.2',
   stop: 'M4 4h8v8H4z',
+  pause: 'M5.5 3.5v9M10.5 3.5v9',
   dash: 'M3.5 8h9',
   plus: 'M8 3v10M3 8h10',
   send: 'M8 13V3.5M4 7.2 8 3.2l4 4',

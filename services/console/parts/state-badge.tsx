@@ -24,6 +24,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   invalid_output: { tone: 'warn', icon: 'warn', word: 'Invalid output' },
   cancelled: { tone: '', icon: 'stop', word: 'Cancelled' },
   skipped: { tone: '', icon: 'dash', word: 'Skipped' },
+  paused: { tone: 'warn', icon: 'pause', word: 'Paused' },
   draft: { tone: '', icon: 'dash', word: 'Draft' },
 }
 

@@ -84,6 +84,8 @@ export interface Plans {
    */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
+  /** The plans with these ids, by id. */
+  heads(tenant: TenantId, planIds: readonly string[]): Promise<ReadonlyMap<string, PlanHead>>
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(tenant: TenantId, query: PlanQuery): Promise<PlanPage>
   /**

@@ -1,31 +1,49 @@
+import { setImmediate } from 'node:timers/promises'
 import { encodeCursor, startOfPage } from '../../kernel/cursor.ts'
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Schedules } from '../queue/port.ts'
-import { readTiming, slowedTiming, type TimingInput } from '../queue/schedule-times.ts'
+import { nextTicks, readTiming, slowedTiming, type TimingInput } from '../queue/schedule-times.ts'
+import type { PlanHead, Plans } from './port.ts'
 import type { PlanSchedule, PlanScheduleStore } from './store/plan-schedules.ts'
 import { NO_TICKS, type TickRecord, type TickRecords } from './store/tick-records.ts'
 import { checkedPlan, type PlanRequest } from './submit.ts'
+import { type PlanSummary, planSummary } from './view.ts'
 
 /** Body of `PUT /plans/schedules/{name}`, checked against its schema. */
-export type ScheduleRequest = TimingInput & { plan: PlanRequest }
+export type ScheduleRequest = TimingInput & { plan: PlanRequest; paused?: boolean }
 
 /** A schedule as the API shows it. */
-export type ScheduleView = Omit<PlanSchedule, 'timing'> & TimingInput & TickRecord
+export type ScheduleView = Omit<PlanSchedule, 'timing' | 'is_paused'> &
+  TimingInput &
+  TickRecord & {
+    paused: boolean
+    /** In ISO 8601. Empty while it is paused. */
+    next_ticks: string[]
+    /** `null` before the first one, and when it is not kept any more. */
+    last_plan: PlanSummary | null
+  }
 
 export type PlanSchedulesDeps = {
   store: PlanScheduleStore
   records: Pick<TickRecords, 'get' | 'upTo' | 'remove'>
   schedules: Pick<Schedules, 'put' | 'remove'>
+  plans: Pick<Plans, 'heads'>
+  now: () => Date
   /** The least time between two ticks. */
   leastSecs: number
 }
+
+type LastPlans = ReadonlyMap<string, PlanHead>
 
 type Page = { page: PlanSchedule[]; hasMore: boolean }
 
 /** About the size of the schedules of one page. */
 const MAX_PAGE_BYTES = 1024 * 1024
 const READ_AT_ONCE = 5
+
+/** Those that are shown. */
+const NEXT_TICKS = 5
 
 /** It is stored again with each plan that it submits. As JSON in UTF-8. */
 const MAX_PLAN_BYTES = 256 * 1024
@@ -42,19 +60,24 @@ export class PlanSchedules {
   }
 
   /** Throws `invalid_request` that names the field, and `conflict` when the tenant has too many schedules. */
-  async put(tenant: TenantId, name: string, { plan, ...times }: ScheduleRequest): Promise<ScheduleView> {
+  async put(
+    tenant: TenantId,
+    name: string,
+    { plan, paused = false, ...times }: ScheduleRequest,
+  ): Promise<ScheduleView> {
     const { store, records, schedules, leastSecs } = this.#deps
     const timing = readTiming(times, leastSecs)
-    const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan) })
-    await schedules.put(tenant, name, slowedTiming(timing, leastSecs)).catch(() => {})
-    return viewOf(schedule, await records.get(tenant, name))
+    const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan), is_paused: paused })
+    const told = paused ? schedules.remove(tenant, name) : schedules.put(tenant, name, slowedTiming(timing, leastSecs))
+    await told.catch(() => {})
+    return this.#view(tenant, schedule, await records.get(tenant, name))
   }
 
   async get(tenant: TenantId, name: string): Promise<ScheduleView> {
     const { store, records } = this.#deps
     const [schedule, record] = await Promise.all([store.get(tenant, name), records.get(tenant, name)])
     if (!schedule) throw noSchedule(name)
-    return viewOf(schedule, record)
+    return this.#view(tenant, schedule, record)
   }
 
   /** In the order of their names; fewer than asked for when their plans are long. Throws `invalid_request` for an invalid cursor. */
@@ -67,8 +90,38 @@ export class PlanSchedules {
     const last = page.at(-1)?.name
     if (last === undefined) return { schedules: [], next_cursor: null }
     const ticks = await this.#deps.records.upTo(tenant, last)
-    const schedules = page.map((schedule) => viewOf(schedule, ticks.get(schedule.name) ?? NO_TICKS))
+    const recordOf = ({ name }: PlanSchedule) => ticks.get(name) ?? NO_TICKS
+    const lastPlans = await this.#lastPlans(tenant, page.map(recordOf))
+    const schedules: ScheduleView[] = []
+    for (const schedule of page) {
+      schedules.push(this.#viewOf(schedule, recordOf(schedule), lastPlans))
+      await setImmediate() // The ticks of a rare pattern take milliseconds: other work goes on between two.
+    }
     return { schedules, next_cursor: hasMore ? encodeCursor([last]) : null }
+  }
+
+  async #view(tenant: TenantId, schedule: PlanSchedule, record: TickRecord): Promise<ScheduleView> {
+    return this.#viewOf(schedule, record, await this.#lastPlans(tenant, [record]))
+  }
+
+  #lastPlans(tenant: TenantId, records: readonly TickRecord[]): Promise<LastPlans> {
+    return this.#deps.plans.heads(
+      tenant,
+      records.flatMap(({ last_plan_id: id }) => id ?? []),
+    )
+  }
+
+  #viewOf(
+    { name, timing, plan, is_paused: paused, created_at, updated_at }: PlanSchedule,
+    record: TickRecord,
+    lastPlans: LastPlans,
+  ): ScheduleView {
+    const { now, leastSecs } = this.#deps
+    const ticks = paused ? [] : nextTicks(slowedTiming(timing, leastSecs), now().getTime(), NEXT_TICKS)
+    const next_ticks = ticks.map((tick) => new Date(tick).toISOString())
+    const last = lastPlans.get(record.last_plan_id ?? '')
+    const last_plan = last ? planSummary(last) : null
+    return { name, ...timing, paused, next_ticks, plan, ...record, last_plan, created_at, updated_at }
   }
 
   /** Reads a few schedules at a time, up to one more than the page has. */
@@ -98,7 +151,7 @@ export class PlanSchedules {
   async restore(): Promise<void> {
     const { store, schedules, leastSecs } = this.#deps
     for await (const { tenant, schedule } of store.all())
-      await schedules.put(tenant, schedule.name, slowedTiming(schedule.timing, leastSecs))
+      if (!schedule.is_paused) await schedules.put(tenant, schedule.name, slowedTiming(schedule.timing, leastSecs))
   }
 }
 
@@ -109,14 +162,5 @@ function shortPlan(request: PlanRequest): PlanRequest {
   const message = `the plan of a schedule has at most ${MAX_PLAN_BYTES} bytes, not ${bytes}: shorten its prompts`
   throw new AppError('invalid_request', message, { status: 413, param: '/plan' })
 }
-
-const viewOf = ({ name, timing, plan, created_at, updated_at }: PlanSchedule, record: TickRecord): ScheduleView => ({
-  name,
-  ...timing,
-  plan,
-  ...record,
-  created_at,
-  updated_at,
-})
 
 const noSchedule = (name: string): AppError => notFound(`no schedule ${name}: GET /plans/schedules lists the schedules`)

@@ -29,7 +29,7 @@ export class PlanTicks {
   }
 
   /**
-   * Submits the plan of a tick, once however often the tick is handed out, or skips the tick. Does nothing when the schedule was deleted.
+   * Submits the plan of a tick, once however often the tick is handed out, or skips the tick. Does nothing when the schedule was deleted or is paused.
    * Throws `unavailable` when the store does not answer.
    */
   async fire(job: Job): Promise<void> {
@@ -38,6 +38,7 @@ export class PlanTicks {
     const { name, at } = readTick(job)
     const schedule = await store.get(tenant, name)
     if (!schedule) return schedules.remove(tenant, name)
+    if (schedule.is_paused) return
     const planId = planIdOf(job)
     const skipped = await this.#trySubmit(tenant, {
       plan: schedule.plan,

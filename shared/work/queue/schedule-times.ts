@@ -97,6 +97,14 @@ export function nextTick(timing: Timing, after: number): number | undefined {
   return first === undefined || first > after ? first : next(since + leastMs - 1)
 }
 
+/** The first ticks after a time, at most `count`. */
+export function nextTicks(timing: Timing, after: number, count: number): number[] {
+  const ticks: number[] = []
+  for (let tick = nextTick(timing, after); tick !== undefined && ticks.length < count; tick = nextTick(timing, tick))
+    ticks.push(tick)
+  return ticks
+}
+
 const cronOf = ({ cron, timezone }: CronTiming): Cron =>
   new Cron(cron, { timezone, mode: '5-or-6-parts', paused: true })
 

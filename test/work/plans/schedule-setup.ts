@@ -27,7 +27,7 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
   const jobs: Job[] = []
   /** Outcomes of ticks, and requests that were counted for the tenant. */
   const outcomes: string[] = []
-  const state = { isQueueAway: false, counted: 0 }
+  const state = { isQueueAway: false, counted: 0, now: new Date() }
   const tell = async (name: string, timing: Timing | undefined) => {
     if (state.isQueueAway) throw new AppError('unavailable', 'the queue does not answer')
     told.push([name, timing])
@@ -40,7 +40,7 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
       remove: (_tenant: TenantId, name: string) => tell(name, undefined),
     },
   }
-  const schedules = new PlanSchedules({ ...parts, leastSecs: LEAST_SECS })
+  const schedules = new PlanSchedules({ ...parts, plans, now: () => state.now, leastSecs: LEAST_SECS })
   const ticks = new PlanTicks({
     ...parts,
     plans,

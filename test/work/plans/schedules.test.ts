@@ -4,7 +4,7 @@ import { refusalOf, useStore } from '../flows/setup.ts'
 import { stepOf } from './calls-setup.ts'
 import { LEAST_SECS, openSchedules, PLAN } from './schedule-setup.ts'
 
-const NO_TICKS = { last_plan_id: null, skipped_ticks: 0, last_skip: null }
+const NO_TICKS = { last_plan_id: null, skipped_ticks: 0, last_skip: null, last_plan: null }
 
 describe('the schedules of plans', () => {
   const opened = useStore()
@@ -33,6 +33,56 @@ describe('the schedules of plans', () => {
     expect(await schedules.get(tenant, 'a')).to.deep.equal(put)
     expect(await schedules.list(tenant, { limit: 1 })).to.deep.equal({ schedules: [put], next_cursor: null })
     expect((await refusalOf(schedules.get(tenant, 'b'))).status).to.equal(404)
+  })
+
+  it('are shown with their next five ticks as the queue has them', async () => {
+    const { tenant, schedules, state } = open()
+    state.now = new Date('2026-10-24T12:00:00.000Z')
+    const nightly = { cron: '30 2 * * *', timezone: 'Europe/Berlin', plan: PLAN }
+    const { paused, next_ticks } = await schedules.put(tenant, 'nightly', nightly)
+    expect(paused).to.equal(false)
+    expect(next_ticks).to.deep.equal([
+      '2026-10-25T00:30:00.000Z',
+      '2026-10-26T01:30:00.000Z',
+      '2026-10-27T01:30:00.000Z',
+      '2026-10-28T01:30:00.000Z',
+      '2026-10-29T01:30:00.000Z',
+    ])
+    const slowed = { name: 'slowed', timing: { every_secs: 1 }, is_paused: false, plan: PLAN }
+    await createPlanScheduleStore(opened.store).put(tenant, slowed)
+    const [first, second] = (await schedules.get(tenant, 'slowed')).next_ticks
+    expect([first, second]).to.deep.equal(['2026-10-24T12:00:10.000Z', '2026-10-24T12:00:20.000Z'])
+  })
+
+  it('are shown with the plan that they have submitted last as it is now, as long as it is kept', async () => {
+    const { tenant, schedules, records, plans, fire } = open()
+    for (const name of ['a', 'b']) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
+    await fire('a', 60_000)
+    const { last_plan_id, last_plan } = await schedules.get(tenant, 'a')
+    expect(last_plan).to.deep.include({ id: last_plan_id, title: 'Report', status: 'queued' })
+    await plans.change(tenant, last_plan_id ?? '', (plan) => ({
+      ...plan,
+      status: 'failed',
+      error: 'the store was away',
+    }))
+    await records.submitted(tenant, 'b', `plan_${'0'.repeat(32)}`)
+    const { schedules: listed } = await schedules.list(tenant, { limit: 5 })
+    expect(listed[0]?.last_plan).to.deep.include({ id: last_plan_id, status: 'failed', error: 'the store was away' })
+    expect(listed[1]).to.deep.include({ last_plan_id: `plan_${'0'.repeat(32)}`, last_plan: null })
+  })
+
+  it('D12.4: that are paused are taken from the queue and have no ticks, also after a restart, until they are stored without', async () => {
+    const { tenant, schedules, told } = open()
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
+    const paused = await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN, paused: true })
+    expect(paused).to.deep.include({ paused: true, next_ticks: [], every_secs: 60, plan: PLAN })
+    await schedules.restore()
+    expect(told.filter(([name]) => name === 'often')).to.deep.equal([
+      ['often', { every_secs: 60 }],
+      ['often', undefined],
+    ])
+    expect(await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })).to.include({ paused: false })
+    expect(told.at(-1)).to.deep.equal(['often', { every_secs: 60 }])
   })
 
   it('are listed by name in pages, each with its own ticks', async () => {
@@ -134,9 +184,9 @@ describe('the schedules of plans', () => {
   it('one that was stored when its ticks could be more frequent is kept, and slowed down', async () => {
     const { tenant, schedules, told } = open()
     const store = createPlanScheduleStore(opened.store)
-    await store.put(tenant, { name: 'old', timing: { every_secs: 1 }, plan: PLAN })
+    await store.put(tenant, { name: 'old', timing: { every_secs: 1 }, is_paused: false, plan: PLAN })
     const cron = { cron: '* * * * * *', timezone: 'UTC' }
-    await store.put(tenant, { name: 'old-cron', timing: cron, plan: PLAN })
+    await store.put(tenant, { name: 'old-cron', timing: cron, is_paused: false, plan: PLAN })
     expect(await schedules.get(tenant, 'old')).to.deep.include({ name: 'old', every_secs: 1 })
     await schedules.restore()
     expect(told).to.deep.include.members([

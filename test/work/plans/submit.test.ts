@@ -208,6 +208,7 @@ describe('the submission of plans', () => {
 const methodsOf = (plans: Plans): Plans => ({
   create: (...given) => plans.create(...given),
   get: (...given) => plans.get(...given),
+  heads: (...given) => plans.heads(...given),
   list: (...given) => plans.list(...given),
   change: (...given) => plans.change(...given),
   saveOutput: (...given) => plans.saveOutput(...given),

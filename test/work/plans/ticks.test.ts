@@ -128,11 +128,25 @@ describe('the ticks of a schedule', () => {
   it('one whose plan cannot be carried out any more fails, and is neither submitted nor skipped', async () => {
     const { tenant, fire, stored, outcomes, shown } = await open()
     const plan = { steps: [stepOf('a', 'a')] }
-    await createPlanScheduleStore(opened.store).put(tenant, { name: 'often', timing: { every_secs: 60 }, plan })
+    const schedule = { name: 'often', timing: { every_secs: 60 }, is_paused: false, plan }
+    await createPlanScheduleStore(opened.store).put(tenant, schedule)
     expect(await refusalOf(fire('often', 60_000))).to.include({ status: 400 })
     expect(await stored()).to.deep.equal([])
     expect(outcomes).to.deep.equal([])
     expect(await shown()).to.deep.include({ skipped_ticks: 0 })
+  })
+
+  it('D12.4: one of a schedule that is paused does nothing, also when it was handed out before', async () => {
+    const { fire, stored, told, schedules, tenant, shown, outcomes } = await open()
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN, paused: true })
+    told.length = 0
+    await fire('often', 60_000)
+    expect(await stored()).to.deep.equal([])
+    expect([told, outcomes]).to.deep.equal([[], []])
+    expect(await shown()).to.deep.equal({ last_plan_id: null, skipped_ticks: 0, last_skip: null })
+    await schedules.put(tenant, 'often', { every_secs: 60, plan: PLAN })
+    await fire('often', 120_000)
+    expect(await stored()).to.have.length(1)
   })
 
   it('one of a schedule that was deleted does nothing but remove it from the queue, and a new schedule begins anew', async () => {

@@ -3,6 +3,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import {
   nextTick,
+  nextTicks,
   readTick,
   readTiming,
   slowedTiming,
@@ -11,15 +12,8 @@ import {
 } from '../../../shared/work/queue/schedule-times.ts'
 
 const at = (iso: string) => Date.parse(iso)
-const ticks = (timing: Parameters<typeof nextTick>[0], from: string, count: number) => {
-  const found: string[] = []
-  let after: number | undefined = at(from)
-  while (after !== undefined && found.length < count) {
-    after = nextTick(timing, after)
-    if (after !== undefined) found.push(new Date(after).toISOString())
-  }
-  return found
-}
+const ticks = (timing: Parameters<typeof nextTicks>[0], from: string, count: number) =>
+  nextTicks(timing, at(from), count).map((tick) => new Date(tick).toISOString())
 
 describe('the times of schedules', () => {
   it('every n seconds is counted from 1970, so that every process finds the same ticks', () => {

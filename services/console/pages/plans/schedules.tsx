@@ -1,35 +1,34 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import { useEffect } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
-import { send } from '../../api/engine.ts'
-import { type List, useList } from '../../api/list.ts'
-import { tell, tellFailure } from '../../base/announce.ts'
-import { counted, duration, shortId } from '../../base/format.ts'
-import { hrefOf } from '../../base/router.ts'
+import { useList } from '../../api/list.ts'
+import { serverNow } from '../../base/clock.ts'
+import { zone } from '../../base/format.ts'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
-import { Ago } from '../../parts/time.tsx'
 import { NewSchedule } from './new-schedule.tsx'
-
-type Schedule = Schema<'PlanSchedule'>
+import type { Schedule } from './schedule.ts'
+import { ScheduleRow } from './schedule-row.tsx'
 
 /** Plans that the clock submits. */
 export function Schedules() {
   const list = useList<Schedule>({
     path: '/plans/schedules',
     field: 'schedules',
-    concerns: ({ event }) => event === 'plan.queued',
+    concerns: ({ event }) => event === 'plan.queued' || event === 'plan.ended',
   })
+  const { items = [] } = list.state.value.data ?? {}
+  useEffect(() => atTime(firstPast(items), list.reload), [items])
   return (
     <>
       <Loaded from={list}>
-        {({ items }) =>
-          items.length === 0 ? (
+        {(data) =>
+          data.items.length === 0 ? (
             <Empty title="No schedule yet">
               A schedule submits a plan by the clock, when the one before it has ended.
             </Empty>
           ) : (
-            <ScheduleTable list={list} schedules={items} />
+            <ScheduleTable schedules={data.items} onChange={list.reload} />
           )
         }
       </Loaded>
@@ -39,72 +38,38 @@ export function Schedules() {
   )
 }
 
-function ScheduleTable({ list, schedules }: { list: List<Schedule>; schedules: readonly Schedule[] }) {
-  const remove = async (name: string) => {
-    await send('DELETE', `/plans/schedules/${encodeURIComponent(name)}`).then(
-      () => tell(`The schedule ${name} is deleted`),
-      tellFailure,
-    )
-    list.reload()
-  }
-  return (
-    <div class="card table-wrap">
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th>Schedule</th>
-            <th>When</th>
-            <th>Plan</th>
-            <th>Last</th>
-            <th>Left out</th>
-            <th>
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {schedules.map((schedule) => (
-            <Row key={schedule.name} schedule={schedule} onRemove={() => void remove(schedule.name)} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
+type ScheduleTableProps = { schedules: readonly Schedule[]; onChange(): void }
 
-const Row = ({ schedule, onRemove }: { schedule: Schedule; onRemove(): void }) => (
-  <tr>
-    <td>
-      <strong>{schedule.name}</strong>
-    </td>
-    <td>{whenOf(schedule)}</td>
-    <td class="whole">{schedule.plan.title || counted(schedule.plan.steps.length, 'step')}</td>
-    <td>
-      {schedule.last_plan_id === null ? (
-        '–'
-      ) : (
-        <a href={hrefOf(`/plans/${schedule.last_plan_id}`)}>{shortId(schedule.last_plan_id)}</a>
-      )}
-    </td>
-    <td>
-      {schedule.last_skip === null ? (
-        '–'
-      ) : (
-        <>
-          {schedule.skipped_ticks}, last <Ago at={schedule.last_skip.at} />:{' '}
-          {schedule.last_skip.reason.replaceAll('_', ' ')}
-        </>
-      )}
-    </td>
-    <td class="right">
-      {may('run') && (
-        <button type="button" class="button danger" onClick={onRemove}>
-          Delete {schedule.name}
-        </button>
-      )}
-    </td>
-  </tr>
+const ScheduleTable = ({ schedules, onChange }: ScheduleTableProps) => (
+  <div class="card table-wrap">
+    <table class="table cards schedules">
+      <thead>
+        <tr>
+          <th>Schedule</th>
+          <th>Next times ({zone()})</th>
+          <th>Last result</th>
+          <th>Skipped</th>
+          <th>
+            <span class="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {schedules.map((schedule) => (
+          <ScheduleRow key={schedule.name} schedule={schedule} onChange={onChange} />
+        ))}
+      </tbody>
+    </table>
+  </div>
 )
 
-const whenOf = ({ cron, timezone, every_secs }: Schedule) =>
-  cron === undefined ? `every ${duration((every_secs ?? 0) * 1000)}` : `${cron} ${timezone ?? 'UTC'}`
+/** When the first schedule has none of its shown times left: a tick that is skipped sends no event. */
+const firstPast = (schedules: readonly Schedule[]): number =>
+  Math.min(...schedules.flatMap(({ next_ticks }) => next_ticks.slice(-1)).map((at) => Date.parse(at)))
+
+const LONGEST_MS = 86_400_000
+
+function atTime(atMs: number, act: () => void): () => void {
+  const timer = setTimeout(act, Math.min(Math.max(1_000, atMs - serverNow() + 500), LONGEST_MS))
+  return () => clearTimeout(timer)
+}

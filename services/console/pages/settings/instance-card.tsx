@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { get, send } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
-import { tell, tellFailure } from '../../base/announce.ts'
+import { tellFailure } from '../../base/announce.ts'
 import { counted, duration } from '../../base/format.ts'
+import { DeleteButton } from '../../parts/delete-button.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Ago } from '../../parts/time.tsx'
 
@@ -13,18 +14,14 @@ type InstanceCardProps = { instance: Schema<'Instance'>; onChange(): void }
 export function InstanceCard({ instance, onChange }: InstanceCardProps) {
   const { name, type, url, key } = instance
   const path = `/config/instances/${encodeURIComponent(name)}`
-  const remove = () =>
-    send('DELETE', path)
-      .then(() => tell(`The provider ${name} is deleted`), tellFailure)
-      .then(onChange)
   return (
     <section class="card padded stack close" aria-label={name}>
       <div class="row">
         <h2 class="grow">{name}</h2>
         <span class="badge">{type}</span>
-        <button type="button" class="button danger" onClick={() => void remove()}>
-          Delete {name}
-        </button>
+        <DeleteButton what={`the provider ${name}`} path={path} onDeleted={onChange}>
+          Its key is deleted. What the routing sends to it fails until the routing names another one.
+        </DeleteButton>
       </div>
       <p class="soft small">{url ?? 'The address of the provider itself'}</p>
       {key !== null && <p class="small">Key {key}</p>}

@@ -2,6 +2,7 @@ import type { Schema } from '../../../../shared/client/api.ts'
 import { send } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
+import { DeleteButton } from '../../parts/delete-button.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty, Notice } from '../../parts/notice.tsx'
@@ -42,10 +43,6 @@ export function Webhooks() {
 function WebhookCard({ webhook, onChange }: { webhook: Webhook; onChange(): void }) {
   const path = `/config/webhooks/${encodeURIComponent(webhook.name)}`
   const test = () => send('POST', `${path}/test`).then(() => tell('A test message is on its way'), tellFailure)
-  const remove = () =>
-    send('DELETE', path)
-      .then(() => tell(`The webhook ${webhook.name} is deleted`), tellFailure)
-      .then(onChange)
   return (
     <section class="card padded stack close" aria-label={webhook.name}>
       <div class="row">
@@ -54,9 +51,9 @@ function WebhookCard({ webhook, onChange }: { webhook: Webhook; onChange(): void
         <button type="button" class="button" onClick={() => void test()}>
           Send a test
         </button>
-        <button type="button" class="button danger" onClick={() => void remove()}>
-          Delete {webhook.name}
-        </button>
+        <DeleteButton what={`the webhook ${webhook.name}`} path={path} onDeleted={onChange}>
+          Nothing is sent to it any more, and what waits for it is given up.
+        </DeleteButton>
       </div>
       <p class="soft">{webhook.url}</p>
       <p class="small">{webhook.events.join(', ')}</p>

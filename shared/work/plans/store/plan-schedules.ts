@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Plan } from '../../../agent/tools/port.ts'
 import { conflict } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { replaceDoc } from '../../../platform/store/replace.ts'
@@ -18,6 +19,8 @@ export type PlanSchedule = {
   name: string
   timing: Timing
   plan: Plan & { timeout_secs?: number }
+  /** It has no ticks while it is. */
+  is_paused: boolean
   created_at: string
   updated_at: string
 }
@@ -25,7 +28,7 @@ export type PlanSchedule = {
 /** Stores the schedules of plans. Every method throws `unavailable` when the store does not answer. */
 export interface PlanScheduleStore {
   /** Creates or replaces a schedule. Throws `conflict` when the tenant has too many. */
-  put(tenant: TenantId, schedule: Pick<PlanSchedule, 'name' | 'timing' | 'plan'>): Promise<PlanSchedule>
+  put(tenant: TenantId, schedule: Omit<PlanSchedule, 'created_at' | 'updated_at'>): Promise<PlanSchedule>
   get(tenant: TenantId, name: string): Promise<PlanSchedule | undefined>
   /** In the order of their names, from after the given one on. */
   list(tenant: TenantId, query: { limit: number; after?: string | undefined }): Promise<PlanSchedule[]>
@@ -45,7 +48,7 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
   const tenants = store.collection(SCHEDULING_TENANTS)
   const list: PlanScheduleStore['list'] = async (tenant, { limit, after }) => {
     const page = await schedules.page(tenant, { limit, ...(after !== undefined && { after: [after] }) })
-    return page.map(({ doc }) => doc as PlanSchedule)
+    return page.map(({ doc }) => toSchedule(doc))
   }
   const prepareInsert = async (tenant: TenantId) => {
     if ((await list(tenant, { limit: MAX_SCHEDULES })).length >= MAX_SCHEDULES)
@@ -54,17 +57,18 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
     await tenants.insert(SYSTEM_TENANT, { name: tenant })
   }
   return {
-    async put(tenant, { name, timing, plan }) {
+    async put(tenant, { name, ...changes }) {
       const at = now().toISOString()
       const doc = await replaceDoc(schedules, tenant, {
         key: { name },
-        change: (stored) => ({ timing, plan, created_at: stored?.['created_at'] ?? at, updated_at: at }),
+        change: (stored) => ({ ...changes, created_at: stored?.['created_at'] ?? at, updated_at: at }),
         beforeInsert: () => prepareInsert(tenant),
       })
-      return doc as PlanSchedule
+      return toSchedule(doc)
     },
     async get(tenant, name) {
-      return (await schedules.get(tenant, { name }))?.doc as PlanSchedule | undefined
+      const found = await schedules.get(tenant, { name })
+      return found && toSchedule(found.doc)
     },
     list,
     remove: (tenant, name) => schedules.delete(tenant, { name }),
@@ -74,6 +78,12 @@ export function createPlanScheduleStore(store: Store, now: () => Date = () => ne
     },
   }
 }
+
+/** Those that were stored before there was a pause have none. */
+const toSchedule = (doc: JsonObject): PlanSchedule => ({
+  is_paused: false,
+  ...(doc as Omit<PlanSchedule, 'is_paused'>),
+})
 
 /** Plans may be long: other work goes on between two pages. */
 async function* schedulesOf(

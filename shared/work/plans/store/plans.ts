@@ -8,7 +8,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
 import type { Collection, Store } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
-import type { PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
+import type { PlanHead, PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
 import { ActivePlans } from './active-plans.ts'
 import { outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './documents.ts'
 
@@ -86,6 +86,11 @@ export class StoredPlans implements Plans {
     return this.#ended.get(keyOf(tenant, planId)) ?? (await this.#find(tenant, planId))?.plan
   }
 
+  async heads(tenant: TenantId, planIds: readonly string[]): Promise<ReadonlyMap<string, PlanHead>> {
+    const read = async (plan_id: string) => (await this.#plans.get(tenant, { plan_id }))?.doc
+    return mapFound(planIds, read, (doc) => toHead(doc).head)
+  }
+
   async list(tenant: TenantId, { status, limit, cursor }: PlanQuery): Promise<PlanPage> {
     const found = await this.#plans.page(tenant, {
       where: status === undefined ? {} : { status },
@@ -128,13 +133,8 @@ export class StoredPlans implements Plans {
   }
 
   async outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const outputs = new Map<string, string>()
-    for (let i = 0; i < stepIds.length; i += READ_AT_ONCE) {
-      const ids = stepIds.slice(i, i + READ_AT_ONCE)
-      const found = await Promise.all(ids.map((id) => this.#outputs.get(tenant, { plan_id: planId, step_id: id })))
-      for (const [j, id] of ids.entries()) if (found[j]) outputs.set(id, String(found[j].doc['output']))
-    }
-    return outputs
+    const read = async (id: string) => (await this.#outputs.get(tenant, { plan_id: planId, step_id: id }))?.doc
+    return mapFound(stepIds, read, (doc) => String(doc['output']))
   }
 
   async active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]> {
@@ -207,6 +207,21 @@ export class StoredPlans implements Plans {
 }
 
 type Change = { transition: PlanTransition; mayWrite: () => boolean }
+
+/** What the documents of some ids hold, a few read at a time; those that do not exist are left out. */
+async function mapFound<T>(
+  ids: readonly string[],
+  read: (id: string) => Promise<JsonObject | undefined>,
+  valueOf: (doc: JsonObject) => T,
+): Promise<ReadonlyMap<string, T>> {
+  const values = new Map<string, T>()
+  for (let i = 0; i < ids.length; i += READ_AT_ONCE) {
+    const some = ids.slice(i, i + READ_AT_ONCE)
+    const docs = await Promise.all(some.map(read))
+    for (const [j, id] of some.entries()) if (docs[j]) values.set(id, valueOf(docs[j]))
+  }
+  return values
+}
 
 const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`
 

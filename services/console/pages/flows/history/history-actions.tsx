@@ -1,11 +1,9 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { may } from '../../../api/caller.ts'
 import { send } from '../../../api/engine.ts'
-import { tell, tellFailure } from '../../../base/announce.ts'
+import { tell } from '../../../base/announce.ts'
 import { hrefOf, navigate } from '../../../base/router.ts'
-import { Dialog } from '../../../parts/dialog.tsx'
-import { FormButtons } from '../../../parts/form-buttons.tsx'
+import { Confirm } from '../../../parts/confirm.tsx'
 import { closeDocument } from '../edit/flow-document.ts'
 import { type Flow, flowPath, placeOf, type Revision } from '../flow.ts'
 
@@ -78,33 +76,3 @@ function Deletion({ flow, onClose }: { flow: Flow; onClose(): void }) {
 
 const servedOn = ({ served_version: served }: Flow) =>
   served === null ? '' : `v${served} goes on being served until you publish the draft.`
-
-type ConfirmProps = {
-  title: string
-  submit: string
-  isDangerous?: boolean
-  onConfirm(): Promise<void>
-  onClose(): void
-  children: ComponentChildren
-}
-
-function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, children }: ConfirmProps) {
-  const isBusy = useSignal(false)
-  const confirm = (event: Event) => {
-    event.preventDefault()
-    isBusy.value = true
-    onConfirm().catch((cause: unknown) => {
-      tellFailure(cause)
-      isBusy.value = false
-    })
-  }
-  return (
-    <Dialog label={title} onClose={onClose}>
-      <form class="stack" onSubmit={confirm}>
-        <h2>{title}</h2>
-        <p>{children}</p>
-        <FormButtons submit={submit} look={isDangerous ? 'danger' : 'main'} isOff={isBusy.value} onBack={onClose} />
-      </form>
-    </Dialog>
-  )
-}

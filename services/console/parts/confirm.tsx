@@ -1,0 +1,37 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { tellFailure } from '../base/announce.ts'
+import { Dialog } from './dialog.tsx'
+import { FormButtons } from './form-buttons.tsx'
+
+type ConfirmProps = {
+  title: string
+  submit: string
+  isDangerous?: boolean
+  /** When it fails the dialog stays open, and the reason is told. */
+  onConfirm(): Promise<void>
+  onClose(): void
+  children: ComponentChildren
+}
+
+/** Asks before something that cannot be taken back. `children` say what it does. */
+export function Confirm({ title, submit, isDangerous = false, onConfirm, onClose, children }: ConfirmProps) {
+  const isBusy = useSignal(false)
+  const confirm = (event: Event) => {
+    event.preventDefault()
+    isBusy.value = true
+    onConfirm().catch((cause: unknown) => {
+      tellFailure(cause)
+      isBusy.value = false
+    })
+  }
+  return (
+    <Dialog label={title} onClose={onClose}>
+      <form class="stack" onSubmit={confirm}>
+        <h2>{title}</h2>
+        <p>{children}</p>
+        <FormButtons submit={submit} look={isDangerous ? 'danger' : 'main'} isOff={isBusy.value} onBack={onClose} />
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { moment } from '../../services/console/base/format.ts'
+import { until } from '../support/until.ts'
+import { type ConsoleUnderTest, startConsole } from './support/console.ts'
+
+describe('the times of the console', () => {
+  it('a time has its day, unless it is that of the time before, and seconds where there are some', () => {
+    const [noon, later, second, next] = [
+      '2026-11-25T12:00:00.000Z',
+      '2026-11-25T12:15:00.000Z',
+      '2026-11-25T12:15:07.000Z',
+      '2026-11-27T12:15:00.000Z',
+    ]
+    const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
+    const dayOf = (at: string) => day.format(new Date(at))
+    expect(moment(noon)).to.match(/:00/).and.include(dayOf(noon))
+    expect(moment(later, noon)).to.match(/:15/).and.not.include(dayOf(noon))
+    expect(moment(second, noon)).to.match(/:15:07/)
+    expect(moment(next, noon)).to.include(dayOf(next))
+  })
+})
+
+describe('schedules in the console', function () {
+  this.timeout(60_000)
+  let pages: ConsoleUnderTest
+  let page: Page
+  const row = (name: string) => page.locator('tr', { hasText: name })
+  const button = (name: string) => page.getByRole('button', { name })
+  const stored = async (name: string) =>
+    (await pages.product.call('GET', `/plans/schedules/${name}`)).body as Record<string, unknown>
+
+  before(async () => {
+    pages = await startConsole({ env: { SCHEDULE_LEAST_SECS: '1' } })
+    page = await pages.open('/plans?tab=schedules')
+  })
+  after(() => pages?.close())
+  afterEach(() => pages.expectNoFaults())
+
+  it('a new one is shown with its next five times', async () => {
+    await page.getByText('No schedule yet').waitFor()
+    await page.getByText('New schedule').click()
+    await button('Set the schedule').click()
+    await row('nightly').waitFor()
+    const shown = await row('nightly').locator('time').all()
+    const times = await Promise.all(shown.map((each) => each.getAttribute('datetime')))
+    expect(times)
+      .to.have.length(5)
+      .and.deep.equal((await stored('nightly'))['next_ticks'])
+    await row('nightly').getByText('No plan yet').waitFor()
+  })
+
+  it('one that is paused has no times and keeps what others have changed meanwhile, until it is resumed', async () => {
+    const changed = { every_secs: 3_600, plan: { title: 'Changed', steps: [{ id: 'a', prompt: '/say hi' }] } }
+    await pages.product.call('PUT', '/plans/schedules/nightly', changed)
+    await button('Pause the schedule nightly').click()
+    await row('nightly').getByText('Paused').waitFor()
+    expect(await stored('nightly')).to.deep.include({ ...changed, paused: true, next_ticks: [] })
+    await button('Resume the schedule nightly').click()
+    await row('nightly').locator('time').first().waitFor()
+    expect(await stored('nightly')).to.deep.include({ ...changed, paused: false })
+  })
+
+  it('the result of the last plan is shown as it ends, and leads to the plan', async () => {
+    const plan = { title: 'Broken', steps: [{ id: 'a', prompt: '/fail timeout' }] }
+    await pages.product.call('PUT', '/plans/schedules/often', { every_secs: 1, plan })
+    const last = row('often').getByRole('link')
+    await last.locator('[data-state="failed"]').waitFor()
+    await pages.product.call('PUT', '/plans/schedules/often', { every_secs: 1, plan, paused: true })
+    await last.click()
+    await page.locator('.page-head [data-state="failed"]').waitFor()
+    await page.goBack()
+  })
+
+  it('one is deleted after a question that names it', async () => {
+    await button('Delete the schedule often').click()
+    const dialog = page.getByRole('dialog', { name: 'Delete the schedule often?' })
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    expect(await stored('often')).to.include({ name: 'often' })
+    await button('Delete the schedule often').click()
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await until(async () => (await row('often').count()) === 0, { what: 'the row to go' })
+    expect(await stored('often')).not.to.have.property('name')
+  })
+})
