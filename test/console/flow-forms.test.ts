@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { mistakeIn, placeOf } from '../../services/console/base/json-places.ts'
 import { withValue } from '../../services/console/base/json-value.ts'
 import { diffLines } from '../../services/console/base/line-diff.ts'
 import { complete, completionAt, referencesFor } from '../../services/console/pages/flows/edit/references.ts'
@@ -72,45 +71,6 @@ describe('the references of a prompt', () => {
     })
     for (const caret of [2, text.length]) expect(completionAt(text, caret, references)).to.equal(undefined)
   })
-})
-
-describe('the places of a JSON text', () => {
-  it('are those of the values that pointers name, or of what holds them', () => {
-    const text = '{"a/b": [1, {"~": true}]}'
-    const at = (pointer: string) => {
-      const { from, to } = placeOf(text, pointer) ?? { from: 0, to: 0 }
-      return text.slice(from, to)
-    }
-    expect([at('/a~1b/1/~0'), at('/a~1b/1/missing'), at('')]).to.deep.equal(['true', '{"~": true}', text])
-  })
-
-  it('tell where a text stops being JSON, for exactly the texts that JSON.parse refuses', () => {
-    const texts = [
-      '{}',
-      ' [1, -0.5e3] ',
-      '"\\u00e9"',
-      '{"a":1,}',
-      '[1 2]',
-      '{"a"}',
-      'nul',
-      '01',
-      '"\t"',
-      '',
-      '{} x',
-      '[1,]',
-    ]
-    for (const text of texts) expect(mistakeIn(text) === undefined, text).to.equal(isJson(text))
-    expect(mistakeIn('{\n  "a": 1\n  "b": 2\n}')).to.equal('{\n  "a": 1\n  '.length)
-  })
-
-  function isJson(text: string): boolean {
-    try {
-      JSON.parse(text)
-      return true
-    } catch {
-      return false
-    }
-  }
 })
 
 describe('the changes of a document', () => {

@@ -64,6 +64,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
     expect(await problem.innerText()).to.match(/^Line \d+ \/user_prompt_template \{\{\.input\.nope\}\} is not in/)
     await problem.click()
     expect(await page.evaluate<string>('getSelection().toString()')).to.include('{{.input.nope}}')
+    await writeAtTheMark(page)
     await prompt.fill((await prompt.inputValue()).replace(' {{.input.nope}}', ''))
     await page.locator('.field > .problem').waitFor({ state: 'detached' })
   })
@@ -194,6 +195,28 @@ describe('the flows of the console, from an empty store to a finished story', fu
   it('has no serious finding of axe in light and dark, and fits a screen of 390 px, in every state', () =>
     expect(found).to.deep.equal([]))
 })
+
+/** The mark in the numbers of the lines leads to the problem, too. There Tab indents, can be undone, and leads on after Escape. */
+async function writeAtTheMark(page: Page): Promise<void> {
+  const text = page.getByLabel('Definition', { exact: true })
+  const hasFocus = () => page.evaluate<boolean>('document.activeElement.ariaLabel === "Definition"')
+  const before = await text.inputValue()
+  await page.locator('.gutter button').click()
+  expect(await page.evaluate<string>('getSelection().toString()')).to.include('{{.input.nope}}')
+  await page.keyboard.press('Home')
+  await page.keyboard.press('Tab')
+  expect(await text.inputValue()).to.have.length(before.length + 2)
+  await page.keyboard.press('Control+z')
+  expect(await text.inputValue()).to.equal(before)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Tab')
+  expect(await hasFocus()).to.equal(false)
+  await page.keyboard.press('Shift+Tab')
+  expect(await hasFocus()).to.equal(true)
+  await page.keyboard.press('Tab')
+  expect(await hasFocus(), 'whoever only comes by goes on').to.equal(false)
+  expect(await text.inputValue()).to.equal(before)
+}
 
 /** A flow with a text of `HOSTILE` wherever a tenant can write one. */
 async function tellHostileFlow({ product: { call } }: ConsoleUnderTest): Promise<void> {

@@ -1,6 +1,8 @@
-import type { Signal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
-import { lineAt, placeOf, type Span } from '../../base/json-places.ts'
+import { type Signal, useSignal } from '@preact/signals'
+import { useMemo, useRef } from 'preact/hooks'
+import { Bands, Gutter, type Marks } from './gutter.tsx'
+import { lineAt, placeOf, type Span } from './json-places.ts'
+import { useCodeKeys } from './use-code-keys.ts'
 import './editor.css'
 
 /** `at`: where the text stops being JSON. */
@@ -8,58 +10,99 @@ export type Problem = { param: string; message: string; at?: number }
 
 type JsonEditorProps = { label: string; text: Signal<string>; problems: readonly Problem[]; rows?: number }
 
-/** Writes JSON, beside what is wrong with it. A click on a problem goes to its place. */
+/** A problem and where it is. */
+type Placed = { problem: Problem; span: Span; line: number }
+
+/** Writes JSON with numbered lines, beside what is wrong with it: a mark at its line, and a list. A click on either goes to the place. */
 export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  const goTo = (problem: Problem) => {
-    const place = spanOf(text.value, problem)
-    if (!field.current || !place) return
-    field.current.focus()
-    field.current.setSelectionRange(place.from, place.to)
-    scrollToLine(field.current, lineAt(text.value, place.from))
-  }
+  const frame = useRef<HTMLDivElement>(null)
+  const caret = useSignal(0)
+  const placed = useMemo(() => problems.map((problem) => place(text.value, problem)), [text.value, problems])
+  const goTo = ({ span }: Placed) => select(field.current, span)
+  const readCaret = () => (caret.value = field.current?.selectionStart ?? 0)
   return (
     <div class="editor">
-      <textarea
-        ref={field}
-        class="input mono"
-        aria-label={label}
-        rows={rows}
-        spellcheck={false}
-        wrap="off"
-        aria-invalid={problems.length > 0}
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-      />
-      <Problems
-        problems={problems}
-        lineOf={(problem) => lineAt(text.value, spanOf(text.value, problem)?.from ?? 0)}
-        onPick={goTo}
-      />
+      <div class={problems.length > 0 ? 'writing wrong' : 'writing'} ref={frame}>
+        <Gutter
+          lineCount={lineAt(text.value, text.value.length)}
+          marks={marksOf(placed)}
+          onPick={(line) =>
+            placed
+              .filter((each) => each.line === line)
+              .slice(0, 1)
+              .forEach(goTo)
+          }
+        />
+        <Bands marks={marksOf(placed)} />
+        <textarea
+          {...useCodeKeys(field)}
+          ref={field}
+          class="input mono"
+          aria-label={label}
+          aria-description="Tab indents. After Escape, Tab leads on."
+          rows={rows}
+          spellcheck={false}
+          wrap="off"
+          aria-invalid={problems.length > 0}
+          value={text.value}
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+          onSelect={readCaret}
+          onKeyUp={readCaret}
+          onClick={readCaret}
+          onScroll={({ currentTarget }) =>
+            frame.current?.style.setProperty('--scrolled', `${-currentTarget.scrollTop}px`)
+          }
+        />
+      </div>
+      <Footer text={text.value} caret={caret.value} />
+      <Problems placed={placed} onPick={goTo} />
     </div>
   )
 }
 
-type ProblemsProps = { problems: readonly Problem[]; lineOf(problem: Problem): number; onPick(problem: Problem): void }
+const Footer = ({ text, caret }: { text: string; caret: number }) => (
+  <footer>
+    <span class="grow">Tab indents; after Esc, Tab leads on</span>
+    <span class="number">
+      Line {lineAt(text, caret)}, column {caret - text.lastIndexOf('\n', caret - 1)}
+    </span>
+  </footer>
+)
 
-const Problems = ({ problems, lineOf: line, onPick }: ProblemsProps) => (
+type ProblemsProps = { placed: readonly Placed[]; onPick(problem: Placed): void }
+
+const Problems = ({ placed, onPick }: ProblemsProps) => (
   <ul class="problems" aria-label="Problems" aria-live="polite">
-    {problems.map((problem, i) => (
+    {placed.map((each, i) => (
       <li key={i}>
-        <button type="button" onClick={() => onPick(problem)}>
-          <span class="small number">Line {line(problem)}</span> {problem.param !== '' && <code>{problem.param}</code>}{' '}
-          {problem.message}
+        <button type="button" onClick={() => onPick(each)}>
+          <span class="small number">Line {each.line}</span>{' '}
+          {each.problem.param !== '' && <code>{each.problem.param}</code>} {each.problem.message}
         </button>
       </li>
     ))}
   </ul>
 )
 
-const spanOf = (text: string, { param, at }: Problem): Span | undefined =>
-  at === undefined ? placeOf(text, param) : { from: at, to: Math.min(text.length, at + 1) }
+/** A problem of no place of its own belongs to the whole text. */
+function place(text: string, problem: Problem): Placed {
+  const { param, at } = problem
+  const whole = { from: 0, to: text.length }
+  const span = at === undefined ? (placeOf(text, param) ?? whole) : { from: at, to: Math.min(text.length, at + 1) }
+  return { problem, span, line: lineAt(text, span.from) }
+}
 
-/** A text area has no way to show a line; its lines are equally high. */
-function scrollToLine(field: HTMLTextAreaElement, line: number): void {
-  const height = field.scrollHeight / Math.max(1, field.value.split('\n').length)
-  field.scrollTop = Math.max(0, (line - 5) * height)
+function marksOf(placed: readonly Placed[]): Marks {
+  const lines = Map.groupBy(placed, ({ line }) => line)
+  return new Map([...lines].map(([line, all]) => [line, all.map(({ problem }) => problem.message).join('\n')]))
+}
+
+function select(field: HTMLTextAreaElement | null, { from, to }: Span): void {
+  if (!field) return
+  field.focus()
+  field.setSelectionRange(from, to)
+  // A text area has no way to show a line; its lines are equally high.
+  const height = field.scrollHeight / Math.max(1, lineAt(field.value, field.value.length))
+  field.scrollTop = Math.max(0, (lineAt(field.value, from) - 5) * height)
 }

@@ -1,7 +1,7 @@
 import { type ReadonlySignal, type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { mistakeIn } from '../../base/json-places.ts'
 import type { Problem } from './json-editor.tsx'
+import { mistakeIn } from './json-places.ts'
 
 /** After the last key, before the server is asked what is wrong. */
 const PAUSE_MS = 400

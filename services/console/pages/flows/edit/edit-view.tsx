@@ -2,15 +2,17 @@ import { useEffect } from 'preact/hooks'
 import type { Schema } from '../../../../../shared/client/api.ts'
 import { may } from '../../../api/caller.ts'
 import { send } from '../../../api/engine.ts'
-import { JsonEditor } from '../../../parts/editor/json-editor.tsx'
 import { useCheckedJson } from '../../../parts/editor/use-checked-json.ts'
 import { Json } from '../../../parts/json.tsx'
+import { lazy } from '../../../parts/lazy.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { type Flow, flowPath } from '../flow.ts'
 import { DefinitionForm } from './definition-form.tsx'
 import { documentOf, type FlowDocument } from './flow-document.ts'
 import { PromptPreview } from './prompt-preview.tsx'
 import { SaveBar } from './save-bar.tsx'
+
+const JsonEditor = lazy(() => import('../../../parts/editor/json-editor.tsx').then((loaded) => loaded.JsonEditor))
 
 type EditViewProps = { flow: Flow; onChange(flow: Flow): void }
 

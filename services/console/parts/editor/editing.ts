@@ -1,0 +1,52 @@
+/** A change of a text: what stands from `from` to `to` is replaced, and then selected is what `select` says. */
+export type Edit = { from: number; to: number; insert: string; select: Selected }
+
+export type Selected = readonly [from: number, to: number]
+
+const UNIT = '  '
+
+/** What Tab does: between brackets it goes on to the next step, and more than one line are moved as a whole. */
+export function indent(text: string, [from, to]: Selected): Edit {
+  if (!text.slice(from, to).includes('\n')) {
+    const column = from - lineStart(text, from)
+    const insert = UNIT.slice(column % UNIT.length)
+    return { from, to, insert, select: [from + insert.length, from + insert.length] }
+  }
+  return changeLines(text, [from, to], (line) => (line === '' ? line : UNIT + line))
+}
+
+/** What Shift and Tab do. */
+export const outdent = (text: string, selected: Selected): Edit =>
+  changeLines(text, selected, (line) => line.replace(/^ {1,2}|^\t/, ''))
+
+/** What Enter does: the next line begins as this one does, and one step further behind an opening bracket. */
+export function breakLine(text: string, [from, to]: Selected): Edit {
+  const before = text.slice(lineStart(text, from), from)
+  const [blanks = ''] = /^[ \t]*/.exec(before) ?? []
+  const isOpening = /[[{]\s*$/.test(before)
+  const begin = `\n${blanks}${isOpening ? UNIT : ''}`
+  const isClosing = isOpening && /^[ \t]*[\]}]/.test(text.slice(to))
+  const caret = from + begin.length
+  return { from, to, insert: begin + (isClosing ? `\n${blanks}` : ''), select: [caret, caret] }
+}
+
+/** A closing bracket that is the first of its line stands below the line of its opening one. `undefined` where nothing is to be moved. */
+export function closeBracket(text: string, [from, to]: Selected, bracket: string): Edit | undefined {
+  const start = lineStart(text, from)
+  const before = text.slice(start, from)
+  if (!/^[ \t]+$/.test(before)) return undefined
+  const insert = before.replace(/ {1,2}$|\t$/, '') + bracket
+  return { from: start, to, insert, select: [start + insert.length, start + insert.length] }
+}
+
+const lineStart = (text: string, index: number): number => text.lastIndexOf('\n', index - 1) + 1
+
+/** Changes all lines of a selection, and keeps selected what was. */
+function changeLines(text: string, [from, to]: Selected, change: (line: string) => string): Edit {
+  const start = lineStart(text, from)
+  const lines = text.slice(start, to).split('\n')
+  const changed = lines.map(change)
+  const insert = changed.join('\n')
+  const shift = (changed[0]?.length ?? 0) - (lines[0]?.length ?? 0)
+  return { from: start, to, insert, select: [Math.max(start, from + shift), start + insert.length] }
+}

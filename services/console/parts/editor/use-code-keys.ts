@@ -1,0 +1,51 @@
+import type { RefObject } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { breakLine, closeBracket, type Edit, indent, outdent, type Selected } from './editing.ts'
+
+type CodeKeys = { onKeyDown(event: KeyboardEvent): void; onPointerDown(): void; onFocus(): void }
+
+const MODIFIERS: ReadonlySet<string> = new Set(['Shift', 'Control', 'Alt', 'Meta', 'CapsLock'])
+
+/**
+ * The keys of a text area that holds code. Tab indents while somebody writes; for whoever has only come by with Tab, or has pressed Escape,
+ * it leads on, so that no keyboard is caught.
+ */
+export const useCodeKeys = (field: RefObject<HTMLTextAreaElement>): CodeKeys =>
+  useMemo(() => {
+    let isWriting = false
+    return {
+      onFocus: () => (isWriting = false),
+      onPointerDown: () => (isWriting = true),
+      onKeyDown(event) {
+        if (MODIFIERS.has(event.key)) return
+        const wasWriting = isWriting
+        isWriting = event.key !== 'Escape' && (event.key !== 'Tab' || wasWriting)
+        const edit = field.current && (event.key !== 'Tab' || wasWriting) ? editOf(event, field.current) : undefined
+        if (!field.current || !edit) return
+        event.preventDefault()
+        apply(field.current, edit)
+      },
+    }
+  }, [field])
+
+function editOf(
+  { key, shiftKey, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent,
+  { value, selectionStart, selectionEnd }: HTMLTextAreaElement,
+): Edit | undefined {
+  if (ctrlKey || altKey || metaKey || isComposing) return undefined
+  const selected: Selected = [selectionStart, selectionEnd]
+  if (key === 'Tab') return shiftKey ? outdent(value, selected) : indent(value, selected)
+  if (key === 'Enter') return breakLine(value, selected)
+  return key === '}' || key === ']' ? closeBracket(value, selected, key) : undefined
+}
+
+/** As typed text, which the browser can undo; a browser that cannot do that gets the text alone. */
+function apply(field: HTMLTextAreaElement, { from, to, insert, select }: Edit): void {
+  field.setSelectionRange(from, to)
+  const isTyped = insert === '' ? document.execCommand('delete') : document.execCommand('insertText', false, insert)
+  if (!isTyped) {
+    field.setRangeText(insert, from, to)
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+  }
+  field.setSelectionRange(...select)
+}
