@@ -1,4 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
 import { Bands, Gutter, type Marks } from './gutter.tsx'
 import { lineAt, placeOf, type Span } from './json-places.ts'
@@ -19,14 +20,14 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
   const frame = useRef<HTMLDivElement>(null)
   const caret = useSignal(0)
   const placed = useMemo(() => problems.map((problem) => place(text.value, problem)), [text.value, problems])
+  const marks = marksOf(placed)
   const goTo = ({ span }: Placed) => select(field.current, span)
-  const readCaret = () => (caret.value = field.current?.selectionStart ?? 0)
   return (
     <div class="editor">
       <div class={problems.length > 0 ? 'writing wrong' : 'writing'} ref={frame}>
         <Gutter
           lineCount={lineAt(text.value, text.value.length)}
-          marks={marksOf(placed)}
+          marks={marks}
           onPick={(line) =>
             placed
               .filter((each) => each.line === line)
@@ -34,25 +35,12 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
               .forEach(goTo)
           }
         />
-        <Bands marks={marksOf(placed)} />
-        <textarea
-          {...useCodeKeys(field)}
-          ref={field}
-          class="input mono"
-          aria-label={label}
-          aria-description="Tab indents. After Escape, Tab leads on."
-          rows={rows}
-          spellcheck={false}
-          wrap="off"
-          aria-invalid={problems.length > 0}
-          value={text.value}
-          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-          onSelect={readCaret}
-          onKeyUp={readCaret}
-          onClick={readCaret}
-          onScroll={({ currentTarget }) =>
-            frame.current?.style.setProperty('--scrolled', `${-currentTarget.scrollTop}px`)
-          }
+        <Bands marks={marks} />
+        <Field
+          {...{ field, label, text, rows }}
+          isWrong={problems.length > 0}
+          onCaret={(index) => (caret.value = index)}
+          onScroll={(top) => frame.current?.style.setProperty('--scrolled', `${-top}px`)}
         />
       </div>
       <Footer text={text.value} caret={caret.value} />
@@ -61,9 +49,41 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
   )
 }
 
+type FieldProps = Pick<JsonEditorProps, 'label' | 'text' | 'rows'> & {
+  field: RefObject<HTMLTextAreaElement | null>
+  isWrong: boolean
+  onCaret(index: number): void
+  onScroll(top: number): void
+}
+
+function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldProps) {
+  const readCaret = () => onCaret(field.current?.selectionStart ?? 0)
+  return (
+    <textarea
+      {...useCodeKeys(field)}
+      ref={field}
+      class="input mono"
+      aria-label={label}
+      aria-description={HINT}
+      rows={rows}
+      spellcheck={false}
+      wrap="off"
+      aria-invalid={isWrong}
+      value={text.value}
+      onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      onSelect={readCaret}
+      onKeyUp={readCaret}
+      onClick={readCaret}
+      onScroll={({ currentTarget }) => onScroll(currentTarget.scrollTop)}
+    />
+  )
+}
+
+const HINT = 'Tab indents; after Esc, Tab leads on'
+
 const Footer = ({ text, caret }: { text: string; caret: number }) => (
   <footer>
-    <span class="grow">Tab indents; after Esc, Tab leads on</span>
+    <span class="grow">{HINT}</span>
     <span class="number">
       Line {lineAt(text, caret)}, column {caret - text.lastIndexOf('\n', caret - 1)}
     </span>

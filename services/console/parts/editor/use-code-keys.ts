@@ -10,7 +10,7 @@ const MODIFIERS: ReadonlySet<string> = new Set(['Shift', 'Control', 'Alt', 'Meta
  * The keys of a text area that holds code. Tab indents while somebody writes; for whoever has only come by with Tab, or has pressed Escape,
  * it leads on, so that no keyboard is caught.
  */
-export const useCodeKeys = (field: RefObject<HTMLTextAreaElement>): CodeKeys =>
+export const useCodeKeys = (field: RefObject<HTMLTextAreaElement | null>): CodeKeys =>
   useMemo(() => {
     let isWriting = false
     return {
