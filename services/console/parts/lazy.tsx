@@ -3,15 +3,18 @@ import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { tellFailure } from '../base/announce.ts'
 
-/** A component whose code is loaded when it is shown for the first time. Until then nothing stands in its place. */
-export function lazy<Props>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+/** A component whose code is loaded when it is shown for the first time. Until then `Before` stands in its place. */
+export function lazy<Props>(
+  load: () => Promise<FunctionComponent<Props>>,
+  Before: FunctionComponent<Props> = () => null,
+): FunctionComponent<Props> {
   const loaded = signal<{ View: FunctionComponent<Props> } | undefined>(undefined)
   const start = () => {
     if (loaded.peek() === undefined) load().then((View) => (loaded.value = { View }), tellFailure)
   }
   return (props) => {
     useEffect(start, [])
-    const View = loaded.value?.View
-    return View ? <View {...props} /> : null
+    const View = loaded.value?.View ?? Before
+    return <View {...props} />
   }
 }

@@ -1,8 +1,10 @@
 import type { PageProps } from '../../base/page-props.ts'
+import { lazy } from '../../parts/lazy.tsx'
 import { ConversationView } from './view/conversation-view.tsx'
-import { NewChat } from './view/new-chat.tsx'
 import { SessionList } from './view/session-list.tsx'
 import './chat.css'
+
+const NewChat = lazy(() => import('./view/new-chat.tsx').then((loaded) => loaded.NewChat))
 
 /** Conversations: the sessions on the left, one of them beside it. */
 export function Chat({ params, query }: PageProps) {

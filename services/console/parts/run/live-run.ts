@@ -49,6 +49,10 @@ export class LiveRun {
       if (!(cause instanceof RunFailed)) this.problem.value = cause instanceof Error ? cause.message : String(cause)
     }
     await this.#shown()
+  }
+
+  /** Says that it has ended to whoever does not see it. */
+  announceEnd(): void {
     announce(this.view.peek().end?.event === 'error' ? 'The run has failed' : 'The run has ended')
   }
 

@@ -14,7 +14,7 @@ export function useLiveRun({ runId, sessionId, isOver }: Followed): LiveRun {
     return [new LiveRun(stream, (event) => isOver || learnAsks(event, runId, sessionId)), controller]
   }, [runId])
   useEffect(() => {
-    void live.follow()
+    void live.follow().then(() => isOver || live.announceEnd())
     return () => abort.abort()
   }, [live])
   return live

@@ -106,7 +106,10 @@ export class Conversation {
       live,
     }
     this.exchanges.value = [...this.exchanges.peek(), exchange]
-    void live.follow().then(() => this.#learnInfo())
+    void live.follow().then(() => {
+      live.announceEnd()
+      return this.#learnInfo()
+    })
     return exchange
   }
 

@@ -29,6 +29,13 @@ export function exchangesOf(messages: readonly Message[]): Exchange[] {
   return exchanges
 }
 
+/** The tools that give work to sub-agents. */
+const GIVING = new Set(['Agent', 'Team', 'Dream', 'Skill'])
+
+/** Whether sub-agents may have worked for an answer. */
+export const startsSubagents = ({ blocks }: Pick<Exchange, 'blocks'>): boolean =>
+  blocks.some((block) => block.kind === 'tool' && GIVING.has(block.call.tool_name))
+
 type Result = Extract<Message['blocks'][number], { type: 'tool_result' }>
 
 const resultsIn = (messages: readonly Message[]): ReadonlyMap<string, Result> =>

@@ -1,7 +1,8 @@
+import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
-import type { Exchange } from '../model/exchange.ts'
+import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
 type ExchangeProps = { exchange: Exchange; sessionId: string }
 
@@ -9,10 +10,18 @@ type ExchangeProps = { exchange: Exchange; sessionId: string }
 export const ExchangeView = memo(({ exchange, sessionId }: ExchangeProps) => (
   <article class="exchange">
     {exchange.prompt !== undefined && <div class="prompt">{exchange.prompt}</div>}
-    {exchange.live ? (
-      <LiveAnswer live={exchange.live} sessionId={sessionId} />
-    ) : (
-      <BlockList blocks={exchange.blocks} permissions={[]} sessionId={sessionId} />
-    )}
+    <Answer exchange={exchange} sessionId={sessionId} />
   </article>
 ))
+
+function Answer({ exchange, sessionId }: ExchangeProps) {
+  if (exchange.live) return <LiveAnswer live={exchange.live} sessionId={sessionId} />
+  const View = startsSubagents(exchange) ? PastAnswer : History
+  return <View exchange={exchange} sessionId={sessionId} />
+}
+
+const History = ({ exchange: { blocks }, sessionId }: ExchangeProps) => (
+  <BlockList blocks={blocks} permissions={[]} sessionId={sessionId} />
+)
+
+const PastAnswer = lazy(() => import('./past-answer.tsx').then((loaded) => loaded.PastAnswer), History)
