@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { RunFilter } from '../../shared/cluster/commands/runs.ts'
-import { useContract } from './described.ts'
-import { framesOf, LIVE_RUN, RUN_ID, useGateways } from './setup.ts'
+import type { RunFilter } from '../../../shared/cluster/commands/runs.ts'
+import { useContract } from '../described.ts'
+import { framesOf, LIVE_RUN, RUN_ID, useGateways } from '../setup.ts'
 
 const RUN = { ...LIVE_RUN, status: 'done', ended_at: '2026-11-21T09:30:01.000Z' } as const
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { PermissionSummary } from '../../shared/cluster/permissions/store.ts'
-import type { PageRequest } from '../../shared/kernel/cursor.ts'
-import { useContract } from './described.ts'
-import { PERMISSION_ID, RUN_ID, useGateways } from './setup.ts'
+import type { PermissionSummary } from '../../../shared/cluster/permissions/store.ts'
+import type { PageRequest } from '../../../shared/kernel/cursor.ts'
+import { useContract } from '../described.ts'
+import { PERMISSION_ID, RUN_ID, useGateways } from '../setup.ts'
 
 const PENDING: PermissionSummary = {
   id: PERMISSION_ID,

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { openIdentify } from '../../services/gateway/open-identify.ts'
-import { createLog } from '../../shared/kernel/log.ts'
-import type { ApiDocument } from '../../shared/platform/api/document.ts'
-import { loadConfig } from '../../shared/platform/config/config.ts'
-import { operationsOf } from '../platform/api/operations.ts'
-import { useGateways } from './setup.ts'
+import { openIdentify } from '../../../services/gateway/open-identify.ts'
+import { createLog } from '../../../shared/kernel/log.ts'
+import type { ApiDocument } from '../../../shared/platform/api/document.ts'
+import { loadConfig } from '../../../shared/platform/config/config.ts'
+import { operationsOf } from '../../platform/api/operations.ts'
+import { useGateways } from '../setup.ts'
 
 describe('the explorer', () => {
   const start = useGateways()

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
-import { useContract } from './described.ts'
-import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
-import { refusalOf, useGateways } from './setup.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { useContract } from '../described.ts'
+import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
+import { refusalOf, useGateways } from '../setup.ts'
 
 const acme = parseTenant('acme') as TenantId
 const NIGHTLY = { cron: '0 3 * * *', timezone: 'Europe/Berlin', plan: CHAIN }

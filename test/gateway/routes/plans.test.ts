@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
-import { PLAN_STATUSES, STEP_STATUSES } from '../../shared/work/plans/port.ts'
-import { apiDocument } from '../support/api-document.ts'
-import { stepOf } from '../work/plans/calls-setup.ts'
-import { useContract } from './described.ts'
-import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
-import { refusalOf, useGateways } from './setup.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { PLAN_STATUSES, STEP_STATUSES } from '../../../shared/work/plans/port.ts'
+import { apiDocument } from '../../support/api-document.ts'
+import { stepOf } from '../../work/plans/calls-setup.ts'
+import { useContract } from '../described.ts'
+import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
+import { refusalOf, useGateways } from '../setup.ts'
 
 const acme = parseTenant('acme') as TenantId
 const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`

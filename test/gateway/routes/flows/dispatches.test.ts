@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import type { FlowAnswer } from '../../shared/kernel/events.ts'
-import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../shared/kernel/tenant.ts'
-import { answerOf } from '../../shared/work/flows/execute/outcome.ts'
-import type { Dispatch, DispatchOutput } from '../../shared/work/flows/port.ts'
-import { openStream } from '../support/api-client.ts'
-import { useContract } from './described.ts'
-import { dispatchOf, type Flows, openFlows } from './flow-setup.ts'
-import { refusalOf, useGateways } from './setup.ts'
+import type { FlowAnswer } from '../../../../shared/kernel/events.ts'
+import { newTraceId, runIdOf } from '../../../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { answerOf } from '../../../../shared/work/flows/execute/outcome.ts'
+import type { Dispatch, DispatchOutput } from '../../../../shared/work/flows/port.ts'
+import { openStream } from '../../../support/api-client.ts'
+import { useContract } from '../../described.ts'
+import { dispatchOf, type Flows, openFlows } from '../../flow-setup.ts'
+import { refusalOf, useGateways } from '../../setup.ts'
 
 const acme = parseTenant('acme') as TenantId
 const EXECUTOR = 7

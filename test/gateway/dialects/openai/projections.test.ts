@@ -1,14 +1,14 @@
-// Tests openai/responses-projection.ts, openai/chat-projection.ts, shared/messages.ts and openai/responses.ts.
+// Tests responses-projection.ts, chat-projection.ts, responses.ts and ../shared/messages.ts.
 import { expect } from 'chai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
-import { ChatProjection } from '../../../services/gateway/dialects/openai/chat-projection.ts'
-import { readResponseId, responseId } from '../../../services/gateway/dialects/openai/response-id.ts'
-import { ResponsesProjection } from '../../../services/gateway/dialects/openai/responses-projection.ts'
-import { Fields } from '../../../services/gateway/dialects/shared/fields.ts'
-import { readMessages } from '../../../services/gateway/dialects/shared/messages.ts'
-import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { refusalOf, useGateways } from '../setup.ts'
-import * as of from './recorded.ts'
+import { ChatProjection } from '../../../../services/gateway/dialects/openai/chat-projection.ts'
+import { readResponseId, responseId } from '../../../../services/gateway/dialects/openai/response-id.ts'
+import { ResponsesProjection } from '../../../../services/gateway/dialects/openai/responses-projection.ts'
+import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
+import { readMessages } from '../../../../services/gateway/dialects/shared/messages.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { refusalOf, useGateways } from '../../setup.ts'
+import * as of from '../recorded.ts'
 
 const responses = () => new ResponsesProjection({ id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'm' } })
 const chat = () => new ChatProjection({ id: 'c', model: 'm', created: 1, includesUsage: true })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { durationClass } from '../../shared/tenancy/usage/durations.ts'
-import type { UsageRange, UsageRows, UsageSums } from '../../shared/tenancy/usage/port.ts'
-import { UsageReport } from '../../shared/tenancy/usage/report.ts'
-import { useContract } from './described.ts'
-import { useGateways } from './setup.ts'
+import { durationClass } from '../../../shared/tenancy/usage/durations.ts'
+import type { UsageRange, UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
+import { UsageReport } from '../../../shared/tenancy/usage/report.ts'
+import { useContract } from '../described.ts'
+import { useGateways } from '../setup.ts'
 
 const NOW = new Date('2026-11-22T10:30:00.000Z')
 const HOUR_MS = 3_600_000

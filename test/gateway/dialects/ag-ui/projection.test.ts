@@ -1,10 +1,10 @@
-// Tests ag-ui/projection.ts and ag-ui/routes.ts.
+// Tests projection.ts and routes.ts.
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
-import { AgUiProjection } from '../../../services/gateway/dialects/ag-ui/projection.ts'
-import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { refusalOf, useGateways } from '../setup.ts'
-import * as of from './recorded.ts'
+import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/projection.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { refusalOf, useGateways } from '../../setup.ts'
+import * as of from '../recorded.ts'
 
 const projection = () => new AgUiProjection({ threadId: 't', runId: 'r', engineRunId: of.RUN })
 

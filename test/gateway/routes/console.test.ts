@@ -1,8 +1,8 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { ConsoleFile } from '../../services/gateway/console-files.ts'
-import type { ConsoleSettings } from '../../services/gateway/routes/console.ts'
-import { useGateways } from './setup.ts'
+import type { ConsoleFile } from '../../../services/gateway/console-files.ts'
+import type { ConsoleSettings } from '../../../services/gateway/routes/console.ts'
+import { useGateways } from '../setup.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
