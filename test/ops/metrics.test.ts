@@ -1,3 +1,4 @@
+// Tests exposition.ts: the text that Prometheus reads.
 import { expect } from 'chai'
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../shared/kernel/metrics.ts'
 import { parsePage } from './prometheus-text.ts'

@@ -1,3 +1,4 @@
+// Tests worker.ts and inbox.ts: what each command does in a worker with the demo model.
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,8 +17,9 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
 import { type Metrics, NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { createServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
-import { createDemoWorker } from '../support/demo-worker.ts'
+import { createDemoWorker, DEMO_MODELS } from '../support/demo-worker.ts'
 import { until } from '../support/until.ts'
 
 type Forgotten = Parameters<PermissionStore['forget']>
@@ -147,6 +149,30 @@ describe('a worker', () => {
     await draining
     expect(await reading).to.include('"code":"cancelled"')
     worker.abortAll()
+  })
+
+  it('D1.3 SESSION_MEMORY_MB: a message to a session without room is 429, and starts no run', () => {
+    const { worker, inbox, message } = setUp({ sessionMemoryBytes: 1, sessionsPerTenant: 1 })
+    void inbox.createSession(TENANT, 's1', 'a1', [
+      { role: 'user', content: 'a long question' },
+      { role: 'assistant', content: 'an answer' },
+    ])
+    expect(refusalOf(() => message('s1', 'hi')).status).to.equal(429)
+    expect([worker.liveRuns(), inbox.listRuns(TENANT, { limit: 1 }).runs]).to.deep.equal([0, []])
+    worker.abortAll()
+  })
+
+  it('D4.5g: a run is cancelled while the models of its tenant are loaded, and never begins', async () => {
+    const loaded = Promise.withResolvers<void>()
+    const store = createMemoryPermissionStore()
+    const models = { ...createServerModels(DEMO_MODELS), load: () => loaded.promise }
+    const { inbox, liveRuns } = createDemoWorker(store, {}, { models })
+    const starting = inbox.startRun(TENANT, 'run_1', { prompt: '/say hello' })
+    inbox.cancelRun(TENANT, 'run_1')
+    loaded.resolve()
+    const refused = await Promise.resolve(starting).catch((cause: unknown) => cause)
+    expect(String(refused)).to.include('the run was cancelled before it began')
+    expect(liveRuns()).to.equal(0)
   })
 
   it('D4.8: runs that have not ended in time end with worker_draining', async () => {

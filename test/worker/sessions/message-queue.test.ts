@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import { MessageQueue } from '../../../services/worker/sessions/message-queue.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import type { Run } from '../../../shared/work/runs/run.ts'
+import { Runs } from '../../../shared/work/runs/runs.ts'
+import { DONE } from '../events.ts'
+
+describe('the queue of messages of a session', () => {
+  function setUp() {
+    const begun: string[] = []
+    const runs = new Runs(
+      { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
+      { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
+    )
+    const ended: string[] = []
+    const queue = new MessageQueue(() => ended.push('ended'))
+    /** Posts a message whose run lasts until the returned function ends it. */
+    const post = (id: string) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const started = Promise.withResolvers<void>()
+      const run = runs.open({ id, tenant: DEFAULT_TENANT, sessionId: 's1' })
+      queue.post({
+        run,
+        message: { prompt: id },
+        async *execute() {
+          begun.push(id)
+          started.resolve()
+          await promise
+          yield DONE
+        },
+      })
+      const end = async () => {
+        resolve()
+        await run.ended
+      }
+      return { run, started: started.promise, end }
+    }
+    const idsOf = (queued: readonly { run: Run }[]) => queued.map(({ run }) => run.id)
+    return { queue, post, begun, ended, waiting: () => idsOf(queue.waiting), idsOf }
+  }
+
+  it('D4.6: begins one message at a time, the oldest first', async () => {
+    const { queue, post, begun, waiting, ended } = setUp()
+    const [one, two, three] = [post('one'), post('two'), post('three')]
+    await one.started
+    expect([begun, waiting(), queue.active?.id]).to.deep.equal([['one'], ['two', 'three'], 'one'])
+    await one.end()
+    await two.started
+    expect([begun, waiting()]).to.deep.equal([['one', 'two'], ['three']])
+    await two.end()
+    await three.end()
+    expect(begun).to.deep.equal(['one', 'two', 'three'])
+    expect([queue.isEmpty, queue.isLeaving, ended.length]).to.deep.equal([true, false, 3])
+  })
+
+  it('D4.6: has room for eight messages behind the one that is answered', () => {
+    const { queue, post } = setUp()
+    for (let i = 0; i < 9; i++) {
+      queue.checkRoom('s1')
+      post(`run_${i}`)
+    }
+    expect(() => queue.checkRoom('s1')).to.throw(/session s1 has 8 messages waiting/)
+  })
+
+  it('a held queue ends what it has begun and begins nothing, until it is resumed', async () => {
+    const { queue, post, begun } = setUp()
+    const [one, two] = [post('one'), post('two')]
+    await one.started
+    const held = queue.hold()
+    expect([queue.holds(one.run), queue.holds(two.run)]).to.deep.equal([false, true])
+    await one.end()
+    await held
+    expect(begun).to.deep.equal(['one'])
+    queue.resume()
+    expect(queue.holds(two.run)).to.equal(false)
+    await two.started
+    await two.end()
+  })
+
+  it('a held queue that is retired gives away what waits, and an open one answers it and is gone then', async () => {
+    const { queue, post, idsOf } = setUp()
+    const one = post('one')
+    post('two')
+    await one.started
+    const held = queue.hold()
+    await one.end()
+    await held
+    expect(idsOf(queue.retire())).to.deep.equal(['two'])
+    expect(() => post('three')).to.throw('a session that is gone takes no message')
+
+    const open = setUp()
+    const [first, second] = [open.post('first'), open.post('second')]
+    await first.started
+    expect(open.queue.retire()).to.deep.equal([])
+    expect(() => open.post('third')).to.throw('a session that is leaving takes no message')
+    await first.end()
+    await second.started
+    await second.end()
+    expect(open.begun).to.deep.equal(['first', 'second'])
+  })
+
+  it('a message that is cancelled while it waits is not given away', async () => {
+    const { queue, post, waiting } = setUp()
+    const [one, two] = [post('one'), post('two')]
+    await one.started
+    two.run.cancel('cancelled')
+    expect(waiting()).to.deep.equal([])
+    void queue.hold()
+    expect(queue.retire()).to.deep.equal([])
+    await one.end()
+  })
+})
