@@ -31,7 +31,7 @@ const LONGEST = [
   'test/platform/**',
   'test/{agent,chaos}/**',
   'test/{tenancy,work}/**',
-  'test/{client,conformance,executor,fuzz,harness,http,kernel,support,wiring,worker}/**',
+  'test/{client,conformance,executor,fuzz,harness,http,kernel,standalone,support,wiring,worker}/**',
 ]
 
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */

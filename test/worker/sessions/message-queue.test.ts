@@ -99,6 +99,18 @@ describe('the queue of messages of a session', () => {
     expect(open.begun).to.deep.equal(['first', 'second'])
   })
 
+  it('a message that was given away while the one before it is answered is not begun here', async () => {
+    const { queue, post, begun, idsOf, waiting } = setUp()
+    const one = post('one')
+    post('two')
+    await one.started
+    const held = queue.hold()
+    expect(idsOf(queue.retire())).to.deep.equal(['two'])
+    await one.end()
+    await held
+    expect([begun, waiting(), queue.active]).to.deep.equal([['one'], [], undefined])
+  })
+
   it('a message that is cancelled while it waits is not given away', async () => {
     const { queue, post, waiting } = setUp()
     const [one, two] = [post('one'), post('two')]

@@ -91,10 +91,11 @@ describe('the stored sessions of a worker', () => {
   })
 
   it('a worker that shuts down opens none, and gives the claim back', async () => {
-    await create('late')
+    const { workspace } = await create('late')
     const { stored, released, opened } = openWorker({ token: 'a1', isDraining: () => true })
     expect(await codeOf(Promise.resolve(stored.act(TENANT, 'late', () => {})))).to.equal('worker_draining')
     expect([released, opened]).to.deep.equal([['late'], []])
+    expect(await store.ownerAt(TENANT, workspace, 1)).to.equal(undefined)
   })
 
   it("an id that is stored is refused, unless its claim is this creation's", async () => {

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { createPlanSteps, type PlanStepsDeps } from '../../services/executor/plan-steps.ts'
+import type { ModelProvider } from '../../shared/agent/providers/port.ts'
+import { createLog } from '../../shared/kernel/log.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import type { StepRun } from '../../shared/work/plans/step-runs.ts'
+import { createServerModels } from '../../shared/work/runs/models.ts'
+import type { RunFacts } from '../../shared/work/runs/records/record.ts'
+import { NO_TOOLS } from '../support/app-defaults.ts'
+import { DEMO_MODELS } from '../support/demo-worker.ts'
+
+const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1' }
+const PLAN = `plan_${'0'.repeat(32)}`
+
+describe('the steps of a plan', () => {
+  function setUp(changes: Partial<PlanStepsDeps> = {}) {
+    const reported: RunFacts[] = []
+    const noted: [string, boolean][] = []
+    const runStep = createPlanSteps({
+      models: createServerModels(DEMO_MODELS),
+      tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
+      workspaces: { open: () => '/nowhere' },
+      maxTurns: 2,
+      reporter: {
+        open(facts) {
+          reported.push(facts)
+          const note = ({ type }: { type: string }, { isLast }: { isLast: boolean }) => void noted.push([type, isLast])
+          return { note, abandon: () => {}, details: {}, isRecorded: false } as never
+        },
+      },
+      log: createLog({ level: 'error', write: () => {} }),
+      ...changes,
+    })(TENANT, PLAN)
+    return { runStep, reported, noted }
+  }
+  const never = new AbortController().signal
+  /** A model that keeps what it is asked, and throws what is a bug. */
+  const modelOf = (stream: ModelProvider['stream']) =>
+    createServerModels({
+      ...DEMO_MODELS,
+      primary: { provider: { ...DEMO_MODELS.primary?.provider, stream } as ModelProvider, model: 'm' },
+    })
+
+  it('D7.3: the last message of the agent is the output, and what it has used is counted', async () => {
+    const { runStep, reported, noted } = setUp()
+    const result = await runStep(STEP, new Map(), never)
+    expect(result)
+      .to.have.property('output')
+      .that.match(/hello$/)
+    expect(result).to.have.nested.property('spent.input_tokens')
+    expect(reported[0]).to.deep.include({ run_id: 'run_1', kind: 'step', plan_id: PLAN, step_id: 'write' })
+    expect(noted.at(-1)).to.deep.equal(['done', true])
+    expect(noted.filter(([, isLast]) => isLast)).to.have.length(1)
+  })
+
+  it('D7.3: the agent reads the outputs of the steps before', async () => {
+    const prompts: string[] = []
+    const models = modelOf(async function* ({ messages }) {
+      prompts.push(JSON.stringify(messages))
+      throw new Error('that is enough')
+    })
+    await setUp({ models })
+      .runStep({ ...STEP, depends_on: ['collect'] }, new Map([['collect', 'all the changes']]), never)
+      .catch(() => {})
+    expect(prompts.join()).to.include('all the changes').and.include('/say hello')
+  })
+
+  it('a failure of the agent is the error of the step, with what it has used', async () => {
+    const { runStep, noted } = setUp()
+    const result = await runStep({ ...STEP, prompt: '/fail timeout' }, new Map(), never)
+    expect(result).to.have.property('error').that.is.a('string')
+    expect(noted.at(-1)).to.deep.equal(['error', true])
+  })
+
+  it('a step whose plan has ended calls no model, and its run is cancelled', async () => {
+    const { runStep, noted } = setUp()
+    const result = await runStep(STEP, new Map(), AbortSignal.abort('the plan has ended'))
+    expect(result).to.have.property('error')
+    expect(noted.map(([type]) => type)).to.deep.equal(['turn_start', 'error'])
+  })
+
+  it('a bug ends the run of the step, too', async () => {
+    const { runStep, noted } = setUp({
+      models: {
+        ...createServerModels(DEMO_MODELS),
+        modelsFor: () =>
+          ({
+            main: () => {
+              throw new TypeError('a bug')
+            },
+          }) as never,
+      },
+    })
+    const failure = await runStep(STEP, new Map(), never).catch((cause: unknown) => cause)
+    expect(failure).to.be.instanceOf(TypeError)
+    expect(noted).to.deep.equal([['error', true]])
+  })
+})

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type OpenedStore, openStandaloneStore } from '../../services/wiring/open-store.ts'
+import { createLog, type Log } from '../../shared/kernel/log.ts'
+import { loadConfig } from '../../shared/platform/config/config.ts'
+import type { Form } from '../../shared/platform/config/fields.ts'
+import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
+
+export type Opening = {
+  readonly dir: string
+  settings(env?: Record<string, string>, form?: Form): Settings
+  /** A store in a file of its own. */
+  store(env?: Record<string, string>): Promise<OpenedStore>
+  /** Takes the warnings and errors of a process. */
+  log: Log
+  /** Those of the test that runs. */
+  readonly lines: readonly string[]
+  /** Closes what a test has opened, after it, the last first. */
+  closing(close: () => unknown): void
+}
+
+/** What the parts of a process are opened with, for the tests of one `describe`. The folder is the test's own. */
+export function useOpening(): Opening {
+  const lines: string[] = []
+  const closers: (() => unknown)[] = []
+  let dir = ''
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-opening-'))
+  })
+  afterEach(async () => {
+    for (const close of closers.splice(0).toReversed()) await close()
+    lines.length = 0
+    await rm(dir, { recursive: true, force: true })
+  })
+  const settings: Opening['settings'] = (env = {}, form = 'standalone') =>
+    groupSettings(loadConfig({ DATA_DIR: dir, PORT: '0', OPS_PORT: '0', DRAIN_SECS: '0', ...env }, form))
+  const closing = (close: () => unknown) => void closers.push(close)
+  return {
+    get dir() {
+      return dir
+    },
+    lines,
+    log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
+    settings,
+    closing,
+    async store(env) {
+      const store = await openStandaloneStore(settings(env).store)
+      closing(() => store.close())
+      return store
+    },
+  }
+}
