@@ -25,7 +25,7 @@ describe('the steps of a plan', () => {
         open(facts) {
           reported.push(facts)
           const note = ({ type }: { type: string }, { isLast }: { isLast: boolean }) => void noted.push([type, isLast])
-          return { note, abandon: () => {}, details: {}, isRecorded: false } as never
+          return { note, abandon: () => {}, details: {}, isRecorded: false }
         },
       },
       log: createLog({ level: 'error', write: () => {} }),
@@ -55,7 +55,7 @@ describe('the steps of a plan', () => {
 
   it('D7.3: the agent reads the outputs of the steps before', async () => {
     const prompts: string[] = []
-    const models = modelOf(async function* ({ messages }) {
+    const models = modelOf(({ messages }) => {
       prompts.push(JSON.stringify(messages))
       throw new Error('that is enough')
     })

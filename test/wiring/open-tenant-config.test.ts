@@ -9,10 +9,12 @@ import type { Form } from '../../shared/platform/config/fields.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import { useOpening } from './opening.ts'
 
+type Options = { hasStore?: boolean; form?: Form }
+
 describe("the tenants' configuration of a process", () => {
   const opening = useOpening()
 
-  async function open(env: Record<string, string> = {}, { hasStore = true, form = 'standalone' as Form } = {}) {
+  async function open(env: Record<string, string> = {}, { hasStore = true, form = 'standalone' }: Options = {}) {
     const store = hasStore ? await opening.store() : undefined
     const parts = { ...createLocalParts(), form, store, events: NO_EVENTS, log: opening.log }
     const opened = await openTenantConfig(opening.settings(env, form).tenants, parts)

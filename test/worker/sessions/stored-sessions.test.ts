@@ -66,7 +66,7 @@ describe('the stored sessions of a worker', () => {
     await create('left')
     const { stored, sessions, opened } = openWorker()
     const titles = await Promise.all(
-      [1, 2].map(() => stored.act(TENANT, 'left', () => sessions.get(TENANT, 'left').id)),
+      [1, 2].map(async () => stored.act(TENANT, 'left', () => sessions.get(TENANT, 'left').id)),
     )
     expect([titles, opened]).to.deep.equal([['left', 'left'], ['left']])
     expect(stored.act(TENANT, 'left', () => 'at once')).to.equal('at once')
