@@ -21,7 +21,7 @@ describe('the store of a process', () => {
     expect((await opening.store({ DURABILITY: 'off' })).sessions).to.equal(undefined)
   })
 
-  it('D1.3 PLANS_PER_TENANT: one plan more is refused', async () => {
+  it('PLANS_PER_TENANT: one plan more is refused', async () => {
     const { plans } = await opening.store({ PLANS_PER_TENANT: '1' })
     await plans.create(TENANT, record([step('a')]))
     const refused = await plans.create(TENANT, record([step('a')])).catch((cause: unknown) => cause)

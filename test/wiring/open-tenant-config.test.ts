@@ -22,14 +22,17 @@ describe("the tenants' configuration of a process", () => {
     return opened
   }
   const opened = async (env?: Record<string, string>) => (await open(env)) ?? expect.fail('it is disabled')
-  const refusalOf = (work: Promise<unknown>) => work.then(String, (cause: unknown) => cause)
-
+  const refusalOf = (work: Promise<unknown>) =>
+    work.then(
+      () => expect.fail('it was not refused'),
+      (cause: unknown) => cause,
+    )
   it('D1.3 MASTER_KEY: is disabled without a store, and where no key may be kept', async () => {
     expect(await open({}, { hasStore: false })).to.equal(undefined)
     expect(await open({ ENABLE_BASH: 'true' })).to.equal(undefined)
   })
 
-  it('D1.3 TENANT_LIMITS: ceilings that nothing would enforce stop the start', async () => {
+  it('TENANT_LIMITS: ceilings that nothing would enforce stop the start', async () => {
     const file = join(opening.dir, 'limits.json')
     await writeFile(file, '{}')
     const refused = await refusalOf(open({ TENANT_LIMITS: file }, { hasStore: false }))
