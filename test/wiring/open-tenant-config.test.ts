@@ -27,6 +27,7 @@ describe("the tenants' configuration of a process", () => {
       () => expect.fail('it was not refused'),
       (cause: unknown) => cause,
     )
+
   it('D1.3 MASTER_KEY: is disabled without a store, and where no key may be kept', async () => {
     expect(await open({}, { hasStore: false })).to.equal(undefined)
     expect(await open({ ENABLE_BASH: 'true' })).to.equal(undefined)
@@ -44,7 +45,7 @@ describe("the tenants' configuration of a process", () => {
 
   it('D1.3 ALLOW_PRIVATE_URLS: an instance at a private address is refused unless the operator allows it', async () => {
     const instance = { type: 'openai-compatible', url: 'http://127.0.0.1:9/v1' } as const
-    const { settings } = await opened()
+    const { settings } = await opened({ ALLOW_PRIVATE_URLS: 'false' })
     expect(await refusalOf(settings.putInstance(TENANT, 'local', instance))).to.include({ status: 400, param: '/url' })
     const lax = await opened({ ALLOW_PRIVATE_URLS: 'true' })
     expect(await lax.settings.putInstance(TENANT, 'local', instance)).to.include({ name: 'local' })
