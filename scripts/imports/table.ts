@@ -117,6 +117,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
   '@ai-sdk/*': ['shared/agent/providers/ai-sdk/**'],
   '@modelcontextprotocol/client': ['shared/agent/tools/mcp/**'],
+  '@modelcontextprotocol/server': ['services/gateway/dialects/mcp/**'],
   '@pydantic/genai-prices': ['shared/agent/providers/prices{,-*}.ts'],
   ajv: ['shared/platform/api/**', 'shared/platform/schemas/**'],
   'ajv-formats': ['shared/platform/api/**'],
@@ -190,6 +191,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
+  ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
   ['services/gateway/open-transcription.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
   ['shared/agent/transcription/**', 'form-data'],
   ['shared/platform/api/**', 'yaml'],

@@ -193,6 +193,9 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
-    ...dialectRoutes(deps.dialects, { ...deps, once, readBody, relay, admit, model: deps.facts.model }),
+    ...dialectRoutes(deps.dialects, {
+      ...{ ...deps, ...deps.facts, keepaliveMs: deps.relay.keepaliveMs },
+      ...{ once, readBody, relay, admit },
+    }),
   })
 }

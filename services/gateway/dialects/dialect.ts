@@ -1,9 +1,12 @@
 import type { RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import type { Log } from '../../../shared/kernel/log.ts'
+import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import type { ConfigSurface } from '../routes/config/enabled.ts'
 import type { FlowSurface } from '../routes/flows/flow-surface.ts'
 import type { StartOnce } from '../starting/start-once.ts'
+import type { EventStreams } from '../streams/event-streams.ts'
 import type { Relay } from '../streams/sse.ts'
 import type { Conversations } from './shared/conversation.ts'
 
@@ -12,14 +15,23 @@ export type DialectDeps = {
   broker: Broker
   conversations: Conversations
   once: StartOnce
+  /** The Idempotency-Keys of run starts. */
+  startKeys: Idempotency
+  /** The streams of the tenants' events. */
+  eventStreams: EventStreams
   /** `undefined`: tenants have no models of their own. */
   config: Pick<ConfigSurface, 'settings'> | undefined
   /** `undefined` when the process has no store. */
   flows: FlowSurface | undefined
   /** The server's own model; `null` without one. */
   model: string | null
+  /** The version of this server. */
+  version: string
+  /** The time between two comments in a stream that says nothing. */
+  keepaliveMs: number
   readBody: ReadBody
   relay: Relay
+  log: Log
   /** Wraps what begins new work. */
   admit(handle: RequestHandler): RequestHandler
 }

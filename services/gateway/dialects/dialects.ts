@@ -3,6 +3,7 @@ import type { RouteTable } from '../../http/routes.ts'
 import { createSendReply, type ReplyToolBox } from '../routes/permissions.ts'
 import { agUiRoutes } from './ag-ui/routes.ts'
 import type { DialectDeps } from './dialect.ts'
+import { mcpRoutes } from './mcp/routes.ts'
 import { openaiRoutes } from './openai/routes.ts'
 import { Conversations } from './shared/conversation.ts'
 import { uiRoutes } from './ui/routes.ts'
@@ -14,6 +15,7 @@ const DIALECTS: Record<DialectName, (deps: DialectDeps) => RouteTable> = {
   ui: uiRoutes,
   openai: openaiRoutes,
   'ag-ui': agUiRoutes,
+  mcp: mcpRoutes,
 }
 
 /** The routes of the dialects that DIALECTS names. */

@@ -59,6 +59,11 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
       resume: [{ interruptId: `${run}/${permission}`, status: 'resolved', payload: { approved: true } }],
     },
   ],
+  'POST /mcp': ({ run }) => [
+    { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'summarize', arguments: { text: 'hello' } } },
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: run } },
+  ],
   'POST /openai/v1/chat/completions': () => [{ model: 'main', messages: [{ role: 'user', content: 'hello' }] }],
   'POST /openai/v1/responses': ({ session, response, permission }) => [
     { model: 'main', input: 'hello', conversation: session },

@@ -1,12 +1,10 @@
 import type { Request, Response } from 'express'
-import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
-import { subjectOf, tenantOf } from '../../middleware/auth.ts'
-import { idempotencyKeyOf } from '../../params.ts'
-import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { publishedFlow, startFlow } from '../shared/start-flow.ts'
 import { completion, usageOf } from './chat-projection.ts'
 
 type FlowRun = { flow: string; prompt: string; facts: { model: string; created: number } }
@@ -17,17 +15,11 @@ export async function runFlow(
   { req, res }: { req: Request; res: Response },
   { flow, prompt, facts }: FlowRun,
 ): Promise<void> {
-  const { library, execution } = required('flows', deps.flows)
-  const { calls } = required('config', execution)
-  const { instance, model } = await routeOf(deps, res)
-  const { definition } = await library.get(tenantOf(res), flow)
-  const request = {
-    input: inputOf(prompt),
-    provider_instance: instance,
-    ...(definition.model === undefined && { model }),
-  }
-  const call = { request, subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
-  const started = await calls.start(tenantOf(res), flow, call)
+  const started = await startFlow(
+    deps,
+    { req, res },
+    { flow: await publishedFlow(deps, res, flow), input: inputOf(prompt) },
+  )
   res.setHeader('X-Trace-ID', started.traceId)
   if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
   await answerUntilLeft(res, async (signal) => {
@@ -45,15 +37,6 @@ const NO_USAGE = usageOf({ total_input_tokens: 0, total_output_tokens: 0, total_
 function inputOf(prompt: string): JsonObject {
   const value = parseJson(prompt)
   return isJsonObject(value) ? value : { text: prompt }
-}
-
-/** The tenant's own route for prompts, since a format without instances names none. */
-async function routeOf({ config }: DialectDeps, res: Response): Promise<{ instance: string; model: string }> {
-  const { main } = (await required('config', config).settings.engine(tenantOf(res))).routing
-  if (main) return main
-  throw invalidRequest('flows run on the instance of the route main: set it with PUT /config/engine', {
-    param: '/model',
-  })
 }
 
 const unfit = (flow: string, traceId: string) =>

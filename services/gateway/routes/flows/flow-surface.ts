@@ -5,7 +5,17 @@ import type { EvaluationHistory } from '../../../../shared/work/flows/evaluate/h
 import type { FlowMemory } from '../../../../shared/work/flows/flow-memory.ts'
 import type { FlowLibrary } from '../../../../shared/work/flows/library.ts'
 
-type LibraryCall = 'list' | 'get' | 'put' | 'publish' | 'rollback' | 'remove' | 'revisions' | 'catalogue'
+type LibraryCall =
+  | 'list'
+  | 'get'
+  | 'published'
+  | 'definitionOf'
+  | 'put'
+  | 'publish'
+  | 'rollback'
+  | 'remove'
+  | 'revisions'
+  | 'catalogue'
 
 /** The services behind the flow endpoints. They exist in a process with a store. */
 export type FlowSurface = {

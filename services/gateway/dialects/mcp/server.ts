@@ -1,0 +1,103 @@
+import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server'
+import type { Request, Response } from 'express'
+import { hasKind, toAppError } from '../../../../shared/kernel/errors.ts'
+import { runIdOf } from '../../../../shared/kernel/ids.ts'
+import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import { FLOW } from '../../params.ts'
+import { required } from '../../routes/requires.ts'
+import type { DialectDeps } from '../dialect.ts'
+import { publishedFlow, startFlow } from '../shared/start-flow.ts'
+import { failureOf, followFlow } from './flow-call.ts'
+import { listFlowTools } from './flow-tools.ts'
+import type { SessionCalls } from './session-calls.ts'
+
+/** `sessionId` is known where the protocol is that of 2025, in which a client cancels a call by a request of its own; in the newer one it closes the call. */
+export type Exchange = { req: Request; res: Response; isLegacy: boolean; sessionId: string | undefined }
+
+type Deps = DialectDeps & { calls: SessionCalls }
+
+/** Serves one request of a client: the tenant's published flows are the tools. */
+export function createFlowServer(deps: Deps, exchange: Exchange): Server {
+  const { res, isLegacy } = exchange
+  const identity = { name: 'agent-engine', version: deps.version }
+  // The protocol of 2025 has notifications only where a gateway keeps sessions.
+  const server = new Server(identity, { capabilities: { tools: { listChanged: !isLegacy } } })
+  server.setRequestHandler('tools/list', ({ params }) =>
+    refusing(deps, () => listFlowTools(required('flows', deps.flows).library, tenantOf(res), params?.cursor)),
+  )
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+    refusing(deps, async () => {
+      const { name, arguments: input = {} } = params
+      if (!FLOW.pattern.test(name)) throw invalid(`no tool has the name ${name.slice(0, 100)}`)
+      const flow = await publishedFlow(deps, res, name)
+      const call = new FlowCall(deps, exchange, mcpReq)
+      const result = await call.run(() => startFlow(deps, exchange, { flow, input }))
+      return server.projectCallToolResult(result, flow.definition.output_schema)
+    }),
+  )
+  return server
+}
+
+const invalid = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+
+/** Gives a refusal its code of JSON-RPC. The message of an unexpected error is only logged. */
+async function refusing<T>({ log }: Deps, answer: () => Promise<T>): Promise<T> {
+  try {
+    return await answer()
+  } catch (cause) {
+    if (cause instanceof ProtocolError) throw cause
+    const error = toAppError(cause)
+    if (error.kind === 'not_found' || error.kind === 'invalid_request') throw invalid(error.message)
+    if (error.kind === 'internal') log.error('mcp request failed', { cause: error.cause ?? error })
+    throw new ProtocolError(ProtocolErrorCode.InternalError, error.message)
+  }
+}
+
+/** One call of a tool, whose run ends when the client gives the call up. */
+class FlowCall {
+  readonly #deps: Deps
+  readonly #exchange: Exchange
+  readonly #request: ServerContext['mcpReq']
+
+  constructor(deps: Deps, exchange: Exchange, request: ServerContext['mcpReq']) {
+    this.#deps = deps
+    this.#exchange = exchange
+    this.#request = request
+  }
+
+  /** What goes wrong with the run is a result, too. */
+  async run(start: () => Promise<StartedFlow>) {
+    let started: StartedFlow | undefined
+    try {
+      started = await start()
+      await this.#begin(runIdOf(started.traceId))
+      return await followFlow(started, this.#request)
+    } catch (cause) {
+      const { isLegacy } = this.#exchange
+      if (started && this.#request.signal.aborted && !isLegacy) await this.#cancel(runIdOf(started.traceId))
+      const error = toAppError(cause)
+      if (error.kind === 'internal' && !this.#request.signal.aborted) throw cause
+      return failureOf(error, started?.traceId)
+    }
+  }
+
+  async #begin(runId: string): Promise<void> {
+    const { sessionId, res } = this.#exchange
+    if (sessionId === undefined) return
+    const call = { sessionId, requestId: this.#request.id }
+    const begun = this.#deps.calls.begin(tenantOf(res), call, runId)
+    if (await begun.catch(() => false)) await this.#cancel(runId) // Without the store the call goes on, and cannot be cancelled.
+  }
+
+  #cancel(runId: string): Promise<void> {
+    return giveUp(this.#deps, this.#exchange.res, runId)
+  }
+}
+
+/** Cancels a run for which nobody waits any more. One that has ended meanwhile is left as it is. */
+export async function giveUp({ broker, log }: DialectDeps, res: Response, runId: string): Promise<void> {
+  await broker.cancelRun(tenantOf(res), runId).catch((cause: unknown) => {
+    if (!hasKind(cause, 'not_found')) log.warn('a call was given up, but its run goes on', { run_id: runId, cause })
+  })
+}

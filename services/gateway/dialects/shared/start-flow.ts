@@ -1,0 +1,39 @@
+import type { Request, Response } from 'express'
+import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
+import type { Flow } from '../../../../shared/work/flows/port.ts'
+import { subjectOf, tenantOf } from '../../middleware/auth.ts'
+import { idempotencyKeyOf } from '../../params.ts'
+import { required } from '../../routes/requires.ts'
+import type { DialectDeps } from '../dialect.ts'
+
+type FlowStart = { flow: Pick<Flow, 'name' | 'definition'>; input: JsonObject }
+
+/** The version of a flow that runs. Throws `not_found`. */
+export const publishedFlow = ({ flows }: Pick<DialectDeps, 'flows'>, res: Response, name: string) =>
+  required('flows', flows).library.published(tenantOf(res), name)
+
+/**
+ * Starts the run of a published flow for a format without instances: on the tenant's own route for prompts. Throws what
+ * `POST /flows/{name}/run` throws, and `invalid_request` without such a route.
+ */
+export async function startFlow(
+  { config, flows }: Pick<DialectDeps, 'config' | 'flows'>,
+  { req, res }: { req: Request; res: Response },
+  { flow, input }: FlowStart,
+): Promise<StartedFlow> {
+  const { calls } = required('config', required('flows', flows).execution)
+  const tenant = tenantOf(res)
+  const { main } = (await required('config', config).settings.engine(tenant)).routing
+  if (!main) throw noRoute()
+  const request = {
+    input,
+    provider_instance: main.instance,
+    ...(flow.definition.model === undefined && { model: main.model }),
+  }
+  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) })
+}
+
+const noRoute = () =>
+  invalidRequest('flows run on the instance of the route main: set it with PUT /config/engine', { param: '/model' })

@@ -1,0 +1,166 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
+import { expect } from 'chai'
+import { DEFINITION, GOOD, newName, textSchema, useFlows } from '../support/flows.ts'
+import { inBothForms, startStandalone } from '../support/product.ts'
+import { until } from '../support/until.ts'
+
+const MODES = ['2026-07-28', '2025-11-25'] as const
+const CLIENT = { name: 'test', version: '1' }
+
+type Content = { type: string; text: string }[]
+
+/** The official client, unmodified, against the published flows of a tenant. */
+inBothForms('the dialect mcp', (startProduct, form) => {
+  const bench = useFlows(startProduct, form, { DIALECTS: 'mcp' })
+  const clients: Client[] = []
+  const url = () => new URL(`${bench.product.url}/mcp`)
+
+  async function connect(mode: (typeof MODES)[number]): Promise<Client> {
+    const client = new Client(CLIENT, { versionNegotiation: { mode: mode === MODES[0] ? { pin: mode } : 'legacy' } })
+    clients.push(client)
+    await client.connect(new StreamableHTTPClientTransport(url()))
+    return client
+  }
+
+  before(async () => {
+    const { status, text } = await bench.call('PUT', '/config/engine', {
+      routing: { main: { instance: 'main', model: 'm-1' } },
+    })
+    expect(status, text).to.equal(200)
+  })
+  beforeEach(() => bench.main.otherwise(() => GOOD))
+  afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())))
+
+  for (const mode of MODES) {
+    describe(`protocol ${mode}`, () => {
+      it('published flows are tools with the schemas of their inputs and outputs, and drafts are none', async () => {
+        const name = await bench.publish({
+          ...DEFINITION,
+          input_schema: { ...textSchema('text'), description: 'Answers a text.' },
+        })
+        const draft = newName()
+        await bench.call('PUT', `/flows/${draft}`, DEFINITION)
+        const { tools } = await (await connect(mode)).listTools()
+        const tool = tools.find((each) => each.name === name) as Tool
+        expect(tool.description).to.equal('Answers a text.')
+        expect(tool.inputSchema).to.deep.include({ type: 'object', required: ['text'] })
+        expect(tool.outputSchema).to.deep.include({ type: 'object', required: ['answer'] })
+        expect(tools.map((each) => each.name))
+          .to.include('summarize')
+          .and.not.include(draft)
+      })
+
+      it('a call runs the flow, and its output is the structured content', async () => {
+        const name = await bench.publish(DEFINITION)
+        const client = await connect(mode)
+        await client.listTools() // The client then checks outputs against the schemas.
+        const result = await client.callTool({ name, arguments: { text: 'hello' } })
+        expect(result.isError ?? false).to.equal(false)
+        expect(result.structuredContent).to.deep.equal({ answer: 'yes' })
+        expect((result.content as Content)[0]?.text).to.equal('{"answer":"yes"}')
+        const { _meta: meta } = result
+        const { status, body } = await bench.call('GET', `/dispatches/${meta?.['agent-engine/trace_id']}`)
+        expect(status).to.equal(200)
+        expect(body).to.deep.include({ status: 'ok', input: { text: 'hello' } })
+      })
+
+      it('an output that is no object is structured, too', async () => {
+        const name = await bench.publish({ ...DEFINITION, output_schema: { type: 'array', items: { type: 'number' } } })
+        bench.main.otherwise(() => '[1, 2]')
+        const client = await connect(mode)
+        await client.listTools()
+        const { structuredContent, content } = await client.callTool({ name, arguments: { text: 'hello' } })
+        expect(structuredContent).to.deep.equal(mode === MODES[0] ? [1, 2] : { result: [1, 2] })
+        expect((content as Content)[0]?.text).to.equal('[1,2]')
+      })
+
+      it('what is wrong with a run is a result that the model reads, and what is wrong with a request is an error', async () => {
+        const name = await bench.publish(DEFINITION)
+        const client = await connect(mode)
+        const textOf = async (input: Record<string, unknown>) => {
+          const { isError, content } = await client.callTool({ name, arguments: input })
+          expect(isError).to.equal(true)
+          return (content as Content)[0]?.text
+        }
+        expect(await textOf({})).to.match(/text/)
+        bench.main.otherwise(() => ({ status: 401 }))
+        expect(await textOf({ text: 'hello' })).to.match(/^provider_auth: /)
+        bench.main.otherwise(() => '{"answer": 7}')
+        expect(await textOf({ text: 'hello' })).to.match(/does not fit its schema\n\/answer: /)
+        for (const unknown of [newName(), 'No Tool']) {
+          const cause: unknown = await client.callTool({ name: unknown, arguments: {} }).catch((each: unknown) => each)
+          expect(cause).to.include({ code: -32602 })
+        }
+      })
+
+      it('a call with a progress token reports each turn', async () => {
+        const agent = { name: 'lines', prompt: 'Count.', output_schema: textSchema('lines'), tools: [] }
+        const name = await bench.publish({ ...DEFINITION, sub_agents: [agent] })
+        bench.main.answer('{"lines":"two"}', GOOD)
+        const seen: [number, string | undefined][] = []
+        const onprogress = ({ progress, message }: { progress: number; message?: string | undefined }) =>
+          void seen.push([progress, message])
+        const client = await connect(mode)
+        await client.callTool({ name, arguments: { text: 'hello' } }, { onprogress })
+        expect(seen).to.deep.equal([
+          [1, 'lines: turn 1'],
+          [2, 'main: turn 1'],
+        ])
+      })
+
+      it('a call that the client gives up cancels the run', async () => {
+        const name = await bench.publish(DEFINITION)
+        const gate = Promise.withResolvers<void>()
+        bench.main.otherwise(() => [{ hold: gate.promise }, { text: GOOD }])
+        const client = await connect(mode)
+        const controller = new AbortController()
+        const asked = bench.main.requests.length
+        const call = client
+          .callTool({ name, arguments: { text: 'hello' } }, { signal: controller.signal })
+          .catch((cause: unknown) => cause)
+        await until(() => bench.main.requests.length > asked, { what: 'the run to call its model' })
+        controller.abort()
+        expect(await call).to.be.instanceOf(Error)
+        const isCancelled = async () => {
+          const { body } = await bench.call('GET', `/dispatches?flow=${name}`)
+          const [dispatch] = (body as { dispatches: { status: string; error: { code?: string } | null }[] }).dispatches
+          return dispatch?.status === 'error' && dispatch.error
+        }
+        const error = await until(isCancelled, { what: 'the run to be cancelled' })
+        gate.resolve()
+        expect(JSON.stringify(error)).to.match(/cancel/)
+      })
+    })
+  }
+
+  it('a subscriber learns that the tools have changed', async () => {
+    const client = await connect(MODES[0])
+    let changes = 0
+    client.setNotificationHandler('notifications/tools/list_changed', () => void changes++)
+    const subscription = await client.listen({ toolsListChanged: true })
+    await bench.publish(DEFINITION)
+    await until(() => changes > 0, { what: 'the change' })
+    await subscription.close()
+  })
+
+  it('the engine itself is a client: a session calls the flow as a tool', async () => {
+    const name = await bench.publish(DEFINITION)
+    const dir = await mkdtemp(join(tmpdir(), 'ae-mcp-'))
+    const file = join(dir, 'mcp.json')
+    await writeFile(file, JSON.stringify({ mcpServers: { flows: { type: 'http', url: url().href } } }))
+    const caller = await startStandalone({ MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' })
+    try {
+      const tool = `mcp__flows__${name}`
+      caller.model.answer([{ tool, input: { text: 'hello' } }], 'done')
+      const frames = await (await caller.run({ prompt: 'call it' })).all()
+      const result = frames.find(({ event }) => event === 'tool_result')
+      expect(result?.data).to.deep.include({ tool_name: tool, output: '{"answer":"yes"}', is_error: false })
+    } finally {
+      await caller.close()
+      await rm(dir, { recursive: true })
+    }
+  })
+})
