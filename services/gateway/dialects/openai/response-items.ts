@@ -25,3 +25,41 @@ export function itemOf({ block, id, status, parts }: OpenBlock & { status: strin
   if (block === 'text') return { id, type: 'message', role: 'assistant', status, content: parts }
   return { id, type: 'reasoning', status, summary: parts }
 }
+
+/** Tools look like those of an MCP server, which the other side of this API calls by itself, too. */
+const SERVER_LABEL = 'agent-engine'
+
+type Asked = { id: string; tool_name: string; input: JsonObject }
+
+export const approvalRequest = ({ id, tool_name: name, input }: Asked): JsonObject => ({
+  id,
+  type: 'mcp_approval_request',
+  name,
+  arguments: JSON.stringify(input),
+  server_label: SERVER_LABEL,
+})
+
+type EndedCall = {
+  id: string
+  toolName: string
+  input: JsonObject
+  /** The permission request that the call waited for. */
+  request: string | undefined
+  output: string
+  isError: boolean
+}
+
+/** The item of a call that has ended. */
+export type EndedItem = JsonObject & { id: string; status: 'completed' | 'failed'; arguments: string }
+
+/** A call as it begins and as it has ended. */
+export function callItems({ id, toolName, input, request, output, isError }: EndedCall): [JsonObject, EndedItem] {
+  const begun = {
+    ...{ id: `mcp_${id}`, type: 'mcp_call', name: toolName, arguments: JSON.stringify(input) },
+    ...{ server_label: SERVER_LABEL, approval_request_id: request ?? null },
+    ...{ output: null, error: null, status: 'in_progress' },
+  }
+  if (!isError) return [begun, { ...begun, status: 'completed', output }]
+  const error = { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: output }] }
+  return [begun, { ...begun, status: 'failed', error }]
+}

@@ -3,26 +3,21 @@ import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kern
 import type { Numbered } from '../../streams/run-events.ts'
 import { type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
-import { type Block, DELTAS, itemOf, type OpenBlock, PARTS, partAt, partOf } from './response-items.ts'
+import { approvalRequest, callItems } from './response-items.ts'
+import { type ResponseEvent, ResponseOutput } from './response-output.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
-export type ResponseEvent = JsonObject & { type: string; sequence_number: number }
 export type ResponseFacts = { id: string; runId: string; created: number; echo: JsonObject }
 
 type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
 /** A call that was made, until it is shown with its result. */
-type Call = { toolName: string; input: JsonObject; request?: string }
-
-/** Tools look like those of an MCP server, which the other side of this API calls by itself, too. */
-const SERVER_LABEL = 'agent-engine'
+type Call = { input: JsonObject; request?: string }
 
 /** Makes a response of OpenAI's Responses API from a part of a run. */
 export class ResponsesProjection implements Projection<ResponseEvent> {
   readonly #facts: ResponseFacts
   readonly #calls = new Map<string, Call>()
-  #output: JsonObject[] = []
-  #sequence = 0
-  #open: OpenBlock | undefined
+  readonly #output = new ResponseOutput()
   #usage = { input: 0, output: 0, cached: 0 }
   #status: Status = 'in_progress'
   #error: JsonObject | null = null
@@ -44,7 +39,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       incomplete_details: null,
       instructions: null,
       metadata: {},
-      output: this.#output,
+      output: this.#output.items,
       parallel_tool_calls: true,
       temperature: null,
       tool_choice: 'auto',
@@ -67,8 +62,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   }
 
   restart(): void {
-    this.#output = []
-    this.#sequence = FIRST
+    this.#output.restart()
     this.#usage = { input: 0, output: 0, cached: 0 }
   }
 
@@ -77,18 +71,18 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     switch (event.type) {
       case 'text_delta':
       case 'thinking_delta':
-        return this.#delta(event.type === 'text_delta' ? 'text' : 'thinking', event.text, id)
+        return this.#output.delta(event.type === 'text_delta' ? 'text' : 'thinking', event.text, id)
       case 'text':
       case 'thinking':
-        return this.#wholeBlock(event.type, event.text, id)
+        return this.#output.whole(event.type, event.text, id)
       case 'tool_use':
-        this.#calls.set(event.id, { toolName: event.tool_name, input: event.input })
+        this.#calls.set(event.id, { input: event.input })
         return []
       case 'permission_request':
-        return calls.askedFor(event.id)?.subagentId === undefined ? this.#ask(event) : [] // It has come wrapped before.
-      case 'permission_resolved':
-        this.#resolve(event)
-        return []
+      case 'permission_resolved': {
+        const isOwn = calls.askedFor(event.id)?.subagentId === undefined
+        return isOwn ? this.#ofPermission(event) : [] // That of a sub-agent has come wrapped before.
+      }
       case 'tool_result':
         return this.#result(event, id)
       case 'subagent_event':
@@ -97,7 +91,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
         this.#count(event)
         return []
       case 'plan_queued':
-        return [...this.#delta('text', noteOf(event), id), ...this.#end('completed')]
+        return [...this.#output.delta('text', noteOf(event), id), ...this.#end('completed')]
       case 'done':
         return this.#end('completed')
       case 'error':
@@ -117,12 +111,13 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
 
   cut(code: ReaderFailure): ResponseEvent[] {
     const { error } = readerFailure(code)
-    return [this.#event('error', { code, message: error, param: null })]
+    return [this.#output.event('error', { code, message: error, param: null })]
   }
 
   #nested(wrapped: Of<'subagent_event'>): ResponseEvent[] {
     const event = unwrapped(wrapped)
-    return event.type === 'permission_request' ? this.#ask(event as Of<'permission_request'>) : []
+    if (event.type !== 'permission_request') return []
+    return this.#output.add(approvalRequest(event as Of<'permission_request'>))
   }
 
   #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): void {
@@ -130,102 +125,25 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     this.#usage = { input: input + input_tokens, output: output + output_tokens, cached: cached + cache_read_tokens }
   }
 
-  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
-  #wholeBlock(block: Block, text: string, id: string): ResponseEvent[] {
-    const rest = this.#open || text === '' ? [] : this.#delta(block, text, id)
-    return [...rest, ...this.#close()]
-  }
-
-  #delta(block: Block, delta: string, id: string): ResponseEvent[] {
-    const opened = this.#open?.block === block ? [] : [...this.#close(), ...this.#begin(block, id)]
-    if (!this.#open) return opened
-    this.#open.text += delta
-    const { id: item_id, index: output_index } = this.#open
-    const at =
-      block === 'text'
-        ? { item_id, output_index, content_index: 0, logprobs: [] }
-        : { item_id, output_index, summary_index: 0 }
-    return [...opened, this.#event(`${DELTAS[block]}.delta`, { ...at, delta })]
-  }
-
-  #begin(block: Block, id: string): ResponseEvent[] {
-    const open = { block, id: `${block === 'text' ? 'msg' : 'rs'}_${id}`, index: this.#output.length, text: '' }
-    this.#open = open
-    const item = itemOf({ ...open, status: 'in_progress', parts: [] })
-    this.#output.push(item)
-    const [at, part] = [partAt(open), partOf(open)]
-    return [
-      this.#event('response.output_item.added', { output_index: open.index, item }),
-      this.#event(`${PARTS[block]}.added`, { ...at, part }),
-    ]
-  }
-
-  #close(): ResponseEvent[] {
-    const open = this.#open
-    if (!open) return []
-    this.#open = undefined
-    const { block, index: output_index, text } = open
-    const item = itemOf({ ...open, status: 'completed', parts: [partOf(open)] })
-    this.#output[output_index] = item
-    const at = partAt(open)
-    return [
-      this.#event(`${DELTAS[block]}.done`, { ...at, text, ...(block === 'text' && { logprobs: [] }) }),
-      this.#event(`${PARTS[block]}.done`, { ...at, part: partOf(open) }),
-      this.#event('response.output_item.done', { output_index, item }),
-    ]
-  }
-
-  #ask({ id, tool_use_id: callId, tool_name: name, input }: Of<'permission_request'>): ResponseEvent[] {
-    const call = this.#calls.get(callId)
-    if (call) call.request = id
-    return this.#item({
-      id,
-      type: 'mcp_approval_request',
-      name,
-      arguments: JSON.stringify(input),
-      server_label: SERVER_LABEL,
-    })
-  }
-
-  #resolve({ tool_use_id: callId, input }: Of<'permission_resolved'>): void {
-    const call = this.#calls.get(callId)
-    if (call && input) call.input = input
+  #ofPermission(event: Of<'permission_request' | 'permission_resolved'>): ResponseEvent[] {
+    const call = this.#calls.get(event.tool_use_id)
+    if (event.type === 'permission_request') {
+      if (call) call.request = event.id
+      return this.#output.add(approvalRequest(event))
+    }
+    if (call && event.input) call.input = event.input
+    return []
   }
 
   /** A call is shown when it has its result: what is open at a pause would belong to two responses. */
-  #result({ id: callId, tool_name: name, output, is_error: isError }: Of<'tool_result'>, id: string): ResponseEvent[] {
+  #result({ id: callId, tool_name: toolName, output, is_error: isError }: Of<'tool_result'>, id: string) {
     const { input = {}, request } = this.#calls.get(callId) ?? {}
     this.#calls.delete(callId)
-    const [index, item_id, text] = [this.#output.length, `mcp_${id}`, JSON.stringify(input)]
-    const item = {
-      ...{ id: item_id, type: 'mcp_call', name, arguments: text, server_label: SERVER_LABEL },
-      ...{ approval_request_id: request ?? null, output: null, error: null, status: 'in_progress' },
-    }
-    const ended = isError
-      ? {
-          ...item,
-          status: 'failed',
-          error: { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: output }] },
-        }
-      : { ...item, status: 'completed', output }
-    this.#output.push(ended)
-    const at = { item_id, output_index: index }
-    return [
-      this.#event('response.output_item.added', { output_index: index, item }),
-      this.#event('response.mcp_call.in_progress', at),
-      this.#event('response.mcp_call_arguments.done', { ...at, arguments: text }),
-      this.#event(`response.mcp_call.${isError ? 'failed' : 'completed'}`, at),
-      this.#event('response.output_item.done', { output_index: index, item: ended }),
-    ]
-  }
-
-  #item(item: JsonObject): ResponseEvent[] {
-    const output_index = this.#output.push(item) - 1
-    return ['added', 'done'].map((what) => this.#event(`response.output_item.${what}`, { output_index, item }))
+    return this.#output.addCall(...callItems({ id, toolName, input, request, output, isError }))
   }
 
   #end(status: Status): ResponseEvent[] {
-    const closed = this.#close()
+    const closed = this.#output.close()
     this.#status = status
     return [...closed, this.#whole(status === 'completed' ? 'response.completed' : 'response.failed')]
   }
@@ -239,16 +157,9 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   }
 
   #whole(type: string): ResponseEvent {
-    return this.#event(type, { response: { ...this.response, output: [...this.#output] } })
-  }
-
-  #event(type: string, fields: JsonObject): ResponseEvent {
-    return { type, sequence_number: this.#sequence++, ...fields }
+    return this.#output.event(type, { response: { ...this.response, output: [...this.#output.items] } })
   }
 }
 
 const noteOf = (event: Of<'plan_queued'>): string =>
   'plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note
-
-/** The number of the first event behind those that begin a response. */
-const FIRST = 2

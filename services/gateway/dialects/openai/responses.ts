@@ -14,7 +14,8 @@ import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '..
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
 import { readTarget } from './models.ts'
 import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
-import { type ResponseEvent, ResponsesProjection } from './responses-projection.ts'
+import type { ResponseEvent } from './response-output.ts'
+import { ResponsesProjection } from './responses-projection.ts'
 
 /** OpenAI's Responses API. A response ends at an approval; the next one, with `previous_response_id`, brings the answer and goes on. */
 export function responsesRoutes(deps: DialectDeps): RouteTable {

@@ -36,6 +36,12 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     ])
   })
 
+  it("a call names the request that it waited for, and not that of a sub-agent's call with the same id", () => {
+    const { chunks } = of.respond(responses(), of.WITH_SUB_AGENT, { pauses: 1 })
+    const ended = chunks.findLast(({ type }) => type === 'response.output_item.done')
+    expect(ended?.['item']).to.include({ type: 'mcp_call', approval_request_id: 'perm_1' })
+  })
+
   it('a failure, a cancel and a cut are told as such', () => {
     const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
     expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')

@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { type Block, DELTAS, type EndedItem, itemOf, type OpenBlock, PARTS, partAt, partOf } from './response-items.ts'
+
+export type ResponseEvent = JsonObject & { type: string; sequence_number: number }
+
+/** The items of a response, and the numbered events in which they come. */
+export class ResponseOutput {
+  #items: JsonObject[] = []
+  #sequence = 0
+  #open: OpenBlock | undefined
+
+  get items(): readonly JsonObject[] {
+    return this.#items
+  }
+
+  event(type: string, fields: JsonObject): ResponseEvent {
+    return { type, sequence_number: this.#sequence++, ...fields }
+  }
+
+  /** Drops all behind the first two events, which begin each response. */
+  restart(): void {
+    this.#items = []
+    this.#sequence = FIRST
+  }
+
+  /** Adds a piece to the block that is open, or begins one with this id. */
+  delta(block: Block, delta: string, id: string): ResponseEvent[] {
+    const opened = this.#open?.block === block ? [] : [...this.close(), ...this.#begin(block, id)]
+    if (!this.#open) return opened
+    this.#open.text += delta
+    const at = partAt(this.#open)
+    const fields = block === 'text' ? { ...at, logprobs: [], delta } : { ...at, delta }
+    return [...opened, this.event(`${DELTAS[block]}.delta`, fields)]
+  }
+
+  /** Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  whole(block: Block, text: string, id: string): ResponseEvent[] {
+    const rest = this.#open || text === '' ? [] : this.delta(block, text, id)
+    return [...rest, ...this.close()]
+  }
+
+  close(): ResponseEvent[] {
+    const open = this.#open
+    if (!open) return []
+    this.#open = undefined
+    const { block, index, text } = open
+    const item = itemOf({ ...open, status: 'completed', parts: [partOf(open)] })
+    this.#items[index] = item
+    const at = partAt(open)
+    return [
+      this.event(`${DELTAS[block]}.done`, { ...at, text, ...(block === 'text' && { logprobs: [] }) }),
+      this.event(`${PARTS[block]}.done`, { ...at, part: partOf(open) }),
+      this.event('response.output_item.done', { output_index: index, item }),
+    ]
+  }
+
+  /** Adds an item that is complete at once. */
+  add(item: JsonObject): ResponseEvent[] {
+    const output_index = this.#items.push(item) - 1
+    return ['added', 'done'].map((what) => this.event(`response.output_item.${what}`, { output_index, item }))
+  }
+
+  /** Adds a call that has ended, which began with `begun`. */
+  addCall(begun: JsonObject, ended: EndedItem): ResponseEvent[] {
+    const output_index = this.#items.push(ended) - 1
+    const { id: item_id, status, arguments: input } = ended
+    const at = { item_id, output_index }
+    return [
+      this.event('response.output_item.added', { output_index, item: begun }),
+      this.event('response.mcp_call.in_progress', at),
+      this.event('response.mcp_call_arguments.done', { ...at, arguments: input }),
+      this.event(`response.mcp_call.${status}`, at),
+      this.event('response.output_item.done', { output_index, item: ended }),
+    ]
+  }
+
+  #begin(block: Block, id: string): ResponseEvent[] {
+    const open = { block, id: `${block === 'text' ? 'msg' : 'rs'}_${id}`, index: this.#items.length, text: '' }
+    this.#open = open
+    const item = itemOf({ ...open, status: 'in_progress', parts: [] })
+    this.#items.push(item)
+    const at = partAt(open)
+    return [
+      this.event('response.output_item.added', { output_index: open.index, item }),
+      this.event(`${PARTS[block]}.added`, { ...at, part: partOf(open) }),
+    ]
+  }
+}
+
+/** The number of the first event behind those that begin a response. */
+const FIRST = 2
