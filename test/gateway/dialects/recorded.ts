@@ -82,6 +82,7 @@ export const ended = (id: string): AgentEvent => ({
 })
 export const warned: AgentEvent = { type: 'warning', code: 'context_compacted', message: 'shorter now', detail: {} }
 export const failed = errorEvent('provider_rejected', 'the provider said no')
+export const lost: AgentEvent = { ...errorEvent('worker_lost', 'the worker is gone'), session_kept: true }
 export const cancelled = errorEvent('cancelled', 'the run was cancelled')
 export const queued: AgentEvent = { type: 'plan_queued', plan_id: `plan_${'0'.repeat(32)}` }
 export const done: AgentEvent = {

@@ -19,6 +19,7 @@ export type UiChunk =
     }
   | { type: 'tool-approval-response'; approvalId: string; approved: boolean; reason?: string }
   | { type: `data-${string}`; id?: string; data: JsonObject; transient?: true }
+  | { type: 'message-metadata'; messageMetadata: JsonObject }
   | { type: 'error'; errorText: string }
   | { type: 'abort'; reason: string }
   | { type: 'finish'; finishReason: 'stop' | 'tool-calls' | 'error' | 'other'; messageMetadata?: JsonObject }

@@ -218,9 +218,15 @@ function aside(event: Aside): UiChunk[] {
 
 const CANCELLED: ReadonlySet<string> = new Set(['cancelled', 'session_deleted'])
 
-function failed({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): UiChunk[] {
+type Failure = Pick<ErrorEvent, 'code' | 'error' | 'suggestion' | 'session_kept'>
+
+/** A chunk `error` has only a text, so what a program reads is metadata of the message. */
+function failed({ code, error, suggestion, session_kept: sessionKept }: Failure): UiChunk[] {
   if (CANCELLED.has(code)) return [{ type: 'abort', reason: error }]
-  return [{ type: 'error', errorText: `${error} (${code}). ${suggestion}` }]
+  return [
+    { type: 'message-metadata', messageMetadata: given({ errorCode: code, sessionKept }) },
+    { type: 'error', errorText: `${error} (${code}). ${suggestion}` },
+  ]
 }
 
 /** Without the fields that are not set. */

@@ -80,8 +80,9 @@ describe("the UI message stream of a run, read by the package's own reader", () 
 
   it('ends with an error, an abort or a plan as the run does, and closes the text that it breaks off', () => {
     const cut = [of.turn(1), of.said('half')[0] ?? of.turn(2)]
-    expect(respond([...cut, of.failed]).slice(-2)).to.deep.equal([
+    expect(respond([...cut, of.failed]).slice(-3)).to.deep.equal([
       { type: 'text-end', id: 'text-1' },
+      { type: 'message-metadata', messageMetadata: { errorCode: 'provider_rejected' } },
       {
         type: 'error',
         errorText: `the provider said no (provider_rejected). ${of.failed.suggestion}`,
@@ -94,8 +95,15 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     ])
   })
 
+  it('a message that is lost with its worker says whether the session is kept', async () => {
+    const chunks = respond([of.turn(1), of.lost])
+    const message = await messageOf(chunks.filter(({ type }) => type !== 'error'))
+    expect(message?.metadata).to.include({ errorCode: 'worker_lost', sessionKept: true })
+    expect(chunks.at(-1)).to.include({ type: 'error' })
+  })
+
   it('a reader that is cut off is told why', () => {
-    const [chunk] = new UiProjection(of.RUN, 'c').cut('slow_consumer')
+    const chunk = new UiProjection(of.RUN, 'c').cut('slow_consumer').at(-1)
     expect(chunk).to.have.property('errorText').that.includes('(slow_consumer)')
   })
 })
