@@ -4,7 +4,7 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
-import { PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
+import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
 describe('the client that a request is counted for', () => {
   const keys: [string, string][] = [
@@ -96,6 +96,28 @@ describe('rate limiting', () => {
     const send = () => fetch(reply, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
     expect((await send()).status).to.equal(200)
     expect((await send()).status).to.equal(429)
+  })
+
+  it("D17a: a client's polling keeps it from no answer in a dialect, above the limit prompts are refused, and answers are limited, too", async () => {
+    const sent: string[] = []
+    const requests = new MemoryRateLimiter({ perMinute: 2 })
+    const { get, post } = await start({
+      ...limiter(2),
+      tenantRequests: { take: async (_tenant, kind) => requests.take(String(kind)) },
+      methods: {
+        replyPermission: async (_tenant, _scope, id) => void sent.push(id),
+        followRun: async () => framesOf(DONE),
+      },
+    })
+    for (let polls = 0; polls < 2; polls++) await get('/tools')
+    const prompt = await post('/ag-ui', { threadId: 't', runId: 'r', messages: [{ role: 'user', content: 'hi' }] })
+    expect([prompt.status, (await refusalOf(prompt)).type]).to.deep.equal([429, 'rate_limit_error'])
+    expect(Number(prompt.headers.get('retry-after'))).to.be.within(1, 60)
+    const resume = [{ interruptId: `${RUN_ID}/${PERMISSION_ID}`, status: 'resolved', payload: { approved: true } }]
+    const answer = () => post('/ag-ui', { threadId: 't', runId: 's', resume })
+    expect((await answer()).status).to.equal(200)
+    expect((await answer()).status).to.equal(429)
+    expect(sent).to.deep.equal([PERMISSION_ID])
   })
 
   it('D2.9: requests without a token are counted for their addresses only', async () => {

@@ -7,10 +7,19 @@ const CONTROL: Readonly<Record<string, RegExp>> = {
   DELETE: /^\/((runs|sessions)\/[^/]+|ui\/chat\/[^/]+\/stream)$/,
 }
 
+/** The paths of dialects whose body is either a prompt or answers to permission requests. */
+const MIXED = /^\/(ui\/chat|ag-ui|openai\/v1\/responses)$/
+
+/** What a request is, as far as its path tells. */
+export type RequestKind = 'ordinary' | 'control' | 'mixed'
+
 /**
- * Whether a request is a control call. They are counted apart, against limits of the same size, so that a client's polling never keeps
- * it from answering a permission request or ending a run (D17a).
+ * Control calls are counted apart, against limits of the same size, so that a client's polling never keeps it from answering a permission
+ * request or ending a run (D17a).
  */
-export function isControl({ method, path }: Pick<Request, 'method' | 'path'>, basePath: string): boolean {
-  return path.startsWith(basePath) && (CONTROL[method]?.test(path.slice(basePath.length)) ?? false)
+export function kindOf({ method, path }: Pick<Request, 'method' | 'path'>, basePath: string): RequestKind {
+  if (!path.startsWith(basePath)) return 'ordinary'
+  const rest = path.slice(basePath.length)
+  if (CONTROL[method]?.test(rest)) return 'control'
+  return method === 'POST' && MIXED.test(rest) ? 'mixed' : 'ordinary'
 }

@@ -1,10 +1,8 @@
-import type { RequestHandler, Response } from 'express'
-import { hasKind, tooMany } from '../../../shared/kernel/errors.ts'
+import type { RequestHandler } from 'express'
+import { hasKind } from '../../../shared/kernel/errors.ts'
 import type { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
-import type { Taken } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
-import { isControl } from './control.ts'
-import { showLimit } from './rate-limit.ts'
+import { count } from './counted.ts'
 
 type Requests = Pick<TenantRequests, 'take'>
 
@@ -20,25 +18,13 @@ export function limitTenant(requests: Requests | undefined, basePath: string): R
   if (!requests) return (_req, _res, next) => next()
   return async (req, res, next) => {
     if (req.path === `${basePath}/config/limits`) return next()
-    const taken = await take(res, requests, { method: req.method, isControl: isControl(req, basePath) })
-    if (!taken) return next()
-    showLimit(res, taken)
-    const { isAllowed, limit, resetSecs } = taken
-    if (isAllowed) return next()
-    throw tooMany(`more than ${limit} requests a minute of this tenant; try again in ${resetSecs} s`, resetSecs)
-  }
-}
-
-async function take(
-  res: Response,
-  requests: Requests,
-  { method, isControl: isControlCall }: { method: string; isControl: boolean },
-): Promise<Taken | undefined> {
-  try {
-    return await requests.take(tenantOf(res), isControlCall ? 'control' : 'all')
-  } catch (cause) {
-    const isUnknown = hasKind(cause, 'unavailable')
-    if (isUnknown && FOLLOWING.includes(method)) return undefined
-    throw cause
+    await count(req, res, {
+      basePath,
+      take: (bucket) => requests.take(tenantOf(res), bucket),
+      whose: ' of this tenant',
+    }).catch((cause: unknown) => {
+      if (!hasKind(cause, 'unavailable') || !FOLLOWING.includes(req.method)) throw cause
+    })
+    next()
   }
 }
