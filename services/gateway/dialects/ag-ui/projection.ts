@@ -3,24 +3,24 @@ import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kern
 import type { Numbered } from '../../streams/run-events.ts'
 import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
+import { type AgUiEvent, callId, custom, type Of } from './events.ts'
+import { AgUiMessages, isOfMessages } from './messages.ts'
+import { CustomSubAgents, NamedSubAgents, type SubAgents } from './sub-agents.ts'
 
-type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
-export type AgUiEvent = JsonObject & { type: string }
-/** `threadId` and `runId` are the client's; `engineRunId` is that of the run here. */
-export type AgUiFacts = { threadId: string; runId: string; engineRunId: string }
-
-type Block = 'text' | 'thinking'
+/** `threadId` and `runId` are the client's; `engineRunId` is that of the run here. `isCurrent`: the client knows version 1.0. */
+export type AgUiFacts = { threadId: string; runId: string; engineRunId: string; isCurrent: boolean }
 
 /** Makes AG-UI's events of a run. Each request of a client is a run of its own there, which ends with an interrupt where this one waits. */
 export class AgUiProjection implements Projection<AgUiEvent> {
   readonly #facts: AgUiFacts
   /** The requests for permission that wait, by their ids. */
   readonly #requests = new Map<string, Of<'permission_request'>>()
-  #open: { block: Block; id: string } | undefined
-  #step: string | undefined
+  readonly #messages = new AgUiMessages()
+  readonly #subAgents: SubAgents
 
   constructor(facts: AgUiFacts) {
     this.#facts = facts
+    this.#subAgents = facts.isCurrent ? new NamedSubAgents() : new CustomSubAgents()
   }
 
   begin(): AgUiEvent[] {
@@ -28,121 +28,86 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     return [{ type: 'RUN_STARTED', threadId, runId }]
   }
 
-  /** A step that was begun in an earlier response is none of this one. */
   restart(): void {
-    this.#step = undefined
+    this.#messages.restart()
+    this.#subAgents.restart()
   }
 
   take({ seq, event }: Numbered<AgentEvent>, calls: OpenCalls): AgUiEvent[] {
     const id = `${this.#facts.engineRunId}-${seq}`
+    if (isOfMessages(event)) return this.#messages.take(event, id)
     switch (event.type) {
-      case 'turn_start':
-        this.#step = `turn-${event.turn_number}`
-        return [{ type: 'STEP_STARTED', stepName: this.#step }]
-      case 'turn_end':
-        return this.#endStep()
-      case 'text_delta':
-        return this.#delta('text', event.text, id)
-      case 'thinking_delta':
-        return this.#delta('thinking', event.text, id)
-      case 'text':
-      case 'thinking':
-        return this.#whole(event.type, event.text, id)
-      case 'tool_use':
-      case 'tool_result':
-      case 'tool_progress':
-        return ofCall(event, undefined, id)
       case 'permission_request':
         this.#requests.set(event.id, event)
         return []
       case 'permission_resolved':
-        return calls.askedFor(event.id)?.subagentId === undefined ? resolved(event) : []
-      case 'subagent_event':
-        return this.#nested(event, id)
+        return calls.askedFor(event.id)?.subagentId === undefined ? resolved(event) : [] // It has come wrapped before.
       case 'subagent_start':
       case 'subagent_end':
+        return this.#subAgents.take(event, id)
+      case 'subagent_event':
+        return this.#nested(event, id)
       case 'warning':
         return [custom(event)]
       case 'plan_queued':
       case 'done':
-        return [custom(event), ...this.#endStep(), this.#finished({ type: 'success' }, event)]
+        return [custom(event), ...this.#end(), this.#finished({ type: 'success' }, event)]
       case 'error':
-        return failed(event)
+        return this.#fail(event)
     }
   }
 
   pause(calls: OpenCalls): AgUiEvent[] {
+    const asking = Map.groupBy(calls.pending, ([, { subagentId }]) => subagentId)
+    const suspended = this.#subAgents.suspend((subagentId) =>
+      asking.get(subagentId)?.map(([id]) => this.#interruptId(id)),
+    )
     const interrupts = [...calls.pending].flatMap(([id, call]) => this.#interrupt(id, call))
-    return [...this.#close(), ...this.#endStep(), this.#finished({ type: 'interrupt', interrupts })]
+    return [...suspended, ...this.#messages.end(), this.#finished({ type: 'interrupt', interrupts })]
   }
 
   cut(code: ReaderFailure): AgUiEvent[] {
     return failed(readerFailure(code))
   }
 
-  #delta(block: Block, delta: string, id: string): AgUiEvent[] {
-    const opened = this.#open?.block === block ? [] : [...this.#close(), ...this.#begin(block, id)]
-    const type = block === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
-    return delta === '' ? opened : [...opened, { type, messageId: this.#open?.id, delta }]
-  }
-
-  #begin(block: Block, messageId: string): AgUiEvent[] {
-    this.#open = { block, id: messageId }
-    if (block === 'text') return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }]
-    return [
-      { type: 'REASONING_START', messageId },
-      { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
-    ]
-  }
-
-  #whole(block: Block, text: string, id: string): AgUiEvent[] {
-    const rest = this.#open || text === '' ? [] : this.#delta(block, text, id)
-    return [...rest, ...this.#close()]
-  }
-
-  #close(): AgUiEvent[] {
-    if (!this.#open) return []
-    const { block, id: messageId } = this.#open
-    this.#open = undefined
-    if (block === 'text') return [{ type: 'TEXT_MESSAGE_END', messageId }]
-    return [
-      { type: 'REASONING_MESSAGE_END', messageId },
-      { type: 'REASONING_END', messageId },
-    ]
-  }
-
-  #endStep(): AgUiEvent[] {
-    const stepName = this.#step
-    this.#step = undefined
-    return stepName === undefined ? [] : [{ type: 'STEP_FINISHED', stepName }]
-  }
-
-  /** The calls of sub-agents are shown; their texts come as custom events. */
   #nested(wrapped: Of<'subagent_event'>, id: string): AgUiEvent[] {
     const event = unwrapped(wrapped) as AgentEvent
-    const { subagent_id: subagentId } = wrapped
     if (event.type === 'permission_request') this.#requests.set(event.id, event)
     if (event.type === 'permission_resolved') return resolved(event)
-    if (event.type === 'tool_use' || event.type === 'tool_result' || event.type === 'tool_progress')
-      return ofCall(event, subagentId, id)
-    return event.type === 'text_delta' || event.type === 'thinking_delta' ? [custom(wrapped)] : []
+    return this.#subAgents.take(wrapped, id)
+  }
+
+  #interruptId(requestId: string): string {
+    return `${this.#facts.engineRunId}/${requestId}`
   }
 
   #interrupt(id: string, call: CallKey): JsonObject[] {
     const asked = this.#requests.get(id)
     if (!asked) return []
     const { message, expires_at: expiresAt, tool_name: toolName, input, preview } = asked
+    const isNamed = this.#facts.isCurrent && call.subagentId !== undefined
     return [
       {
-        id: `${this.#facts.engineRunId}/${id}`,
+        id: this.#interruptId(id),
         reason: 'tool_call',
         message,
-        toolCallId: idOf(call),
+        toolCallId: callId(call),
+        ...(isNamed && { subagentRunId: call.subagentId }),
         expiresAt,
         responseSchema: RESPONSE_SCHEMA,
         metadata: { toolName, input, ...(preview && { preview }) },
       },
     ]
+  }
+
+  #end(): AgUiEvent[] {
+    return [...this.#subAgents.end(), ...this.#messages.end()]
+  }
+
+  /** Version 1.0 tells a run that was stopped from one that has failed. */
+  #fail(event: ErrorEvent): AgUiEvent[] {
+    if (!this.#facts.isCurrent || !STOPPED.has(event.code)) return failed(event)
+    return [...this.#end(), this.#finished({ type: 'cancelled' })]
   }
 
   #finished(outcome: JsonObject, event?: Of<'done' | 'plan_queued'>): AgUiEvent {
@@ -153,6 +118,8 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   }
 }
 
+const STOPPED: ReadonlySet<string> = new Set<ErrorEvent['code']>(['cancelled', 'session_deleted'])
+
 /** The schema of a person's answer. */
 const RESPONSE_SCHEMA = {
   type: 'object',
@@ -160,37 +127,12 @@ const RESPONSE_SCHEMA = {
   properties: { approved: { type: 'boolean' }, reason: { type: 'string' }, editedArgs: { type: 'object' } },
 }
 
-const idOf = ({ subagentId, id }: CallKey): string => (subagentId === undefined ? id : `${subagentId}/${id}`)
-
-function ofCall(
-  event: Of<'tool_use' | 'tool_result' | 'tool_progress'>,
-  subagentId: string | undefined,
-  messageId: string,
-): AgUiEvent[] {
-  const toolCallId = idOf({ subagentId, id: event.id })
-  if (event.type === 'tool_use')
-    return [
-      { type: 'TOOL_CALL_START', toolCallId, toolCallName: event.tool_name },
-      { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(event.input) },
-      { type: 'TOOL_CALL_END', toolCallId },
-    ]
-  if (event.type === 'tool_result')
-    return [{ type: 'TOOL_CALL_RESULT', messageId, toolCallId, content: event.output, role: 'tool' }]
-  const { progress, detail } = event
-  return [{ type: 'CUSTOM', name: 'tool_progress', value: { toolCallId, progress, detail } }]
-}
-
-const custom = ({ type, ...value }: AgentEvent): AgUiEvent => ({ type: 'CUSTOM', name: type, value })
-
 const resolved = ({ id, allow, how, reason, input }: Of<'permission_resolved'>): AgUiEvent[] => [
   { type: 'CUSTOM', name: 'permission_resolved', value: { id, allow, how, reason, ...(input && { input }) } },
 ]
 
-const failed = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): AgUiEvent[] => [
-  { type: 'RUN_ERROR', message: `${error}. ${suggestion}`, code },
-]
+type Failure = Pick<ErrorEvent, 'code' | 'error' | 'suggestion' | 'session_kept'>
 
-export const AG_UI_WIRE = {
-  render: (events: readonly AgUiEvent[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''),
-  end: '',
-}
+const failed = ({ code, error, suggestion, session_kept: sessionKept }: Failure): AgUiEvent[] => [
+  { type: 'RUN_ERROR', message: `${error}. ${suggestion}`, code, ...(sessionKept && { metadata: { sessionKept } }) },
+]

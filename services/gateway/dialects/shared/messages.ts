@@ -9,7 +9,7 @@ export type Prompted = { prompt: string; system: string | undefined; seed(): See
 
 const SYSTEM = ['system', 'developer']
 
-/** Reads messages of both formats: their content is a text, or a list of parts with texts. Calls of a client's own tools are part of the history. */
+/** Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools are part of the history. */
 export function readMessages(messages: readonly Fields[], at: string): Prompted {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
@@ -38,13 +38,15 @@ function textOf(message: Fields): string {
 /** The outputs of a client's own tools, by the ids of their calls. */
 const outputsIn = (messages: readonly Fields[]): ReadonlyMap<unknown, string> =>
   new Map(
-    messages.filter((each) => each.get('role') === 'tool').map((each) => [each.get('tool_call_id'), textOf(each)]),
+    messages
+      .filter((each) => each.get('role') === 'tool')
+      .map((each) => [each.get('tool_call_id') ?? each.get('toolCallId'), textOf(each)]),
   )
 
 function pastOf(role: string, message: Fields, outputs: ReadonlyMap<unknown, string>): Past[] {
   if (role === 'user') return [{ role, text: textOf(message) }]
   if (role !== 'assistant') return []
-  const calls = message.objects('tool_calls').flatMap((call): Past[] => {
+  const calls = message.objects(message.has('toolCalls') ? 'toolCalls' : 'tool_calls').flatMap((call): Past[] => {
     const output = outputs.get(call.get('id'))
     if (output === undefined) return []
     const made = call.object('function')

@@ -1,31 +1,98 @@
-// Tests projection.ts and routes.ts.
+// Tests the folder ag-ui.
+import { HttpAgent } from '@ag-ui/client'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
+import { AG_UI_WIRE, type AgUiEvent } from '../../../../services/gateway/dialects/ag-ui/events.ts'
 import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/projection.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
 
-const projection = () => new AgUiProjection({ threadId: 't', runId: 'r', engineRunId: of.RUN })
+const projection = (isCurrent = true) =>
+  new AgUiProjection({ threadId: 't', runId: 'r', engineRunId: of.RUN, isCurrent })
 
-/** The events of one response, each of which the protocol's own schemas accept. */
-function eventsOf(events: AgentEvent[], part?: Parameters<typeof of.respond>[2]) {
-  const { chunks } = of.respond(projection(), events, part)
+type Part = Parameters<typeof of.respond>[2]
+const ANSWERED = { known: new Set(['perm_1', 'perm_2']), passed: 99 }
+
+/** The events of one response, each of which the protocol's own schemas accept, and all of which its client takes in their order. */
+async function eventsOf(events: AgentEvent[], part?: Part, isCurrent = true) {
+  const { chunks } = of.respond(projection(isCurrent), events, part)
   for (const chunk of chunks) EventSchemas.parse(chunk)
+  const headers = { 'content-type': 'text/event-stream' }
+  const fetch = async () => new Response(AG_UI_WIRE.render(chunks), { headers })
+  await new HttpAgent({ url: 'http://127.0.0.1', threadId: 't', fetch }).runAgent({ runId: 'r' })
   return chunks
 }
 
-describe('a run as events of AG-UI, checked by its own schemas', () => {
-  it('is interrupted with all that waits, each by the id of the run and the request', () => {
-    const last = eventsOf(of.WITH_SUB_AGENT).at(-1) as { outcome?: { interrupts: Record<string, unknown>[] } }
-    expect(last.outcome?.interrupts.map(({ id, toolCallId }) => [id, toolCallId])).to.deep.equal([
-      [`${of.RUN}/perm_1`, 'c1'],
-      [`${of.RUN}/perm_2`, 'sub_1/c1'],
+/** The types of the events of sub-agents, with the sub-agents that they name. */
+const named = (events: AgUiEvent[]) =>
+  events.flatMap(({ type, subagentRunId }) => (subagentRunId === undefined ? [] : [`${type} ${subagentRunId}`]))
+
+describe('a run as events of AG-UI, checked by its own schemas and its own order of events', () => {
+  it('is interrupted with all that waits, each by the id of the run and the request', async () => {
+    const last = (await eventsOf(of.WITH_SUB_AGENT)).at(-1) as { outcome?: { interrupts: Record<string, unknown>[] } }
+    const ids = last.outcome?.interrupts.map(({ id, toolCallId, subagentRunId }) => [id, toolCallId, subagentRunId])
+    expect(ids).to.deep.equal([
+      [`${of.RUN}/perm_1`, 'c1', undefined],
+      [`${of.RUN}/perm_2`, 'sub_1/c1', 'sub_1'],
     ])
   })
 
-  it('goes on behind the interrupt, with steps that begin and end in the same response', () => {
-    const events = eventsOf(of.WITH_SUB_AGENT, { known: new Set(['perm_1', 'perm_2']), passed: 99 })
+  it('names the sub-agent of a message, a step and a call, and suspends it where it waits', async () => {
+    const events = await eventsOf(of.WITH_SUB_AGENT)
+    expect(named(events)).to.deep.equal(
+      [
+        ...['SUBAGENT_STARTED', 'STEP_STARTED', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_CONTENT'],
+        ...['TEXT_MESSAGE_END', 'TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'STEP_FINISHED'],
+        'SUBAGENT_FINISHED',
+      ].map((type) => `${type} sub_1`),
+    )
+    const suspended = events.find(({ type }) => type === 'SUBAGENT_FINISHED')
+    expect(suspended?.['outcome']).to.deep.equal({ type: 'suspended', interruptIds: [`${of.RUN}/perm_2`] })
+  })
+
+  it('announces a sub-agent again in the response in which it goes on, and ends it with its result or its error', async () => {
+    const events = await eventsOf(of.WITH_SUB_AGENT, ANSWERED)
+    expect(named(events)).to.deep.equal(
+      [
+        ...['SUBAGENT_STARTED', 'TOOL_CALL_RESULT', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END'],
+        'SUBAGENT_FINISHED',
+      ].map((type) => `${type} sub_1`),
+    )
+    expect(events.find(({ type }) => type === 'SUBAGENT_FINISHED')).to.include({ result: 'helped' })
+    const broken: AgentEvent = { ...of.ended('s'), status: 'failed', result: '', error: 'no model' } as AgentEvent
+    expect(await eventsOf([of.turn(1), of.begun('s'), broken, of.done])).to.deep.include({
+      ...{ type: 'SUBAGENT_ERROR', subagentRunId: 's', message: 'no model', code: 'failed' },
+    })
+  })
+
+  it('shows a sub-agent of a sub-agent behind the one that it works for, also in a later response', async () => {
+    const events = [
+      ...[of.turn(1), of.call('c1'), of.begun('a'), ...of.within('a', of.call('c1')), of.begun('b', 'a')],
+      ...of.within('b', of.call('c1'), of.asked('perm_1', 'c1'), of.resolved('perm_1', 'c1'), of.result('c1')),
+      ...[of.ended('b'), ...of.within('a', of.result('c1')), of.ended('a'), of.result('c1'), of.done],
+    ]
+    for (const part of [undefined, { known: new Set(['perm_1']), passed: 99 }]) {
+      const started = (await eventsOf(events, part)).filter(({ type }) => type === 'SUBAGENT_STARTED')
+      expect(started.map((event) => [event['subagentRunId'], event['parentSubagentRunId']])).to.deep.equal([
+        ['a', undefined],
+        ['b', 'a'],
+      ])
+    }
+  })
+
+  it('has custom events of sub-agents for a client of an earlier version, which refuses types that it does not know', async () => {
+    for (const part of [undefined, ANSWERED]) {
+      const events = await eventsOf(of.WITH_SUB_AGENT, part, false)
+      expect(named(events)).to.deep.equal([])
+      expect(events.filter(({ type }) => type.startsWith('SUBAGENT'))).to.deep.equal([])
+      const names = events.flatMap(({ type, name }) => (type === 'CUSTOM' ? [name] : []))
+      expect(names).to.include.members(part ? ['subagent_event', 'subagent_end'] : ['subagent_start'])
+    }
+  })
+
+  it('goes on behind the interrupt, with steps that begin and end in the same response', async () => {
+    const events = await eventsOf(of.WITH_SUB_AGENT, ANSWERED)
     const steps = events.flatMap(({ type, stepName }) => (type.startsWith('STEP') ? [[type, stepName]] : []))
     expect(steps).to.deep.equal([
       ['STEP_STARTED', 'turn-2'],
@@ -34,10 +101,23 @@ describe('a run as events of AG-UI, checked by its own schemas', () => {
     expect(events.at(-1)).to.deep.include({ outcome: { type: 'success' } })
   })
 
-  it('fails, is cut off, and ends with a plan as the run does', () => {
-    expect(eventsOf([of.turn(1), of.failed]).at(-1)).to.include({ type: 'RUN_ERROR', code: 'provider_rejected' })
-    expect(eventsOf([of.turn(1), of.queued]).map(({ type }) => type)).to.include.members(['CUSTOM', 'RUN_FINISHED'])
+  it('fails, is cut off, and ends with a plan as the run does', async () => {
+    const last = async (...events: AgentEvent[]) => (await eventsOf([of.turn(1), ...events])).at(-1)
+    expect(await last(of.failed)).to.include({ type: 'RUN_ERROR', code: 'provider_rejected' })
+    expect(await last(of.lost)).to.deep.include({ code: 'worker_lost', metadata: { sessionKept: true } })
+    expect((await eventsOf([of.turn(1), of.queued])).map(({ type }) => type)).to.include.members([
+      ...['CUSTOM', 'RUN_FINISHED'],
+    ])
     expect(projection().cut('slow_consumer')[0]).to.include({ code: 'slow_consumer' })
+  })
+
+  it('ends as cancelled with all that is open; a client of an earlier version, which knows no such end, gets an error', async () => {
+    const events = [of.turn(1), of.begun('sub_1'), ...of.within('sub_1', of.turn(1), ...of.said('half').slice(0, 1))]
+    const cancelled = await eventsOf([...events, of.cancelled])
+    expect(cancelled.at(-1)).to.deep.include({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } })
+    expect(named(cancelled).at(-1)).to.equal('SUBAGENT_ERROR sub_1')
+    const earlier = await eventsOf([...events, of.cancelled], undefined, false)
+    expect(earlier.at(-1)).to.include({ type: 'RUN_ERROR', code: 'cancelled' })
   })
 })
 

@@ -1,0 +1,124 @@
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { type AgUiEvent, callId, type Of } from './events.ts'
+
+const TYPES = [
+  ...(['turn_start', 'turn_end', 'text_delta', 'text', 'thinking_delta', 'thinking'] as const),
+  ...(['tool_use', 'tool_result', 'tool_progress'] as const),
+]
+const OF_MESSAGES: ReadonlySet<string> = new Set(TYPES)
+
+/** An event of the run itself or of a sub-agent that concerns its messages. */
+export type MessageEvent = Of<(typeof TYPES)[number]>
+
+export const isOfMessages = (event: { type: string }): event is MessageEvent => OF_MESSAGES.has(event.type)
+
+type Block = 'text' | 'thinking'
+
+/** The steps, texts, thoughts and calls of the run itself or of one of its sub-agents. */
+export class AgUiMessages {
+  readonly #subagentId: string | undefined
+  readonly #owner: JsonObject
+  #open: { block: Block; id: string } | undefined
+  #step: string | undefined
+
+  /** With `isNamed` the events name the sub-agent. */
+  constructor({ subagentId, isNamed = false }: { subagentId?: string; isNamed?: boolean } = {}) {
+    this.#subagentId = subagentId
+    this.#owner = isNamed ? { subagentRunId: subagentId } : {}
+  }
+
+  /** The events that one more adds; `id` is that of a message which begins with it. */
+  take(event: MessageEvent, id: string): AgUiEvent[] {
+    switch (event.type) {
+      case 'turn_start':
+        this.#step = `turn-${event.turn_number}`
+        return [this.#event('STEP_STARTED', { stepName: this.#step })]
+      case 'turn_end':
+        return this.#endStep()
+      case 'text_delta':
+        return this.#delta('text', event.text, id)
+      case 'thinking_delta':
+        return this.#delta('thinking', event.text, id)
+      case 'text':
+      case 'thinking':
+        return this.#whole(event.type, event.text, id)
+      case 'tool_use':
+        return this.#call(event)
+      case 'tool_result':
+        return [this.#result(event, id)]
+      case 'tool_progress':
+        return [this.#progress(event)]
+    }
+  }
+
+  /** Ends the block and the step that are open. */
+  end(): AgUiEvent[] {
+    return [...this.#close(), ...this.#endStep()]
+  }
+
+  /** A step that was begun in an earlier response is none of this one. */
+  restart(): void {
+    this.#step = undefined
+  }
+
+  #event(type: string, fields: JsonObject): AgUiEvent {
+    return { type, ...this.#owner, ...fields }
+  }
+
+  #delta(block: Block, delta: string, id: string): AgUiEvent[] {
+    const opened = this.#open?.block === block ? [] : [...this.#close(), ...this.#begin(block, id)]
+    const type = block === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
+    return delta === '' ? opened : [...opened, this.#event(type, { messageId: this.#open?.id, delta })]
+  }
+
+  #begin(block: Block, messageId: string): AgUiEvent[] {
+    this.#open = { block, id: messageId }
+    if (block === 'text') return [this.#event('TEXT_MESSAGE_START', { messageId, role: 'assistant' })]
+    return [
+      this.#event('REASONING_START', { messageId }),
+      this.#event('REASONING_MESSAGE_START', { messageId, role: 'reasoning' }),
+    ]
+  }
+
+  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  #whole(block: Block, text: string, id: string): AgUiEvent[] {
+    const rest = this.#open || text === '' ? [] : this.#delta(block, text, id)
+    return [...rest, ...this.#close()]
+  }
+
+  #close(): AgUiEvent[] {
+    if (!this.#open) return []
+    const { block, id: messageId } = this.#open
+    this.#open = undefined
+    if (block === 'text') return [this.#event('TEXT_MESSAGE_END', { messageId })]
+    return [this.#event('REASONING_MESSAGE_END', { messageId }), this.#event('REASONING_END', { messageId })]
+  }
+
+  #endStep(): AgUiEvent[] {
+    const stepName = this.#step
+    this.#step = undefined
+    return stepName === undefined ? [] : [this.#event('STEP_FINISHED', { stepName })]
+  }
+
+  #call({ id, tool_name: toolCallName, input }: Of<'tool_use'>): AgUiEvent[] {
+    const toolCallId = this.#idOf(id)
+    return [
+      this.#event('TOOL_CALL_START', { toolCallId, toolCallName }),
+      this.#event('TOOL_CALL_ARGS', { toolCallId, delta: JSON.stringify(input) }),
+      this.#event('TOOL_CALL_END', { toolCallId }),
+    ]
+  }
+
+  #result({ id, output }: Of<'tool_result'>, messageId: string): AgUiEvent {
+    return this.#event('TOOL_CALL_RESULT', { messageId, toolCallId: this.#idOf(id), content: output, role: 'tool' })
+  }
+
+  #progress({ id, progress, detail }: Of<'tool_progress'>): AgUiEvent {
+    const value = { toolCallId: this.#idOf(id), progress, detail }
+    return this.#event('CUSTOM', { name: 'tool_progress', value })
+  }
+
+  #idOf(id: string): string {
+    return callId({ subagentId: this.#subagentId, id })
+  }
+}
