@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { agUiTests } from './dialects/ag-ui.ts'
+import { flowTests } from './dialects/flows.ts'
 import { openaiTests } from './dialects/openai.ts'
 import { uiTests } from './dialects/ui.ts'
 
@@ -10,11 +12,13 @@ inBothForms('dialects', (startProduct, form) => {
   let product: Product
   before(async () => {
     const demo = { MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' }
-    product = await startProduct({ ...demo, DIALECTS: 'ui,openai,ag-ui', ...mongo?.env })
+    const flows = { MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
+    product = await startProduct({ ...demo, ...flows, DIALECTS: 'ui,openai,ag-ui', ...mongo?.env })
   })
   after(() => product.close())
 
   describe('openai', () => openaiTests(() => product))
   describe('ag-ui', () => agUiTests(() => product))
   describe('ui', () => uiTests(() => product))
+  describe('a flow as a model of openai', () => flowTests(() => product)) // The last one: it routes all prompts elsewhere.
 })

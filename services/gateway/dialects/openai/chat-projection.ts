@@ -18,7 +18,7 @@ export class ChatProjection implements Projection<ChatChunk> {
   }
 
   begin(): ChatChunk[] {
-    return [this.#chunk({ role: 'assistant', content: '' })]
+    return [chatChunk(this.#options, { role: 'assistant', content: '' })]
   }
 
   take({ event }: Numbered<AgentEvent>): ChatChunk[] {
@@ -39,7 +39,7 @@ export class ChatProjection implements Projection<ChatChunk> {
     const gap = this.#hasText && !this.#isInBlock ? '\n\n' : ''
     this.#hasText = true
     this.#isInBlock = true
-    return [this.#chunk({ content: gap + text })]
+    return [chatChunk(this.#options, { content: gap + text })]
   }
 
   #endBlock(text: string): ChatChunk[] {
@@ -49,20 +49,26 @@ export class ChatProjection implements Projection<ChatChunk> {
   }
 
   #end(usage?: JsonObject): ChatChunk[] {
-    const last = this.#chunk({}, 'stop')
-    if (!this.#options.includesUsage || !usage) return [last]
-    return [last, { ...last, choices: [], usage }]
-  }
-
-  #chunk(delta: JsonObject, finishReason: string | null = null): ChatChunk {
-    const { id, model, created } = this.#options
-    const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason }
-    return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
+    return lastChunks(this.#options, usage)
   }
 }
 
-const errorChunk = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): ChatChunk => ({
-  error: { message: `${error}. ${suggestion}`, type: 'server_error', param: null, code },
+export function chatChunk({ id, model, created }: Facts, delta: JsonObject, finishReason?: 'stop'): ChatChunk {
+  const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason ?? null }
+  return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
+}
+
+/** The end of an answer, and what it has used when the client has asked for that. */
+export function lastChunks(options: ChatOptions, usage?: JsonObject): ChatChunk[] {
+  const last = chatChunk(options, {}, 'stop')
+  return options.includesUsage && usage ? [last, { ...last, choices: [], usage }] : [last]
+}
+
+export const errorChunk = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>): ChatChunk =>
+  failureChunk(`${error}. ${suggestion}`, code)
+
+export const failureChunk = (message: string, code: string | null = null): ChatChunk => ({
+  error: { message, type: 'server_error', param: null, code },
 })
 
 type Tokens = Pick<DoneEvent, 'total_input_tokens' | 'total_output_tokens' | 'total_tokens'>

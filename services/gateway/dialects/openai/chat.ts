@@ -33,8 +33,7 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
       includesUsage: includesUsage ?? false,
     }
     if (target.flow !== undefined) {
-      if (isStream) throw unsupportedField(fields, 'stream', 'a flow answers in one piece; leave it out')
-      return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, facts: options })
+      return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
     const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }

@@ -1,19 +1,22 @@
 import type { Request, Response } from 'express'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { streamOf } from '../shared/response-stream.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
-import { completion, usageOf } from './chat-projection.ts'
+import { CHAT_WIRE, type ChatOptions, completion, usageOf } from './chat-projection.ts'
+import { FlowProjection } from './flow-projection.ts'
 
-type FlowRun = { flow: string; prompt: string; facts: { model: string; created: number } }
+type FlowRun = { flow: string; prompt: string; options: Omit<ChatOptions, 'id'>; isStream: boolean }
 
-/** The answer of a flow as a completion: its output as JSON. */
+/** Answers with the output of a flow as JSON, in a completion or as a stream of one. */
 export async function runFlow(
   deps: DialectDeps,
   { req, res }: { req: Request; res: Response },
-  { flow, prompt, facts }: FlowRun,
+  { flow, prompt, options, isStream }: FlowRun,
 ): Promise<void> {
   const started = await startFlow(
     deps,
@@ -22,11 +25,17 @@ export async function runFlow(
   )
   res.setHeader('X-Trace-ID', started.traceId)
   if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+  const facts = { ...options, id: `chatcmpl-${started.traceId.slice('trace_'.length)}` }
+  const unfit = `the output of ${flow} does not fit its schema: GET /dispatches/${started.traceId} says why`
+  if (isStream) {
+    const source = { frames: await started.frames() }
+    const runId = runIdOf(started.traceId)
+    return deps.relay({ runId, ...streamOf(source, new FlowProjection(facts, unfit), CHAT_WIRE) }, res)
+  }
   await answerUntilLeft(res, async (signal) => {
     const { output, verdict } = await started.answer(signal)
-    if (verdict !== 'ok') throw unfit(flow, started.traceId)
-    const id = `chatcmpl-${started.traceId.slice('trace_'.length)}`
-    return completion({ ...facts, id }, JSON.stringify(output), NO_USAGE)
+    if (verdict !== 'ok') throw new AppError('upstream', unfit)
+    return completion(facts, JSON.stringify(output), NO_USAGE)
   })
 }
 
@@ -38,6 +47,3 @@ function inputOf(prompt: string): JsonObject {
   const value = parseJson(prompt)
   return isJsonObject(value) ? value : { text: prompt }
 }
-
-const unfit = (flow: string, traceId: string) =>
-  new AppError('upstream', `the output of ${flow} does not fit its schema: GET /dispatches/${traceId} says why`)

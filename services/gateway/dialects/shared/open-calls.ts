@@ -1,4 +1,4 @@
-import type { AgentEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import type { JsonObject, RunEvent, SubAgentEvent } from '../../../../shared/kernel/events.ts'
 
 /** The run itself, beside its sub-agents. */
 const MAIN = ''
@@ -23,7 +23,7 @@ export class OpenCalls {
   readonly #asked = new Map<string, CallKey>()
 
   /** Returns whether the event has changed them. */
-  take(event: AgentEvent): boolean {
+  take(event: RunEvent): boolean {
     const { type } = event
     if (type === 'subagent_event') return this.#takeCall(unwrapped(event), event.subagent_id)
     if (type === 'subagent_start') return this.#begin(event.subagent_id, event.parent_subagent_id ?? MAIN)

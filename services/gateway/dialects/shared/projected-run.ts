@@ -1,11 +1,11 @@
-import { type AgentEvent, isTerminal } from '../../../../shared/kernel/events.ts'
+import { isTerminal } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { OpenCalls } from './open-calls.ts'
-import type { Part, Projection } from './projection.ts'
+import type { Part, ProjectedEvent, Projection } from './projection.ts'
 
 /** One response: the events of its run, in another format, from its beginning to a pause or to the end of the run. */
-export class ProjectedRun<Chunk> {
-  readonly #projection: Projection<Chunk>
+export class ProjectedRun<Chunk, Event extends ProjectedEvent> {
+  readonly #projection: Projection<Chunk, Event>
   readonly #known: ReadonlySet<string>
   readonly #passed: number
   readonly #calls = new OpenCalls()
@@ -13,7 +13,7 @@ export class ProjectedRun<Chunk> {
   #pausesLeft: number
   #isOver = false
 
-  constructor(projection: Projection<Chunk>, { known = new Set(), pauses = 0, passed = 0 }: Part = {}) {
+  constructor(projection: Projection<Chunk, Event>, { known = new Set(), pauses = 0, passed = 0 }: Part = {}) {
     this.#projection = projection
     this.#known = known
     this.#passed = passed
@@ -30,7 +30,7 @@ export class ProjectedRun<Chunk> {
     return this.#projection.begin()
   }
 
-  take(numbered: Numbered<AgentEvent>): Chunk[] {
+  take(numbered: Numbered<Event>): Chunk[] {
     if (this.#isOver) return []
     const { seq, event } = numbered
     const isChange = this.#calls.take(event)

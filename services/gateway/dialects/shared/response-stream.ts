@@ -1,23 +1,23 @@
 import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
-import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
 import { untilAborted } from '../../starting/run-answer.ts'
 import { FrameDecoder } from '../../streams/run-events.ts'
 import { ProjectedRun } from './projected-run.ts'
-import type { Part, Projection } from './projection.ts'
+import type { Part, ProjectedEvent, Projection } from './projection.ts'
 
 /** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
 export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
 
 /** The frames of one response in another format, for the same relay that sends the run's own. */
-class ResponseStream<Chunk> implements AsyncIterableIterator<Frames, undefined> {
+class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterableIterator<Frames, undefined> {
   readonly #frames: AsyncIterator<Frames>
-  readonly #response: ProjectedRun<Chunk>
+  readonly #response: ProjectedRun<Chunk, Event>
   readonly #wire: Wire<Chunk>
-  readonly #decoder = new FrameDecoder<AgentEvent>()
+  readonly #decoder = new FrameDecoder<Event>()
   #isBegun = false
   #lastSeq = 0
 
-  constructor(frames: FrameStream, response: ProjectedRun<Chunk>, wire: Wire<Chunk>) {
+  constructor(frames: FrameStream, response: ProjectedRun<Chunk, Event>, wire: Wire<Chunk>) {
     this.#frames = frames[Symbol.asyncIterator]()
     this.#response = response
     this.#wire = wire
@@ -64,11 +64,14 @@ class ResponseStream<Chunk> implements AsyncIterableIterator<Frames, undefined> 
 export type Source = Part & { frames: FrameStream }
 
 /** The frames of a response for the relay, and its last text when the gateway cuts it off. */
-export function streamOf<Chunk>({ frames, ...part }: Source, projection: Projection<Chunk>, wire: Wire<Chunk>) {
+export function streamOf<Chunk, Event extends ProjectedEvent>(
+  { frames, ...part }: Source,
+  projection: Projection<Chunk, Event>,
+  wire: Wire<Chunk>,
+) {
   return {
     frames: new ResponseStream(frames, new ProjectedRun(projection, part), wire),
-    farewell: (_lastSeq: number, code: Parameters<Projection<Chunk>['cut']>[0]) =>
-      wire.render(projection.cut(code)) + wire.end,
+    farewell: (_lastSeq: number, code: ReaderFailure) => wire.render(projection.cut(code)) + wire.end,
   }
 }
 
@@ -76,13 +79,13 @@ export function streamOf<Chunk>({ frames, ...part }: Source, projection: Project
  * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. Throws the reason of `signal`, at which
  * the reader leaves the run.
  */
-export async function readResponse<Chunk>(
+export async function readResponse<Chunk, Event extends ProjectedEvent>(
   { frames, ...part }: Source,
-  projection: Projection<Chunk>,
+  projection: Projection<Chunk, Event>,
   { signal, until = Number.POSITIVE_INFINITY }: { signal: AbortSignal; until?: number },
 ): Promise<void> {
   const response = new ProjectedRun(projection, part)
-  const decoder = new FrameDecoder<AgentEvent>()
+  const decoder = new FrameDecoder<Event>()
   response.begin()
   if (until === 0) return
   for await (const each of untilAborted(frames, signal)) {

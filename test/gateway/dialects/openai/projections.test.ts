@@ -113,7 +113,6 @@ describe('what this server cannot do for a client of OpenAI', () => {
       ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools'],
       ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
       ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
-      ['chat/completions', { model: 'flow:summarize', messages, stream: true }, '/stream'],
       ['responses', { model: 'main', input: 'hi', tools: [{ type: 'web_search' }] }, '/tools'],
       ['responses', { model: 'main', input: [] }, '/input'],
       ['responses', { model: 'main', input: [{ type: 'mcp_approval_response' }] }, '/previous_response_id'],
