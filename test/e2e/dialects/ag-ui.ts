@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { HttpAgent } from '@ag-ui/client'
 import { expect } from 'chai'
-import { type RunningProduct, agent as subAgent, tool, write } from './dialect-product.ts'
+import { until } from '../../support/until.ts'
+import { BUSY_TRIES, type RunningProduct, agent as subAgent, tool, write } from './dialect-product.ts'
 
 const LIST = tool('TodoWrite', { todos: [] })
 
@@ -50,11 +51,52 @@ export function agUiTests(product: RunningProduct): void {
     }
   })
 
-  it("a sub-agent's call interrupts, too", async () => {
+  it("a sub-agent's call interrupts, too, and what it says names it", async () => {
     const agent = thread()
+    const seen: string[] = []
+    agent.subscribe({
+      onSubagentStartedEvent: ({ event }) => void seen.push(`started ${event.subagentRunId}`),
+      onSubagentFinishedEvent: ({ event }) =>
+        void seen.push(`${event.outcome?.type ?? 'ended'} ${event.subagentRunId}`),
+    })
     await ask(agent, `${subAgent(write('a.txt'), '/say wrote it')}\n/say bye`)
+    const id = agent.pendingInterrupts[0]?.subagentRunId
     await resume(agent, { approved: true })
-    expect(textOf(agent)).to.include('wrote it')
+    expect(seen).to.deep.equal([`started ${id}`, `suspended ${id}`, `started ${id}`, `ended ${id}`])
+    const said = agent.messages.find(({ content }) => content === 'wrote it')
+    expect(said).to.include({ role: 'assistant', subagentRunId: id })
+    await ask(agent, '/say again')
+    expect(textOf(agent)).to.match(/\|again$/)
+  })
+
+  it('a run that was cut off is repeated under its own id, once it goes on and once it is over', async () => {
+    const agent = thread()
+    const prompt = { id: randomUUID(), role: 'user' as const, content: '/say before\n/sleep 300\n/say after' }
+    agent.setMessages([prompt])
+    const cut = agent.runAgent({ runId: 'r-1' })
+    await until(() => textOf(agent).includes('before'), { what: 'the beginning of the answer' })
+    agent.abortRun()
+    await cut.catch(() => {})
+    expect(textOf(agent)).not.to.include('after')
+    for (const _ of ['going on', 'over']) {
+      agent.setMessages([prompt])
+      await agent.runAgent({ runId: 'r-1' })
+      expect(textOf(agent)).to.match(/before\|after$/)
+    }
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}`)
+    expect(body).to.include({ message_count: 2 })
+  })
+
+  it('a run that another client cancels ends as cancelled', async () => {
+    const agent = thread()
+    const outcomes: unknown[] = []
+    agent.subscribe({ onRunFinishedEvent: ({ event }) => void outcomes.push(event.outcome) })
+    const running = ask(agent, '/say before\n/sleep 60000')
+    await until(() => textOf(agent).includes('before'), { what: 'the beginning of the answer' })
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}`)
+    await product().call('DELETE', `/runs/${(body as { active_run_id: string }).active_run_id}`)
+    await running
+    expect(outcomes).to.deep.equal([{ type: 'cancelled' }])
   })
 
   it('a run that fails is an error of the agent', async () => {
@@ -63,5 +105,21 @@ export function agUiTests(product: RunningProduct): void {
     agent.subscribe({ onRunErrorEvent: ({ event }) => void errors.push(event.code) })
     await ask(agent, '/fail provider_rejected')
     expect(errors).to.deep.equal(['provider_rejected'])
+  })
+
+  it('200 threads at a time get their own answers', async () => {
+    const answered = async (i: number) => {
+      for (let tries = 1; ; tries++) {
+        const agent = thread()
+        try {
+          await ask(agent, `/say number ${i} is here`)
+          return textOf(agent)
+        } catch (cause) {
+          if (tries === BUSY_TRIES || !String(cause).includes('worker_silent')) throw cause
+        }
+      }
+    }
+    const texts = await Promise.all(Array.from({ length: 200 }, (_, i) => answered(i)))
+    for (const [i, text] of texts.entries()) expect(text).to.match(new RegExp(`\\|number ${i} is here$`))
   })
 }

@@ -1,12 +1,10 @@
 import { expect } from 'chai'
 import OpenAI from 'openai'
 import type { Response as ModelResponse, ResponseOutputItem } from 'openai/resources/responses/responses'
-import { agent, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
+import { agent, BUSY_TRIES, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
 
+const CUT = { input: '/say before\n/sleep 300\n/say after' }
 const LIST = tool('TodoWrite', { todos: [] })
-
-/** On a busy machine a worker may not confirm a run in time, which has not begun then. */
-const BUSY_RETRIES = 5
 
 /** The package `openai` of npm, unmodified. */
 export function openaiTests(product: RunningProduct): void {
@@ -26,6 +24,12 @@ export function openaiTests(product: RunningProduct): void {
         },
       ],
       { previous_response_id: asked.id },
+    )
+
+  const errorOf = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (cause: InstanceType<typeof OpenAI.APIError>) => cause,
     )
 
   it('chat completions take a history with a system message, and answer whole or as a stream with usage', async () => {
@@ -50,14 +54,33 @@ export function openaiTests(product: RunningProduct): void {
     expect([text, usage]).to.deep.equal([whole.choices[0]?.message.content, whole.usage?.total_tokens])
   })
 
-  it('a chat completion waits for an approval that comes from elsewhere', async () => {
-    const stream = await client()
-      .chat.completions.create({ model: 'main', messages: [{ role: 'user', content: write('a.txt') }], stream: true })
+  const openChat = (content: string) =>
+    client()
+      .chat.completions.create({ model: 'main', messages: [{ role: 'user', content }], stream: true })
       .withResponse()
-    await replyNatively(product(), stream.response.headers.get('x-run-id') ?? '', { allow: true })
-    let text = ''
-    for await (const { choices } of stream.data) text += choices[0]?.delta.content ?? ''
-    expect(text).to.include('Write answered')
+
+  it('a chat completion waits for an approval that comes from elsewhere, allowed or denied', async () => {
+    for (const [reply, wanted] of [
+      [{ allow: true }, 'Write answered'],
+      [{ allow: false, reason: 'not on a Friday' }, 'not on a Friday'],
+    ] as const) {
+      const stream = await openChat(write('a.txt'))
+      await replyNatively(product(), stream.response.headers.get('x-run-id') ?? '', reply)
+      let text = ''
+      for await (const { choices } of stream.data) text += choices[0]?.delta.content ?? ''
+      expect(text).to.include(wanted)
+    }
+  })
+
+  it('a chat completion that another client cancels ends with an error', async () => {
+    const stream = await openChat('/say before\n/sleep 60000')
+    const broken = errorOf(
+      (async () => {
+        for await (const _ of stream.data);
+      })(),
+    )
+    await product().call('DELETE', `/runs/${stream.response.headers.get('x-run-id')}`)
+    expect(await broken).to.include({ code: 'cancelled' })
   })
 
   it("a response has the server's calls as items, and the next one goes on with the conversation", async () => {
@@ -110,6 +133,22 @@ export function openaiTests(product: RunningProduct): void {
     expect(seen).to.deep.equal(events.slice(10).map((_, i) => i + 10))
   })
 
+  it('a stream that was cut off goes on behind the last event that came, while the run does', async () => {
+    const before = await client().responses.create({ ...CUT, model: 'main', stream: true })
+    const seen: OpenAI.Responses.ResponseStreamEvent[] = []
+    for await (const event of before) {
+      seen.push(event)
+      if (event.type === 'response.output_text.done' && event.text === 'before') break // Leaving the loop ends the connection.
+    }
+    const [created, last] = [seen[0], seen.at(-1)?.sequence_number ?? 0]
+    const id = created?.type === 'response.created' ? created.response.id : ''
+    for await (const event of await client().responses.retrieve(id, { stream: true, starting_after: last }))
+      seen.push(event)
+    expect(seen.map(({ sequence_number: number }) => number)).to.deep.equal(seen.map((_, i) => i))
+    const end = seen.at(-1)
+    expect(end?.type === 'response.completed' && end.response.output.length).to.equal(3)
+  })
+
   it('a response in the background can be read while it goes on, and cancelled', async () => {
     const begun = await respond('/say before\n/sleep 60000', { background: true })
     expect(begun.status).to.equal('in_progress')
@@ -121,11 +160,6 @@ export function openaiTests(product: RunningProduct): void {
   it("failures and refusals have OpenAI's shape", async () => {
     const failed = await respond('/fail provider_rejected')
     expect([failed.status, failed.error?.code]).to.deep.equal(['failed', 'server_error'])
-    const errorOf = (work: Promise<unknown>) =>
-      work.then(
-        () => undefined,
-        (cause: InstanceType<typeof OpenAI.APIError>) => cause,
-      )
     const upstream = await errorOf(
       client().chat.completions.create({
         model: 'main',
@@ -151,15 +185,21 @@ export function openaiTests(product: RunningProduct): void {
     expect(broken).to.include({ code: 'provider_rejected' })
   })
 
-  it('200 streams at a time get their own answers', async () => {
+  it('200 streams at a time, chat completions and responses, get their own answers', async () => {
+    const completed = async (content: string) => {
+      const request = { model: 'main', messages: [{ role: 'user' as const, content }], stream: true as const }
+      let text = ''
+      for await (const { choices } of await client(BUSY_TRIES).chat.completions.create(request))
+        text += choices[0]?.delta.content ?? ''
+      return text
+    }
+    const responded = async (input: string) => {
+      const { output } = await client(BUSY_TRIES).responses.stream({ model: 'main', input }).finalResponse()
+      const texts = output.flatMap((item) => (item.type === 'message' ? item.content : []))
+      return texts.map((part) => (part.type === 'output_text' ? part.text : '')).join('\n\n')
+    }
     const answers = await Promise.all(
-      Array.from({ length: 200 }, async (_, i) => {
-        const messages = [{ role: 'user' as const, content: `/say number ${i} is here` }]
-        const stream = await client(BUSY_RETRIES).chat.completions.create({ model: 'main', messages, stream: true })
-        let text = ''
-        for await (const { choices } of stream) text += choices[0]?.delta.content ?? ''
-        return text
-      }),
+      Array.from({ length: 200 }, (_, i) => (i % 2 ? completed : responded)(`/say number ${i} is here`)),
     )
     for (const [i, text] of answers.entries()) expect(text).to.match(new RegExp(`\\n\\nnumber ${i} is here$`))
   })
