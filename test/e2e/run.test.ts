@@ -37,6 +37,15 @@ inBothForms('POST /agent/run', (startProduct, form) => {
     expect(stream.comments[0]).to.equal('ok')
   })
 
+  it('D31.1: without DIALECTS the standalone form speaks all of them, and the cluster none', async () => {
+    const statuses = ['/ui/chat', '/openai/v1/responses', '/ag-ui'].map(async (path) => {
+      const response = await fetch(product.url + path, { method: 'POST' })
+      return response.status
+    })
+    const wanted = form === 'standalone' ? 400 : 404 // What the empty body is, where the path is known.
+    expect(await Promise.all(statuses)).to.deep.equal([wanted, wanted, wanted])
+  })
+
   it('D4.3: thinking comes as deltas and then as a block, separate from the text', async () => {
     product.model.answer([{ thinking: ['let me ', 'see'] }, { text: 'yes' }])
     const frames = await framesOf({ prompt: 'hi' })
