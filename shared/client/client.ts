@@ -1,7 +1,8 @@
 import type { Schema, TenantEvent } from './api.ts'
 import { type Pages, pages } from './http/pages.ts'
+import { path } from './http/path.ts'
 import { createRaw, type Raw } from './http/raw.ts'
-import { at, type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
+import { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
 import { createFlows, type Flows } from './resources/flows.ts'
 import { createPermissions, type Permissions } from './resources/permissions.ts'
 import { createPlans, type Plans } from './resources/plans.ts'
@@ -50,13 +51,14 @@ export class AgentEngine {
   readonly #transport: Transport
 
   constructor(options: EngineOptions) {
-    this.#transport = new Transport(options)
-    this.runs = createRuns(this.#transport)
-    this.sessions = createSessions(this.#transport)
-    this.permissions = createPermissions(this.#transport)
-    this.flows = createFlows(this.#transport)
-    this.plans = createPlans(this.#transport)
-    this.raw = createRaw(this.#transport)
+    const transport = new Transport(options)
+    this.#transport = transport
+    this.runs = createRuns(transport)
+    this.sessions = createSessions(transport)
+    this.permissions = createPermissions(transport)
+    this.flows = createFlows(transport)
+    this.plans = createPlans(transport)
+    this.raw = createRaw(transport)
   }
 
   /** A run, which starts when it is read: as events, as text, or with `result()`. */
@@ -89,6 +91,6 @@ export class AgentEngine {
     list: (query?: Query, options?: CallOptions): Pages<Schema<'DispatchSummary'>> =>
       pages(this.#transport, '/dispatches', query, options),
     get: (id: string, options?: CallOptions): Promise<Schema<'Dispatch'>> =>
-      this.#transport.json('GET', at('/dispatches/', id), options),
+      this.#transport.json('GET', path`/dispatches/${id}`, options),
   }
 }

@@ -3,32 +3,38 @@ import type { Schema } from './api.ts'
 /** The class of every error of this package. */
 export class AgentEngineError extends Error {
   override name = 'AgentEngineError'
+
+  constructor(message: string, fields?: ErrorOptions & Record<string, unknown>) {
+    super(message, fields)
+    Object.assign(this, fields)
+  }
 }
 
 /** The server refused a request. `status`, `type`, `code` and `param` are those of its answer. */
 export class ApiError extends AgentEngineError {
   override name = 'ApiError'
-  readonly status: number
-  readonly type: string
-  readonly code: string | undefined
-  readonly param: string | undefined
-  readonly problems: readonly { param: string; message: string }[]
+  declare readonly status: number
+  declare readonly type: string
+  declare readonly code: string | undefined
+  declare readonly param: string | undefined
+  declare readonly problems: readonly { param: string; message: string }[]
   /** Names the request in the server's log. */
-  readonly requestId: string | undefined
+  declare readonly requestId: string | undefined
   /** When the server wants to be asked again. */
-  readonly retryAfterMs: number | undefined
+  declare readonly retryAfterMs: number | undefined
 
   constructor({ status, statusText, headers }: Response, body: string) {
     const { message, type = 'unknown', code, param, problems = [] } = errorOf(body)
-    super(message ?? `${status} ${statusText} ${body.slice(0, 200)}`.trim())
-    this.status = status
-    this.type = type
-    this.code = code
-    this.param = param
-    this.problems = problems
-    this.requestId = headers.get('x-request-id') ?? undefined
     const seconds = Number(headers.get('retry-after') ?? Number.NaN)
-    this.retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined
+    super(message ?? `${status} ${statusText} ${body.slice(0, 200)}`.trim(), {
+      status,
+      type,
+      code,
+      param,
+      problems,
+      requestId: headers.get('x-request-id') ?? undefined,
+      retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+    })
   }
 }
 
@@ -48,29 +54,24 @@ export class ConnectionFailed extends AgentEngineError {
 /** The run itself has failed. */
 export class RunFailed extends AgentEngineError {
   override name = 'RunFailed'
-  readonly code: Schema<'RunErrorCode'>
+  declare readonly code: Schema<'RunErrorCode'>
   /** The next thing to do. */
-  readonly suggestion: string
+  declare readonly suggestion: string
   /** The same request may succeed later. */
-  readonly retryable: boolean
-  readonly runId: string | undefined
+  declare readonly retryable: boolean
+  declare readonly runId: string | undefined
 
-  constructor({ error, code, suggestion, retryable }: Omit<Schema<'ErrorData'>, 'detail'>, runId: string | undefined) {
-    super(error)
-    this.code = code
-    this.suggestion = suggestion
-    this.retryable = retryable
-    this.runId = runId
+  constructor({ error, code, suggestion, retryable }: Omit<Schema<'ErrorData'>, 'detail'>, runId?: string) {
+    super(error, { code, suggestion, retryable, runId })
   }
 }
 
 /** The server knows the run no more: nobody read it for too long, or its record has expired. How it ended is unknown. */
 export class RunLost extends AgentEngineError {
   override name = 'RunLost'
-  readonly runId: string
+  declare readonly runId: string
 
   constructor(runId: string, cause: unknown) {
-    super(`the server does not know ${runId} any more`, { cause })
-    this.runId = runId
+    super(`the server does not know ${runId} any more`, { runId, cause })
   }
 }

@@ -42,17 +42,13 @@ export async function goLive(): Promise<void> {
   }
 }
 
-/** After a connection that broke before its first event, nobody knows what happened meanwhile. */
-const MISSED: TenantEvent = { id: '', event: 'reset', data: {} }
-
 async function* readEvents(after: string | undefined, signal_: AbortSignal): AsyncGenerator<TenantEvent> {
+  const mayMiss = liveState.peek() !== 'connecting'
   const open = async (lastEventId: string | undefined) => {
-    const isAgain = liveState.peek() !== 'connecting'
-    if (isAgain) liveState.value = 'resuming'
+    if (liveState.peek() === 'live') liveState.value = 'resuming'
     const stream = await transport().openStream('/events', { lastEventId, signal: signal_ })
     liveState.value = 'live'
-    if (isAgain && !lastEventId) for (const listener of listeners) listener(MISSED)
     return stream
   }
-  yield* follow({ open, isNumbered: false, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
+  yield* follow({ open, mayMiss, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
 }

@@ -13,8 +13,11 @@ export type Followed = {
   mayRetry?(cause: unknown): boolean
   /** Whether an `error` is the end of what the stream tells of, and not of this connection. Default: never. */
   isEnd?: IsEnd
-  /** Whether the ids are numbers that rise, so that an event whose number is not above the last one is known. Default: yes. */
-  isNumbered?: boolean
+  /**
+   * Given where the ids are no numbers that rise: a connection without one says nothing of what came before it, so from the second one on
+   * it begins with a `reset`, and the first one does, too, when this is true.
+   */
+  mayMiss?: boolean
   after: string | undefined
   signal: AbortSignal | undefined
   /** How long it looks for a server that answers. */
@@ -39,17 +42,20 @@ export const LAST: ReadonlySet<string> = new Set(['done', 'error', 'plan_queued'
  * no further attempt can mend.
  */
 export async function* follow(followed: Followed): AsyncGenerator<FollowedEvent, void, undefined> {
-  const { open, mayRetry = isPassing, isEnd = () => false, isNumbered = true, signal } = followed
+  const { open, mayRetry = isPassing, isEnd = () => false, signal } = followed
   const outage = new Outage(followed)
-  let last = followed.after
+  let { after: last, mayMiss } = followed
+  const isNumbered = mayMiss === undefined
   let before: string | undefined
   let isEnded = false
   while (!isEnded) {
     let failure: unknown
     try {
-      const { status, events, retryMs } = await open(last)
-      if (status === 204) return
+      const { response, events, parser } = await open(last || undefined)
+      if (response.status === 204) return
       outage.isAnswered()
+      if (mayMiss && !last) yield { id: '', event: 'reset', data: {} }
+      if (!isNumbered) mayMiss = true
       for await (const { id, event, data: text } of events) {
         const isKnown = isNumbered && Number(id) <= Number(last ?? 0)
         const isError = event === 'error'
@@ -62,7 +68,7 @@ export async function* follow(followed: Followed): AsyncGenerator<FollowedEvent,
         outage.isOver()
         yield { id, event, data }
       }
-      outage.retryMs = retryMs()
+      outage.retryMs = parser.retryMs
     } catch (cause) {
       if (isEnded) return
       signal?.throwIfAborted()

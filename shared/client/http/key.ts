@@ -2,8 +2,7 @@
 export type Keyed = { idempotencyKey?: string | null | undefined }
 
 /** The key of a request, also of one that nobody named: it makes the request safe to repeat. */
-export function keyOf(given: string | null | undefined): string | undefined {
-  if (given !== undefined) return given ?? undefined
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return `auto-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`
-}
+export const keyOf = ({ idempotencyKey }: Keyed): string | undefined =>
+  idempotencyKey === undefined
+    ? `auto-${crypto.getRandomValues(new Uint32Array(4)).join('-')}`
+    : (idempotencyKey ?? undefined)

@@ -6,19 +6,17 @@ export const EVENTS = 'text/event-stream'
 
 /** A stream that the server has begun. 204 has no events. */
 export type OpenStream = {
-  status: number
-  headers: Headers
+  response: Response
   events: AsyncGenerator<SseEvent, void, undefined>
-  /** The pause before the next connection, when the stream has asked for one. */
-  retryMs(): number | undefined
+  /** Knows the pause before the next connection, when the stream has asked for one. */
+  parser: SseParser
 }
 
 /** The stream of a response. Whoever stops reading before its end closes the connection. */
 export function openStream(response: Response, deadline: Deadline, stallMs: number): OpenStream {
-  const { status, headers } = response
-  const type = headers.get('content-type')
+  const type = response.headers.get('content-type')
   // A stream that is none comes from something between us and the server, which would answer in the same way again.
-  if (status === 200 && !type?.startsWith(EVENTS))
+  if (response.status === 200 && !type?.startsWith(EVENTS))
     throw new AgentEngineError(`the answer is no event stream but ${type ?? 'of no type'}`)
   deadline.pause()
   const parser = new SseParser()
@@ -38,5 +36,5 @@ export function openStream(response: Response, deadline: Deadline, stallMs: numb
       deadline.release()
     }
   }
-  return { status, headers, events: read(), retryMs: () => parser.retryMs }
+  return { response, events: read(), parser }
 }

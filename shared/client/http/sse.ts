@@ -15,9 +15,7 @@ export class SseParser {
   /** When the server asks for it, the pause before a new connection. */
   retryMs: number | undefined
   #rest = ''
-  #id = ''
-  #event = ''
-  #data: string | undefined
+  #next: { id: string; event?: string; data?: string } = { id: '' }
   /** The text so far ended with CR: an LF that follows belongs to it. */
   #endedWithCr = false
 
@@ -28,24 +26,23 @@ export class SseParser {
     this.#endedWithCr = text.endsWith('\r')
     lines[0] = this.#rest + lines[0]
     this.#rest = lines.pop() ?? ''
-    if (this.#rest.length + (this.#data?.length ?? 0) > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
-    return lines.flatMap((line) => this.#takeLine(line) ?? [])
+    if (this.#rest.length + (this.#next.data?.length ?? 0) > MAX_EVENT_CHARS)
+      throw new RangeError('an event is too large')
+    return lines.flatMap((line) => this.#takeLine(line))
   }
 
-  #takeLine(line: string): SseEvent | undefined {
-    if (line === '') return this.#complete()
+  #takeLine(line: string): SseEvent[] {
+    const next = this.#next
+    const { id, event, data } = next
+    if (line === '') {
+      this.#next = { id }
+      return data === undefined ? [] : [{ id, event: event || 'message', data }]
+    }
     const [, field, value = ''] = FIELD.exec(line) ?? []
-    if (field === 'data') this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`
-    else if (field === 'event') this.#event = value
-    else if (field === 'id' && !value.includes('\0')) this.#id = value
-    else if (field === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value)
-    return undefined
-  }
-
-  #complete(): SseEvent | undefined {
-    const [event, data] = [this.#event || 'message', this.#data]
-    this.#event = ''
-    this.#data = undefined
-    return data === undefined ? undefined : { id: this.#id, event, data }
+    if (field === 'data') next.data = data === undefined ? value : `${data}\n${value}`
+    if (field === 'event') next.event = value
+    if (field === 'id' && !value.includes('\0')) next.id = value
+    if (field === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value)
+    return []
   }
 }

@@ -1,4 +1,5 @@
 import { ApiError, ConnectionFailed } from '../errors.ts'
+import { given } from './given.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
 import { backoffMs, Deadline, sleep, unlessAborted } from './wait.ts'
 
@@ -15,9 +16,9 @@ export type EngineOptions = {
    * `attempts`: how often a request that may be repeated is sent, 4 unless given. `resumeMs`: how long a stream that broke looks for a
    * server that answers, 30,000 unless given.
    */
-  retry?: { attempts?: number; resumeMs?: number } | undefined
+  retry?: { attempts?: number | undefined; resumeMs?: number | undefined } | undefined
   /** `requestMs`: how long an answer may take, 30,000 unless given. `stallMs`: how long a stream may be silent, 45,000 unless given. */
-  timeouts?: { requestMs?: number; stallMs?: number } | undefined
+  timeouts?: { requestMs?: number | undefined; stallMs?: number | undefined } | undefined
 }
 
 export type CallOptions = {
@@ -39,45 +40,45 @@ export type Call = CallOptions & {
   lastEventId?: string | undefined
 }
 
-type Sent = Call & { method: string; path: string }
+type Sent = Call & { method: string; path: string; accept: string }
 
+/** Reads a good answer, and releases the deadline, at once or later. */
+type Read<T> = (response: Response, deadline: Deadline) => T | Promise<T>
+
+const LIMITS = { attempts: 4, resumeMs: 30_000, requestMs: 30_000, stallMs: 45_000 }
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
 const FIRST_PAUSE_MS = 250
 
 /** Sends requests: with the token, a deadline, and again where that is safe. */
 export class Transport {
-  readonly resumeMs: number
+  readonly limits: typeof LIMITS
   readonly #options: EngineOptions
   /** How far this machine's clock is behind the server's. */
   #offsetMs = 0
 
   constructor(options: EngineOptions) {
     this.#options = options
-    this.resumeMs = options.retry?.resumeMs ?? 30_000
+    this.limits = { ...LIMITS, ...given({ ...options.retry, ...options.timeouts }) }
   }
 
   /** The JSON of the answer; `undefined` for an empty one. Throws `ApiError` and `ConnectionFailed`. */
-  json<T>(method: string, path: string, call: Call = {}): Promise<T> {
-    const request = { method, path, ...call }
-    return this.#repeat(request, () =>
-      this.#attempt(request, 'application/json', async (response, deadline) => {
-        const text = await response.text().catch(deadline.fail)
-        deadline.release()
-        return (text === '' ? undefined : JSON.parse(text)) as T
-      }),
-    )
+  json<T>(method: string, path: string, call?: Call): Promise<T> {
+    return this.#repeat<T>({ method, path, accept: 'application/json', ...call }, async (response, deadline) => {
+      const text = await response.text().catch(deadline.fail)
+      deadline.release()
+      return text === '' ? undefined : JSON.parse(text)
+    })
   }
 
   /** A stream of events that has begun, which was asked for with POST, as often as that is safe. */
   startStream(path: string, call: Call): Promise<OpenStream> {
-    const request = { method: 'POST', path, ...call }
-    return this.#repeat(request, () => this.#stream(request))
+    return this.#repeat({ method: 'POST', path, accept: EVENTS, ...call }, this.#open)
   }
 
   /** A stream of events that has begun, after one attempt. */
   openStream(path: string, call: Call): Promise<OpenStream> {
-    return this.#stream({ method: 'GET', path, ...call })
+    return this.#attempt({ method: 'GET', path, accept: EVENTS, ...call }, this.#open)
   }
 
   /** A time of the server, by this machine's clock, as far as the newest answer tells it. */
@@ -85,35 +86,27 @@ export class Transport {
     return new Date(Date.parse(serverTime) - this.#offsetMs)
   }
 
-  #stream(request: Sent): Promise<OpenStream> {
-    const { stallMs = 45_000 } = this.#options.timeouts ?? {}
-    return this.#attempt(request, EVENTS, (response, deadline) => openStream(response, deadline, stallMs))
-  }
+  readonly #open: Read<OpenStream> = (response, deadline) => openStream(response, deadline, this.limits.stallMs)
 
-  async #repeat<T>(request: Sent, attempt: () => Promise<T>): Promise<T> {
-    const { attempts = 4 } = this.#options.retry ?? {}
+  async #repeat<T>(request: Sent, read: Read<T>): Promise<T> {
     for (let n = 1; ; n++) {
       try {
-        return await attempt()
+        return await this.#attempt(request, read)
       } catch (cause) {
         request.signal?.throwIfAborted()
-        const pauseMs = n < attempts ? pauseBeforeRepeat(cause, request, n) : undefined
-        if (pauseMs === undefined) throw cause
+        const pauseMs = pauseBeforeRepeat(cause, request, n)
+        if (pauseMs === undefined || n >= this.limits.attempts) throw cause
         await sleep(pauseMs, request.signal)
       }
     }
   }
 
-  /** Throws `ApiError` for an answer that refuses. `read` releases the deadline, at once or later. */
-  async #attempt<T>(
-    request: Sent,
-    accept: string,
-    read: (response: Response, deadline: Deadline) => T | Promise<T>,
-  ): Promise<T> {
+  /** Throws `ApiError` for an answer that refuses. */
+  async #attempt<T>(request: Sent, read: Read<T>): Promise<T> {
     const deadline = new Deadline(request.signal)
     try {
-      const response = await this.#send(request, accept, deadline)
-      this.#learnTime(response.headers.get('date'))
+      const response = await this.#send(request, deadline)
+      this.#learnTime(response.headers)
       if (!response.ok) throw new ApiError(response, await response.text().catch(deadline.fail))
       return await read(response, deadline)
     } catch (cause) {
@@ -122,17 +115,20 @@ export class Transport {
     }
   }
 
-  async #send({ method, path, query, body, ...request }: Sent, accept: string, deadline: Deadline): Promise<Response> {
-    const { url, token, headers, fetch: send = fetch, timeouts } = this.#options
+  async #send(request: Sent, deadline: Deadline): Promise<Response> {
+    const { url, token, headers, fetch: send = fetch } = this.#options
+    const { method, path, query = {}, body, timeoutMs = this.limits.requestMs } = request
     const { signal } = deadline
-    const address = url.replace(/\/+$/, '') + path + searchOf(query)
-    deadline.restart(request.timeoutMs ?? timeouts?.requestMs ?? 30_000, 'answer')
-    const sendWith = (bearer: string | undefined) => {
-      const own = headersOf({ accept, body, bearer, ...request })
-      return send(address, { method, headers: { ...headers?.(), ...own }, body: JSON.stringify(body), signal }).catch(
-        deadline.fail,
-      )
-    }
+    const search = String(new URLSearchParams(given(query) as Record<string, string>))
+    const address = url.replace(/\/+$/, '') + path + (search && `?${search}`)
+    deadline.restart(timeoutMs, 'answer')
+    const sendWith = (bearer: string | undefined) =>
+      send(address, {
+        method,
+        headers: { ...headers?.(), ...headersOf(request, bearer) },
+        body: JSON.stringify(body),
+        signal,
+      }).catch(deadline.fail)
     if (typeof token !== 'function') return sendWith(token)
     const first = await unlessAborted(token(), signal)
     const response = await sendWith(first)
@@ -142,18 +138,13 @@ export class Transport {
   }
 
   /** The header has whole seconds, and the answer was on its way: a small difference is none. */
-  #learnTime(date: string | null): void {
-    const offsetMs = Date.parse(date ?? '') - Date.now()
+  #learnTime(headers: Headers): void {
+    const offsetMs = Date.parse(headers.get('date') ?? '') - Date.now()
     if (!Number.isNaN(offsetMs)) this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
   }
 }
 
-/** A path that ends with an id, or another text from outside. */
-export const at = (path: string, id: string): string => path + encodeURIComponent(id)
-
-type OwnHeaders = Omit<Call, 'query'> & { accept: string; bearer: string | undefined }
-
-const headersOf = ({ accept, body, bearer, idempotencyKey, lastEventId, traceparent }: OwnHeaders) =>
+const headersOf = ({ accept, body, idempotencyKey, lastEventId, traceparent }: Sent, bearer: string | undefined) =>
   given({
     accept,
     'content-type': body === undefined ? undefined : 'application/json',
@@ -162,17 +153,6 @@ const headersOf = ({ accept, body, bearer, idempotencyKey, lastEventId, tracepar
     'last-event-id': lastEventId,
     traceparent,
   })
-
-function searchOf(query: Query = {}): string {
-  const search = String(new URLSearchParams(given(query)))
-  return search && `?${search}`
-}
-
-/** The values that are not undefined, as texts. */
-const given = (values: Query): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-  )
 
 /**
  * `undefined` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have

@@ -25,8 +25,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** Half to all of a pause that doubles with each failure, so that many clients do not come back at the same time. */
-export const backoffMs = (failures: number, firstMs: number, mostMs = 5_000): number =>
-  Math.min(mostMs, firstMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2)
+export const backoffMs = (failures: number, firstMs: number): number =>
+  Math.min(MOST_PAUSE_MS, firstMs * 2 ** (failures - 1)) * (0.5 + Math.random() / 2)
+
+const MOST_PAUSE_MS = 5_000
 
 /** Aborts when the caller does, or by itself, which also ends the link. */
 export function linkedAbort(caller: AbortSignal | undefined): AbortController {

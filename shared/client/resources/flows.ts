@@ -1,9 +1,10 @@
 import type { Schema } from '../api.ts'
 import { ConnectionFailed } from '../errors.ts'
 import type { IsEnd } from '../http/follow.ts'
-import { type Keyed, keyOf } from '../http/key.ts'
+import type { Keyed } from '../http/key.ts'
 import { type Pages, pages } from '../http/pages.ts'
-import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
+import { path } from '../http/path.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
 import { RunStream } from '../run/run-stream.ts'
 
 export type FlowEvent = Schema<'FlowEventFrame'>
@@ -30,13 +31,10 @@ export const createFlows = (transport: Transport) => ({
   async run<Output = unknown>(
     name: string,
     { instance, ...body }: FlowRun,
-    options: FlowRunOptions = {},
+    { onEvent, ...options }: FlowRunOptions = {},
   ): Promise<FlowOutcome<Output>> {
-    const { idempotencyKey, onEvent, ...call } = options
-    const request = { ...body, provider_instance: instance }
-    const start = { path: `${at('/flows/', name)}/run`, body: request, idempotencyKey: keyOf(idempotencyKey) }
-    const run = new RunStream({ transport, start, options: call, isEnd })
-    for await (const read of run) {
+    const start = { path: path`/flows/${name}/run`, body: { ...body, provider_instance: instance } }
+    for await (const read of new RunStream({ transport, start, options, isEnd })) {
       const event = read as unknown as FlowEvent
       onEvent?.(event)
       if (event.event === 'result') return outcomeOf(event.data)
@@ -45,7 +43,7 @@ export const createFlows = (transport: Transport) => ({
   },
 
   get: (name: string, options?: CallOptions): Promise<Schema<'Flow'>> =>
-    transport.json('GET', at('/flows/', name), options),
+    transport.json('GET', path`/flows/${name}`, options),
 
   list: (query?: Query, options?: CallOptions): Pages<Schema<'FlowHead'>> => pages(transport, '/flows', query, options),
 })

@@ -1,8 +1,9 @@
-import type { Schema, TenantEvent } from '../api.ts'
+import type { Schema } from '../api.ts'
 import { pages } from '../http/pages.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import { linkedAbort } from '../http/wait.ts'
-import { PermissionAsk, type Resolution } from '../run/permission-ask.ts'
+import { PendingAsks } from '../run/pending-asks.ts'
+import type { PermissionAsk, Resolution } from '../run/permission-ask.ts'
 import { tenantEvents } from './tenant-events.ts'
 
 /** The tenant's permission requests, which are read on while the reader decides. What waits is bounded by what the server lets wait. */
@@ -11,67 +12,43 @@ export async function* watchInbox(
   options: CallOptions,
 ): AsyncGenerator<PermissionAsk, void, undefined> {
   const abort = linkedAbort(options.signal)
-  const waiting: PermissionAsk[] = []
-  const state: { end?: { cause?: unknown } } = {}
-  let wake = () => {}
-  const onAsk = (ask: PermissionAsk) => {
-    waiting.push(ask)
-    wake()
-  }
-  const onEnd = (cause?: unknown) => {
-    state.end = { cause }
-    wake()
-  }
-  const reading = readAsks(transport, { ...options, signal: abort.signal }, onAsk).then(onEnd, onEnd)
+  const asks = new ReadableStream<PermissionAsk>({
+    start(waiting) {
+      readAsks(transport, { ...options, signal: abort.signal }, (ask) => waiting.enqueue(ask)).then(
+        () => waiting.close(),
+        (cause: unknown) => waiting.error(cause),
+      )
+    },
+  })
+  const reader = asks.getReader()
   try {
-    for (;;) {
-      const ask = waiting.shift()
-      if (ask) yield ask
-      else if (state.end?.cause !== undefined) throw state.end.cause
-      else if (state.end) return
-      else
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
-    }
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
   } finally {
     abort.abort()
-    await reading
   }
 }
 
+/** Reads each request that is pending or comes, and how those that were read are decided. */
 async function readAsks(
   transport: Transport,
   options: CallOptions,
   onAsk: (ask: PermissionAsk) => void,
 ): Promise<void> {
-  const pending = new Map<string, PermissionAsk>()
+  const pending = new PendingAsks()
   const types = ['permission.requested', 'permission.resolved', 'run.ended'] as const
-  for await (const change of tenantEvents(transport, { ...options, types, isReset: true })) {
-    const isReset = change.event === 'reset'
-    const isNew = change.event === 'permission.requested' && !pending.has(String(change.data['request_id']))
-    const listed = isReset || isNew ? await pages<Listed>(transport, '/permissions', undefined, options).all() : []
-    for (const [id, ask] of pending) {
-      const isGone = isReset && listed.every((request) => request.id !== id)
-      const resolution = isGone ? ({ how: 'unknown' } as const) : resolutionOf(ask, change)
-      if (!resolution) continue
-      ask.settle(resolution)
-      pending.delete(id)
-    }
+  for await (const { event, data } of tenantEvents(transport, { ...options, types, isReset: true })) {
+    const { request_id: requestId, run_id: endedId } = data as Record<string, string>
+    if (event === 'permission.resolved') pending.settle(data as Resolution, ({ id }) => id === requestId)
+    if (event === 'run.ended') pending.settle({ how: 'ended' }, ({ runId }) => runId === endedId)
+    const isReset = event === 'reset'
+    if (!isReset && (event !== 'permission.requested' || pending.has(String(requestId)))) continue
+    const listed = await pages<Listed>(transport, '/permissions', undefined, options).all()
+    if (isReset) pending.settle({ how: 'unknown' }, (ask) => listed.every(({ id }) => id !== ask.id))
     for (const request of listed) {
-      if (pending.has(request.id)) continue
-      const { run_id: runId, session_id } = request
-      const ask = new PermissionAsk(request, { transport, runId, sessionId: async () => session_id })
-      pending.set(ask.id, ask)
-      onAsk(ask)
+      const { id, run_id: runId } = request
+      if (!pending.has(id)) onAsk(pending.begin(request, { transport, runId }))
     }
   }
 }
 
 type Listed = Schema<'PendingPermission'>
-
-/** How the event has decided the request, if it has. */
-function resolutionOf({ id, runId }: PermissionAsk, { event, data }: TenantEvent): Resolution | undefined {
-  if (event === 'permission.resolved' && data['request_id'] === id) return data as Resolution
-  return event === 'run.ended' && data['run_id'] === runId ? { how: 'ended' } : undefined
-}

@@ -1,6 +1,7 @@
 import type { Schema } from '../api.ts'
 import { type Pages, pages } from '../http/pages.ts'
-import { at, type CallOptions, type Transport } from '../http/transport.ts'
+import { path } from '../http/path.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 import type { PermissionAsk } from '../run/permission-ask.ts'
 import { watchInbox } from './inbox.ts'
 
@@ -24,7 +25,7 @@ export const createPermissions = (transport: Transport) => ({
 
   /** Answers a request of a session; of a one-shot run its id stands for the session. Throws `ApiError` 409 or 404 when it is too late. */
   reply: (sessionId: string, requestId: string, body: PermissionReply, options?: CallOptions): Promise<void> =>
-    transport.json('POST', at(`${at('/sessions/', sessionId)}/permissions/`, requestId), { body, ...options }),
+    transport.json('POST', path`/sessions/${sessionId}/permissions/${requestId}`, { body, ...options }),
 
   /** Takes back what a reply has allowed for a session: one tool, or all. */
   forget: (sessionId: string, toolName?: string, options?: CallOptions): Promise<Schema<'ForgottenPermissions'>> =>

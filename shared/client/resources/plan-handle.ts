@@ -1,6 +1,8 @@
 import type { Schema } from '../api.ts'
 import { follow } from '../http/follow.ts'
-import { at, type CallOptions, type Transport } from '../http/transport.ts'
+import { given } from '../http/given.ts'
+import { path } from '../http/path.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 
 export type PlanEvent = Schema<'PlanEventFrame'>
 
@@ -25,7 +27,7 @@ export class PlanHandle {
   constructor(transport: Transport, id: string) {
     this.id = id
     this.#transport = transport
-    this.#path = at('/plans/', id)
+    this.#path = path`/plans/${id}`
   }
 
   get(options?: CallOptions): Promise<Schema<'Plan'>> {
@@ -37,13 +39,10 @@ export class PlanHandle {
     const plan = await this.get(options)
     const steps = stepsOf(plan)
     yield progressOf(plan, steps)
-    if (plan.status !== 'queued' && plan.status !== 'running') return
+    if (!isOpen(plan)) return
     for await (const event of this.events(options)) {
       if (event.event === 'plan_started') plan.status = 'running'
-      const changed = changeOf(event, steps)
-      if (!changed) continue
-      steps.set(changed.id, changed)
-      yield progressOf(plan, steps)
+      if (changeStep(steps, event)) yield progressOf(plan, steps)
     }
     const ended = await this.get(options)
     yield progressOf(ended, stepsOf(ended))
@@ -55,7 +54,7 @@ export class PlanHandle {
       open: (lastEventId) => this.#transport.openStream(`${this.#path}/events`, { lastEventId, ...options }),
       after: undefined,
       signal: options.signal,
-      resumeMs: this.#transport.resumeMs,
+      resumeMs: this.#transport.limits.resumeMs,
     })
     for await (const { id, ...event } of events) yield { id: Number(id), ...event } as PlanEvent
   }
@@ -82,25 +81,28 @@ type Steps = Map<string, PlanProgressStep>
 
 const stepsOf = ({ steps, step_statuses, step_errors }: Schema<'Plan'>): Steps =>
   new Map(
-    steps.map(({ id, title }): [string, PlanProgressStep] => {
-      const error = step_errors?.[id]
-      const status = step_statuses[id] ?? 'pending'
-      return [id, { id, status, ...(title !== undefined && { title }), ...(error !== undefined && { error }) }]
-    }),
+    steps.map(({ id, title }) => [
+      id,
+      given({ id, title, status: step_statuses[id] ?? 'pending', error: step_errors?.[id] }),
+    ]),
   )
 
-/** The step that the event changes. The events are replayed from the first one, so some tell what the plan has shown already. */
-function changeOf({ event, data }: PlanEvent, steps: Steps): PlanProgressStep | undefined {
-  if (event !== 'step_started' && event !== 'step_ended') return undefined
+/** Whether the event changes a step. The events are replayed from the first one, so some tell what the plan has shown already. */
+function changeStep(steps: Steps, { event, data }: PlanEvent): boolean {
+  if (event !== 'step_started' && event !== 'step_ended') return false
+  const { status, error }: StepEnd = event === 'step_ended' ? data : { status: 'running' }
   const step = steps.get(data.step_id)
-  if (!step || isOver(step) || (event === 'step_started' && step.status === 'running')) return undefined
-  if (event === 'step_started') return { ...step, status: 'running' }
-  return { ...step, status: data.status, ...(data.error !== undefined && { error: data.error }) }
+  if (!step || !isOpen(step) || step.status === status) return false
+  steps.set(step.id, given({ ...step, status, error }))
+  return true
 }
 
-const isOver = ({ status }: PlanProgressStep): boolean => status !== 'pending' && status !== 'running'
+type StepEnd = Pick<PlanProgressStep, 'status' | 'error'>
+
+const isOpen = ({ status }: { status: string }): boolean => ['queued', 'pending', 'running'].includes(status)
 
 function progressOf(plan: Schema<'Plan'>, steps: Steps): PlanProgress {
   const all = [...steps.values()]
-  return { done: all.filter(isOver).length, total: all.length, status: plan.status, steps: all, plan }
+  const done = all.filter((step) => !isOpen(step)).length
+  return { done, total: all.length, status: plan.status, steps: all, plan }
 }

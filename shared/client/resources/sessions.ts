@@ -1,8 +1,8 @@
 import type { Schema } from '../api.ts'
 import { ApiError } from '../errors.ts'
-import { keyOf } from '../http/key.ts'
 import { type Pages, pages } from '../http/pages.ts'
-import { at, type CallOptions, type Query, type Transport } from '../http/transport.ts'
+import { path } from '../http/path.ts'
+import type { CallOptions, Query, Transport } from '../http/transport.ts'
 import { type RunOptions, RunStream } from '../run/run-stream.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -32,27 +32,27 @@ export const createSessions = (transport: Transport) => ({
 export type Session = ReturnType<typeof createSession>
 
 export function createSession(transport: Transport, id: string) {
-  const path = at('/sessions/', id)
+  const own = path`/sessions/${id}`
   return {
     id,
 
     /** Sends a message. Its run starts when it is read: `await chat.send('hello').result()`. */
-    send(message: string | Schema<'SendMessageRequest'>, { idempotencyKey, ...options }: RunOptions = {}): RunStream {
+    send(message: string | Schema<'SendMessageRequest'>, options: RunOptions = {}): RunStream {
       const body = typeof message === 'string' ? { prompt: message } : message
-      const start = { path: `${path}/messages`, body, idempotencyKey: keyOf(idempotencyKey) }
-      return new RunStream({ transport, options, start, sessionOf: async () => id })
+      const start = { path: `${own}/messages`, body }
+      return new RunStream({ transport, options, start, sessionOf: () => id })
     },
 
-    get: (options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> => transport.json('GET', path, options),
+    get: (options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> => transport.json('GET', own, options),
 
     /** The history that the next message continues, oldest first. */
     messages: (options?: CallOptions): Pages<Schema<'SessionMessage'>> =>
-      pages(transport, `${path}/messages`, undefined, options),
+      pages(transport, `${own}/messages`, undefined, options),
 
     rename: (title: string, options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> =>
-      transport.json('PATCH', path, { body: { title }, ...options }),
+      transport.json('PATCH', own, { body: { title }, ...options }),
 
     /** Ends the session, its runs and its pending permission requests. */
-    delete: (options?: CallOptions): Promise<void> => transport.json('DELETE', path, options),
+    delete: (options?: CallOptions): Promise<void> => transport.json('DELETE', own, options),
   }
 }

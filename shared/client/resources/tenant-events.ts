@@ -1,6 +1,5 @@
 import type { TenantEvent, TenantEventName } from '../api.ts'
-import { type FollowedEvent, follow } from '../http/follow.ts'
-import type { OpenStream } from '../http/open-stream.ts'
+import { follow } from '../http/follow.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 
 export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
@@ -20,28 +19,13 @@ export function tenantEvents(
   transport: Transport,
   { types, after, isReset = false, ...call }: TenantEventsOptions,
 ): AsyncGenerator<TenantEvent, void, undefined> {
-  let mayMiss = isReset
-  const open = async (last: string | undefined) => {
-    const stream = await transport.openStream('/events', {
-      query: { types: types?.join(',') },
-      lastEventId: last || undefined,
-      ...call,
-    })
-    const isMissing = mayMiss && !last
-    mayMiss = true
-    return isMissing ? { ...stream, events: afterReset(stream.events) } : stream
-  }
-  const events: AsyncGenerator<FollowedEvent, void, undefined> = follow({
-    open,
-    isNumbered: false,
+  const query = { types: types?.join(',') }
+  const events = follow({
+    open: (lastEventId) => transport.openStream('/events', { query, lastEventId, ...call }),
+    mayMiss: isReset,
     after,
     signal: call.signal,
-    resumeMs: transport.resumeMs,
+    resumeMs: transport.limits.resumeMs,
   })
   return events as AsyncGenerator<TenantEvent, void, undefined>
-}
-
-async function* afterReset(events: OpenStream['events']): OpenStream['events'] {
-  yield { id: '', event: 'reset', data: '{}' }
-  yield* events
 }

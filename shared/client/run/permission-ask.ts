@@ -1,6 +1,7 @@
 import type { Schema } from '../api.ts'
 import { ApiError, ConnectionFailed } from '../errors.ts'
-import { at, type CallOptions, type Transport } from '../http/transport.ts'
+import { path } from '../http/path.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 import { backoffMs, sleep } from '../http/wait.ts'
 
 /** How a request was decided. `ended`: its run ended first. `unknown`: it was decided while the connection was away. */
@@ -10,11 +11,12 @@ export type Resolution = Partial<Pick<Schema<'PermissionResolvedData'>, 'allow' 
 
 export type PermissionRequest = Schema<'PermissionRequestData'> & Partial<Schema<'PendingPermission'>>
 
-type Origin = {
+/** Where a request comes from. */
+export type PermissionOrigin = {
   transport: Transport
   runId: string
-  /** The session of the reply's path, or the run. It may have to be asked for. */
-  sessionId(): Promise<string>
+  /** The session of the reply's path, where it is neither named by the request nor the run. It may have to be asked for. */
+  sessionOf?: ((runId: string) => string | Promise<string>) | undefined
   subagentId?: string | undefined
 }
 
@@ -22,22 +24,26 @@ type Origin = {
 export class PermissionAsk {
   /** As the server has sent it. */
   readonly request: PermissionRequest
-  readonly runId: string
-  /** The sub-agent whose call it is. */
-  readonly subagentId: string | undefined
-  readonly #origin: Origin
+  readonly #origin: PermissionOrigin
   readonly #decided = new AbortController()
   #resolution: Resolution | undefined
 
-  constructor(request: PermissionRequest, origin: Origin) {
+  constructor(request: PermissionRequest, origin: PermissionOrigin) {
     this.request = request
-    this.runId = origin.runId
-    this.subagentId = origin.subagentId
     this.#origin = origin
   }
 
   get id(): string {
     return this.request.id
+  }
+
+  get runId(): string {
+    return this.#origin.runId
+  }
+
+  /** The sub-agent whose call it is. */
+  get subagentId(): string | undefined {
+    return this.#origin.subagentId
   }
 
   get toolName(): string {
@@ -94,25 +100,25 @@ export class PermissionAsk {
 
   /** Called when the decision is known. */
   settle(resolution: Resolution): void {
-    if (this.#resolution) return
-    this.#resolution = resolution
+    this.#resolution ??= resolution
     this.#decided.abort()
   }
 
   /** A reply whose answer was lost is sent again: one of all replies counts. */
   async #reply(body: { allow: boolean; [field: string]: unknown }, call: CallOptions): Promise<boolean> {
-    const path = `${at('/sessions/', await this.#origin.sessionId())}/permissions/${this.id}`
+    const { transport, runId, sessionOf } = this.#origin
+    const session = this.request.session_id ?? (await sessionOf?.(runId)) ?? runId
     for (let n = 1; ; n++) {
       if (this.#resolution) return n > 1 && this.#isAs(body.allow, call)
       try {
-        await this.#origin.transport.json('POST', path, { body, ...call })
+        await transport.json('POST', path`/sessions/${session}/permissions/${this.id}`, { body, ...call })
         return true
       } catch (cause) {
         // 409: somebody has replied. 404: it has expired, or its run has ended.
         const isDecided = cause instanceof ApiError && (cause.status === 409 || cause.status === 404)
         if (isDecided) return n > 1 && this.#isAs(body.allow, call)
         if (!(cause instanceof ConnectionFailed) || n >= REPLIES) throw cause
-        await sleep(backoffMs(n, PAUSE_MS, PAUSE_MS), call.signal)
+        await sleep(backoffMs(n, PAUSE_MS), call.signal)
       }
     }
   }
@@ -125,5 +131,5 @@ export class PermissionAsk {
 }
 
 const REPLIES = 4
-const PAUSE_MS = 500
+const PAUSE_MS = 250
 const TOLD_MS = 5_000

@@ -1,5 +1,4 @@
 import type { RunEvent, Schema } from '../api.ts'
-import { RunFailed } from '../errors.ts'
 import type { IsEnd } from '../http/follow.ts'
 
 /** The end of a good run. `output` is its text, blocks of it with a blank line between them. */
@@ -9,32 +8,30 @@ export type RunResult = {
   /** Null when the run ended with its plan in the queue. */
   usage: Schema<'DoneData'> | null
   stopReason: Schema<'DoneData'>['stop_reason'] | 'plan_queued'
-  planId?: string
-  note?: string
+  planId?: string | undefined
+  note?: string | undefined
 }
 
 /** Codes of errors that end one connection while the run goes on, when they repeat the number of the last event. */
 const CONNECTION_CODES = ['worker_draining', 'relay_unavailable', 'slow_consumer', 'stream_gap', 'internal']
 /** A second one of these in a row is the end: the next events are gone, or the server cannot read them. */
-const FINAL_WHEN_REPEATED = ['stream_gap', 'internal']
+const FINAL_WHEN_REPEATED = CONNECTION_CODES.slice(3)
 
 /** Whether an `error` is the end of a run. */
 export const isEndOfRun: IsEnd = ({ code = '' }, { isKnown, before }) =>
   !isKnown || !CONNECTION_CODES.includes(code) || (before === code && FINAL_WHEN_REPEATED.includes(code))
 
-/** Throws `RunFailed` for a run that has failed. */
-export function resultOf(runId: string, output: string, end: RunEvent | undefined): RunResult {
-  if (end?.event === 'done') return { runId, output, usage: end.data, stopReason: end.data.stop_reason }
-  if (end?.event === 'error') throw new RunFailed(end.data, runId)
-  const { plan_id: planId, note } = (end?.data ?? {}) as { plan_id?: string; note?: string }
-  return { runId, output, usage: null, stopReason: 'plan_queued', ...(planId && { planId }), ...(note && { note }) }
+/** The result of a run that has not failed. */
+export function resultOf(runId: string, output: string, { event, data }: RunEvent): RunResult {
+  if (event === 'done') return { runId, output, usage: data, stopReason: data.stop_reason }
+  const { plan_id: planId, note } = data as { plan_id?: string; note?: string }
+  return { runId, output, usage: null, stopReason: 'plan_queued', planId, note }
 }
 
 /** The last event of a run of which only the record is left. */
 export function endOfRecord(run: Schema<'Run'>, id: number): RunEvent {
-  const { status, input_tokens = 0, output_tokens = 0, cost_usd = 0, turns = 0 } = run
-  if (status !== 'done')
-    return { id, event: 'error', data: errorOf((run.code ?? 'internal') as Schema<'RunErrorCode'>) }
+  const { status, code = 'internal', input_tokens = 0, output_tokens = 0, cost_usd = 0, turns = 0 } = run
+  if (status !== 'done') return { id, event: 'error', data: endedWith(code as Schema<'RunErrorCode'>) }
   const data: Schema<'DoneData'> = {
     total_input_tokens: input_tokens,
     total_output_tokens: output_tokens,
@@ -46,7 +43,8 @@ export function endOfRecord(run: Schema<'Run'>, id: number): RunEvent {
   return { id, event: 'done', data }
 }
 
-const errorOf = (code: Schema<'RunErrorCode'>): Schema<'ErrorData'> => ({
+/** The end of a run whose own `error` was not read. */
+export const endedWith = (code: Schema<'RunErrorCode'>): Schema<'ErrorData'> => ({
   error: `the run has ended: ${code}`,
   code,
   detail: '',

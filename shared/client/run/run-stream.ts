@@ -1,13 +1,13 @@
 import type { RunEvent } from '../api.ts'
-import { ApiError, ConnectionFailed, RunFailed, RunLost } from '../errors.ts'
+import { RunFailed } from '../errors.ts'
 import { type FollowedEvent, follow, type IsEnd, isPassing, LAST } from '../http/follow.ts'
 import type { Keyed } from '../http/key.ts'
-import type { OpenStream } from '../http/open-stream.ts'
-import { at, type CallOptions, type Transport } from '../http/transport.ts'
+import type { CallOptions } from '../http/transport.ts'
 import { linkedAbort } from '../http/wait.ts'
+import { PendingAsks } from './pending-asks.ts'
 import type { PermissionAsk } from './permission-ask.ts'
-import { RunAsks } from './run-asks.ts'
-import { endOfRecord, isEndOfRun, type RunResult, resultOf } from './run-end.ts'
+import { endedWith, isEndOfRun, type RunResult, resultOf } from './run-end.ts'
+import { type RunOrigin, RunSource } from './run-source.ts'
 
 /** Answers a permission request, or leaves it to others. It runs beside the reading of the stream. */
 export type OnPermission = (ask: PermissionAsk) => unknown
@@ -16,19 +16,12 @@ export type FollowOptions = Omit<CallOptions, 'timeoutMs'> & { onPermission?: On
 
 export type RunOptions = FollowOptions & Keyed
 
-/** The request that starts a run. */
-export type RunStart = { path: string; body: unknown; idempotencyKey: string | undefined }
-
-type Source = {
-  transport: Transport
-  options: FollowOptions
-  start?: RunStart
-  /** Set for a run that was started before. */
-  id?: string
+type Source = RunOrigin & {
+  options: RunOptions
   /** The number of the last event that the reader has. */
   after?: number | undefined
   /** The session of permission replies, where it is not the run's id. */
-  sessionOf?: ((runId: string) => Promise<string>) | undefined
+  sessionOf?(runId: string): string | Promise<string>
   isEnd?: IsEnd
 }
 
@@ -43,48 +36,44 @@ type Connection = { events: AsyncGenerator<FollowedEvent, void, undefined>; abor
 const CLOSE_MS = 1_000
 /** A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less. */
 const PATIENCE_MS = 30 * 60_000
-const NO_ID = 'no X-Run-ID in the answer: another origin needs CORS_RESUME at the server'
 
 /**
  * A run, as its events. It starts when it is read for the first time, and is read no faster than its reader reads. A connection that
  * breaks is resumed; each event comes once and in order. Several may read it at the same time, each from where it begins to.
  */
 export class RunStream implements AsyncIterable<RunEvent> {
-  readonly #source: Source
+  readonly #options: Source
+  readonly #source: RunSource
   readonly #listeners: { [Name in keyof Listeners]: Set<Listeners[Name]> } = { event: new Set(), permission: new Set() }
-  readonly #asks: RunAsks
+  readonly #asks = new PendingAsks()
   readonly #texts: string[] = []
   /** The newest event that was read. */
   #newest: Link = { event: undefined }
-  #id: string | undefined
-  #isSent = false
   #end: RunEvent | undefined
   #failure: { cause: unknown } | undefined
   #readers = 0
   #connection: Connection | undefined
 
-  constructor(source: Source) {
-    this.#source = source
-    this.#id = source.id
-    this.#asks = new RunAsks(source.transport, source.sessionOf)
-    if (source.options.onPermission) this.on('permission', source.options.onPermission)
+  constructor(options: Source) {
+    this.#options = options
+    this.#source = new RunSource(options)
+    if (options.options.onPermission) this.on('permission', options.options.onPermission)
   }
 
   /** The run's id, once the server has taken it. */
   get id(): string | undefined {
-    return this.#id
+    return this.#source.id
   }
 
   /** The number of the newest event that was read. `engine.runs.resume(id, { after })` goes on behind it. */
   get lastEventId(): number {
-    return this.#newest.event?.id ?? this.#source.after ?? 0
+    return this.#newest.event?.id ?? this.#options.after ?? 0
   }
 
   /** Starts the run. Resolves with its id once the server has taken it. */
   async started(): Promise<string> {
-    if (this.#id === undefined) await this.#behind(this.#newest)
-    if (this.#id !== undefined) return this.#id
-    throw new ConnectionFailed(NO_ID)
+    if (this.id === undefined) await this.#behind(this.#newest)
+    return this.#source.knownId
   }
 
   /** The events from here on. The `error` of a run that fails comes, too, and then `RunFailed` is thrown. */
@@ -120,15 +109,16 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   /** Reads the run to its end. Throws `RunFailed`, `RunLost`, `ApiError` and `ConnectionFailed`. */
   async result(): Promise<RunResult> {
-    const events = this[Symbol.asyncIterator]()
-    while (!(await events.next()).done);
-    return resultOf(this.#id ?? '', this.#texts.join('\n\n'), this.#end)
+    for await (const _ of this);
+    return resultOf(this.#source.knownId, this.#texts.join('\n\n'), this.#end as RunEvent)
   }
 
   /** Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error` `cancelled`. */
   async cancel(): Promise<void> {
-    if (this.#id === undefined && !this.#newest.next) this.#failure = { cause: new RunFailed(NOT_STARTED, undefined) }
-    else await this.#source.transport.json('DELETE', at('/runs/', await this.started()))
+    const isStarted = this.id !== undefined || this.#newest.next !== undefined
+    if (!isStarted) return void this.#fail(new RunFailed(endedWith('cancelled')))
+    await this.started()
+    await this.#source.cancel()
   }
 
   /** Calls the listener for each event, or permission request, that is read. Returns what stops that. */
@@ -144,12 +134,13 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async #read(): Promise<Link | undefined> {
     if (this.#failure) throw this.#failure.cause
-    if (this.#end?.event === 'error') throw new RunFailed(this.#end.data, this.#id)
     if (this.#end) return undefined
     this.#connection ??= this.#connect()
     try {
       const { done, value } = await this.#connection.events.next()
-      const event = done ? await this.#findEnd() : ({ ...value, id: Number(value.id) } as RunEvent)
+      const event = done
+        ? await this.#source.findEnd(this.lastEventId)
+        : ({ ...value, id: Number(value.id) } as RunEvent)
       return { event }
     } catch (cause) {
       throw this.#fail(cause)
@@ -160,27 +151,29 @@ export class RunStream implements AsyncIterable<RunEvent> {
     this.#newest = link
     if (event.event === 'text') this.#texts.push(event.data.text)
     if (LAST.has(event.event)) this.#finish(event)
-    const ask = this.#asks.take(event, this.#id ?? '')
-    if (ask) for (const listener of this.#listeners.permission) this.#call(() => listener(ask))
-    for (const listener of this.#listeners.event) this.#call(() => listener(event))
+    const { transport, sessionOf } = this.#options
+    const ask = this.#asks.take(event, { transport, sessionOf, runId: this.id ?? '' })
+    if (ask) this.#call(this.#listeners.permission, ask)
+    this.#call(this.#listeners.event, event)
   }
 
-  /** A listener runs beside the reading. One that throws ends it. */
-  #call(listener: () => unknown): void {
-    new Promise((resolve) => resolve(listener())).catch((cause: unknown) => this.#fail(cause))
+  /** Listeners run beside the reading. One that throws ends it. */
+  #call<T>(listeners: Set<(value: T) => unknown>, value: T): void {
+    for (const listener of listeners) (async () => listener(value))().catch((cause: unknown) => this.#fail(cause))
   }
 
   /** Ends the reading. Returns the failure that came first. */
   #fail(cause: unknown): unknown {
     this.#failure ??= { cause }
-    this.#asks.close()
+    this.#asks.settle({ how: 'ended' })
     this.#connection?.abort.abort(cause)
     return this.#failure.cause
   }
 
   #finish(end: RunEvent): void {
+    if (end.event === 'error') this.#failure ??= { cause: new RunFailed(end.data, this.id) }
     this.#end = end
-    this.#asks.close()
+    this.#asks.settle({ how: 'ended' })
     if (this.#connection) closeInTime(this.#connection)
     this.#connection = undefined
   }
@@ -194,52 +187,21 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   /** Reads the run over as many connections as it takes: it is started once, and then resumed behind its last event. */
   #connect(): Connection {
-    const { transport, options, isEnd = isEndOfRun } = this.#source
+    const { transport, options, isEnd = isEndOfRun } = this.#options
     const abort = linkedAbort(options.signal)
     const call = { signal: abort.signal, traceparent: options.traceparent }
     const events = follow({
-      open: (last) => (this.#id === undefined ? this.#start(call) : this.#resume(this.#id, last, call)),
-      mayRetry: (cause) => isPassing(cause) && this.#id !== undefined,
+      open: (last) => this.#source.open(last, call),
+      mayRetry: (cause) => isPassing(cause) && this.id !== undefined,
       isEnd,
       after: String(this.lastEventId),
       signal: abort.signal,
-      resumeMs: transport.resumeMs,
+      resumeMs: transport.limits.resumeMs,
       patienceMs: PATIENCE_MS,
     })
     return { events, abort }
   }
-
-  /** Without an id, the key finds a run that was started. */
-  async #start(call: CallOptions): Promise<OpenStream> {
-    const { transport, start } = this.#source
-    if (!start || (this.#isSent && start.idempotencyKey === undefined)) throw new ConnectionFailed(NO_ID)
-    this.#isSent = true
-    const { path, ...request } = start
-    const stream = await transport.startStream(path, { ...request, ...call })
-    this.#id = stream.headers.get('x-run-id') ?? undefined
-    return stream
-  }
-
-  async #resume(id: string, lastEventId: string | undefined, call: CallOptions): Promise<OpenStream> {
-    try {
-      return await this.#source.transport.openStream(`${at('/runs/', id)}/events`, { lastEventId, ...call })
-    } catch (cause) {
-      throw cause instanceof ApiError && cause.status === 404 ? new RunLost(id, cause) : cause
-    }
-  }
-
-  /** The end of a run of which no event is left, from its record. */
-  async #findEnd(): Promise<RunEvent> {
-    return endOfRecord(await this.#source.transport.json('GET', at('/runs/', this.#id ?? '')), this.lastEventId)
-  }
 }
-
-const NOT_STARTED = {
-  error: 'cancelled before it was started',
-  code: 'cancelled',
-  suggestion: '',
-  retryable: false,
-} as const
 
 /** The server closes the stream by itself now. Reading that lets the connection be used again. */
 function closeInTime({ events, abort }: Connection): void {
