@@ -68,7 +68,7 @@ export class Executor {
     return {
       listRuns: (tenant, filter) => runs.list(tenant, filter),
       listTenants: (range) => countLoads({ runs: runs.live, sessions: [] }, range),
-      getRun: (tenant, runId) => runs.get(tenant, runId).summary,
+      getRun: (tenant, runId) => runs.get(tenant, runId).description,
       followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
       cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
     }

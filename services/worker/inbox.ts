@@ -60,7 +60,7 @@ export function createInbox(options: InboxOptions): Inbox {
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
-    getRun: (tenant, runId) => runs.get(tenant, runId).summary,
+    getRun: (tenant, runId) => runs.get(tenant, runId).description,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
   }
 }

@@ -22,7 +22,7 @@ describe('every page of the console', function () {
       JSON.stringify((await pages.product.call('GET', '/usage?by=kind')).body).includes('"step"')
     await until(counted, { what: 'the usage of the runs' })
     const own = [
-      [`/activity/${runId}`, '.story .tool'],
+      [`/activity/${runId}`, '.waterfall [data-kind="permission"]'],
       [`/plans/${planId}`, '.waves .node'],
       [`/plans/${planId}?view=time`, '.gantt li'],
     ] as const
@@ -63,6 +63,19 @@ describe('every page of the console', function () {
     await until(isShown, { what: 'the last of the texts' })
     const text = await exchange.innerText()
     for (const each of hostile) expect(text).to.include(each)
+  })
+
+  it('a run has a waterfall of its turns, tools and waits for permissions, and one that goes on has it as far as it is', async () => {
+    const { runs } = (await pages.product.call('GET', '/runs?status=waiting')).body as { runs: { run_id: string }[] }
+    const waiting = runs[0]?.run_id ?? ''
+    await page.goto(pages.at(`/activity/${waiting}`))
+    const line = (kind: string) => page.locator(`.waterfall [data-kind="${kind}"]`)
+    await line('permission').waitFor()
+    expect(await line('turn').innerText()).to.match(/^Turn 1\n[^]* …$/)
+    expect(await line('permission').innerText()).to.match(/^Permission for Write\n[^]* …$/)
+    await pages.product.call('DELETE', `/runs/${waiting}`)
+    await page.locator('.page-head [data-state="cancelled"]').waitFor()
+    await until(async () => !(await line('permission').innerText()).includes('…'), { what: 'the end of the wait' })
   })
 
   it('has no serious finding of axe in the light scheme', () => expect(found.light).to.deep.equal([]))

@@ -56,6 +56,15 @@ export function runRecordContract(open: OpenStore): void {
     expect(await records.page(other, { limit: 10 })).to.deep.equal([])
   })
 
+  it('D20.5: whoever reads one record gets the phases of its run, and lists leave them out', async () => {
+    const tenant = newTenant()
+    const phases = [{ kind: 'model' as const, name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
+    await records.add([endedOf(tenant, recordOf(1), { phases }), endedOf(tenant, recordOf(2), { phases: [] })])
+    expect(await records.get(tenant, runId(1))).to.deep.equal({ ...recordOf(1), phases })
+    expect(await records.get(tenant, runId(2))).to.deep.equal(recordOf(2))
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([recordOf(1), recordOf(2)])
+  })
+
   it('D20.2: the first record of a run is its last, whichever it is', async () => {
     const tenant = newTenant()
     const facts = (n: number): RunFacts => ({ ...recordOf(n), tenant, kind: 'run' })

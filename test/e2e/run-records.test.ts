@@ -35,10 +35,16 @@ inBothForms('records of runs', (startProduct, form) => {
   it('D20.1, D20.3: a run can be read and replayed after RUN_RESUME_SECS, without its deltas', async () => {
     bench.product.model.answer([{ text: ['hel', 'lo'] }])
     const { runId, frames } = await run({ prompt: '  say\n hello  ', customer_id: 'ada' })
+    const { phases } = await get(runId)
     const record = await recorded(runId)
     expect(record).to.include({ run_id: runId, status: 'done', code: 'ok', kind: 'run', customer_id: 'ada' })
     expect(record).to.include({ title: 'say hello', turns: 1, event_count: frames.length, tool_calls: 0 })
     expect(record.input_tokens).to.be.above(0)
+    const [phase, ...others] = record.phases ?? []
+    expect(phase, 'D20.5').to.include({ kind: 'model', turn: 1 })
+    expect(phase?.ended_ms).to.be.at.least(phase?.started_ms ?? Infinity)
+    expect(others).to.deep.equal([])
+    expect(phases, 'while its process knows it').to.deep.equal(record.phases)
     expect(Date.parse(record.ended_at ?? '')).to.be.at.least(Date.parse(record.started_at))
     const whole = frames.filter(({ event }) => event !== 'text_delta')
     expect((await followed(runId)).frames).to.deep.equal(whole)
@@ -56,6 +62,7 @@ inBothForms('records of runs', (startProduct, form) => {
     model.answer([{ text: 'a' }, { hold: gate.promise }])
     const live = await bench.product.run({ prompt: 'live', model: 'm-live' })
     await live.until('text_delta')
+    expect((await get(live.runId)).phases?.[0], 'D20.5').to.include({ kind: 'model', ended_ms: null })
     const { session_id } = (await call('POST', '/sessions')).body as { session_id: string }
     model.answer('one')
     const message = await bench.product.stream(`/sessions/${session_id}/messages`, { prompt: 'message' })
@@ -68,6 +75,7 @@ inBothForms('records of runs', (startProduct, form) => {
 
     const all = await list()
     expect(idsOf(all)[0]).to.equal(live.runId)
+    for (const listed of all.runs) expect(listed).not.to.have.property('phases')
     expect(idsOf(all)).to.include.members([message.runId, failed.runId])
     const only = async (query: string) => (await list(`?${query}`)).runs
     expect((await only('kind=message')).map((each) => each.session_id)).to.deep.equal([session_id])

@@ -30,9 +30,9 @@ export class LiveResource<T> implements Resource<T> {
   readonly watch = (): (() => void) => {
     this.reload()
     const stop = onEvent((event) => {
-      if (event.event === 'reset' || this.#concerns(event)) this.#want()
+      if (event.event === 'reset' || this.#concerns(event)) this.want()
     })
-    const onVisible = () => this.#isWanted && this.#want()
+    const onVisible = () => this.#isWanted && this.want()
     document.addEventListener('visibilitychange', onVisible)
     return () => {
       stop()
@@ -57,8 +57,8 @@ export class LiveResource<T> implements Resource<T> {
     this.state.value = { data, error: undefined, isLoading: false }
   }
 
-  /** A tab that nobody sees reads when it is seen again. */
-  #want(): void {
+  /** Reads soon, for something that has happened. A tab that nobody sees reads when it is seen again. */
+  readonly want = (): void => {
     this.#isWanted = true
     if (this.#timer !== undefined || document.hidden) return
     const pauseMs = Math.max(150, PAUSE_MS - (performance.now() - this.#lastAt))

@@ -21,8 +21,9 @@ export function relative(at: string, nowMs: number): string {
   return ms > 0 ? `${roughly(ms)} ago` : `in ${roughly(-ms)}`
 }
 
-/** `0.2 s`, `12 s`, `2 min 5 s`. */
+/** `40 ms`, `0.2 s`, `12 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
+  if (ms < 99.5) return `${Math.round(ms)} ms`
   if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`
   const seconds = Math.round(ms / 1000)
   if (seconds < 60) return `${seconds} s`

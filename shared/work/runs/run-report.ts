@@ -49,6 +49,9 @@ export class RunReporter {
       get details() {
         return describeRun(facts, figures)
       },
+      get phases() {
+        return recording?.phases
+      },
       get isRecorded() {
         return recording?.isRecorded ?? false
       },

@@ -52,6 +52,8 @@ export type RunReport = {
   abandon(): void
   /** The fields that tell what the run is and what it has spent by now. */
   readonly details: Partial<RunSummary>
+  /** What its agent has done when, as far as its events are kept. */
+  readonly phases?: RunSummary['phases']
   readonly isRecorded: boolean
 }
 
@@ -151,6 +153,12 @@ export class Run {
       event_count: this.journal.lastSeq,
       ...this.#report?.details,
     }
+  }
+
+  /** The summary, with what only the reader of this one run gets. */
+  get description(): RunSummary {
+    const phases = this.#report?.phases ?? []
+    return phases.length === 0 ? this.summary : { ...this.summary, phases }
   }
 
   /** Reads the journal after event number `seq`. */

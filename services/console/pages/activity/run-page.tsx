@@ -9,9 +9,9 @@ import { Icon } from '../../parts/icon.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { nameOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { PhaseBar } from './phase-bar.tsx'
 import { RunFacts } from './run-facts.tsx'
 import { RunStory } from './run-story.tsx'
+import { Waterfall } from './waterfall.tsx'
 import './activity.css'
 
 type Run = Schema<'Run'>
@@ -32,12 +32,12 @@ export function RunPage({ id }: { id: string }) {
         {(data) => (
           <>
             <Head run={data} />
+            <Waterfall run={data} />
             <div class="run-page">
               <section class="card padded stack" aria-label="Facts">
-                <PhaseBar run={data} />
                 <RunFacts run={data} />
               </section>
-              <RunStory run={data} />
+              <RunStory run={data} onStep={run.want} />
             </div>
           </>
         )}

@@ -1,15 +1,16 @@
 import { useSignal } from '@preact/signals'
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { RunEvent, Schema } from '../../../../shared/client/api.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { EventLines } from '../../parts/run/event-lines.tsx'
 import { LiveAnswer } from '../../parts/run/live-answer.tsx'
 import { useLiveRun } from '../../parts/run/use-live-run.ts'
 
-type Run = Schema<'Run'>
+/** `onStep` is called when a run that goes on has begun or ended something. */
+type RunStoryProps = { run: Schema<'Run'>; onStep(): void }
 
 /** The run's texts and tool calls, or its raw events. Runs of flows have events of their own kinds. */
-export function RunStory({ run }: { run: Run }) {
+export function RunStory({ run, onStep }: RunStoryProps) {
   const isRaw = useSignal(run.kind === 'flow' || run.kind === 'plan')
   return (
     <section class="card" aria-label="What happened">
@@ -25,14 +26,16 @@ export function RunStory({ run }: { run: Run }) {
           Events
         </button>
       </header>
-      <Story key={`${run.run_id} ${run.ended_at === null}`} run={run} isRaw={isRaw.value} />
+      <Story key={`${run.run_id} ${run.ended_at === null}`} run={run} isRaw={isRaw.value} onStep={onStep} />
     </section>
   )
 }
 
-function Story({ run, isRaw }: { run: Run; isRaw: boolean }) {
+function Story({ run, isRaw, onStep }: RunStoryProps & { isRaw: boolean }) {
   const sessionId = run.session_id ?? run.run_id
-  const live = useLiveRun({ runId: run.run_id, sessionId, isOver: run.ended_at !== null })
+  const isOver = run.ended_at !== null
+  const onEvent = ({ event }: RunEvent) => !isOver && !DELTAS.has(event) && onStep()
+  const live = useLiveRun({ runId: run.run_id, sessionId, isOver, onEvent })
   if (live.problem.value !== undefined && live.frames.length === 0)
     return (
       <Empty title="Its events are not kept">
@@ -43,3 +46,5 @@ function Story({ run, isRaw }: { run: Run; isRaw: boolean }) {
     <div class="story">{isRaw ? <EventLines live={live} /> : <LiveAnswer live={live} sessionId={sessionId} />}</div>
   )
 }
+
+const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])

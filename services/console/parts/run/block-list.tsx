@@ -1,11 +1,16 @@
 import type { Block, PermissionView, SubagentBlock, TextBlock } from '../../../../shared/client/view/run-view.ts'
 import { duration } from '../../base/format.ts'
 import { Icon } from '../icon.tsx'
-import { Markdown } from '../markdown/markdown.tsx'
+import { lazy } from '../lazy.tsx'
 import { memo } from '../memo.ts'
 import { StateBadge } from '../state-badge.tsx'
 import { ToolCard } from './tool-card.tsx'
 import './run.css'
+
+const Markdown = lazy<{ text: string; isOpen: boolean }>(
+  () => import('../markdown/markdown.tsx').then((loaded) => loaded.Markdown),
+  ({ text }) => <p>{text}</p>,
+)
 
 type BlockListProps = { blocks: readonly Block[]; permissions: readonly PermissionView[]; sessionId: string }
 

@@ -25,12 +25,15 @@ export class LiveRun {
   readonly startedAt = performance.now()
   readonly #stream: RunStream
   readonly #onEvent: (event: RunEvent) => unknown
+  readonly #isReplay: boolean
   #waiting: RunEvent[] = []
   #isScheduled = false
 
-  constructor(stream: RunStream, onEvent: (event: RunEvent) => unknown) {
+  /** What is replayed says nothing of how long it took. */
+  constructor(stream: RunStream, onEvent: (event: RunEvent) => unknown, isReplay = false) {
     this.#stream = stream
     this.#onEvent = onEvent
+    this.#isReplay = isReplay
   }
 
   get id(): string | undefined {
@@ -82,7 +85,7 @@ export class LiveRun {
   }
 
   #flush(most: number): void {
-    const now = Date.now()
+    const now = this.#isReplay ? undefined : Date.now()
     const events = this.#waiting.splice(0, most)
     let view = this.view.peek()
     for (const event of events) {

@@ -1,5 +1,6 @@
 import { renderFrame } from '../../../cluster/journal/frames.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
+import { type Phase, phasesOf } from './phases.ts'
 
 /** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
 const MAX_RUN_BYTES = 1024 * 1024
@@ -14,11 +15,14 @@ export type CaptureRoom = { bytes: number }
  */
 export class CapturedEvents {
   readonly #room: CaptureRoom
-  #events: { seq: number; event: RunEvent }[] | undefined = []
+  readonly #elapsedMs: () => number
+  #events: { seq: number; event: RunEvent; atMs: number }[] | undefined = []
   #bytes = 0
 
-  constructor(room: CaptureRoom) {
+  /** `elapsedMs` tells the time since the start of the run. */
+  constructor(room: CaptureRoom, elapsedMs: () => number) {
     this.#room = room
+    this.#elapsedMs = elapsedMs
   }
 
   add(seq: number, event: RunEvent, bytes: number): void {
@@ -26,12 +30,17 @@ export class CapturedEvents {
     this.#bytes += bytes
     this.#room.bytes += bytes
     if (this.#bytes > MAX_RUN_BYTES || this.#room.bytes > MAX_PROCESS_BYTES) this.drop()
-    else this.#events.push({ seq, event })
+    else this.#events.push({ seq, event, atMs: this.#elapsedMs() })
   }
 
   /** The frames of the events, as their readers got them; `undefined` when they were too long. */
   render(): string | undefined {
     return this.#events?.map(({ seq, event }) => renderFrame(seq, event)).join('')
+  }
+
+  /** What they tell of when the agent has done what; `undefined` when they were too long. */
+  get phases(): Phase[] | undefined {
+    return this.#events && phasesOf(this.#events)
   }
 
   drop(): void {

@@ -1,6 +1,7 @@
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import type { Phase } from './phases.ts'
 import type { RunRecord } from './record.ts'
 import { isAway } from './run-history.ts'
 import type { EndedRun, RunRecordStore } from './store.ts'
@@ -24,6 +25,8 @@ export type WaitingEnd = {
   record: RunRecord
   /** The frames of its events, as far as they are known. They are made when they are stored. */
   frames?(): string | undefined
+  /** What its agent has done when, read with the frames. */
+  phases?(): Phase[] | undefined
   /** Called once, when the record is stored or given up. */
   onSettled?(isRecorded: boolean): void
 }
@@ -114,9 +117,12 @@ export class EndQueue {
   }
 }
 
-/** Title and frames show what a prompt and its answer say. */
-function asKept({ tenant, record, frames }: WaitingEnd, { store_payloads, retention_days: keptDays }: Kept): EndedRun {
-  if (store_payloads) return { tenant, record, frames: frames?.(), keptDays }
+/** Title, phases and frames show what a prompt and its answer say. */
+function asKept(
+  { tenant, record, frames, phases }: WaitingEnd,
+  { store_payloads, retention_days: keptDays }: Kept,
+): EndedRun {
+  if (store_payloads) return { tenant, record, frames: frames?.(), phases: phases?.(), keptDays }
   const { title: _title, ...withoutTitle } = record
-  return { tenant, record: withoutTitle, frames: undefined, keptDays }
+  return { tenant, record: withoutTitle, frames: undefined, phases: undefined, keptDays }
 }

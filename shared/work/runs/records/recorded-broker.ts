@@ -1,5 +1,5 @@
 import type { Broker } from '../../../cluster/commands/broker.ts'
-import { isLost } from '../../../cluster/commands/runs.ts'
+import { isLost, type RunSummary } from '../../../cluster/commands/runs.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
@@ -26,7 +26,7 @@ export const createRecordedBroker = (
   listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
   getRun: (tenant, runId) =>
     orRecorded(
-      () => broker.getRun(tenant, runId),
+      async () => withPhases(await broker.getRun(tenant, runId), () => history.get(tenant, runId)),
       () => history.get(tenant, runId),
     ),
   followRun: (tenant, runId, after) =>
@@ -69,6 +69,17 @@ async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | u
     if (recorded === undefined) throw cause
     return recorded
   }
+}
+
+/** A process that knows a run gives its events back once they are stored, and its phases with them. */
+async function withPhases(run: RunSummary, read: () => Promise<RunSummary | undefined>): Promise<RunSummary> {
+  const isComplete = run.ended_at === null || run.phases !== undefined
+  if (isComplete || run.kind === 'flow' || run.kind === 'plan') return run
+  const recorded = await read().catch((cause: unknown) => {
+    if (!isAway(cause)) throw cause
+    return undefined
+  })
+  return recorded?.phases ? { ...run, phases: recorded.phases } : run
 }
 
 type Following = { tenant: TenantId; runId: string; after: number; areSessionsKept: boolean }

@@ -27,6 +27,7 @@ export class RunRecorder {
           tenant: facts.tenant,
           record,
           frames: () => recording.renderFrames(),
+          phases: () => recording.phases,
           onSettled: (isRecorded) => {
             recording.release(isRecorded)
             this.#open.close(recording)

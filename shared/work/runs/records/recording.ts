@@ -1,6 +1,7 @@
 import type { RunEvent } from '../../../kernel/events.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
 import { CapturedEvents, type CaptureRoom } from './captured-events.ts'
+import type { Phase } from './phases.ts'
 import { type RunFacts, type RunRecord, recordOf } from './record.ts'
 
 type Parts = {
@@ -25,7 +26,7 @@ export class RunRecording {
     this.facts = facts
     this.#figures = figures
     this.#parts = parts
-    this.#events = new CapturedEvents(parts.room)
+    this.#events = new CapturedEvents(parts.room, () => figures.ms)
   }
 
   /** Call it with each event, after the figures have noted it. `bytes` is the length of its frame. */
@@ -46,6 +47,11 @@ export class RunRecording {
   /** The frames of its events, as its readers got them, without deltas; `undefined` when they were too long. */
   renderFrames(): string | undefined {
     return this.#events.render()
+  }
+
+  /** What the agent has done when, as far as its events are kept. */
+  get phases(): Phase[] | undefined {
+    return this.#events.phases
   }
 
   /** The events are stored, or nobody stores them any more. */

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
+import type { Phase } from './phases.ts'
 import type { RunFacts, RunRecord } from './record.ts'
 
 /** One document for each run that has ended, for as long as the tenant keeps its history. The first record of a run is its last. */
@@ -28,8 +29,14 @@ export const OPEN_RUNS: CollectionSpec = {
   filters: ['owner'],
 }
 
-/** A record and the frames of its run; `undefined` when they are not kept. */
-export type EndedRun = { tenant: TenantId; record: RunRecord; frames: string | undefined; keptDays: number }
+/** A record, and the frames and phases of its run; `undefined` when they are not kept. */
+export type EndedRun = {
+  tenant: TenantId
+  record: RunRecord
+  frames: string | undefined
+  phases?: Phase[] | undefined
+  keptDays: number
+}
 
 /** `owner` names the process: its epoch. */
 export type OpenRuns = { id: string; owner: string; runs: RunFacts[] }
@@ -47,8 +54,9 @@ export type RecordQuery = {
 export interface RunRecordStore {
   /** Stores each record unless its run has one. Can be repeated. */
   add(ended: readonly EndedRun[]): Promise<void>
+  /** With the phases of the run, if they are kept. */
   get(tenant: TenantId, runId: string): Promise<RunRecord | undefined>
-  /** Newest first. */
+  /** Newest first, without phases. */
   page(tenant: TenantId, query: RecordQuery): Promise<RunRecord[]>
   /** The frames of a run, without its deltas. */
   frames(tenant: TenantId, runId: string): Promise<string | undefined>
@@ -75,7 +83,7 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       await events.insertMissing(await Promise.all(long.map(framesDocument)), BEHIND)
       await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
     },
-    get: async (tenant, runId) => shown((await records.get(tenant, { run_id: runId }))?.doc),
+    get: async (tenant, runId) => whole((await records.get(tenant, { run_id: runId }))?.doc),
     async page(tenant, { after, since, limit }) {
       const until = since === undefined ? undefined : [since]
       const found = await records.page(tenant, { after, until, limit })
@@ -110,16 +118,24 @@ const SHORT_CHARS = 2 * 1024
 const isShort = (frames: string): boolean => frames.length <= SHORT_CHARS
 
 function recordDocument(ended: EndedRun) {
-  const { tenant, record, frames } = ended
+  const { tenant, record, frames, phases = [] } = ended
   const doc: JsonObject = { ...record, expires_ms: expiryOf(ended) }
   if (frames !== undefined && isShort(frames)) doc['frames'] = frames
+  // As one text, which is less work than many small documents.
+  if (phases.length > 0) doc['phases'] = JSON.stringify(phases)
   return { tenant, doc }
 }
 
 function shown(doc: JsonObject | undefined): RunRecord | undefined {
   if (!doc) return undefined
-  const { expires_ms: _expires, frames: _frames, ...record } = doc
+  const { expires_ms: _expires, frames: _frames, phases: _phases, ...record } = doc
   return record as RunRecord
+}
+
+function whole(doc: JsonObject | undefined): RunRecord | undefined {
+  const record = shown(doc)
+  const phases = doc?.['phases']
+  return record && typeof phases === 'string' ? { ...record, phases: JSON.parse(phases) as Phase[] } : record
 }
 
 /** Frames of a few KiB stay as they are: compressing them takes longer than it saves. */

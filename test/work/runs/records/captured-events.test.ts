@@ -9,7 +9,7 @@ const MIB = 1024 * 1024
 describe('the captured events of a run', () => {
   const capture = () => {
     const room = { bytes: 0 }
-    return { room, events: new CapturedEvents(room) }
+    return { room, events: new CapturedEvents(room, () => 0) }
   }
 
   it('D20.3: are all but the deltas, as frames with the numbers that they had', () => {
@@ -45,7 +45,7 @@ describe('the captured events of a run', () => {
 
   it('of a run for which the process has no room are not kept; those of the others are', () => {
     const { events, room } = capture()
-    const before = new CapturedEvents(room)
+    const before = new CapturedEvents(room, () => 0)
     before.add(1, textOf('a'), 10)
     room.bytes += 64 * MIB - 10
     events.add(1, textOf('b'), 1)
@@ -56,7 +56,7 @@ describe('the captured events of a run', () => {
 
   it('give their room back once when they are dropped', () => {
     const { events, room } = capture()
-    const others = new CapturedEvents(room)
+    const others = new CapturedEvents(room, () => 0)
     others.add(1, textOf('a'), 7)
     events.add(1, textOf('b'), 10)
     events.drop()

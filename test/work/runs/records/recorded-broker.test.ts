@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
+import type { RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
@@ -13,9 +14,9 @@ const PIECE_CHARS = 64 * 1024
 const ID = runId(1)
 
 describe('a broker with the records of runs', () => {
-  type Given = { record?: RunRecord; frames?: string; broker?: Error; store?: Error }
+  type Given = { record?: RunRecord; frames?: string; broker?: Error; store?: Error; known?: RunSummary }
   /** Where `broker` is an error, each call of the broker throws it, and `store` each of the store. */
-  function setUp({ record, frames, broker = notFound('no run'), store }: Given) {
+  function setUp({ record, frames, broker = notFound('no run'), store, known }: Given) {
     const refuse = async () => {
       throw broker
     }
@@ -25,7 +26,11 @@ describe('a broker with the records of runs', () => {
         if (store) throw store
         return value
       }
-    const parts = { getRun: refuse, followRun: refuse, cancelRun: refuse } as unknown as Broker
+    const parts = {
+      getRun: known ? async () => known : refuse,
+      followRun: refuse,
+      cancelRun: refuse,
+    } as unknown as Broker
     const records = { get: read(record), frames: read(frames), page: read([]) }
     const history = new RunHistory({
       store: records,
@@ -64,6 +69,17 @@ describe('a broker with the records of runs', () => {
       const broker = setUp({ broker: unknown, store: storeAway })
       expect(await failureOf(broker[call](TENANT, ID, 0)), call).to.equal(storeAway)
     }
+  })
+
+  it('D20.5: a known run whose events are stored has the phases of its record, and none while the store is away', async () => {
+    const phases = [{ kind: 'model' as const, name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
+    const [known, record] = [recordOf(1, { title: 'known' }), recordOf(1, { phases })]
+    const get = (given: Given) => setUp(given).getRun(TENANT, ID)
+    expect(await get({ known, record })).to.deep.equal({ ...known, phases })
+    expect(await get({ known, store: new AppError('unavailable', 'the store is away') })).to.equal(known)
+    const running: RunSummary = { ...known, status: 'running', ended_at: null }
+    for (const each of [running, recordOf(1, { kind: 'flow' }), record])
+      expect(await get({ known: each, store: new Error('must not be read') })).to.equal(each)
   })
 
   it('any other failure of the broker is passed on', async () => {

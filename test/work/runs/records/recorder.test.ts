@@ -43,13 +43,13 @@ describe('the recorder of runs', () => {
     expect(frames).to.match(/^id: 1\nevent: text\n[^]*\n\nid: 2\nevent: done\n/)
   })
 
-  it('D20.3: stores neither the title nor the events while the tenant keeps no payloads', async () => {
+  it('D20.3: stores neither the title nor the events and phases while the tenant keeps no payloads', async () => {
     const { recorder, store, begin } = setUpRecorder({ store_payloads: false, retention_days: 1 })
     begin(1).end()
     await recorder.settled()
     const [stored = expect.fail()] = store.records.values()
     expect(stored.record).not.to.have.property('title')
-    expect(stored).to.include({ frames: undefined, keptDays: 1 })
+    expect(stored).to.include({ frames: undefined, phases: undefined, keptDays: 1 })
   })
 
   it('D20.2: tries again every second while the store is away, and loses nothing', async () => {

@@ -1,0 +1,84 @@
+import type { RunSummary } from '../../../cluster/commands/runs.ts'
+import { isTerminal, type RunEvent } from '../../../kernel/events.ts'
+import { truncate } from '../../../kernel/text.ts'
+
+/** A call of a model or a tool, a wait for a permission, or a sub-agent at work. */
+export type Phase = NonNullable<RunSummary['phases']>[number]
+
+type Timed = { event: RunEvent; atMs: number }
+
+/** What the agents of a run have done when, as its events tell it (D20.5). The last event ends what is open. */
+export function phasesOf(events: readonly Timed[]): Phase[] {
+  const reader = new PhaseReader()
+  for (const { event, atMs } of events) reader.note(event, Math.round(atMs))
+  return reader.phases
+}
+
+const MAX_PHASES = 300
+const NAME_CHARS = 120
+
+/** The agent that did something: a sub-agent, or the agent of the run, which has no id. */
+type Agent = string | undefined
+
+class PhaseReader {
+  readonly phases: Phase[] = []
+  readonly #open = new Map<string, Phase>()
+  readonly #turns = new Map<Agent, number>()
+
+  note(event: RunEvent, atMs: number): void {
+    if (event.type === 'subagent_event') this.#noteOf(event.subagent_id, { ...event, type: event.event_type }, atMs)
+    else if (event.type === 'subagent_end') this.#endAll(atMs, event.subagent_id)
+    else if (isTerminal(event)) this.#endAll(atMs)
+    else if (event.type === 'subagent_start') {
+      const { subagent_id: agent, description = 'sub-agent' } = event
+      this.#begin('', { kind: 'subagent', name: description, agent, atMs })
+    } else this.#noteOf(undefined, event, atMs)
+  }
+
+  /** The fields of a sub-agent's event are not known by their types. */
+  #noteOf(agent: Agent, event: { type: string } & { readonly [field: string]: unknown }, atMs: number): void {
+    const call = `${agent} ${String(event['id'])}`
+    const name = String(event['tool_name'])
+    if (event.type === 'turn_start') {
+      this.#turns.set(agent, Number(event['turn_number']))
+      this.#begin(String(agent), { kind: 'model', name: String(event['model']), agent, atMs })
+    } else if (event.type === 'tool_use') {
+      this.#end('model', String(agent), atMs)
+      this.#begin(call, { kind: 'tool', name, agent, atMs })
+    } else if (event.type === 'tool_result') {
+      const tool = this.#end('tool', call, atMs)
+      if (tool && event['is_error'] === true) tool.failed = true
+    } else if (event.type === 'turn_end') this.#end('model', String(agent), atMs)
+    // The request of a sub-agent and its decision come once more, as those of the run.
+    else if (event.type === 'permission_request')
+      this.#begin(String(event['id']), { kind: 'permission', name, agent, atMs })
+    else if (event.type === 'permission_resolved') this.#end('permission', String(event['id']), atMs)
+  }
+
+  #begin(id: string, begun: { kind: Phase['kind']; name: string; agent: Agent; atMs: number }): void {
+    const { kind, name, agent, atMs } = begun
+    const key = `${kind} ${kind === 'subagent' ? agent : id}`
+    if (this.phases.length === MAX_PHASES || this.#open.has(key)) return
+    const turn = this.#turns.get(agent) ?? 0
+    const phase: Phase = { kind, name: truncate(name, NAME_CHARS, ''), turn, started_ms: atMs, ended_ms: null }
+    if (agent !== undefined) phase.subagent_id = agent
+    this.phases.push(phase)
+    this.#open.set(key, phase)
+  }
+
+  #end(kind: Phase['kind'], id: string, atMs: number): Phase | undefined {
+    const phase = this.#open.get(`${kind} ${id}`)
+    if (phase) phase.ended_ms = atMs
+    this.#open.delete(`${kind} ${id}`)
+    return phase
+  }
+
+  /** Ends what is open of all agents, or of one. */
+  #endAll(atMs: number, agent?: string): void {
+    for (const [key, phase] of this.#open) {
+      if (agent !== undefined && phase.subagent_id !== agent) continue
+      phase.ended_ms = atMs
+      this.#open.delete(key)
+    }
+  }
+}
