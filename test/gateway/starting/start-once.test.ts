@@ -1,0 +1,90 @@
+import { expect } from 'chai'
+import { StartOnce } from '../../../services/gateway/starting/start-once.ts'
+import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
+import { AppError, notFound } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
+import { until } from '../../support/until.ts'
+import { framesOf } from '../setup.ts'
+
+const USE = { operation: 'run', key: 'k1' }
+const FRAMES: FrameStream = framesOf()
+
+describe('a run that is started once for each key', () => {
+  function setUp({ isForgotten = false } = {}) {
+    const kept = new Map<string, { hash: string; id: string }>()
+    const keys: Idempotency = {
+      async reserve(_tenant, { key, hash, id }) {
+        const taken = kept.get(key)
+        if (taken) return taken.hash === hash ? { state: 'taken', id: taken.id } : { state: 'mismatch' }
+        kept.set(key, { hash, id })
+        return { state: 'reserved' }
+      },
+      async replace(_tenant, { key, from, to }) {
+        const taken = kept.get(key)
+        if (taken?.id !== from) return false
+        taken.id = to
+        return true
+      },
+      release: async (_tenant, { key }) => void kept.delete(key),
+    }
+    const followed: string[] = []
+    const once = new StartOnce(keys, {
+      async followRun(_tenant, runId) {
+        if (isForgotten) throw notFound('no such run')
+        followed.push(runId)
+        return FRAMES
+      },
+    })
+    const start = (open: () => Promise<{ runId: string; frames: FrameStream }>, request: unknown = { prompt: 'hi' }) =>
+      once.start(TENANT, { ...USE, request, open })
+    return { start, kept, followed }
+  }
+  const opens = (runId: string) => async () => ({ runId, frames: FRAMES })
+  const never = async () => expect.fail('it was started again')
+  const refusalOf = (work: Promise<unknown>): Promise<AppError> =>
+    work.then(
+      () => expect.fail('nothing was refused'),
+      (cause: unknown) => (cause instanceof AppError ? cause : Promise.reject(cause)),
+    )
+
+  it('D25a: the same request again joins the run from its first event', async () => {
+    const { start, followed } = setUp()
+    expect(await start(opens('run_1'))).to.include({ runId: 'run_1', isReplayed: false })
+    expect(await start(never)).to.include({ runId: 'run_1', isReplayed: true })
+    expect(followed).to.deep.equal(['run_1'])
+  })
+
+  it('D25a: one that comes while the run is being started waits for it', async () => {
+    const { start, kept } = setUp()
+    const opening = Promise.withResolvers<{ runId: string; frames: FrameStream }>()
+    const first = start(() => opening.promise)
+    await until(() => kept.size > 0, { what: 'the key to be reserved' })
+    const second = start(never)
+    opening.resolve({ runId: 'run_1', frames: FRAMES })
+    expect((await first).isReplayed).to.equal(false)
+    expect(await second).to.include({ runId: 'run_1', isReplayed: true })
+  })
+
+  it('D25a: another request under the key is refused', async () => {
+    const { start } = setUp()
+    await start(opens('run_1'))
+    expect(await refusalOf(start(never, { prompt: 'ho' }))).to.include({ status: 409, code: 'idempotency_mismatch' })
+  })
+
+  it('a start that is refused frees its key', async () => {
+    const { start } = setUp()
+    const full = new AppError('rate_limit', 'no room')
+    expect(await refusalOf(start(() => Promise.reject(full)))).to.equal(full)
+    expect(await start(opens('run_2'))).to.include({ runId: 'run_2', isReplayed: false })
+  })
+
+  it('a run that is over for too long cannot be joined, and is not started again', async () => {
+    const { start } = setUp({ isForgotten: true })
+    await start(opens('run_1'))
+    const refused = await refusalOf(start(never))
+    expect([refused.status, refused.message]).to.satisfy(
+      ([status, message]: [number, string]) => status === 409 && message.includes('run_1, which ended too long ago'),
+    )
+  })
+})
