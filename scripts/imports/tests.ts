@@ -7,17 +7,19 @@ const MIN_LINES = 80
 
 /**
  * Finds the source files of the product that no test stands for. `test/` mirrors `shared/` and `services/`: a file has a test at its path,
- * or a file in the folder of its tests, or in `test/contract`, imports it or names it in a line `// Tests x.ts, y.ts: …`.
+ * or a file in the folder of its tests, or in `test/contract`, imports it or names it in a line `// Tests x.ts, y.ts: …`. A test in a browser,
+ * which stands in `test/console` itself, may name a folder of the console, too: `// Tests pages/flows/**: …`.
  */
 export function findUntested(tree: Tree): Violation[] {
   const named = namedIn(tree)
+  const walked = walkedIn(tree)
   const files = [...tree].flatMap(([file, facts]) => {
     const lineCount = facts.text.trimEnd().split('\n').length
     if (!/^(shared|services)\//.test(file) || lineCount <= MIN_LINES || isTypesOnly(facts)) return []
     const test = file.replace(/^(shared|services)\//, 'test/').replace(/\.tsx?$/, '.test.ts')
     const folder = posix.dirname(test)
     const isTested = tree.has(test) || named.get(file)?.some((by) => isIn(by, folder) || isIn(by, 'test/contract'))
-    return isTested ? [] : [file]
+    return isTested || walked.some((place) => isIn(file, place)) ? [] : [file]
   })
   if (files.length === 0) return []
   const rule = `${files.length} source files above ${MIN_LINES} lines have no test (see test/README.md): ${files.join(', ')}`
@@ -48,3 +50,15 @@ function namesIn(file: string, text: string): string[] {
   const folder = posix.dirname(file).replace(/^test/, '')
   return names.flatMap((name) => ['shared', 'services'].map((tree) => posix.join(`${tree}${folder}`, name)))
 }
+
+const WALKED = /^\/\/ Tests ((?:[\w/-]+\/\*\*(?:, | and )?)+)/gm
+const BROWSER_SETUP = 'test/console/support/console.ts'
+
+/** The folders of the console through which the tests in a browser say to walk. */
+const walkedIn = (tree: Tree): string[] =>
+  [...tree].flatMap(([file, { imports, text }]) => {
+    const isInBrowser = imports.some(({ specifier }) => targetOf(file, specifier) === BROWSER_SETUP)
+    if (!isInBrowser || posix.dirname(file) !== 'test/console') return []
+    const folders = [...text.matchAll(WALKED)].flatMap(([, list = '']) => list.split(/, | and /))
+    return folders.map((folder) => `services/console/${folder.replace('/**', '')}`)
+  })

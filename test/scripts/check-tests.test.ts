@@ -45,4 +45,15 @@ describe('the check of tests', () => {
     const other = `import { x } from '../../shared/work/plans/a.ts'\nx()`
     expect(await untested({ 'test/work/plans/b.test.ts': type, 'test/e2e/c.test.ts': other })).to.have.length(1)
   })
+
+  it('a test in a browser stands for the folders of the console that it names', async () => {
+    const page = { 'shared/work/plans/a.ts': '', 'services/console/pages/flows/edit/form.tsx': SOURCE }
+    const text = '// Tests pages/home/**, pages/flows/** and shell/**: how one walks through them.\n'
+    const inBrowser = `${text}import { startConsole } from './support/console.ts'\nstartConsole()`
+    const setup = { 'test/console/support/console.ts': 'export const startConsole = () => {}' }
+    expect(await untested({ ...page, ...setup, 'test/console/walk.test.ts': inBrowser })).to.deep.equal([])
+    expect(await untested({ ...page, ...setup, 'test/console/walk.test.ts': text })).to.have.length(1)
+    const other = inBrowser.replace('pages/flows', 'pages/plans')
+    expect(await untested({ ...page, ...setup, 'test/console/walk.test.ts': other })).to.have.length(1)
+  })
 })

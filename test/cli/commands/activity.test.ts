@@ -1,3 +1,4 @@
+// Tests ls.ts, why.ts and approvals.ts: what they print, against a server.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// Tests chat.ts: a conversation on a terminal.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

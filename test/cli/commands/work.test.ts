@@ -1,3 +1,4 @@
+// Tests flows.ts, plans.ts and ../catalogue.ts: their options and output, against a server.
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

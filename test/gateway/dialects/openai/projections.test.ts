@@ -142,7 +142,7 @@ describe('what this server cannot do for a client of OpenAI', () => {
 describe('a request of a client of OpenAI', () => {
   const start = useGateways()
 
-  it('D31.6: starts one run with the messages before the last one as its history', async () => {
+  it('D31.6b: starts one run with the messages before the last one as its history', async () => {
     const asked: unknown[] = []
     const { post } = await start({
       methods: {
@@ -171,7 +171,7 @@ describe('a request of a client of OpenAI', () => {
     ])
   })
 
-  it('D31.6: a response is read again from behind the event that the client has', async () => {
+  it('D31.6c: a response is read again from behind the event that the client has', async () => {
     const { get } = await start({
       methods: {
         getRun: async () => LIVE_RUN,
