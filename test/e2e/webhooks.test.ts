@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { putInstance } from '../support/flows.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
@@ -117,11 +118,7 @@ inBothForms('webhooks', (startProduct, form) => {
   })
 
   it('D10.2: the end of a flow is sent with its trace id', async () => {
-    await call('PUT', '/config/instances/main', {
-      type: 'openai-compatible',
-      url: product.model.url,
-      key: 'sk-0123456789',
-    })
+    await putInstance({ product }, 'main', { url: product.model.url, key: 'sk-0123456789' })
     product.model.answer('{"summary":"short","key_points":[]}')
     const request = { provider_instance: 'main', model: 'm', input: { text: 'a long text' } }
     const { headers, status, text } = await call('POST', '/flows/summarize/run', request)

@@ -43,7 +43,7 @@ describe('services/cli/follow/ask-person', () => {
     void asking.then(() => {
       isOver = true
     })
-    for (const [i, key] of [...keys].entries()) {
+    for (const [i, key] of keys.split('').entries()) {
       const isHeard = () => {
         stdin.emit('data', Buffer.from(key))
         return isOver || prompts.length > i + 1

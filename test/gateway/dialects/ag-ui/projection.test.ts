@@ -1,4 +1,4 @@
-// Tests the folder ag-ui.
+// Tests projection.ts, messages.ts, sub-agents.ts and routes.ts.
 import { HttpAgent } from '@ag-ui/client'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-// Tests responses-projection.ts, chat-projection.ts, chat.ts, responses.ts and ../shared/messages.ts.
+// Tests responses-projection.ts, response-output.ts, chat-projection.ts, chat.ts, responses.ts and ../shared/messages.ts.
 import { expect } from 'chai'
 import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { ChatProjection } from '../../../../services/gateway/dialects/openai/chat-projection.ts'

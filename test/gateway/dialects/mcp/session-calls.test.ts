@@ -1,13 +1,13 @@
-// Tests mcp/session-calls.ts and what mcp/routes.ts refuses.
+// Tests session-calls.ts and server.ts, and what routes.ts refuses.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { SessionCalls } from '../../../services/gateway/dialects/mcp/session-calls.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
-import { createIdempotency, IDEMPOTENCY } from '../../../shared/platform/store/idempotency.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
-import { RUN_ID, refusalOf, useGateways } from '../setup.ts'
+import { SessionCalls } from '../../../../services/gateway/dialects/mcp/session-calls.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { createIdempotency, IDEMPOTENCY } from '../../../../shared/platform/store/idempotency.ts'
+import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { RUN_ID, refusalOf, useGateways } from '../../setup.ts'
 
 const OTHER = 't_other' as TenantId
 const JSON_AND_STREAMS = { accept: 'application/json, text/event-stream' }
