@@ -4,6 +4,7 @@ import { inBothForms, type Product } from '../support/product.ts'
 import { agUiTests } from './dialects/ag-ui.ts'
 import { flowTests } from './dialects/flows.ts'
 import { openaiTests } from './dialects/openai.ts'
+import { openaiPythonTests } from './dialects/openai-python.ts'
 import { uiTests } from './dialects/ui.ts'
 
 /** The packages that others use, unmodified, against both forms. */
@@ -18,6 +19,7 @@ inBothForms('dialects', (startProduct, form) => {
   after(() => product.close())
 
   describe('openai', () => openaiTests(() => product))
+  describe('openai of PyPI', () => openaiPythonTests(() => product))
   describe('ag-ui', () => agUiTests(() => product))
   describe('ui', () => uiTests(() => product))
   describe('a flow as a model of openai', () => flowTests(() => product)) // The last one: it routes all prompts elsewhere.

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { requirePythonClient } from '../../../scripts/local-services/python-client.ts'
+import type { RunningProduct } from './dialect-product.ts'
+
+const PROGRAM = new URL('openai_client.py', import.meta.url).pathname
+const RUN_MS = 60_000
+const run = promisify(execFile)
+
+/** The package `openai` of PyPI, unmodified: one program, because its start takes longer than all that it asks. */
+export function openaiPythonTests(product: RunningProduct): void {
+  it('sees the same completions, responses, calls, approvals, cuts, cancels and errors as the one of npm', async function () {
+    this.timeout(RUN_MS)
+    const env = { PATH: process.env['PATH'], PYTHONPATH: await requirePythonClient() }
+    const { stdout } = await run('python3', [PROGRAM, `${product().url}/openai/v1`], { env, timeout: RUN_MS })
+    const { models, ...seen } = JSON.parse(stdout) as { models: string[] }
+    expect(models).to.include('main')
+    const turn = ['reasoning', 'message', 'mcp_call', 'message', 'message']
+    const asked = ['message', 'mcp_approval_request']
+    expect(seen).to.deep.equal({
+      chat: [true, 'stop', true],
+      'chat usage': true,
+      response: ['completed', turn, 'TodoWrite', 'agent-engine', 'again'],
+      'approve True': [asked, 'completed', true],
+      'approve False': [asked, 'failed', true],
+      cut: [true, 'response.completed', true],
+      stream: turn,
+      cancel: ['in_progress', 'cancelled'],
+      failed: 'server_error',
+      refused: ['BadRequestError', 'invalid_request_error', '/tools', null],
+      upstream: ['InternalServerError', 'upstream_error', null, 'provider_rejected'],
+      broken: ['APIError', 'server_error', null, 'provider_rejected'],
+      unknown: ['NotFoundError', 'not_found_error', null, null],
+    })
+  })
+}
