@@ -204,7 +204,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
 /** Entry points. Node, mocha or a shell script uses their exports. */
 export const ENTRIES: readonly string[] = [
   'services/*/main.ts',
-  'services/console/main.tsx',
+  'services/console/{main,pages/cluster/main}.tsx',
   'shared/client/client.ts',
   'scripts/*',
   'scripts/mutate/mocha-runner.ts',

@@ -2,7 +2,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Authentication } from '../../shared/platform/api/document.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
-import { readConsole } from './console-files.ts'
+import { readConsole } from '../http/console-files.ts'
 import type { ConsoleSettings, ConsoleSignIn } from './routes/console.ts'
 
 type ConsoleConfig = Settings['http']['console']

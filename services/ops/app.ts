@@ -2,7 +2,9 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Log } from '../../shared/kernel/log.ts'
 import { notFound, recover } from '../http/errors.ts'
 import { createRoutes } from '../http/routes.ts'
+import { clusterRoutes } from './cluster-page.ts'
 import type { Exposition } from './exposition.ts'
+import type { Overview } from './overview.ts'
 import type { Readiness } from './readiness.ts'
 import { requireToken } from './token.ts'
 
@@ -15,6 +17,8 @@ export type OpsDeps = {
   exposition: Exposition
   /** Answers all requests below `/queues`. */
   queues: RequestHandler
+  /** Reads what `/` shows. */
+  overview(): Promise<Overview>
   /** Answers `/members`. */
   members: RequestHandler
   /** Answers `/tenants`. */
@@ -29,7 +33,7 @@ export type OpsDeps = {
  * and HAProxy without a Host; they show nothing worth rebinding a name for. Everything else requires an allowed Host and the token.
  */
 export function createOpsApp(deps: OpsDeps): Express {
-  const { requestLog, hostCheck, readiness, exposition, queues, members, tenants, token, log } = deps
+  const { requestLog, hostCheck, readiness, exposition, queues, overview, members, tenants, token, log } = deps
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
   app.use(requestLog, constantHeaders)
@@ -39,10 +43,10 @@ export function createOpsApp(deps: OpsDeps): Express {
   app.use(hostCheck)
   app.use(requireToken(token)) // Before the 404 as well: without the token nobody learns which paths exist.
   const pages = { '/members': { get: members }, '/tenants': { get: tenants } }
-  app.use(createRoutes({ '/metrics': { get: metrics(exposition) }, ...pages }))
+  app.use(createRoutes({ ...clusterRoutes(overview), '/metrics': { get: metrics(exposition) }, ...pages }))
   app.use('/queues', queues)
 
-  app.use(notFound(() => 'the paths of this listener are /livez, /readyz, /metrics, /queues, /members and /tenants'))
+  app.use(notFound(() => 'the paths of this listener are /, /livez, /readyz, /metrics, /queues, /members and /tenants'))
   app.use(recover(log))
   return app
 }

@@ -19,20 +19,26 @@ const ID_PREFIX = { gateway: 'gw', worker: 'wk', executor: 'ex', standalone: 'sa
 /** Lists the processes of this deployment, those of a role side by side, the oldest first. `read` returns nothing while this process starts. */
 export function createMembersPage(read: () => ReadMembers | undefined): RequestHandler {
   return async (req, res) => {
-    const found = await withDeadline(read()?.() ?? Promise.reject(away()), WITHIN_MS, away).catch(() => {
+    const members = await listMembers(read()).catch(() => {
       throw away()
     })
-    const members = found.members
-      .toSorted((one, other) => compare(one.role, other.role) || one.epoch - other.epoch)
-      .map(describe)
     answerTable(req, res, { json: { members }, page: pageOf(members) })
   }
+}
+
+/** Throws when they cannot be read in time. */
+export async function listMembers(read: ReadMembers | undefined): Promise<MemberView[]> {
+  const { members } = await withDeadline(read?.() ?? Promise.reject(away()), WITHIN_MS, away)
+  return members.toSorted((one, other) => compare(one.role, other.role) || one.epoch - other.epoch).map(describe)
 }
 
 const away = () =>
   new AppError('unavailable', 'the members cannot be read at the moment; try again', { retryAfterSecs: 1 })
 
 const compare = (one: string, other: string) => (one < other ? -1 : Number(one > other))
+
+/** A member as the ops listener shows it. */
+export type MemberView = ReturnType<typeof describe>
 
 const describe = ({ role, epoch, state, load, capacity, version, since, pid, expiresInMs }: ShownMember) => ({
   id: `${ID_PREFIX[role]}_${epoch}`,
@@ -46,7 +52,7 @@ const describe = ({ role, epoch, state, load, capacity, version, since, pid, exp
   lease_ms: expiresInMs,
 })
 
-function pageOf(members: readonly ReturnType<typeof describe>[]): TablePage {
+function pageOf(members: readonly MemberView[]): TablePage {
   const draining = members.filter(({ state }) => state === 'draining').length
   return {
     title: 'Members',

@@ -12,19 +12,18 @@ import { listenOn } from '../http/listen.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
 import type { OpsDeps } from './app.ts'
-import type { ReadMembers } from './members-page.ts'
 import { createQueues, type Queues } from './open-queues.ts'
+import type { Sources } from './overview.ts'
 import { watchQueue } from './queue-gauges.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
-import type { ReadTenants } from './tenants-page.ts'
 
 /** Few clients probe and scrape. The other limits are those of the public listener. */
 const LIMITS: Partial<ServerLimits> = { maxConnections: 256, backlog: 128 }
 const CLOSE_MS = 1_000
 
 /** The sources of a process's pages; each can be given later. */
-export type OpsPages = { members?: ReadMembers; tenants?: ReadTenants }
+export type OpsPages = Omit<Sources, 'queue'>
 
 export type Ops = {
   url: string
@@ -54,10 +53,10 @@ export async function openOps(settings: Settings['ops'], { form, log }: { form: 
   const metrics = new MetricsRegistry()
   const isHeapHigh = createHeapGuard()
   const queues = createQueues({ redis: isStandalone ? undefined : redisOf(settings), log })
-  const pages: OpsPages = {}
+  const sources: Sources = {}
   // ALLOWED_HOSTS lists the hosts of the public listener. In a cluster metrics are scraped at the address of the machine.
   const hosts = hostNames({ host, allowedHosts: isStandalone ? allowedHosts : [] })
-  const parts = { hosts, readiness, metrics, queues, pages, token: opsToken, log }
+  const parts = { form, hosts, readiness, metrics, queues, sources, token: opsToken, log }
   const server = createServer(
     createLazyListener(() => openApp(parts), log),
     LIMITS,
@@ -69,10 +68,11 @@ export async function openOps(settings: Settings['ops'], { form, log }: { form: 
     isHeapHigh,
     watchQueue(queue) {
       queues.watch(queue)
+      sources.queue = queue
       watchQueue(metrics, queue)
       return queue
     },
-    show: (given) => void Object.assign(pages, given),
+    show: (given) => void Object.assign(sources, given),
     ready: (checks) => readiness.start({ ...checks, memory: () => !isHeapHigh() }),
     drain: { name: 'readiness', deadlineMs: CLOSE_MS, close: readiness.drain },
     close: { name: 'ops', deadlineMs: 4 * CLOSE_MS, close: () => close(server, queues) },
@@ -83,23 +83,27 @@ type AppParts = Pick<OpsDeps, 'readiness' | 'token' | 'log'> & {
   hosts: ReturnType<typeof hostNames>
   metrics: MetricsRegistry
   queues: Queues
-  pages: OpsPages
+  sources: Sources
+  form: Form
 }
 
-async function openApp({ hosts, metrics, queues, pages, ...parts }: AppParts): Promise<RequestListener> {
-  const [{ createOpsApp }, { createExposition }, { createMembersPage }, { createTenantsPage }] = await Promise.all([
-    import('./app.ts'),
-    import('./exposition.ts'),
-    import('./members-page.ts'),
-    import('./tenants-page.ts'),
-  ])
+async function openApp({ hosts, metrics, queues, sources, form, ...parts }: AppParts): Promise<RequestListener> {
+  const [{ createOpsApp }, { createExposition }, { createOverview }, { createMembersPage }, { createTenantsPage }] =
+    await Promise.all([
+      import('./app.ts'),
+      import('./exposition.ts'),
+      import('./overview.ts'),
+      import('./members-page.ts'),
+      import('./tenants-page.ts'),
+    ])
   return createOpsApp({
     requestLog: logRequests({ ...parts.log, info: parts.log.debug }), // At info level the probes would be most of the log.
     hostCheck: checkHost(hosts),
     exposition: createExposition(metrics),
     queues: queues.handle,
-    members: createMembersPage(() => pages.members),
-    tenants: createTenantsPage(() => pages.tenants),
+    overview: createOverview({ form, metrics, sources }),
+    members: createMembersPage(() => sources.members),
+    tenants: createTenantsPage(() => sources.tenants),
     ...parts,
   })
 }

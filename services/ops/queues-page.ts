@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { JOB_KINDS, type QueueMonitor } from '../../shared/work/queue/port.ts'
+import { JOB_KINDS, type JobKind, type QueueMonitor } from '../../shared/work/queue/port.ts'
 
 /** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty before the queue is watched. */
 export function createQueuesPage(watched: () => QueueMonitor | undefined): RequestHandler {
@@ -9,7 +9,13 @@ export function createQueuesPage(watched: () => QueueMonitor | undefined): Reque
   }
 }
 
-async function describe(queue: QueueMonitor, kind: (typeof JOB_KINDS)[number]) {
+const describe = async (queue: QueueMonitor, kind: JobKind) => ({
+  ...(await countJobs(queue, kind)),
+  failures: queue.failures?.(kind) ?? [],
+})
+
+/** The jobs of a kind as the ops listener shows them. */
+export async function countJobs(queue: QueueMonitor, kind: JobKind) {
   const { waiting, active, failed, oldestWaitingMs } = await queue.counts(kind)
-  return { kind, waiting, active, failed, oldest_waiting_ms: oldestWaitingMs, failures: queue.failures?.(kind) ?? [] }
+  return { kind, waiting, active, failed, oldest_waiting_ms: oldestWaitingMs }
 }

@@ -24,6 +24,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
   invalid_output: { tone: 'warn', icon: 'warn', word: 'Invalid output' },
   cancelled: { tone: '', icon: 'stop', word: 'Cancelled' },
   skipped: { tone: '', icon: 'dash', word: 'Skipped' },
+  active: { tone: 'good', icon: 'check', word: 'Active' },
+  draining: { tone: 'warn', icon: 'clock', word: 'Draining' },
+  silent: { tone: 'bad', icon: 'warn', word: 'No sign of life' },
   paused: { tone: 'warn', icon: 'pause', word: 'Paused' },
   draft: { tone: '', icon: 'dash', word: 'Draft' },
 }

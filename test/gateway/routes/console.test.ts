@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { ConsoleFile } from '../../../services/gateway/console-files.ts'
 import type { ConsoleSettings } from '../../../services/gateway/routes/console.ts'
+import type { ConsoleFile } from '../../../services/http/console-files.ts'
 import { useGateways } from '../setup.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -15,6 +15,7 @@ const file = (type: string, text: string): ConsoleFile => ({
 const SETTINGS: ConsoleSettings = {
   files: {
     index: file('text/html; charset=utf-8', 'page'),
+    cluster: file('text/html; charset=utf-8', 'cluster'),
     assets: new Map([['assets/main-abc.js', file('text/javascript; charset=utf-8', 'script')]]),
   },
   signIn: { kind: 'oidc', issuer: 'https://id.example', client_id: 'console', audience: 'api', scope: 'openid' },

@@ -10,13 +10,13 @@ export type ConsoleFile = {
   bodies: Readonly<Record<'identity' | 'gzip' | 'br', Buffer>>
 }
 
-/** The page that starts the console, and the files that it loads, by their paths behind `/console/`. */
-export type ConsoleFiles = { index: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }
+/** The page that starts the console, the one of operators, and the files that both load, by their paths behind `/console/`. */
+export type ConsoleFiles = { index: ConsoleFile; cluster: ConsoleFile; assets: ReadonlyMap<string, ConsoleFile> }
 
 /** Where scripts/build-console.ts puts the files. */
 const BUILT = join(import.meta.dirname, '../console/built')
 
-const INDEX = 'index.html'
+const PAGES = { index: 'index.html', cluster: 'cluster.html' } as const
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -29,9 +29,8 @@ const TYPES: Readonly<Record<string, string>> = {
 export async function readConsole(folder = BUILT): Promise<ConsoleFiles | undefined> {
   const names = await readdir(folder, { recursive: true }).catch(() => [])
   const files = new Map(await Promise.all(names.filter((name) => extname(name) in TYPES).map(fileIn(folder))))
-  const index = files.get(INDEX)
-  files.delete(INDEX)
-  return index && { index, assets: files }
+  const [index, cluster] = [files.get(PAGES.index), files.get(PAGES.cluster)]
+  return index && cluster && { index, cluster, assets: files }
 }
 
 const fileIn =

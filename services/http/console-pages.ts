@@ -1,0 +1,56 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { notFound } from '../../shared/kernel/errors.ts'
+import type { ConsoleFile, ConsoleFiles } from './console-files.ts'
+
+/** Sends a built page, which may connect to this server and to `origins`. */
+export function sendPage(page: ConsoleFile, origins: readonly string[] = []): RequestHandler {
+  const headers = pageHeaders(origins)
+  return (req, res) => {
+    res.set(headers).set('Cache-Control', 'no-cache')
+    sendFile(page, req, res)
+  }
+}
+
+/** The page runs its own scripts only, and can make none of a text: `trusted-types 'none'` refuses every assignment of HTML. */
+function pageHeaders(origins: readonly string[]): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src ${["'self'", ...origins].join(' ')}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ]
+  return {
+    'Content-Security-Policy': policy.join('; '),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Referrer-Policy': 'no-referrer',
+    'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  }
+}
+
+/** The name of an asset holds a hash of its content, so that a browser never has to ask for it again. */
+export const sendAsset =
+  ({ assets }: ConsoleFiles): RequestHandler =>
+  (req, res) => {
+    const file = assets.get(`assets/${String(req.params['file'])}`)
+    if (!file) throw notFound('the console has no such file: load the page again')
+    res.set('Cache-Control', 'public, max-age=31536000, immutable')
+    sendFile(file, req, res)
+  }
+
+function sendFile({ type, etag, bodies }: ConsoleFile, req: Request, res: Response): void {
+  res.vary('Accept-Encoding').set({ 'Content-Type': type, ETag: etag })
+  if (req.headers['if-none-match'] === etag) {
+    res.status(304).end()
+    return
+  }
+  const accepted = req.acceptsEncodings('br', 'gzip', 'identity')
+  const encoding = accepted === 'br' || accepted === 'gzip' ? accepted : 'identity'
+  if (encoding !== 'identity') res.set('Content-Encoding', encoding)
+  res.send(bodies[encoding])
+}
