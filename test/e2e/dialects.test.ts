@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { a2aTests } from './dialects/a2a.ts'
 import { agUiTests } from './dialects/ag-ui.ts'
 import { flowTests } from './dialects/flows.ts'
 import { openaiTests } from './dialects/openai.ts'
@@ -14,13 +15,14 @@ inBothForms('dialects', (startProduct, form) => {
   before(async () => {
     const demo = { MODEL: '', MODEL_PROVIDER: 'demo', MODEL_BASE_URL: '', MODEL_PRICES: '' }
     const flows = { MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
-    product = await startProduct({ ...demo, ...flows, DIALECTS: 'ui,openai,ag-ui', ...mongo?.env })
+    product = await startProduct({ ...demo, ...flows, DIALECTS: 'ui,openai,ag-ui,a2a', ...mongo?.env })
   })
   after(() => product.close())
 
   describe('openai', () => openaiTests(() => product))
   describe('openai of PyPI', () => openaiPythonTests(() => product))
   describe('ag-ui', () => agUiTests(() => product))
+  describe('a2a', () => a2aTests(() => product))
   describe('ui', () => uiTests(() => product))
   describe('a flow as a model of openai', () => flowTests(() => product)) // The last one: it routes all prompts elsewhere.
 })

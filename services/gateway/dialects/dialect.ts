@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
+import type { Authentication } from '../../../shared/platform/api/document.ts'
 import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import type { ConfigSurface } from '../routes/config/enabled.ts'
@@ -12,6 +13,10 @@ import type { Conversations } from './shared/conversation.ts'
 
 /** The parts that the routes of a dialect use. */
 export type DialectDeps = {
+  /** Where the routes are mounted. */
+  basePath: string
+  /** The credentials that every request needs. */
+  authentication: Authentication
   broker: Broker
   conversations: Conversations
   once: StartOnce

@@ -1,6 +1,7 @@
 import type { DialectName } from '../../../shared/platform/config/dialects.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { createSendReply, type ReplyToolBox } from '../routes/permissions.ts'
+import { a2aRoutes } from './a2a/routes.ts'
 import { agUiRoutes } from './ag-ui/routes.ts'
 import type { DialectDeps } from './dialect.ts'
 import { mcpRoutes } from './mcp/routes.ts'
@@ -16,6 +17,7 @@ const DIALECTS: Record<DialectName, (deps: DialectDeps) => RouteTable> = {
   openai: openaiRoutes,
   'ag-ui': agUiRoutes,
   mcp: mcpRoutes,
+  a2a: a2aRoutes,
 }
 
 /** The routes of the dialects that DIALECTS names. */

@@ -1,7 +1,7 @@
 import { InvalidValue, listOf, oneOf, type Parse } from './values.ts'
 
 /** The formats of other products in which the gateway can be used (D31). */
-export const DIALECT_NAMES = ['ui', 'openai', 'ag-ui', 'mcp'] as const
+export const DIALECT_NAMES = ['ui', 'openai', 'ag-ui', 'mcp', 'a2a'] as const
 export type DialectName = (typeof DIALECT_NAMES)[number]
 
 const parseNames = listOf(oneOf(...DIALECT_NAMES))

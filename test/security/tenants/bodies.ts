@@ -59,6 +59,17 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
       resume: [{ interruptId: `${run}/${permission}`, status: 'resolved', payload: { approved: true } }],
     },
   ],
+  'POST /a2a': ({ session, run, permission }) => {
+    const task = `task_${run.slice('run_'.length)}_${session}`
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
+    const answer = [{ data: { permissions: [{ id: permission, allow: true }] } }]
+    const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params })
+    return [
+      request('SendMessage', { message: { ...message, contextId: session } }),
+      request('SendMessage', { message: { ...message, taskId: task, parts: answer } }),
+      ...['GetTask', 'CancelTask', 'SubscribeToTask'].map((method) => request(method, { id: task })),
+    ]
+  },
   'POST /mcp': ({ run }) => [
     { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'summarize', arguments: { text: 'hello' } } },

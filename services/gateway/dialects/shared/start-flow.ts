@@ -8,7 +8,8 @@ import { idempotencyKeyOf } from '../../params.ts'
 import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 
-type FlowStart = { flow: Pick<Flow, 'name' | 'definition'>; input: JsonObject }
+/** `key` is the same for a request that is sent again; without it the request's Idempotency-Key counts. */
+type FlowStart = { flow: Pick<Flow, 'name' | 'definition'>; input: JsonObject; key?: string | undefined }
 
 /** The version of a flow that runs. Throws `not_found`. */
 export const publishedFlow = ({ flows }: Pick<DialectDeps, 'flows'>, res: Response, name: string) =>
@@ -21,7 +22,7 @@ export const publishedFlow = ({ flows }: Pick<DialectDeps, 'flows'>, res: Respon
 export async function startFlow(
   { config, flows }: Pick<DialectDeps, 'config' | 'flows'>,
   { req, res }: { req: Request; res: Response },
-  { flow, input }: FlowStart,
+  { flow, input, key }: FlowStart,
 ): Promise<StartedFlow> {
   const { calls } = required('config', required('flows', flows).execution)
   const tenant = tenantOf(res)
@@ -32,7 +33,8 @@ export async function startFlow(
     provider_instance: main.instance,
     ...(flow.definition.model === undefined && { model: main.model }),
   }
-  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) })
+  const idempotencyKey = key ?? idempotencyKeyOf(req)
+  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey })
 }
 
 const noRoute = () =>

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Role, type Task, TaskState } from '@a2a-js/sdk'
+import { ClientFactory } from '@a2a-js/sdk/client'
 import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { DEFINITION, GOOD, newName, textSchema, useFlows } from '../support/flows.ts'
@@ -12,9 +15,9 @@ const CLIENT = { name: 'test', version: '1' }
 
 type Content = { type: string; text: string }[]
 
-/** The official client, unmodified, against the published flows of a tenant. */
-inBothForms('the dialect mcp', (startProduct, form) => {
-  const bench = useFlows(startProduct, form, { DIALECTS: 'mcp' })
+/** The official clients, unmodified, against the published flows of a tenant. */
+inBothForms('flows in other formats', (startProduct, form) => {
+  const bench = useFlows(startProduct, form, { DIALECTS: 'mcp,a2a' })
   const clients: Client[] = []
   const url = () => new URL(`${bench.product.url}/mcp`)
 
@@ -144,6 +147,66 @@ inBothForms('the dialect mcp', (startProduct, form) => {
     await bench.publish(DEFINITION)
     await until(() => changes > 0, { what: 'the change' })
     await subscription.close()
+  })
+
+  describe('a2a', () => {
+    const call = (flow: string, input: object) => ({
+      tenant: '',
+      message: {
+        ...{ messageId: randomUUID(), contextId: '', taskId: '', role: Role.ROLE_USER, metadata: { flow } },
+        parts: [
+          { content: { $case: 'data' as const, value: input }, metadata: undefined, filename: '', mediaType: '' },
+        ],
+        ...{ extensions: [], referenceTaskIds: [] },
+      },
+      configuration: undefined,
+      metadata: undefined,
+    })
+    const open = () => new ClientFactory().createFromUrl(`${bench.product.url}/a2a`)
+
+    it('a flow is a skill of the agent card, and its run a task whose artifact is the output', async () => {
+      const name = await bench.publish(DEFINITION)
+      const client = await open()
+      expect((await client.getAgentCard()).skills.map(({ id }) => id)).to.include(name)
+      const task = (await client.sendMessage(call(name, { text: 'hello' }))) as Task
+      expect(task.status?.state).to.equal(TaskState.TASK_STATE_COMPLETED)
+      expect(task.artifacts[0]?.parts[0]?.content).to.deep.equal({ $case: 'data', value: { answer: 'yes' } })
+      expect(await client.getTask({ tenant: '', id: task.id })).to.deep.equal(task)
+    })
+
+    it('a run that fails, and an output that does not fit, are failed tasks; a refused input is an error', async () => {
+      const name = await bench.publish(DEFINITION)
+      const client = await open()
+      for (const [answer, wanted] of [
+        [{ status: 401 }, /provider_auth/],
+        ['{"answer": 7}', /does not fit its schema/],
+      ] as const) {
+        bench.main.otherwise(() => answer)
+        const task = (await client.sendMessage(call(name, { text: 'hello' }))) as Task
+        expect(task.status?.state).to.equal(TaskState.TASK_STATE_FAILED)
+        expect(JSON.stringify(task.status?.message?.parts)).to.match(wanted)
+      }
+      const refused: unknown = await client.sendMessage(call(name, {})).catch((cause: unknown) => cause)
+      expect(refused).to.be.instanceOf(Error).and.have.property('message').that.includes('text')
+    })
+
+    it('the task of a flow that works is streamed, seen and cancelled', async () => {
+      const name = await bench.publish(DEFINITION)
+      const gate = Promise.withResolvers<void>()
+      bench.main.otherwise(() => [{ hold: gate.promise }, { text: GOOD }])
+      const client = await open()
+      const states: unknown[] = []
+      for await (const { payload } of client.sendMessageStream(call(name, { text: 'hello' }))) {
+        if (payload?.$case === 'task') {
+          const { id } = payload.value
+          expect((await client.getTask({ tenant: '', id })).status?.state).to.equal(TaskState.TASK_STATE_WORKING)
+          await client.cancelTask({ tenant: '', id, metadata: undefined })
+        }
+        if (payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+      }
+      gate.resolve()
+      expect(states.at(-1)).to.equal(TaskState.TASK_STATE_CANCELED)
+    })
   })
 
   it('the engine itself is a client: a session calls the flow as a tool', async () => {

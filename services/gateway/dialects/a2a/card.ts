@@ -1,0 +1,64 @@
+import type { Request, RequestHandler } from 'express'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { tenantOf } from '../../middleware/auth.ts'
+import type { DialectDeps } from '../dialect.ts'
+import { listPublished, type PublishedFlow } from '../shared/published-flows.ts'
+
+/** The version of the protocol, as its header and the card name it. */
+export const PROTOCOL_VERSION = '1.0'
+
+/** The agent card. It needs the token of every other path: a client is given both by the operator. */
+export const showCard =
+  ({ basePath, version, authentication, flows }: DialectDeps): RequestHandler =>
+  async (req, res) => {
+    const published = flows ? (await listPublished(flows.library, tenantOf(res), { limit: MAX_SKILLS })).flows : []
+    res.json({
+      name: 'agent-engine',
+      description:
+        'Runs agents with tools. A task is the answer to one message of a conversation, or the run of a flow that `metadata.flow` of the message names.',
+      version,
+      supportedInterfaces: [
+        {
+          url: `${originOf(req)}${basePath}/a2a`,
+          protocolBinding: 'JSONRPC',
+          protocolVersion: PROTOCOL_VERSION,
+          tenant: '',
+        },
+      ],
+      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+      defaultInputModes: MODES,
+      defaultOutputModes: MODES,
+      skills: [CONVERSATION, ...published.map(skillOf)],
+      signatures: [],
+      ...(authentication === 'none' ? { securitySchemes: {}, securityRequirements: [] } : SECURITY),
+    } satisfies JsonObject)
+  }
+
+/** As the client has reached this server; behind a proxy TRUST_PROXY decides which headers count. */
+const originOf = (req: Request): string => `${req.protocol}://${req.get('host')}`
+
+const MODES = ['text/plain', 'application/json']
+
+const CONVERSATION = {
+  id: 'conversation',
+  name: 'Conversation',
+  description: 'Answers a message, with the tools of this server. Where a tool needs permission the task waits for it.',
+  tags: ['agent', 'tools'],
+  examples: ['Which files changed today?'],
+  inputModes: MODES,
+  outputModes: MODES,
+  securityRequirements: [],
+}
+
+const MAX_SKILLS = 200
+
+/** A message calls a flow by its name, in `metadata.flow`. */
+const skillOf = ({ name, description }: PublishedFlow) => ({
+  ...{ id: name, name, description, tags: ['flow'], examples: [] },
+  ...{ inputModes: ['application/json'], outputModes: ['application/json'], securityRequirements: [] },
+})
+
+const SECURITY = {
+  securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description: '', bearerFormat: '' } } },
+  securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+}

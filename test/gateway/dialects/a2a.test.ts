@@ -1,0 +1,130 @@
+// Tests a2a/projection.ts, a2a/message.ts, a2a/task-id.ts and a2a/routes.ts.
+import { StreamResponse, Task, TaskState } from '@a2a-js/sdk'
+import { expect } from 'chai'
+import { readAnswers, readMessage } from '../../../services/gateway/dialects/a2a/message.ts'
+import { TaskProjection } from '../../../services/gateway/dialects/a2a/projection.ts'
+import type { RpcAnswer } from '../../../services/gateway/dialects/a2a/rpc.ts'
+import { readTaskId, taskId } from '../../../services/gateway/dialects/a2a/task-id.ts'
+import { Fields } from '../../../services/gateway/dialects/shared/fields.ts'
+import type { AgentEvent, JsonObject } from '../../../shared/kernel/events.ts'
+import { PERMISSION_ID, useGateways } from '../setup.ts'
+import * as of from './recorded.ts'
+
+const REF = { runId: of.RUN, contextId: 'support-7' }
+const projection = (since?: number) => new TaskProjection(REF, since === undefined ? {} : { since })
+
+/** What the package's own decoder makes of the answers. */
+const decoded = (answers: RpcAnswer[]) =>
+  answers.map((answer) => StreamResponse.fromJSON('result' in answer ? answer.result : {}).payload)
+
+type Part = NonNullable<Parameters<typeof of.respond>[2]>
+const updatesOf = (events: AgentEvent[], part?: Part, since?: number) =>
+  decoded(of.respond(projection(since), events, part).chunks)
+
+const statesOf = (updates: ReturnType<typeof decoded>) =>
+  updates.flatMap((each) => (each?.$case === 'statusUpdate' ? [each.value.status?.state] : []))
+
+describe("a run as a task of A2A, read by the package's own decoder", () => {
+  it('a response ends where all waits, with every request, and the next one begins behind it with the task', () => {
+    const first = updatesOf(of.WITH_SUB_AGENT)
+    expect(first[0]?.$case).to.equal('task')
+    const last = first.at(-1)
+    expect(statesOf(first).at(-1)).to.equal(TaskState.TASK_STATE_INPUT_REQUIRED)
+    expect(JSON.stringify(last)).to.include('perm_1').and.include('perm_2')
+    const rest = updatesOf(of.WITH_SUB_AGENT, { known: new Set(['perm_1', 'perm_2']), passed: 99 }, Infinity)
+    expect(rest[0]?.$case === 'task' && rest[0].value.artifacts[0]?.parts[0]?.content?.value).to.equal('I write.')
+    expect(statesOf(rest).at(-1)).to.equal(TaskState.TASK_STATE_COMPLETED)
+  })
+
+  it('a task that is read until now is as its updates have made it, and says what it waits for', () => {
+    const at = of.WITH_SUB_AGENT.findIndex(({ type }) => type === 'permission_resolved')
+    const task = projection()
+    of.respond(task, of.WITH_SUB_AGENT.slice(0, at), { passed: Infinity })
+    expect(Task.fromJSON(task.task).status?.state).to.equal(TaskState.TASK_STATE_INPUT_REQUIRED)
+    expect(task.asked).to.deep.equal(['perm_1', 'perm_2'])
+    const whole = projection()
+    of.respond(whole, of.WITH_SUB_AGENT, { passed: Infinity })
+    expect(Task.fromJSON(whole.task).status?.state).to.equal(TaskState.TASK_STATE_COMPLETED)
+    expect(whole.asked).to.deep.equal([])
+  })
+
+  it('a stream that is taken up again begins with the task as it is, also when the run has ended meanwhile', () => {
+    const updates = updatesOf(of.WITH_SUB_AGENT, { passed: 9 }, 8)
+    expect(updates[0]?.$case === 'task' && updates[0].value.artifacts).to.have.length(1)
+    const ended = updatesOf([of.turn(1), of.done], { passed: 99 }, 98)
+    expect(ended).to.have.length(1)
+    expect(ended[0]?.$case === 'task' && ended[0].value.status?.state).to.equal(TaskState.TASK_STATE_COMPLETED)
+  })
+
+  it('a failure, a cancel, a queued plan and a cut are told as such', () => {
+    const last = (event: AgentEvent) => statesOf(updatesOf([of.turn(1), event])).at(-1)
+    expect([of.failed, of.cancelled, of.queued].map(last)).to.deep.equal([
+      ...[TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_COMPLETED],
+    ])
+    expect(projection().cut('slow_consumer')[0]).to.have.nested.property('error.code', -32_603)
+  })
+
+  it('the text of a block is whole, with and without its parts', () => {
+    const said: AgentEvent[][] = [of.said('a', 'b'), [{ type: 'text', text: 'ab' }]]
+    for (const events of said) {
+      const task = projection()
+      of.respond(task, events)
+      expect(JSON.stringify(task.task)).to.include('"parts":[{"text":"ab"}]')
+    }
+  })
+})
+
+describe('the ids and answers of A2A', () => {
+  it('the id of a task names its run and context, and no other text is one', () => {
+    expect(readTaskId(taskId(REF))).to.deep.equal(REF)
+    for (const id of ['', 'task_x', `${taskId(REF)}/..`]) expect(() => readTaskId(id)).to.throw(/no task/)
+  })
+
+  it('D31.9b: the answers are objects with ids, or one word for all; another text is refused', () => {
+    const read = (...parts: JsonObject[]) =>
+      readAnswers(readMessage(new Fields({ message: { messageId: 'm', parts } })), ['perm_1', 'perm_2'])
+    expect(read({ text: 'Allow' })).to.deep.equal(['perm_1', 'perm_2'].map((id) => ({ id, allow: true })))
+    expect(read({ text: 'deny: too late' })[0]).to.deep.equal({ id: 'perm_1', allow: false, reason: 'too late' })
+    const answer = { id: PERMISSION_ID, allow: true, input: { path: 'b' } }
+    expect(read({ data: { permissions: [answer] } })).to.deep.equal([answer])
+    const wrong: JsonObject[] = [{ text: 'sure' }, { text: 'allow them' }, { data: { permissions: [{ id: 'x' }] } }]
+    for (const part of wrong) expect(() => read(part)).to.throw(/must be/)
+  })
+})
+
+describe('POST /a2a', () => {
+  const start = useGateways({ perTest: false })
+
+  it('D31.9d: what is wrong with a message is an error of JSON-RPC with its id', async () => {
+    const { post } = await start()
+    const request = (method: string, params: unknown = {}) => ({ jsonrpc: '2.0', id: 7, method, params })
+    const message = { messageId: 'm', parts: [{ text: 'hi' }] }
+    const errors: [object, number, Record<string, string>?][] = [
+      [{ id: 7 }, -32_600],
+      [request('message/send'), -32_601],
+      [request('SendMessage'), -32_602],
+      [request('SendMessage', []), -32_602],
+      [request('SendMessage', { message: { ...message, parts: [] } }), -32_602],
+      [request('SendMessage', { message: { ...message, contextId: 'a/b' } }), -32_602],
+      [request('SendMessage', { message: { ...message, parts: [{ url: 'x' }] } }), -32_602],
+      [request('GetTask', { id: 'x' }), -32_001],
+      [request('CreateTaskPushNotificationConfig'), -32_003],
+      [request('ListTasks'), -32_004],
+      [request('GetTask'), -32_009, { 'a2a-version': '0.3' }],
+    ]
+    for (const [body, code, headers] of errors) {
+      const response = await post('/a2a', body, headers)
+      const answer = (await response.json()) as { id: number; error?: { code: number } }
+      expect([response.status, answer.id, answer.error?.code], JSON.stringify(body)).to.deep.equal([200, 7, code])
+    }
+  })
+
+  it('D31.9a: the card names the address by which the client has reached it, and the credentials', async () => {
+    const { get, url } = await start({ authentication: 'api-token' })
+    const card = (await (await get('/.well-known/agent-card.json')).json()) as Record<string, unknown>
+    expect(card['supportedInterfaces']).to.deep.equal([
+      { url: `${url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0', tenant: '' },
+    ])
+    expect(card['securityRequirements']).to.deep.equal([{ schemes: { bearer: { list: [] } } }])
+  })
+})
