@@ -9,6 +9,7 @@ import {
   PLAN_SCHEDULES,
   type PlanScheduleStore,
 } from '../../shared/work/plans/store/plan-schedules.ts'
+import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
 import type { OpenStore } from './store.ts'
 
 const TENANT = 't_1' as TenantId
@@ -88,5 +89,23 @@ export function planScheduleContract(open: OpenStore): void {
     expect(all).to.have.length(MAX_SCHEDULES)
     expect(await schedules.put(full, input('s5', 9))).to.deep.include({ timing: { every_secs: 9 } })
     await schedules.put(TENANT, input('one-more'))
+  })
+
+  it('of two ticks that want to be the last one at the same moment, one becomes it', async () => {
+    const tenant = 't_claims' as TenantId
+    const ticks = createTickRecords(store)
+    const claimOf = (planId: string, lastId: string | null) => ({ planId, lastId, untilMs: 5 })
+    const claim = (planId: string, lastId: string | null) => ticks.claim(tenant, 'often', claimOf(planId, lastId))
+    const won = await Promise.all(['plan_1', 'plan_2', 'plan_3'].map((planId) => claim(planId, null)))
+    expect(won.filter(Boolean)).to.have.length(1)
+    const { last_plan_id: first, claimed_until_ms } = await ticks.getClaimed(tenant, 'often')
+    expect([first, claimed_until_ms]).to.deep.equal([`plan_${won.indexOf(true) + 1}`, 5])
+    expect(await claim(first ?? '', null), 'the same tick again').to.equal(true)
+    expect(await claim('plan_4', null), 'one that has seen no plan').to.equal(false)
+    expect(await claim('plan_4', first)).to.equal(true)
+    await ticks.release(tenant, 'often', claimOf(first ?? '', null))
+    expect((await ticks.getClaimed(tenant, 'often')).last_plan_id, 'only the last one is taken back').to.equal('plan_4')
+    await ticks.release(tenant, 'often', claimOf('plan_4', first))
+    expect(await ticks.getClaimed(tenant, 'often')).to.include({ last_plan_id: first, claimed_until_ms: 0 })
   })
 }

@@ -47,7 +47,7 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
     events: NO_EVENTS,
     queue: { add: async (job) => void jobs.push(job) },
     idempotency: createIdempotency(store),
-    now: () => new Date(),
+    now: () => state.now,
     async admits() {
       state.counted++
       return admits()

@@ -65,7 +65,7 @@ describe('the schedules of plans', () => {
       status: 'failed',
       error: 'the store was away',
     }))
-    await records.submitted(tenant, 'b', `plan_${'0'.repeat(32)}`)
+    await records.claim(tenant, 'b', { planId: `plan_${'0'.repeat(32)}`, lastId: null, untilMs: 1 })
     const { schedules: listed } = await schedules.list(tenant, { limit: 5 })
     expect(listed[0]?.last_plan).to.deep.include({ id: last_plan_id, status: 'failed', error: 'the store was away' })
     expect(listed[1]).to.deep.include({ last_plan_id: `plan_${'0'.repeat(32)}`, last_plan: null })
@@ -88,7 +88,8 @@ describe('the schedules of plans', () => {
   it('are listed by name in pages, each with its own ticks', async () => {
     const { tenant, schedules, records } = open()
     for (const name of ['c', 'a', 'b']) await schedules.put(tenant, name, { every_secs: 60, plan: PLAN })
-    for (const name of ['0', 'b', 'bb', 'd']) await records.submitted(tenant, name, `plan_${name}`)
+    for (const name of ['0', 'b', 'bb', 'd'])
+      await records.claim(tenant, name, { planId: `plan_${name}`, lastId: null, untilMs: 1 })
     const first = await schedules.list(tenant, { limit: 2 })
     const shown = (page: typeof first) => page.schedules.map((each) => [each.name, each.last_plan_id])
     expect(shown(first)).to.deep.equal([

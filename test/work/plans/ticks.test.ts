@@ -69,6 +69,42 @@ describe('the ticks of a schedule', () => {
     })
   })
 
+  it('of two that are due at different times and fire at one moment, one submits its plan and the other is skipped', async () => {
+    const { fire, stored, outcomes, shown } = await open()
+    await Promise.all([fire('often', 60_000), fire('often', 120_000)])
+    const [plan, ...others] = await stored()
+    expect(others).to.deep.equal([])
+    expect(outcomes).to.have.members(['schedule_ticks submitted', 'schedule_ticks plan_not_ended'])
+    expect(await shown()).to.deep.include({ last_plan_id: plan?.plan_id, skipped_ticks: 1 })
+  })
+
+  it('one that is handed out again after a later one submitted its plan does not set the last plan back', async () => {
+    const { fire, stored, endAll, shown } = await open()
+    await fire('often', 60_000)
+    await endAll()
+    await fire('often', 120_000)
+    const later = (await shown()).last_plan_id
+    await fire('often', 60_000)
+    expect((await shown()).last_plan_id).to.equal(later)
+    await fire('often', 180_000)
+    expect(await stored(), 'the plan of the later one has not ended').to.have.length(2)
+  })
+
+  it('one whose process died before it stored the plan holds others up for a minute, and goes on when it is handed out again', async () => {
+    const { fire, stored, records, tenant, endAll, state } = await open()
+    const claim = { planId: 'plan_of_the_dead', lastId: null, untilMs: state.now.getTime() + 60_000 }
+    await records.claim(tenant, 'often', claim)
+    await fire('often', 60_000)
+    expect(await stored()).to.deep.equal([])
+    state.now = new Date(claim.untilMs)
+    await fire('often', 120_000)
+    const [plan] = await stored()
+    expect(plan).to.include({ title: 'Report' })
+    await endAll()
+    const planId = (await records.get(tenant, 'often')).last_plan_id
+    expect(planId).to.equal(plan?.plan_id)
+  })
+
   it('one above the rate of the tenant is skipped and counted', async () => {
     let isAllowed = false
     const { fire, stored, outcomes, shown } = await open({ admits: () => isAllowed })

@@ -10,7 +10,7 @@ import { WriteLoop } from './write-loop.ts'
 export type EndQueueDeps = {
   store: Pick<RunRecordStore, 'add'>
   auditOf(tenant: TenantId): Promise<Kept>
-  /** The least time between two writes, in milliseconds: under load, ends wait for others. */
+  /** The least time between two writes, in milliseconds, unless a full batch waits: under load, ends wait for others. */
   batchMs: number
   metrics: Metrics
   log: Log
@@ -34,6 +34,8 @@ export type WaitingEnd = {
 /** Ends that wait for the store. Beyond it the oldest are dropped, and counted. */
 const MAX_WAITING = 10_000
 const MAX_BATCH = 500
+/** So many are written without waiting for others: more at once would cost no less for each. */
+const FULL_BATCH = 100
 
 /** Stores the records of ended runs behind their ends, several with one command, as their tenants want them kept (D20). */
 export class EndQueue {
@@ -49,6 +51,7 @@ export class EndQueue {
       write: () => this.#write(),
       dueInMs: () => (this.#waiting.length > 0 ? 0 : undefined),
       leastMs: deps.batchMs,
+      isFull: () => this.#waiting.length >= FULL_BATCH,
     })
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { RunFilter, RunPage, RunSearch, RunSummary } from '../../../cluster/commands/runs.ts'
 import { writeCursor } from '../../../cluster/list-page.ts'
 import type { PageRequest } from '../../../kernel/cursor.ts'
@@ -15,7 +16,11 @@ export type RunHistoryDeps = {
   /** The tenant's `audit.retention_days`. */
   retentionDays(tenant: TenantId): Promise<number>
   now?: () => number
+  limits?: SearchLimits
 }
+
+/** What one request reads at most: a page of a very rare kind of runs may be short, and the next one goes on. */
+type SearchLimits = { rows: number; ms: number }
 
 /** Lists the runs that processes know. */
 export type ListKnown = (filter: RunFilter) => Promise<RunPage>
@@ -25,8 +30,7 @@ type Row = { run: RunSummary; place: Place; isKept: boolean }
 type Search = Pick<RunFilter, 'status'> & RunSearch
 type Reading = Search & { pageSize: number; listKnown: ListKnown; onIncomplete(): void }
 
-/** Rows that one request reads at most: a page of a rare kind of runs may be short, and the next one goes on. */
-const MAX_ROWS = 2_000
+const LIMITS: SearchLimits = { rows: 50_000, ms: 2_000 }
 const PAGE = 200
 
 /** The runs of a tenant: those that processes know, and the records that the tenant still keeps. */
@@ -61,6 +65,8 @@ export class RunHistory {
       next_cursor: next ? writePlace(next, listed.text) : null,
       ...(isIncomplete && { incomplete: true as const }),
     })
+    const { rows, ms } = this.#deps.limits ?? LIMITS
+    const untilMs = performance.now() + ms
     let read = 0
     let last = begin
     const reading = { ...search, pageSize, listKnown, onIncomplete }
@@ -70,7 +76,7 @@ export class RunHistory {
       if (isWanted) runs.push(run)
       if (isWanted && place.part !== 'records') listed.add(run.run_id)
       last = place
-      if (++read === MAX_ROWS) return page(last)
+      if (++read === rows || (read % PAGE === 0 && performance.now() >= untilMs)) return page(last)
     }
     return page(undefined)
   }
@@ -102,6 +108,7 @@ export class RunHistory {
         yield { run, place: { part: 'records', after: position }, isKept: run.ended_at >= keptSince }
       }
       if (found.length < pageSize) return
+      await setImmediate() // A store in this process reads without a pause: other work goes on between two pages.
     }
   }
 

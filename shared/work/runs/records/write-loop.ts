@@ -5,6 +5,8 @@ export type WriteLoopDeps = {
   dueInMs(): number | undefined
   /** The least time between two writes, in milliseconds: under load, what waits is written together. */
   leastMs: number
+  /** Whether so much waits that the next write need not wait for more. */
+  isFull?(): boolean
 }
 
 const RETRY_MS = 1_000
@@ -17,6 +19,8 @@ export class WriteLoop {
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
   #earliestAt = -Infinity
+  /** The end of the pause after a write that the store did not take. */
+  #retryAt = -Infinity
   #writing: Promise<boolean> | undefined
 
   constructor(deps: WriteLoopDeps) {
@@ -26,7 +30,7 @@ export class WriteLoop {
   /** Writes in `ms` milliseconds, later when that is too soon after the last write, or sooner when a write is due before. */
   schedule(ms = 0): void {
     const now = performance.now()
-    const dueAt = Math.max(now + ms, this.#earliestAt)
+    const dueAt = Math.max(now + ms, this.#deps.isFull?.() ? this.#retryAt : this.#earliestAt)
     if (dueAt >= this.#dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
@@ -52,7 +56,8 @@ export class WriteLoop {
     const begunAt = performance.now()
     const isWritten = await this.#deps.write()
     this.#writing = undefined
-    this.#earliestAt = isWritten ? begunAt + this.#deps.leastMs : performance.now() + RETRY_MS
+    this.#retryAt = isWritten ? begunAt : performance.now() + RETRY_MS
+    this.#earliestAt = isWritten ? begunAt + this.#deps.leastMs : this.#retryAt
     const dueInMs = this.#deps.dueInMs()
     if (dueInMs !== undefined) this.schedule(dueInMs)
     return isWritten

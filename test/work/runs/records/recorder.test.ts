@@ -13,13 +13,35 @@ describe('the recorder of runs', () => {
     begin(0).end()
     await pass(1)
     expect(store.added.map((batch) => batch.length)).to.deep.equal([1])
-    const runs = Array.from({ length: 499 }, (_, n) => begin(n + 1))
+    const runs = Array.from({ length: 99 }, (_, n) => begin(n + 1))
     for (const { end } of runs) end()
     await pass(BATCH_MS - 2)
     expect(store.added).to.have.length(1)
     await pass(2)
-    expect(store.added.map((batch) => batch.length)).to.deep.equal([1, 499])
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([1, 99])
     expect(runs.every(({ recording }) => recording.isRecorded)).to.equal(true)
+  })
+
+  it('D20.2: stores a hundred without waiting for others, and none sooner than the next try while the store is away', async () => {
+    const { store, begin } = setUpRecorder()
+    const end = (from: number, to: number) => {
+      for (let n = from; n < to; n++) begin(n).end()
+    }
+    end(0, 1)
+    await pass(0)
+    end(1, 101)
+    await pass(0)
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([1, 100])
+    store.failure = () => AWAY
+    end(101, 201)
+    await pass(0)
+    expect(store.tries).to.equal(3)
+    end(201, 401)
+    await pass(RETRY_MS - 1)
+    expect(store.tries).to.equal(3)
+    store.failure = () => undefined
+    await pass(1)
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([1, 100, 300])
   })
 
   it('stores 500 at once and the others right after them', async () => {

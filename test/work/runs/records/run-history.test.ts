@@ -27,10 +27,16 @@ const range = (from: number, to: number) => Array.from({ length: to - from + 1 }
 const numberOf = ({ run_id }: RunSummary) => Number(run_id.slice(4))
 const numbersOf = ({ runs }: RunPage) => runs.map(numberOf)
 
-type Known = { live?: RunSummary[]; unrecorded?: RunSummary[]; records?: RunRecord[]; days?: number }
+type Known = {
+  live?: RunSummary[]
+  unrecorded?: RunSummary[]
+  records?: RunRecord[]
+  days?: number
+  limits?: { rows: number; ms: number }
+}
 
 describe('the list of runs with their records', () => {
-  function setUp({ live = [], unrecorded = [], records = [], days = 30 }: Known) {
+  function setUp({ live = [], unrecorded = [], records = [], days = 30, limits }: Known) {
     const asked = { records: 0, pages: 0, isAway: false, incomplete: false }
     let byPlace: RunRecord[] = []
     const store = {
@@ -52,7 +58,8 @@ describe('the list of runs with their records', () => {
       const { page, next } = pageOf(all, (run) => ({ startedMs: Date.parse(run.started_at), id: run.run_id }), where)
       return { runs: page, next_cursor: next, ...(asked.incomplete && { incomplete: true as const }) }
     }
-    const history = new RunHistory({ store, retentionDays: async () => days, now: () => NOON })
+    const retentionDays = async () => days
+    const history = new RunHistory({ store, retentionDays, now: () => NOON, ...(limits && { limits }) })
     const list = (request: Partial<RunFilter & RunSearch> = {}) =>
       history.list(TENANT, listKnown, { limit: 10, ...request })
     const all = async (request: Partial<RunFilter & RunSearch>) => {
@@ -150,10 +157,25 @@ describe('the list of runs with their records', () => {
     expect(numbersOf(rest), 'the first ones are listed again').to.deep.equal([...range(1, 99), 500])
   })
 
-  it('D20.1: a page of rare runs reads 2,000 rows at most, and the next one goes on behind them', async () => {
+  const SHORT = { rows: 2_000, ms: Infinity }
+
+  it('D20.1: a page of rare runs is full, or the last one, however many others are between them', async () => {
+    const rare = { model: 'rare' }
+    const records = range(1, 5_000).map((n) => recordOf(n, n % 2_400 === 0 ? rare : {}))
+    const { list } = setUp({ records, limits: { rows: 50_000, ms: Infinity } })
+    expect(await list(rare).then(({ runs, next_cursor }) => [runs.map(numberOf), next_cursor])).to.deep.equal([
+      [2_400, 4_800],
+      null,
+    ])
+    const first = await list({ ...rare, limit: 1 })
+    expect(numbersOf(first)).to.deep.equal([2_400])
+    expect(numbersOf(await list({ ...rare, limit: 1, cursor: first.next_cursor ?? '' }))).to.deep.equal([4_800])
+  })
+
+  it('D20.1: a request reads 50,000 rows at most, and the next one goes on behind them', async () => {
     const rare = { model: 'rare' }
     const records = range(1, 4_500).map((n) => recordOf(n, n === 1 || n === 4_400 ? rare : {}))
-    const { list, all, asked } = setUp({ records, days: 30 })
+    const { list, all, asked } = setUp({ records, limits: SHORT })
     const first = await list(rare)
     expect(numbersOf(first)).to.deep.equal([1])
     expect(asked.records).to.equal(2_000)
@@ -163,12 +185,34 @@ describe('the list of runs with their records', () => {
     expect((await all({ ...rare, limit: 1 })).flatMap(numbersOf)).to.deep.equal([1, 4_400])
   })
 
-  it('2,000 live runs that are not asked for make a short page, too', async () => {
+  it('D20.1: a request whose time is over is answered with what it has found, and the next one goes on', async () => {
+    const records = range(1, 900).map((n) => recordOf(n, n === 850 ? { model: 'rare' } : {}))
+    const { all, asked } = setUp({ records, limits: { rows: Infinity, ms: 0 } })
+    expect((await all({ model: 'rare' })).map(numbersOf)).to.deep.equal([[], [], [], [], [850]])
+    expect(asked.records).to.equal(900)
+  })
+
+  it('live runs that are not asked for are among the rows that one request reads', async () => {
     const { all } = setUp({
       live: range(1, 2_100).map((n) => liveOf(n)),
       records: [recordOf(3_000, { model: 'rare' })],
+      limits: SHORT,
     })
     expect((await all({ model: 'rare' })).map(numbersOf)).to.deep.equal([[], [3_000]])
+  })
+
+  it('D20.1: while one request searches the records, others are answered', async () => {
+    const { list } = setUp({ records: range(1, 2_000).map((n) => recordOf(n)) })
+    let turns = 0
+    let isOver = false
+    const count = () => {
+      turns++
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    await list({ model: 'rare' })
+    isOver = true
+    expect(turns).to.be.at.least(10)
   })
 
   it('runs that ended before the tenant shortened its time are hidden, and one that began before it and ended later is not', async () => {
@@ -184,10 +228,10 @@ describe('the list of runs with their records', () => {
     expect(await history.get(TENANT, runId(dayOf + 2))).to.include({ run_id: runId(dayOf + 2) })
   })
 
-  it('hidden runs are among the 2,000 rows that one request reads', async () => {
+  it('hidden runs are among the rows that one request reads', async () => {
     const days = 1
     const old = range(1, 2_500).map((n) => recordOf(24 * 60 + n))
-    const { list, asked } = setUp({ records: [recordOf(1), ...old], days })
+    const { list, asked } = setUp({ records: [recordOf(1), ...old], days, limits: SHORT })
     const first = await list()
     expect(numbersOf(first)).to.deep.equal([1])
     expect(asked.records).to.be.below(2_020)
