@@ -1,3 +1,4 @@
+// Tests pages/home/**, pages/chat/**, pages/plans/** and parts/run/**: what a person sees first.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { useMongo } from '../support/mongo.ts'

@@ -1,3 +1,4 @@
+// Tests pages/flows/**, parts/editor/**, parts/palette/** and api/**: how one works with a flow.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'

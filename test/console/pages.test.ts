@@ -1,3 +1,4 @@
+// Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'

@@ -1,25 +1,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { moment } from '../../services/console/base/format.ts'
 import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
-
-describe('the times of the console', () => {
-  it('a time has its day, unless it is that of the time before, and seconds where there are some', () => {
-    const [noon, later, second, next] = [
-      '2026-11-25T12:00:00.000Z',
-      '2026-11-25T12:15:00.000Z',
-      '2026-11-25T12:15:07.000Z',
-      '2026-11-27T12:15:00.000Z',
-    ]
-    const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
-    const dayOf = (at: string) => day.format(new Date(at))
-    expect(moment(noon)).to.match(/:00/).and.include(dayOf(noon))
-    expect(moment(later, noon)).to.match(/:15/).and.not.include(dayOf(noon))
-    expect(moment(second, noon)).to.match(/:15:07/)
-    expect(moment(next, noon)).to.include(dayOf(next))
-  })
-})
 
 describe('schedules in the console', function () {
   this.timeout(60_000)

@@ -1,3 +1,4 @@
+// Tests sign-in/**: how a person signs in, and stays so.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { CONSOLE_AUDIENCE, type SignInIssuer, startSignInIssuer } from '../support/issuer/sign-in-issuer.ts'

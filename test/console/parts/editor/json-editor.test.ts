@@ -6,8 +6,8 @@ import {
   indent,
   outdent,
   type Selected,
-} from '../../services/console/parts/editor/editing.ts'
-import { mistakeIn, placeOf } from '../../services/console/parts/editor/json-places.ts'
+} from '../../../../services/console/parts/editor/editing.ts'
+import { mistakeIn, placeOf } from '../../../../services/console/parts/editor/json-places.ts'
 
 describe('the places of a JSON text', () => {
   it('are those of the values that pointers name, or of what holds them', () => {
