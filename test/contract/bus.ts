@@ -183,13 +183,15 @@ export function busContract({ connect, cut, mend }: BusSetup): void {
 
     it('a request without an answer fails at its deadline, and at once where another process can be asked', async () => {
       const { call } = await client()
-      const since = elapsedMs()
+      const [since, beganAt] = [elapsedMs(), performance.now()]
       const failures = [{ deadlineMs: 200 }, { deadlineMs: 60_000, hasAlternative: true }].map((options) =>
         call(options).catch((cause: unknown) => cause),
       )
       for (const cause of await Promise.all(failures))
         expect(cause).to.include({ kind: 'unavailable', code: 'worker_silent' })
-      expect(elapsedMs() - since).to.be.within(190, 10_000)
+      // That clock stands still while others have the CPU: it is none to measure what must not come too early.
+      expect(performance.now() - beganAt).to.be.at.least(199)
+      expect(elapsedMs() - since).to.be.below(10_000)
     })
   })
 }

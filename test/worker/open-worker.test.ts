@@ -36,8 +36,8 @@ describe('a worker, as a process opens it', () => {
     await settled()
     expect(told.map(({ type }) => type)).to.deep.equal(['run.started', 'run.ended'])
     expect(toolBox.find('Write')?.name).to.equal('Write')
-    const day = new Date().toISOString().slice(0, 10)
-    expect(await store?.usage.tenants(day, { limit: 1, after: '' })).to.deep.equal([TENANT])
+    const range = { by: 'kind', bucket: 'day', from: '2026', until: '9999', limit: 2 } as const
+    expect(await store?.usage.read(TENANT, range)).to.have.length(1)
   })
 
   it('without a store its sessions live in memory, and nothing is counted', async () => {
