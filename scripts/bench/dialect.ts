@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 /** How to start a run on one kind of server and how to read its stream. */
 export type Dialect = {
   healthPath: string
@@ -27,3 +29,37 @@ export const GATEWAY: Dialect = {
   beforeText: 'event: text_delta\ndata: {"text":"',
   end: 'event: done\n',
 }
+
+/** The dialects of the product (D31), each with its own way to start a run. */
+export const DIALECTS = {
+  ui: {
+    ...GATEWAY,
+    runPath: '/v1/ui/chat',
+    body: (text) =>
+      JSON.stringify({ id: randomUUID(), messages: [{ id: 'm-1', role: 'user', parts: [{ type: 'text', text }] }] }),
+    beforeText: '"delta":"',
+    end: 'data: [DONE]',
+  },
+  'openai-chat': {
+    ...GATEWAY,
+    runPath: '/v1/openai/v1/chat/completions',
+    body: (content) => JSON.stringify({ model: 'main', stream: true, messages: [{ role: 'user', content }] }),
+    beforeText: PROVIDER.beforeText,
+    end: PROVIDER.end,
+  },
+  'openai-responses': {
+    ...GATEWAY,
+    runPath: '/v1/openai/v1/responses',
+    body: (input) => JSON.stringify({ model: 'main', stream: true, input }),
+    beforeText: '"delta":"',
+    end: 'event: response.completed',
+  },
+  'ag-ui': {
+    ...GATEWAY,
+    runPath: '/v1/ag-ui',
+    body: (content) =>
+      JSON.stringify({ threadId: randomUUID(), runId: 'r-1', messages: [{ id: 'm-1', role: 'user', content }] }),
+    beforeText: '"delta":"',
+    end: '"type":"RUN_FINISHED"',
+  },
+} satisfies Record<string, Dialect>

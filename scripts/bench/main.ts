@@ -5,6 +5,7 @@ import type { Figure, Row } from './figure.ts'
 import { clusterCpu, clusterFirstEvent } from './figures/cluster-runs.ts'
 import { coldStart, coldStartTime } from './figures/cold-start.ts'
 import { cpu } from './figures/cpu.ts'
+import { dialects } from './figures/dialects.ts'
 import { dispatchList } from './figures/dispatch-list.ts'
 import { firstEvent } from './figures/first-event.ts'
 import { flowAgents, flowRun, flowRunCluster } from './figures/flow-run.ts'
@@ -31,6 +32,7 @@ const FIGURES = [
   clusterCpu,
   shortRuns,
   cpu,
+  ...dialects,
   pacedStreams,
   pacedCpu,
   pacedFirstEvent,

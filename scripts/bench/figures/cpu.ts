@@ -5,8 +5,8 @@ import type { Figure, Measured } from '../figure.ts'
 import { cpuMs } from '../proc.ts'
 import type { Running } from '../processes.ts'
 
-const STREAMS = 50
-const TOKENS = 2000
+export const STREAMS = 50
+export const TOKENS = 2000
 /** Time for the work that a gateway does after the last byte. */
 const AFTER_MS = 200
 
@@ -35,7 +35,7 @@ async function measure(bench: Bench): Promise<Measured> {
   return { value: total.ours / total.baseline, detail }
 }
 
-async function cpuOfRound(gateway: Running, { signal }: Bench): Promise<number> {
+export async function cpuOfRound(gateway: Running, { signal }: Bench): Promise<number> {
   using client = new Client(gateway, signal)
   const before = cpuMs(gateway.pid)
   await Promise.all(Array.from({ length: STREAMS }, () => client.stream(TOKENS)))
