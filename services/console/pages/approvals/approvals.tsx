@@ -20,7 +20,7 @@ export function Approvals({ params, query }: PageProps) {
     <div class="page approvals">
       <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
         {noticePermission.value === 'default' && (
-          <button type="button" class="button" onClick={() => void askForNotices()}>
+          <button type="button" class="button notify" onClick={() => void askForNotices()}>
             Notify me
           </button>
         )}

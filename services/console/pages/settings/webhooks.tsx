@@ -59,7 +59,7 @@ function WebhookCard({ webhook, onChange }: { webhook: Webhook; onChange(): void
       <p class="small">{webhook.events.join(', ')}</p>
       {webhook.resting_until !== null && (
         <Notice tone="warn">
-          The receiver failed three times in a row: nothing is sent until <Ago at={webhook.resting_until} />.
+          The receiver failed three times in a row: the next message is sent <Ago at={webhook.resting_until} />.
         </Notice>
       )}
       <Deliveries path={path} />
