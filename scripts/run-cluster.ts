@@ -30,9 +30,9 @@ async function run(args: string[]): Promise<void> {
   const env = environment(refusing(() => readSettings(process.env)))
   const config = readConfig(env)
   if (usesPrograms(config)) hideSettings(process, process.env, env)
-  const { dataDir, drainMs, redisSentinels: sentinels } = config
+  const { dataDir, drainMs, redisSentinels: sentinels, redisCluster } = config
   const held = refusing(() => holdDataDir(dataDir, 'scripts/cluster'))
-  const redis = await openRedis({ url: env['REDIS_URL'], sentinels }, say)
+  const redis = await openRedis({ url: env['REDIS_URL'], sentinels, cluster: redisCluster }, say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })
   const ending = Promise.withResolvers<StartFailure | undefined>()

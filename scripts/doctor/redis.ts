@@ -1,4 +1,6 @@
-import { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
+import { redisOf } from '../../shared/platform/config/redis-place.ts'
+import { createRedisClient } from '../../shared/platform/redis/connect.ts'
 import { type Check, type Finding, type Patient, unreachable } from './finding.ts'
 
 const WITHIN_MS = 3_000
@@ -6,7 +8,7 @@ const MAX_SKEW_MS = 2_000
 
 /** Eviction and persistence: the queue's jobs are kept in Redis only. */
 export const checkRedis: Check = ({ config }) =>
-  withRedis(config.redisUrl, async (redis) => {
+  withEachRedis(config, async (redis) => {
     const info = await redis.info()
     const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? ''
     const policy = read('maxmemory_policy')
@@ -36,7 +38,7 @@ export const checkRedis: Check = ({ config }) =>
 
 /** Leases and deadlines of the cluster go by Redis's clock, tokens and schedules by this machine's. */
 export const checkClock: Check = ({ config }) =>
-  withRedis(config.redisUrl, async (redis) => {
+  withEachRedis(config, async (redis) => {
     const before = Date.now()
     const [seconds = 0, micros = 0] = (await redis.time()).map(Number)
     const skewMs = Math.round((before + Date.now()) / 2 - (seconds * 1_000 + micros / 1_000))
@@ -50,28 +52,37 @@ export const checkClock: Check = ({ config }) =>
     ]
   })
 
-async function withRedis(
-  url: Patient['config']['redisUrl'],
-  look: (redis: Redis) => Promise<Finding[]>,
-): Promise<Finding[]> {
-  if (url === undefined) return []
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: WITHIN_MS,
-    commandTimeout: WITHIN_MS,
-    retryStrategy: () => null,
-    disconnectTimeout: 0,
-  })
+type Place = Pick<Patient['config'], 'redisUrl' | 'redisSentinels' | 'redisCluster' | 'clusterName'>
+
+/** Looks at the Redis of the settings; at each primary of a Redis Cluster. */
+async function withEachRedis(config: Place, look: (redis: Redis) => Promise<Finding[]>): Promise<Finding[]> {
+  const { redisUrl, redisSentinels, redisCluster } = config
+  if (redisUrl === undefined && !redisSentinels && !redisCluster) return []
+  const times = { connectTimeout: WITHIN_MS, commandTimeout: WITHIN_MS, maxRetriesPerRequest: 1 }
+  const client = createRedisClient(...redisOf(config), times)
   let failure: unknown // `connect` rejects with less.
-  redis.on('error', (cause) => {
+  client.on('error', (cause) => {
     failure = cause
   })
   try {
-    await redis.connect()
-    return await look(redis)
+    await client.connect()
+    if (!client.isCluster) return await look(client as Redis)
+    return (await Promise.all((client as Cluster).nodes('master').map((node) => lookAtNode(node, look)))).flat()
   } catch (cause) {
-    return unreachable(`the Redis of REDIS_URL (${new URL(url).host})`, failure ?? cause)
+    return unreachable(nameOf(config), failure ?? cause)
   } finally {
-    redis.disconnect()
+    client.disconnect()
   }
+}
+
+async function lookAtNode(node: Redis, look: (redis: Redis) => Promise<Finding[]>): Promise<Finding[]> {
+  const { host, port } = node.options
+  return (await look(node)).map(({ problem, cure }) => ({ problem: `node ${host}:${port}: ${problem}`, cure }))
+}
+
+function nameOf({ redisUrl, redisSentinels, redisCluster }: Place): string {
+  if (redisCluster)
+    return `the Redis Cluster of REDIS_CLUSTER (${redisCluster.map(({ host, port }) => `${host}:${port}`).join(', ')})`
+  if (redisSentinels) return `the Redis that REDIS_SENTINELS name (${redisSentinels.primary})`
+  return `the Redis of REDIS_URL (${redisUrl === undefined ? '' : new URL(redisUrl).host})`
 }

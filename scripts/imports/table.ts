@@ -125,7 +125,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
   'lru-cache': ['shared/**', 'services/**'],
-  ioredis: ['shared/platform/redis/link.ts'],
+  ioredis: ['shared/platform/redis/{connect,link}.ts'],
   bullmq: ['shared/work/queue/bullmq{,-*}.ts'],
   '@bull-board/*': ['services/ops/**'],
   croner: ['shared/work/queue/schedule-times.ts'],

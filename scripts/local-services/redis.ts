@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Sentinels } from '../../shared/platform/config/redis-place.ts'
+import type { RedisNode, Sentinels } from '../../shared/platform/config/redis-place.ts'
 import { type Child, spawnChild } from './child.ts'
 import { freePort } from './free-port.ts'
 import { LocalServer } from './local-server.ts'
@@ -18,17 +18,28 @@ export type RedisOptions = {
   args?: readonly string[]
 }
 
-/** The Redis that the settings name: REDIS_URL, and REDIS_SENTINELS, which know the host better. */
-export type RedisPlace = { url: string | undefined; sentinels?: Sentinels | undefined }
+/** The Redis that the settings name: REDIS_URL, and REDIS_SENTINELS or REDIS_CLUSTER, which know the host better. */
+export type RedisPlace = {
+  url: string | undefined
+  sentinels?: Sentinels | undefined
+  cluster?: readonly RedisNode[] | undefined
+}
 
 /**
  * Opens the Redis of a cluster (D1.2): the one that the settings name, or without any a private server, which is installed where possible.
  * `url` is its present address. `server` is the private one, which the caller must stop.
  */
 export async function openRedis(
-  { url, sentinels }: RedisPlace,
+  { url, sentinels, cluster }: RedisPlace,
   say: (line: string) => void,
 ): Promise<{ url: string; server?: RedisServer }> {
+  const [node] = cluster ?? []
+  if (node) {
+    const address = withHost(url, `${node.host}:${node.port}`)
+    const { version, maxmemoryPolicy } = await checkRedis(address)
+    say(`Using the Redis Cluster of REDIS_CLUSTER (Redis ${version}, maxmemory-policy ${maxmemoryPolicy}).`)
+    return { url: address }
+  }
   if (sentinels) {
     const { version, maxmemoryPolicy, host } = await checkRedis(url ?? 'redis://', { sentinels })
     say(`Using the Redis ${version} that the sentinels name, now at ${host} (maxmemory-policy ${maxmemoryPolicy}).`)

@@ -40,6 +40,7 @@ const HEAVY_LANES = 2
 const HEAVY = [
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
+  'test/cluster/redis-cluster*.test.ts',
   'test/cluster/{members,relay,permissions,queued-runs,journal}/**',
   'test/work/queue/**',
   'test/fuzz/fuzz.test.ts',

@@ -79,19 +79,20 @@ describe('gateways and workers as separate processes', () => {
   })
 
   it('a full Redis makes every process unready under the name redis_memory, until it takes writes again', async () => {
-    const { gateways, workers, redisUrl } = await start()
+    const { gateways, workers, redisUrls } = await start()
     const failing = () => Promise.all([at(gateways, 0), at(workers, 0)].map(failingOf))
     expect(await failing()).to.deep.equal([[], []])
-    const admin = new Redis(redisUrl)
+    const admins = redisUrls.map((url) => new Redis(url))
+    const limitMemory = (bytes: string) => Promise.all(admins.map((admin) => admin.config('SET', 'maxmemory', bytes)))
     try {
-      await admin.config('SET', 'maxmemory', '1')
+      await limitMemory('1')
       const areFull = async () => (await failing()).every((names) => names.includes('redis_memory'))
       await until(areFull, { what: 'both to report a full Redis', withinMs: 5_000 })
-      await admin.config('SET', 'maxmemory', '0')
+      await limitMemory('0')
       const areReady = async () => (await failing()).every((names) => names.length === 0)
       await until(areReady, { what: 'both to be ready again', withinMs: 8_000 })
     } finally {
-      admin.disconnect()
+      for (const admin of admins) admin.disconnect()
     }
   })
 

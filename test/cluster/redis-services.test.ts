@@ -6,8 +6,11 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
+import { examine } from '../../scripts/doctor/examine.ts'
+import { patientOf } from '../../scripts/doctor/patient.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { startRedis } from '../../scripts/local-services/redis.ts'
+import { startRedisCluster } from '../../scripts/local-services/redis-cluster.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { RedisOptions } from '../../shared/platform/config/redis-place.ts'
 import { openRedisLink } from '../../shared/platform/redis/link.ts'
@@ -112,6 +115,21 @@ describe('the services that Redis comes as', () => {
       setDefaultCACertificates(trusted)
       await rm(dir, { recursive: true, force: true })
     }
+  })
+
+  it('D33 REDIS_CLUSTER: runs, sessions, permissions and jobs work on three nodes of a Redis Cluster', async () => {
+    await using cluster = await startRedisCluster()
+    const [node] = cluster.nodes
+    await expectToWork('redis://unused', { cluster: node ? [node] : [] })
+    const lines: string[] = []
+    await examine(patientOf({ REDIS_CLUSTER: `${node?.host}:${node?.port}` }), (line) => lines.push(line))
+    const forgetful = lines.filter((line) => /redis: node 127\.0\.0\.1:\d+: Redis keeps no append-only file/.test(line))
+    expect(forgetful, lines.join('\n')).to.have.length(cluster.servers.length)
+  })
+
+  it('D33 REDIS_CLUSTER: an address at which no node answers is named', async () => {
+    const opening = openRedisLink('redis://unused', { cluster: [{ host: '127.0.0.1', port: 1 }] })
+    expect(String(await opening.catch((cause: unknown) => cause))).to.include('REDIS_CLUSTER answers: 127.0.0.1:1')
   })
 
   it('D1.3 REDIS_SENTINELS: the sentinels name the primary, and the one that they promote after its death', async () => {

@@ -24,6 +24,7 @@ const DEFAULTS: Settings['ops'] = {
   allowedHosts: [],
   redisUrl: undefined,
   redisSentinels: undefined,
+  redisCluster: undefined,
   clusterName: 'ae',
 }
 

@@ -1,6 +1,6 @@
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
-import { startRedis } from '../../scripts/local-services/redis.ts'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
+import { startClusterRedis } from './cluster-redis.ts'
 
 const READY_MS = 90_000
 const STOP_MS = 10_000
@@ -10,13 +10,13 @@ const COUNTS = { gateway: 2, worker: 2, executor: 1 }
 export type Cluster = {
   /** The gateways' addresses, with the base path. */
   urls: readonly string[]
-  redisUrl: string
   gateways: readonly Child[]
   workers: readonly Child[]
   /** Empty without a MONGODB_URL. */
   executors: readonly Child[]
   /** Starts one more executor, which `close` stops. */
   startExecutor(): Promise<Child>
+  redisUrls: readonly string[]
   close(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export async function startCluster(
   env: Readonly<Record<string, string>>,
   { executors: executorCount = COUNTS.executor }: { executors?: number } = {},
 ): Promise<Cluster> {
-  const redis = await startRedis()
+  const redis = await startClusterRedis()
   const running: Child[] = []
   const close = async () => {
     await Promise.all(running.map((child) => child.stop(STOP_MS)))
@@ -37,7 +37,7 @@ export async function startCluster(
   const startAll = (role: keyof typeof COUNTS, count = COUNTS[role]) =>
     Promise.all(
       Array.from({ length: count }, async () => {
-        const child = await start(role, { ...env, REDIS_URL: redis.url })
+        const child = await start(role, { ...env, ...redis.env })
         running.push(child)
         const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, READY_MS)
         return { child, url: (JSON.parse(line) as { url?: string }).url ?? '' }
@@ -53,7 +53,7 @@ export async function startCluster(
     const childOf = ({ child }: { child: Child }) => child
     return {
       urls: gateways.map(({ url }) => url),
-      redisUrl: redis.url,
+      redisUrls: redis.urls,
       gateways: gateways.map(childOf),
       workers: workers.map(childOf),
       executors: executors.map(childOf),

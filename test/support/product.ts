@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startRedis } from '../../scripts/local-services/redis.ts'
 import { openExecutorMember } from '../../services/executor/member.ts'
 import { openGatewayMember } from '../../services/gateway/member.ts'
 import { openStandalone } from '../../services/standalone/standalone.ts'
@@ -12,6 +11,7 @@ import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
 import { callApi, initOf, openStream, type Reply } from './api-client.ts'
 import { startCluster } from './cluster.ts'
+import { startClusterRedis } from './cluster-redis.ts'
 import type { EventStream } from './event-stream.ts'
 import { type ModelServer, startModelServer } from './model-server/model-server.ts'
 
@@ -146,8 +146,8 @@ async function openInProcess(env: Record<string, string>): Promise<Opened> {
  * that they share. A start takes a tenth of the CPU time of separate processes.
  */
 async function openMembers(env: Record<string, string>): Promise<Opened> {
-  const redis = await startRedis()
-  const config = loadConfig({ API_EXPLORER: 'true', HOST: '127.0.0.1', ...env, REDIS_URL: redis.url }, 'cluster')
+  const redis = await startClusterRedis()
+  const config = loadConfig({ API_EXPLORER: 'true', HOST: '127.0.0.1', ...env, ...redis.env }, 'cluster')
   const lines: string[] = []
   const members: Member[] = []
   const open = async (role: keyof typeof ROLES) => {

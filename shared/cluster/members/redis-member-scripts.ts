@@ -50,6 +50,20 @@ const CHANGE = `
     if redis.call('HDEL', KEYS[1], epoch) + redis.call('ZREM', KEYS[4], epoch) > 0 then change(epoch, '') end
   end`
 
+/** How many have subscribed to the channel of an argument, which may be followed by a message to it. Without the channel the caller has looked. */
+const heard = (at: number) => `
+  local heard = 1
+  if ARGV[${at + 1}] then heard = redis.call('PUBLISH', ARGV[${at}], ARGV[${at + 1}])
+  elseif ARGV[${at}] then heard = redis.call('PUBSUB', 'NUMSUB', ARGV[${at}])[2] end`
+
+/** The same in a Redis Cluster, where the channel is a key to the node that has its subscribers. Argument: optionally a message. */
+export const HEARD: Script = {
+  name: 'aeHeard',
+  keys: 1,
+  lua: `if ARGV[1] then return redis.call('SPUBLISH', KEYS[1], ARGV[1]) end
+    return redis.call('PUBSUB', 'SHARDNUMSUB', KEYS[1])[2]`,
+}
+
 const script = (name: string, lua: string): Script => ({ name, keys: KEYS.length, lua })
 
 /** Arguments: channel of changes, length of a lease, nonce, fields, load. */
@@ -67,7 +81,7 @@ export const JOIN = script(
 /**
  * Renews the lease of a member whose fields have not changed, and returns the version of the members. Returns nothing when there may be more
  * to do, which `RENEW` does: nobody has subscribed, Redis may have lost keys, or the record is not this process's.
- * Arguments: length of a lease, epoch, load, the marker that the process knows, nonce, its channel, and optionally a message to it.
+ * Arguments: length of a lease, epoch, load, the marker that the process knows, nonce, and optionally its channel and a message to it.
  */
 export const EXTEND = script(
   'aeExtend',
@@ -76,7 +90,7 @@ export const EXTEND = script(
     if not last[1] then ${READ_MARKER} last[1] = marker end
     local found = last[1] == ARGV[4] and redis.call('HGET', KEYS[1], ARGV[2])
     if not found or string.sub(found, 1, #ARGV[5]) ~= ARGV[5] then return nil end
-    local heard = ARGV[7] and redis.call('PUBLISH', ARGV[6], ARGV[7]) or redis.call('PUBSUB', 'NUMSUB', ARGV[6])[2]
+    ${heard(6)}
     if heard == 0 then return nil end
     redis.call('ZADD', KEYS[4], now + ARGV[1], ARGV[2])
     redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])
@@ -84,12 +98,12 @@ export const EXTEND = script(
 )
 
 /**
- * Arguments: those of `JOIN`, epoch, the marker that the process knows, its channel, and optionally a message to it. A record with another
+ * Arguments: those of `JOIN`, epoch, the marker that the process knows, and optionally its channel and a message to it. A record with another
  * nonce belongs to another process, which got the same epoch from a replica that did not know this one.
  */
 export const RENEW = script(
   'aeRenew',
-  `local heard = ARGV[9] and redis.call('PUBLISH', ARGV[8], ARGV[9]) or redis.call('PUBSUB', 'NUMSUB', ARGV[8])[2]
+  `${heard(8)}
     if heard == 0 then return { 'unheard', ARGV[7], 0 } end
     ${NOW}
     local record = ARGV[3] .. ' ' .. ARGV[4]

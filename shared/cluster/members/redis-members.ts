@@ -19,6 +19,7 @@ import {
   CHANGES,
   EXPIRE,
   EXTEND,
+  HEARD,
   IS_MEMBER,
   JOIN,
   KEYS,
@@ -29,7 +30,7 @@ import {
   RENEW,
 } from './redis-member-scripts.ts'
 
-type Link = Pick<RedisLink, 'run' | 'prefix' | 'subscribe'>
+type Link = Pick<RedisLink, 'run' | 'prefix' | 'subscribeToScripts' | 'isCluster'>
 
 /** The members of the cluster in Redis. One object per process, since it remembers what Redis has of the process. */
 export function createRedisMembers(link: Link): Members {
@@ -53,7 +54,7 @@ export function createRedisMembers(link: Link): Members {
       return { version: Number(version), lapsed: lapsed.map(Number), loads: loads.map(Number) }
     },
     watch: (onChange) =>
-      link.subscribe(CHANGES, (message) => {
+      link.subscribeToScripts(CHANGES, (message) => {
         const change = readChange(message.toString())
         if (change) onChange(change)
       }),
@@ -76,7 +77,10 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
       return epoch
     },
     async renew(epoch, fields, { channel, message }) {
-      const probe = [link.prefix + channel, ...(message ? [message] : [])]
+      // In a Redis Cluster the channel may be at another node than the members.
+      if (link.isCluster && (await link.run(HEARD, [channel], message ? [message] : [])) === 0)
+        return { outcome: 'unheard', version: 0 }
+      const probe = link.isCluster ? [] : [link.prefix + channel, ...(message ? [message] : [])]
       if (published === recordOf(epoch, fields)) {
         const version = await link.run(EXTEND, KEYS, [LEASE_MS, epoch, fields.load, boot, nonce, ...probe])
         if (version !== null) return { outcome: 'renewed', version: Number(version) }

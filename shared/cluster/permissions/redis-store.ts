@@ -19,7 +19,7 @@ export const createRedisPermissionStore = (link: RedisLink): PermissionStore =>
 export async function openWorkerPermissionStore(link: RedisLink, pid: number): Promise<PermissionStore> {
   const name = `bell:${pid}:${Date.now().toString(36)}`
   const decisions = new Decisions(link, KEYS)
-  await link.subscribe(name, (id) => decisions.onAnnounced(id.toString()))
+  await link.subscribeToScripts(name, (id) => decisions.onAnnounced(id.toString()))
   return createStore(link, { channel: link.prefix + name, decisions })
 }
 

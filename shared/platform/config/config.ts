@@ -100,7 +100,7 @@ function show(raw: string): string {
 function crossProblems(values: Values, form: Form, isSet: IsSet): (string | false)[] {
   const isCluster = form === 'cluster'
   const { authMode, rateLimitStore, port, opsPort } = values
-  const hasRedis = isSet('REDIS_URL') || isSet('REDIS_SENTINELS')
+  const hasRedis = isSet('REDIS_URL') || isSet('REDIS_SENTINELS') || isSet('REDIS_CLUSTER')
   return [
     ...authProblems(authMode, form, isSet),
     isCluster &&
@@ -116,6 +116,9 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
       values.durability === 'sessions' &&
       !isSet('MONGODB_URL') &&
       'DURABILITY=sessions needs a store: MONGODB_URL is not set',
+    isSet('REDIS_SENTINELS') &&
+      isSet('REDIS_CLUSTER') &&
+      'REDIS_SENTINELS and REDIS_CLUSTER are both set: wanted one of them',
     isCluster && !hasRedis && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
   ]
 }

@@ -20,6 +20,7 @@ import {
   origin,
   path,
   port,
+  redisNodes,
   seconds,
   sentinels,
   token,
@@ -149,6 +150,11 @@ export const FIELDS = {
   ),
   redisUrl: field('REDIS_URL', secret(redisUrl, urlPassword), 'Redis that connects the processes of a cluster.'),
   redisSentinels: field('REDIS_SENTINELS', optional(sentinels), 'Sentinels that name the Redis: host:port,…/name.'),
+  redisCluster: field(
+    'REDIS_CLUSTER',
+    optional(redisNodes),
+    'Nodes of a Redis Cluster, in place of one Redis: host:port,….',
+  ),
   clusterName: field('CLUSTER_NAME', or(clusterName, 'ae'), 'Prefix of all Redis keys and channels of a cluster.'),
   mongodbUrl: field(
     'MONGODB_URL',

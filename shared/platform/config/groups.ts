@@ -33,7 +33,7 @@ const pick =
     Object.fromEntries(names.map((name) => [name, config[name]])) as Pick<Config, Name>
 
 const processIn = pick('dataDir', 'drainMs', 'runsPerWorker')
-const redisIn = pick('redisUrl', 'redisSentinels', 'clusterName')
+const redisIn = pick('redisUrl', 'redisSentinels', 'redisCluster', 'clusterName')
 const opsIn = pick('host', 'opsPort', 'opsToken', 'allowedHosts')
 const storeIn = pick(
   'dataDir',

@@ -4,21 +4,31 @@ export type RedisOptions = {
   clusterName?: string
   /** They name the present primary, in place of the host in the address (REDIS_SENTINELS). */
   sentinels?: Sentinels | undefined
+  /** Nodes of a Redis Cluster, in place of the host in the address (REDIS_CLUSTER). They name the others. */
+  cluster?: readonly RedisNode[] | undefined
 }
 
+export type RedisNode = { host: string; port: number }
+
 /** The sentinels, and the name under which they watch the primary. */
-export type Sentinels = { hosts: readonly { host: string; port: number }[]; primary: string }
+export type Sentinels = { hosts: readonly RedisNode[]; primary: string }
 
 export const prefixOf = ({ clusterName = 'ae' }: RedisOptions): string => `${clusterName}:`
 
-type RedisSettings = { redisUrl: string | undefined; clusterName: string; redisSentinels: Sentinels | undefined }
+type RedisSettings = {
+  redisUrl: string | undefined
+  clusterName: string
+  redisSentinels: Sentinels | undefined
+  redisCluster: readonly RedisNode[] | undefined
+}
 
 /** The address and the options that the settings name, as the arguments of whatever connects to Redis. */
 export const redisOf = ({
   redisUrl = 'redis://',
   clusterName,
-  redisSentinels,
-}: RedisSettings): [url: string, options: RedisOptions] => [redisUrl, { clusterName, sentinels: redisSentinels }]
+  redisSentinels: sentinels,
+  redisCluster: cluster,
+}: RedisSettings): [url: string, options: RedisOptions] => [redisUrl, { clusterName, sentinels, cluster }]
 
 /** Connects again and repeats the command. */
 const RECONNECT_AND_REPEAT = 2

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import type { Sentinels } from './redis-place.ts'
+import type { RedisNode, Sentinels } from './redis-place.ts'
 
 /** A parser's result for a value that it does not accept. `text` completes the sentence "wanted …". */
 export class InvalidValue {
@@ -117,17 +117,26 @@ export const allowedHost: Parse<string> = (raw) => {
 
 export const clusterName = matching(/^[a-z0-9-]{1,32}$/, '1 to 32 lower-case letters, digits and -')
 
-/** Parses `host:port,…/name of the primary`. An IPv6 address stands in brackets. */
+/** Parses `host:port,…/name of the primary`. */
 export const sentinels: Parse<Sentinels> = (raw) => {
   const [, list = '', primary = ''] = /^([^/]+)\/([A-Za-z0-9._-]+)$/.exec(raw) ?? []
-  const hosts = list
+  const hosts = nodesIn(list)
+  return hosts && primary !== ''
+    ? { hosts, primary }
+    : new InvalidValue("sentinels and the primary's name, such as 10.0.0.1:26379,10.0.0.2:26379/mymaster")
+}
+
+/** Parses `host:port,…`. */
+export const redisNodes: Parse<readonly RedisNode[]> = (raw) =>
+  nodesIn(raw) ?? new InvalidValue('nodes of a Redis Cluster, such as 10.0.0.1:6379,10.0.0.2:6379')
+
+/** An IPv6 address stands in brackets. `undefined` when an entry is wrong. */
+function nodesIn(list: string): RedisNode[] | undefined {
+  const found = list
     .split(',')
     .map((entry) => /^(?:\[([0-9a-fA-F:]+)\]|([A-Za-z0-9_.-]+)):(\d{1,5})$/.exec(entry.trim()))
-  const parsed = hosts.flatMap((found) => (found ? [{ host: found[1] ?? found[2] ?? '', port: Number(found[3]) }] : []))
-  const isWhole = primary !== '' && parsed.length === hosts.length && parsed.every(({ port: each }) => each < 65_536)
-  return isWhole
-    ? { hosts: parsed, primary }
-    : new InvalidValue("sentinels and the primary's name, such as 10.0.0.1:26379,10.0.0.2:26379/mymaster")
+  const nodes = found.flatMap((each) => (each ? [{ host: each[1] ?? each[2] ?? '', port: Number(each[3]) }] : []))
+  return nodes.length === found.length && nodes.every(({ port: each }) => each < 65_536) ? nodes : undefined
 }
 
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal']

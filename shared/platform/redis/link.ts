@@ -1,7 +1,9 @@
-import { type RedisOptions as ClientOptions, Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { AppError } from '../../kernel/errors.ts'
 import { createHealth, type Health } from '../../kernel/health.ts'
-import { connectionOptions, prefixOf, type RedisOptions } from '../config/redis-place.ts'
+import { prefixOf, type RedisOptions } from '../config/redis-place.ts'
+import { createRedisClient, type RedisClient } from './connect.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 
 /** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
 export type Script = { name: string; keys: number; lua: string }
@@ -9,19 +11,14 @@ export type Script = { name: string; keys: number; lua: string }
 /** An argument of a script. */
 export type Argument = string | number | Buffer
 
-/** A process's two connections to Redis: one for commands, one for subscriptions. */
-export interface RedisLink {
+/** A process's two connections to Redis: one for commands, one for subscriptions. In a Redis Cluster it has two to each node. */
+export interface RedisLink extends Subscriptions {
   /** Begins every key and channel. The methods put it before the names that they are given. */
   readonly prefix: string
+  /** Whether it is a Redis Cluster, where a script reaches one node, and a published message the subscribers at one node. */
+  readonly isCluster: boolean
   /** Resolves with the number of subscribers that got the message. Rejects within a second when Redis is unreachable. */
   publish(channel: string, message: Buffer): Promise<number>
-  /** Subscribes. The subscription is made again with each new connection, until `unsubscribe`. */
-  subscribe(channel: string, onMessage: (message: Buffer) => void): Promise<void>
-  unsubscribe(channel: string): Promise<void>
-  /** Makes all subscriptions again. */
-  resubscribe(): Promise<void>
-  /** Replaces the connection for subscriptions: the present one hangs. */
-  reconnect(): void
   /** Throws `unavailable` within a second when Redis is unreachable. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown>
   /** For how long Redis has not answered; 0 while it answers. */
@@ -37,15 +34,12 @@ const RETRY_SECS = 2
 const FULL_MS = 2_000
 
 /** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
-const OPTIONS: ClientOptions = {
+const OPTIONS = {
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
   autoResubscribe: false,
   maxRetriesPerRequest: 1,
-  retryStrategy: (attempt) => Math.min(50 * attempt, 500),
-  lazyConnect: true,
-  noDelay: true,
 }
 
 export type LinkOptions = RedisOptions & {
@@ -57,11 +51,13 @@ export type LinkOptions = RedisOptions & {
 export async function openRedisLink(url: string, { warn, ...options }: LinkOptions = {}): Promise<RedisLink> {
   const prefix = prefixOf(options)
   let lastError: unknown
-  const commands = connect(url, options).on('error', (cause) => (lastError = cause))
-  const listener = connect(url, options)
+  const commands = createRedisClient(url, options, OPTIONS)
+  commands.on('error', (cause) => (lastError = cause))
+  const listener = createRedisClient(url, options, OPTIONS)
   const close = async () => {
     commands.disconnect()
-    listener.removeAllListeners('messageBuffer') // Messages that are still on their way are for nobody.
+    // Messages that are still on their way are for nobody.
+    for (const event of ['messageBuffer', 'smessageBuffer']) listener.removeAllListeners(event)
     listener.disconnect()
   }
   try {
@@ -69,8 +65,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
     await checkEvictionPolicy(commands, warn)
   } catch (cause) {
     await close()
-    // ioredis says only that the connection is closed; its event has the reason, such as ECONNREFUSED.
-    throw String(cause).endsWith('Connection is closed.') ? (lastError ?? cause) : cause
+    throw reasonOf(cause, lastError, options)
   }
   const health = createHealth()
   let refusedAt = -Infinity
@@ -79,8 +74,13 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   }
   return {
     prefix,
-    publish: (channel, message) => tracked(health, commands.publish(prefix + channel, message)),
-    ...createSubscriptions(listener, { prefix, health }),
+    isCluster: commands.isCluster,
+    publish: (name, message) => {
+      const channel = prefix + name
+      const sent = commands.isCluster ? commands.spublish(channel, message) : commands.publish(channel, message)
+      return tracked(health, sent as Promise<number>)
+    },
+    ...createSubscriptions(listener, { prefix, tracked: (answer) => tracked(health, answer) }),
     run: createScriptRunner(commands, { prefix, health, onFull }),
     awayMs: health.awayMs,
     isFull: () => performance.now() - refusedAt < FULL_MS,
@@ -88,49 +88,14 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   }
 }
 
-function connect(url: string, options: RedisOptions): Redis {
-  const all = { ...OPTIONS, ...connectionOptions(url, options) }
-  const client = new Redis(url, all as ClientOptions & { replyMapping?: never })
-  client.on('error', () => {}) // Each command reports its own failure, and ioredis reconnects.
-  return client
-}
-
 type Scope = { prefix: string; health: Health }
-
-type Subscriptions = Pick<RedisLink, 'subscribe' | 'unsubscribe' | 'resubscribe' | 'reconnect'>
-
-/** ioredis forgets the subscriptions when a connection breaks before they were made again, so they are kept here. */
-function createSubscriptions(listener: Redis, { prefix, health }: Scope): Subscriptions {
-  const handlers = new Map<string, (message: Buffer) => void>()
-  listener.on('messageBuffer', (channel: Buffer, message: Buffer) => handlers.get(String(channel))?.(message))
-  const resubscribe = async () => {
-    if (handlers.size > 0) await tracked(health, listener.subscribe(...handlers.keys()))
-  }
-  listener.on('ready', () => void resubscribe().catch(() => {})) // A process that hears nothing notices it.
-  return {
-    async subscribe(name, onMessage) {
-      const channel = prefix + name
-      handlers.set(channel, onMessage)
-      try {
-        await tracked(health, listener.subscribe(channel))
-      } catch (cause) {
-        handlers.delete(channel)
-        throw cause
-      }
-    },
-    async unsubscribe(name) {
-      const channel = prefix + name
-      handlers.delete(channel)
-      await tracked(health, listener.unsubscribe(channel))
-    },
-    resubscribe,
-    reconnect: () => listener.disconnect(true),
-  }
-}
 
 type Command = (...args: Argument[]) => Promise<unknown>
 
-function createScriptRunner(commands: Redis, { prefix, health, onFull }: Scope & { onFull(): void }): RedisLink['run'] {
+function createScriptRunner(
+  commands: RedisClient,
+  { prefix, health, onFull }: Scope & { onFull(): void },
+): RedisLink['run'] {
   const defined = new Map<string, Command>()
   return async (script, keys, args) => {
     const command = defined.get(script.name) ?? define(commands, script)
@@ -147,26 +112,41 @@ function createScriptRunner(commands: Redis, { prefix, health, onFull }: Scope &
   }
 }
 
-/** Reads INFO, since managed services forbid CONFIG. */
-async function checkEvictionPolicy(commands: Redis, warn: LinkOptions['warn']): Promise<void> {
-  const info = await commands.info('memory').catch((cause: unknown) => {
+/** ioredis says only that the connection is closed; its event has the reason, such as ECONNREFUSED. */
+function reasonOf(cause: unknown, lastError: unknown, { cluster }: RedisOptions): unknown {
+  if (!/Connection is closed|None of startup nodes/.test(String(cause))) return cause
+  if (!cluster) return lastError ?? cause
+  const nodes = cluster.map(({ host, port }) => `${host}:${port}`).join(', ')
+  return new Error(`no node of REDIS_CLUSTER answers: ${nodes}`, { cause })
+}
+
+/** Looks at every primary. Reads INFO, since managed services forbid CONFIG. */
+async function checkEvictionPolicy(commands: RedisClient, warn: LinkOptions['warn']): Promise<void> {
+  const primaries = commands.isCluster ? (commands as Cluster).nodes('master') : [commands]
+  const policies = await Promise.all(primaries.map((primary) => evictionPolicyOf(primary as Redis)))
+  const wrong = policies.find((policy) => policy !== undefined && policy !== 'noeviction')
+  if (wrong !== undefined)
+    throw new Error(
+      `Redis has maxmemory-policy ${wrong}: set it to noeviction, or Redis deletes session owners and permissions`,
+    )
+  if (policies.includes(undefined))
+    warn?.(
+      'the maxmemory-policy of Redis cannot be read: make sure that it is noeviction, so that Redis deletes no keys',
+    )
+}
+
+/** `undefined`: it may not be read. */
+async function evictionPolicyOf(redis: Redis): Promise<string | undefined> {
+  const info = await redis.info('memory').catch((cause: unknown) => {
     if (isForbidden(cause)) return ''
     throw cause
   })
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
-  if (policy === 'noeviction') return
-  if (policy === undefined)
-    return warn?.(
-      'the maxmemory-policy of Redis cannot be read: make sure that it is noeviction, so that Redis deletes no keys',
-    )
-  throw new Error(
-    `Redis has maxmemory-policy ${policy}: set it to noeviction, or Redis deletes session owners and permissions`,
-  )
+  return /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
 }
 
 const isForbidden = (cause: unknown): boolean => cause instanceof Error && /^(NOPERM|ERR unknown)/.test(cause.message)
 
-function define(commands: Redis, { name, keys, lua }: Script): Command {
+function define(commands: RedisClient, { name, keys, lua }: Script): Command {
   commands.defineCommand(name, { numberOfKeys: keys, lua })
   const command = (commands as unknown as Record<string, Command>)[name]
   if (!command) throw new Error(`the script ${name} was not defined`)

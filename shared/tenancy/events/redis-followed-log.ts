@@ -6,7 +6,7 @@ import { type EventPosition, type EventWatch, KEPT_EVENTS, type LoggedEvent } fr
 import { RecentEvents } from './recent-events.ts'
 import { keyOf, READ } from './redis-scripts.ts'
 
-type Link = Pick<RedisLink, 'run' | 'subscribe' | 'unsubscribe'>
+type Link = Pick<RedisLink, 'run' | 'subscribeToScripts' | 'unsubscribeFromScripts'>
 
 /** A message that was lost is noticed with the next one, or after this time. */
 const CHECK_MS = 5_000
@@ -30,7 +30,7 @@ export class FollowedLog {
 
   static async open(tenant: TenantId, link: Link, checkMs = CHECK_MS): Promise<FollowedLog> {
     const followed = new FollowedLog(tenant, link)
-    await link.subscribe(keyOf(tenant), (message) => followed.#take(message.toString())).catch(asUnavailable)
+    await link.subscribeToScripts(keyOf(tenant), (message) => followed.#take(message.toString())).catch(asUnavailable)
     const { newest } = await followed.#readStream(START, 1)
     if (isSame(followed.#recent.end, START)) followed.#recent.skipTo(newest)
     followed.#timer = setInterval(() => void followed.#catchUp(), checkMs).unref()
@@ -63,7 +63,7 @@ export class FollowedLog {
 
   close(): void {
     clearInterval(this.#timer)
-    this.#link.unsubscribe(keyOf(this.#tenant)).catch(() => {}) // With the connection, otherwise.
+    this.#link.unsubscribeFromScripts(keyOf(this.#tenant)).catch(() => {}) // With the connection, otherwise.
   }
 
   #take(message: string): void {

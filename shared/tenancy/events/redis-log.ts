@@ -6,7 +6,7 @@ import { type EventLog, type EventWatch, KEPT_EVENTS, type TenantEvent } from '.
 import { FollowedLog } from './redis-followed-log.ts'
 import { APPEND, keyOf } from './redis-scripts.ts'
 
-type Link = Pick<RedisLink, 'prefix' | 'run' | 'subscribe' | 'unsubscribe'>
+type Link = Pick<RedisLink, 'prefix' | 'run' | 'subscribeToScripts' | 'unsubscribeFromScripts'>
 
 export type RedisEventLogOptions = {
   /** How often a followed log is read in case that a message was lost. */

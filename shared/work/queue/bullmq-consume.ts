@@ -1,8 +1,8 @@
 import { type Job as BullJob, WaitingError, type WorkerOptions } from 'bullmq'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import { linked } from '../../kernel/trace.ts'
-import { connectionOptions, type RedisOptions } from '../../platform/config/redis-place.ts'
-import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy, tickTimeOf } from './bullmq-redis.ts'
+import type { RedisOptions } from '../../platform/config/redis-place.ts'
+import { type BullData, bullConnection, closeInTime, keyPrefixOf, repeatStrategy, tickTimeOf } from './bullmq-redis.ts'
 import { JobWorker, type JobWorkerOptions } from './bullmq-worker.ts'
 import { failedReason, HANDLER_FAILED } from './failed-reason.ts'
 import type { Consume, Job, JobConsumer, JobEnd, JobKind } from './port.ts'
@@ -67,7 +67,7 @@ const workerOptions = (
   { url, redis, times }: { url: string; redis: RedisOptions; times: BullTimes },
 ): WorkerOptions => ({
   // A consumer waits for Redis for as long as it takes.
-  connection: { url, ...connectionOptions(url, redis), maxRetriesPerRequest: null, retryStrategy },
+  connection: bullConnection(url, redis, { maxRetriesPerRequest: null }),
   prefix: keyPrefixOf(kind, redis),
   skipVersionCheck: true,
   settings: { repeatStrategy },

@@ -1,7 +1,9 @@
+import type { ConnectionOptions } from 'bullmq'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { TraceLink } from '../../kernel/trace.ts'
-import { prefixOf, type RedisOptions } from '../../platform/config/redis-place.ts'
+import { connectionOptions, prefixOf, type RedisOptions } from '../../platform/config/redis-place.ts'
+import { type ClientTimes, createRedisClient, retryStrategy } from '../../platform/redis/connect.ts'
 import type { JobKind, Timing } from './port.ts'
 import { nextTick } from './schedule-times.ts'
 
@@ -38,8 +40,11 @@ export const jobIdOf = (scheduleId: string, at: number): string => `repeat:${sch
 /** The time in such an id. */
 export const tickTimeOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf(':') + 1))
 
-/** Milliseconds until the next attempt to connect. */
-export const retryStrategy = (attempt: number): number => Math.min(50 * attempt, 500)
+/** What BullMQ connects with. To a Redis Cluster it makes no connection itself, and `closeInTime` ends the one that it was given. */
+export const bullConnection = (url: string, options: RedisOptions, times: ClientTimes): ConnectionOptions =>
+  options.cluster
+    ? createRedisClient(url, options, times)
+    : { url, ...connectionOptions(url, options), ...times, retryStrategy }
 
 const CLOSE_MS = 1_000
 
@@ -48,7 +53,7 @@ const CLOSE_MS = 1_000
  * stopped the attempts to reconnect. `onLate` is called before it disconnects.
  */
 export async function closeInTime(
-  opened: { disconnect(): Promise<void> },
+  opened: { disconnect(): Promise<void>; opts: { connection: ConnectionOptions } },
   closed: Promise<void>,
   onLate: () => Promise<void> = async () => {},
 ): Promise<void> {
@@ -58,6 +63,8 @@ export async function closeInTime(
     await onLate()
     await inTime(opened.disconnect()).catch(() => {})
   }
+  const { connection } = opened.opts
+  if ('isCluster' in connection && connection.isCluster) connection.disconnect()
 }
 
 const inTime = (done: Promise<void>) => withDeadline(done, CLOSE_MS, () => new Error('Redis does not answer'))

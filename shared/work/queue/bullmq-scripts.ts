@@ -170,7 +170,7 @@ export async function countJobs(queue: BullKeys): Promise<JobCounts> {
 /** Takes the locks of an owner from its jobs. Returns how many there were; BullMQ's look for stalled jobs finds them, and is due at once. */
 export async function releaseJobs(queue: BullKeys, owner: string): Promise<number> {
   const keys = keysOf(queue, 'active', 'stalled', 'stalled-check')
-  return Number(await run(queue, 'aeRelease', keys, [queue.toKey(''), owner]))
+  return Number(await run(queue, 'aeReleaseJobs', keys, [queue.toKey(''), owner]))
 }
 
 export async function missingJobs(queue: BullKeys, ids: readonly string[]): Promise<string[]> {
@@ -198,7 +198,7 @@ const SCRIPTS = {
   aeChoose: { lua: CHOOSE, numberOfKeys: 4 },
   aeCount: { lua: COUNT, numberOfKeys: 4 },
   aeMissing: { lua: MISSING, numberOfKeys: 1 },
-  aeRelease: { lua: RELEASE, numberOfKeys: 3 },
+  aeReleaseJobs: { lua: RELEASE, numberOfKeys: 3 },
 } as const
 
 const defined = new WeakSet<object>()

@@ -1,10 +1,11 @@
-import type { ConnectionOptions, Queue } from 'bullmq'
+import type { Queue } from 'bullmq'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { currentLink } from '../../kernel/trace.ts'
-import { connectionOptions, type RedisOptions } from '../../platform/config/redis-place.ts'
-import { type BullData, closeInTime, keyPrefixOf, repeatStrategy, retryStrategy } from './bullmq-redis.ts'
+import type { RedisOptions } from '../../platform/config/redis-place.ts'
+import type { ClientTimes } from '../../platform/redis/connect.ts'
+import { type BullData, bullConnection, closeInTime, keyPrefixOf, repeatStrategy } from './bullmq-redis.ts'
 import { countJobs, missingJobs, placeOf } from './bullmq-scripts.ts'
 import type { Job, JobKind, JobQueue, QueueMonitor } from './port.ts'
 
@@ -14,15 +15,12 @@ const RETRY_SECS = 2
 const DAY_SECS = 86_400
 
 /** A command is answered or fails within a second, so that a request gets its 503 in time. */
-const connectionTo = (url: string, options: RedisOptions): ConnectionOptions => ({
-  url,
-  ...connectionOptions(url, options),
+const TIMES: ClientTimes = {
   commandTimeout: COMMAND_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
-  retryStrategy,
-})
+}
 
 /** Adds jobs to the queues of the cluster, one for each kind. It loads BullMQ and connects at the first call. */
 export function createBullQueue(url: string, options: RedisOptions = {}): JobQueue & QueueMonitor {
@@ -75,7 +73,7 @@ function dataOf(tenant: TenantId): BullData {
 export async function openQueue(kind: JobKind, url: string, options: RedisOptions): Promise<Queue<BullData>> {
   const { Queue } = await import('bullmq')
   const queue = new Queue<BullData>(kind, {
-    connection: connectionTo(url, options),
+    connection: bullConnection(url, options, TIMES),
     prefix: keyPrefixOf(kind, options),
     skipVersionCheck: true,
     settings: { repeatStrategy },

@@ -76,9 +76,11 @@ describe('plans and the executors of a cluster', () => {
 
   it('a plan whose job was lost, because Redis did not answer its submit, runs soon after Redis answers again', async function () {
     this.timeout(TAKEOVER_MS)
-    const redis = new Redis(cluster.redisUrl)
-    await redis.call('CLIENT', 'PAUSE', `${PAUSED_MS}`, 'ALL')
-    redis.disconnect()
+    for (const redisUrl of cluster.redisUrls) {
+      const redis = new Redis(redisUrl)
+      await redis.call('CLIENT', 'PAUSE', `${PAUSED_MS}`, 'ALL')
+      redis.disconnect()
+    }
     const { id } = await submit({ steps: [step('late')] })
     await until(async () => (await read(id)).status === 'done', {
       what: 'the plan to run',

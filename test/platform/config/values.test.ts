@@ -75,6 +75,15 @@ describe('config: values', () => {
     ],
     ['CLUSTER_NAME', 'blue-2', 'clusterName', 'blue-2'],
     [
+      'REDIS_CLUSTER',
+      '10.0.0.1:6379, [::1]:7',
+      'redisCluster',
+      [
+        { host: '10.0.0.1', port: 6_379 },
+        { host: '::1', port: 7 },
+      ],
+    ],
+    [
       'REDIS_SENTINELS',
       '10.0.0.1:26379, [::1]:7/main',
       'redisSentinels',
@@ -144,6 +153,7 @@ describe('config: values', () => {
     ['CONSOLE_URL', ['agents.example/console', 'https://c?a', 'https://c/#a', 'https://u@c']],
     ['OPS_PORT', ['65536', '-1']],
     ['CLUSTER_NAME', ['A', 'a:b', '{a}', 'a'.repeat(33)]],
+    ['REDIS_CLUSTER', ['a', 'a:1/main', 'a:1,b', 'a:99999', ':1', '::1:1']],
     ['REDIS_SENTINELS', ['main', 'a:1', 'a/main', 'a:1,b/main', 'a:99999/main', 'a:1/', '::1:1/main']],
     ['MONGODB_DB', ['a.b', 'a/b', 'd'.repeat(64)]],
     ['PLAN_PERMISSIONS', ['{', '{"Write":"maybe"}']],

@@ -73,8 +73,8 @@ describe("the tenants' events in Redis", () => {
     const gateway = await open(
       {
         ...reading,
-        subscribe: (channel, onMessage) =>
-          reading.subscribe(channel, (message) => (isDeaf ? void lost.push('one') : onMessage(message))),
+        subscribeToScripts: (channel, onMessage) =>
+          reading.subscribeToScripts(channel, (message) => (isDeaf ? void lost.push('one') : onMessage(message))),
       },
       { checkMs: 50 },
     )

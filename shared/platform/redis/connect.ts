@@ -1,0 +1,73 @@
+import { type RedisOptions as ClientOptions, Cluster, Redis } from 'ioredis'
+import { connectionOptions, type RedisOptions } from '../config/redis-place.ts'
+
+/** One Redis, or the primary that sentinels name; or a Redis Cluster. Both have the same commands. */
+export type RedisClient = Redis | Cluster
+
+/** How long a command may take, and what becomes of it while there is no connection. */
+export type ClientTimes = {
+  commandTimeout?: number
+  connectTimeout?: number
+  /** `null`: a command waits for a connection for as long as it takes. */
+  maxRetriesPerRequest: number | null
+  enableOfflineQueue?: boolean
+  autoResubscribe?: boolean
+}
+
+/** ioredis selects the types of its replies by this option: with it no single constructor signature matches. */
+type Unmapped = { replyMapping?: never }
+
+const RETRY_MAX_MS = 500
+/** A command that meets a slot on its way to another node, or a node that is being replaced, is sent again so often. */
+const MAX_REDIRECTIONS = 6
+const REDIRECT_MS = 100
+/** How often it is read which node has which slot, besides each time that a command meets another node. */
+const SLOTS_EVERY_MS = 5_000
+
+/** Waits longer after each attempt to connect, in ms. */
+export const retryStrategy = (attempt: number): number => Math.min(50 * attempt, RETRY_MAX_MS)
+
+/** Connects when the first command is sent, or `connect` is called. Errors are ignored: each command reports its own failure. */
+export function createRedisClient(url: string, options: RedisOptions, times: ClientTimes): RedisClient {
+  const client = options.cluster ? createCluster(url, options.cluster, times) : createSingle(url, options, times)
+  client.on('error', () => {})
+  return client
+}
+
+function createSingle(url: string, options: RedisOptions, times: ClientTimes): Redis {
+  const all: ClientOptions & Unmapped = {
+    ...times,
+    retryStrategy,
+    lazyConnect: true,
+    noDelay: true,
+    ...(connectionOptions(url, options) as Unmapped),
+  }
+  return new Redis(url, all)
+}
+
+/** User, password and TLS are those of the address. A name in a certificate is that of the node which the cluster has named. */
+function createCluster(url: string, nodes: NonNullable<RedisOptions['cluster']>, times: ClientTimes): Cluster {
+  const { enableOfflineQueue, ...perNode } = times
+  const { username, password, protocol } = new URL(url)
+  const isTls = protocol === 'rediss:'
+  return new Cluster([...nodes], {
+    lazyConnect: true,
+    enableOfflineQueue,
+    shardedSubscribers: true,
+    maxRedirections: MAX_REDIRECTIONS,
+    retryDelayOnFailover: REDIRECT_MS,
+    retryDelayOnClusterDown: REDIRECT_MS,
+    retryDelayOnTryAgain: REDIRECT_MS,
+    slotsRefreshTimeout: perNode.commandTimeout,
+    slotsRefreshInterval: SLOTS_EVERY_MS,
+    clusterRetryStrategy: retryStrategy,
+    ...(isTls && { dnsLookup: (address: string, found: (err: null, address: string) => void) => found(null, address) }),
+    redisOptions: {
+      ...(perNode as ClientTimes & Unmapped),
+      noDelay: true,
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      ...(isTls && { tls: {} }),
+    },
+  })
+}
