@@ -1,3 +1,4 @@
+// Tests pages/plans/**: its schedules.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Session } from '../../services/worker/sessions/session.ts'
 import type { WorkerLimits } from '../../services/worker/worker.ts'
@@ -188,8 +187,9 @@ describe('a worker', () => {
   it('P2: an evicted worker ends its runs with worker_lost and forgets its sessions', async () => {
     const { worker, inbox, message, read, removed } = setUp()
     void inbox.createSession(TENANT, 's1', 'a1')
-    const reading = read(message('s1', '/tool Ask {}'))
-    await nextLoopTurn()
+    const id = message('s1', '/tool Ask {}')
+    const reading = read(id)
+    await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
     worker.abortAll()
     expect(await reading).to.include('"code":"worker_lost"')
     expect([...worker.sessions()]).to.deep.equal([])

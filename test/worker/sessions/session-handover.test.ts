@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
+import { until } from '../../support/until.ts'
 import { identity, setUp, timersOf, turnOf, waitFor } from './session-setup.ts'
 
 describe('a session that was handed over', () => {
@@ -55,7 +56,7 @@ describe('a session that was handed over', () => {
     const held = session.hold().then(() => {
       isHeld = true
     })
-    await new Promise(setImmediate)
+    await until(() => first.status === 'running', { what: 'the first run to begin' })
     expect([isHeld, session.isBusy]).to.deep.equal([false, true])
     gate.resolve()
     await Promise.all([first.ended, held])
@@ -76,11 +77,10 @@ describe('a session that was handed over', () => {
     const session = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
     const [first, second] = [post(session, waitFor(gate.promise)), post(session, waitFor(gate.promise))]
-    await new Promise(setImmediate)
+    await until(() => first.status === 'running', { what: 'the first run to begin' })
     const held = session.hold()
     session.resume()
     session.resume()
-    await new Promise(setImmediate)
     expect([first.status, second.status, session.holds(second)]).to.deep.equal(['running', 'waiting', false])
     gate.resolve()
     await Promise.all([held, first.ended, second.ended])
@@ -129,7 +129,7 @@ describe('a session that was handed over', () => {
     gate.resolve()
     await Promise.all([first.ended, second.ended])
     expect([first.status, second.status]).to.deep.equal(['done', 'done'])
-    await new Promise(setImmediate)
+    await until(() => !session.isBusy, { what: 'the session to be gone' })
     expect(() => post(session, turnOf('m'))).to.throw('a session that is gone takes no message')
   })
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import { until } from '../../support/until.ts'
 import { say } from '../../work/runs/runs-setup.ts'
 import { DONE } from '../events.ts'
 import { identity, setUp, timersOf, turnOf, waitFor } from './session-setup.ts'
@@ -117,7 +118,7 @@ describe('sessions', () => {
       yield* waitFor(gate.promise)(run, run.signal)
     })
     const [second, third] = [post(session, waitFor(gate.promise)), post(session, turnOf('last'))]
-    await new Promise(setImmediate)
+    await until(() => session.conversation.messages.length > 0, { what: 'the first run to begin' })
     expect(session.summary).to.include({ active_run_id: first.id, queued: 2, model: null })
     const [message] = session.conversation.messages
     expect(message?.stamp?.runId).to.equal(first.id)
@@ -143,8 +144,8 @@ describe('sessions', () => {
     const { sessions, post } = setUp({ maxSessions: 1, idleMs: 1 })
     const first = sessions.create(identity)
     const gate = Promise.withResolvers<void>()
-    post(first, waitFor(gate.promise))
-    await new Promise(setImmediate)
+    const begun = post(first, waitFor(gate.promise))
+    await until(() => begun.status === 'running', { what: 'the run to begin' })
     const removing = sessions.remove(DEFAULT_TENANT, 's1')
     const again = sessions.create(identity)
     const held = Promise.withResolvers<void>()
@@ -206,8 +207,8 @@ describe('sessions', () => {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
       yield { type: 'error', error: 'x', code: signal.reason, detail: '', suggestion: '', retryable: false }
     }
-    const [running, waiting] = [post(session, untilCancelled), post(session, untilCancelled)]
-    await new Promise(setImmediate)
+    const [running, waiting] = [post(session, untilCancelled), post(session, untilCancelled)] as const
+    await until(() => running.status === 'running', { what: 'the first run to begin' })
     await sessions.remove(DEFAULT_TENANT, 's1')
     for (const run of [running, waiting]) {
       expect(run.status).to.equal('cancelled')
