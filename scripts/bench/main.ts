@@ -4,6 +4,7 @@ import { Bench, type SharedProcesses } from './bench.ts'
 import type { Figure, Row } from './figure.ts'
 import { clusterCpu, clusterFirstEvent } from './figures/cluster-runs.ts'
 import { coldStart, coldStartTime } from './figures/cold-start.ts'
+import { consoleFirstPaint } from './figures/console-first-paint.ts'
 import { cpu } from './figures/cpu.ts'
 import { dialects } from './figures/dialects.ts'
 import { dispatchList } from './figures/dispatch-list.ts'
@@ -47,6 +48,7 @@ const FIGURES = [
   team,
   coldStart,
   coldStartTime,
+  consoleFirstPaint,
   idleMemory,
   loadedMemory,
   idleCustomers,

@@ -9,5 +9,7 @@ import './style/parts.css'
 const root = document.querySelector('#console')
 if (root === null) throw new Error('the page has no place for the console')
 watchAddress()
-render(<Console />, root)
-void startSignIn()
+void startSignIn().then(() => {
+  root.replaceChildren()
+  render(<Console />, root)
+})
