@@ -3,8 +3,7 @@ import type { Page } from 'playwright-core'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
 import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
-
-const LONGEST_MS = 100
+import { LONGEST_MS, traceTasks } from './support/tasks.ts'
 
 describe('long streams in the console', function () {
   this.timeout(60_000)
@@ -75,22 +74,6 @@ describe('long streams in the console', function () {
     await page.locator('.live.live').waitFor()
   }
 })
-
-/**
- * Records the tasks of a page. The returned function ends that and gives their CPU times in ms: how long a task takes by
- * the clock depends on what else the machine does.
- */
-async function traceTasks(page: Page): Promise<() => Promise<number[]>> {
-  const browser = page.context().browser()
-  if (!browser) throw new Error('the page has no browser')
-  await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] })
-  return async () => {
-    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] }
-    return traceEvents.flatMap(({ name, tdur }) => (name === 'RunTask' && tdur !== undefined ? tdur / 1_000 : []))
-  }
-}
-
-type TraceEvent = { name: string; tdur?: number }
 
 /** Counts how often the page has said that it connects again. */
 const WATCH_CONNECTION = `{

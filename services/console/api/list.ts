@@ -6,6 +6,10 @@ import { tellFailure } from '../base/announce.ts'
 import { get } from './engine.ts'
 import { LiveResource, type Resource, useResource } from './resource.ts'
 
+/** Entries of the first page, and of those that somebody asks for. */
+const FIRST = 50
+const MORE = 100
+
 export type Listing = {
   path: string
   /** The field of the answer that holds the items. */
@@ -24,7 +28,11 @@ export function useList<Item>({ path, field, query = {}, concerns }: Listing): L
   const hasMore = useSignal(false)
   useMemo(() => (hasMore.value = false), [key])
   const read = async (cursor?: string): Promise<Pages<Item>> => {
-    const answer = await get<Record<string, unknown>>(path, { limit: 50, ...query, cursor })
+    const answer = await get<Record<string, unknown>>(path, {
+      limit: cursor === undefined ? FIRST : MORE,
+      ...query,
+      cursor,
+    })
     const next = (answer['next_cursor'] as string | null) ?? undefined
     return { items: answer[field] as Item[], next, isIncomplete: answer['incomplete'] === true }
   }

@@ -1,4 +1,5 @@
-import { signal } from '@preact/signals'
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { createContext } from 'preact'
 
 /** How far this machine's clock is behind the server's, by the newest answer. Deadlines are the server's times. */
 let offsetMs = 0
@@ -14,13 +15,18 @@ export const serverNow = (): number => Date.now() + offsetMs
 /** The server's time, once a second while something shows it. */
 export const clock = signal(serverNow())
 
+/** The clock of what nobody sees. */
+export const stillClock: ReadonlySignal<number> = signal(serverNow())
+
+/** The clock that a part of the page goes by. */
+export const Clock = createContext<ReadonlySignal<number>>(clock)
+
 let readers = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
 /** Lets the clock run until the returned function is called. */
 export function runClock(): () => void {
-  readers++
-  clock.value = serverNow()
+  if (readers++ === 0) clock.value = serverNow() // It runs for the others.
   timer ??= setInterval(() => {
     clock.value = serverNow()
   }, 1_000)

@@ -1,13 +1,14 @@
-import { useEffect } from 'preact/hooks'
-import { clock, runClock } from '../base/clock.ts'
+import { useContext, useEffect } from 'preact/hooks'
+import { Clock, clock, runClock } from '../base/clock.ts'
 import { absolute, countdown, duration, relative } from '../base/format.ts'
 
 /** A time relative to now, and the whole of it where the pointer or the focus rests. */
 export function Ago({ at }: { at: string }) {
   useEffect(runClock, [])
+  const now = useContext(Clock).value
   return (
     <time class="number" dateTime={at} title={absolute(at)}>
-      {relative(at, clock.value)}
+      {relative(at, now)}
     </time>
   )
 }
