@@ -21,7 +21,7 @@ export class Play {
   readonly #requests = new Mailbox()
   readonly #replies = new Mailbox()
   #key: string | undefined
-  /** The events that were sent, and the last one that the client has said it has. */
+  /** The events that were sent, and how many of them the client has said it has. */
   readonly #sent: Frame[] = []
   #confirmed = 0
   #res: ServerResponse | undefined
@@ -82,34 +82,40 @@ export class Play {
   }
 
   async #open({ request, answer, is_unanswered, is_bare }: Extract<Step, { request: object }>): Promise<void> {
-    const { req, res } = await this.#requests.next(`${request.method} ${request.last_event_id ?? ''}`)
-    this.#res = res
+    const { method, path = '', last_event_id: lastEventId = '' } = request
+    const { req, res } = await this.#requests.next(`${method} ${path} ${lastEventId}`)
     this.#check(req, request)
     if (answer) return sendAnswer(res, answer)
+    this.#res = res
     if (is_unanswered === true) return
     res.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Run-ID': this.runId, 'Cache-Control': 'no-cache' })
     res.socket?.setNoDelay(true)
     if (is_bare !== true) await this.#send(': ok\n\n')
-    for (const frame of this.#missing(Number(request.last_event_id ?? 0))) {
+    for (const frame of this.#sent.slice(this.#confirmed, this.#countTo(lastEventId))) {
       this.resent++
       await this.#send(this.#render(frame))
     }
   }
 
-  /** The events that were sent up to this one and are not with the client. */
-  #missing(last: number): Frame[] {
-    return this.#sent.filter(({ id }) => id > this.#confirmed && id <= last)
+  /** How many events were sent up to this one: none for none, and -1 for an id that was not sent. */
+  #countTo(id: string): number {
+    return id === '' || id === '0' ? 0 : this.#sent.findIndex((frame) => String(frame.id) === id) + 1 || -1
   }
 
   async #sendFrame(frame: Frame): Promise<void> {
-    if (frame.id > (this.#sent.at(-1)?.id ?? 0)) this.#sent.push(frame)
+    if (this.#countTo(String(frame.id)) < 0) this.#sent.push(frame)
     await this.#send(this.#render(frame))
   }
 
-  #check(req: IncomingMessage, { method, last_event_id }: { method: string; last_event_id?: string }): void {
-    const { 'last-event-id': lastEventId = '0', 'idempotency-key': key } = req.headers
-    if (req.method !== method) this.problems.push(`expected ${method}, got ${req.method} ${req.url}`)
-    if (last_event_id !== undefined) this.#confirm(Number(lastEventId), Number(last_event_id))
+  #check(
+    req: IncomingMessage,
+    { method, path = '', last_event_id }: Extract<Step, { request: object }>['request'],
+  ): void {
+    const { 'last-event-id': lastEventId = '', 'idempotency-key': key } = req.headers
+    const { pathname } = new URL(req.url ?? '/', 'http://localhost')
+    if (req.method !== method || !pathname.endsWith(path))
+      this.problems.push(`expected ${method} ${path}, got ${req.method} ${req.url}`)
+    if (last_event_id !== undefined) this.#confirm(String(lastEventId), last_event_id)
     if (req.method !== 'POST') return
     const { idempotency_key } = this.#scenario.head
     if (idempotency_key !== undefined && idempotency_key !== (key !== undefined))
@@ -118,10 +124,11 @@ export class Play {
   }
 
   /** A client may have less than was sent, and never less than it has had. */
-  #confirm(lastEventId: number, sent: number): void {
-    if (!(lastEventId >= this.#confirmed && lastEventId <= sent))
+  #confirm(lastEventId: string, sent: string): void {
+    const count = this.#countTo(lastEventId)
+    if (!(count >= this.#confirmed && count <= this.#countTo(sent)))
       this.problems.push(`expected Last-Event-ID ${sent}, got ${lastEventId}`)
-    this.#confirmed = lastEventId
+    this.#confirmed = count
   }
 
   async #answerReply({ id, allow, status }: { id: string; allow: boolean; status: number }): Promise<void> {

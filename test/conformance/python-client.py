@@ -6,7 +6,10 @@ import asyncio
 import json
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from itertools import islice
 from typing import Any
 
 from agent_engine import (
@@ -17,7 +20,9 @@ from agent_engine import (
     AsyncPermissionAsk,
     ConnectionFailed,
     Event,
+    FlowOutcome,
     PermissionAsk,
+    PlanProgress,
     RunFailed,
     RunLost,
     Settings,
@@ -25,6 +30,9 @@ from agent_engine import (
 )
 
 Json = dict[str, Any]
+
+PLAN_ID = f"plan_{1:032}"
+FLOW_INPUT = {"text": "Two chairs, 60 each"}
 
 
 class Seen:
@@ -73,7 +81,45 @@ def end_as(stop_reason: str) -> Json:
     return {"end": "plan_queued" if stop_reason == "plan_queued" else "done"}
 
 
+def flow_as(outcome: FlowOutcome, ids: list[int]) -> Json:
+    end = {"end": "ok", "output": outcome.output} if outcome.ok else {"end": "invalid_output", "problems": len(outcome.problems)}
+    return {"events": len(ids), **end, "ids": ids}
+
+
+def progress_text(progress: PlanProgress) -> str:
+    states = " ".join(step.status for step in progress.steps)
+    return f"{progress.done}/{progress.total} {progress.status} {states}"
+
+
+def progress_as(texts: list[str]) -> Json:
+    return {"progress": texts}
+
+
+def asks_as(asks: Sequence[PermissionAsk | AsyncPermissionAsk]) -> Json:
+    return {"asks": [{"id": ask.id, "how": (ask.resolution or {}).get("how")} for ask in asks]}
+
+
 def play(url: str, head: Json) -> Json:
+    with AgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
+        if head.get("kind") == "flow":
+            return play_flow(engine)
+        if head.get("kind") == "plan":
+            return progress_as([progress_text(each) for each in engine.plans.of(PLAN_ID).progress()])
+        if head.get("kind") == "inbox":
+            return asks_as(list(islice(engine.permissions.watch(), len(head["expect"]["asks"]))))
+        return play_run(engine, head)
+
+
+def play_flow(engine: AgentEngine) -> Json:
+    ids: list[int] = []
+    try:
+        outcome = engine.flows.run("total", FLOW_INPUT, instance="main", on_event=lambda event: ids.append(event.id))
+    except RunFailed as cause:
+        return {"events": len(ids), "end": "error", "code": cause.code, "ids": ids}
+    return flow_as(outcome, ids)
+
+
+def play_run(engine: AgentEngine, head: Json) -> Json:
     seen, answered = Seen(), threading.Condition()
 
     def answer(ask: PermissionAsk) -> None:
@@ -82,20 +128,49 @@ def play(url: str, head: Json) -> Json:
             seen.counted.append(counts)
             answered.notify()
 
-    with AgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
-        try:
-            with engine.run("hi", on_permission=answer, **key_of(head)) as run:
-                for event in run:
-                    seen.take(event)
-                result = run.result()
-        except AgentEngineError as cause:
-            return seen.outcome(end_of(cause))
-        with answered:
-            answered.wait_for(seen.is_answered, 10)
-        return seen.outcome(end_as(result.stop_reason), result.output)
+    try:
+        with engine.run("hi", on_permission=answer, **key_of(head)) as run:
+            for event in run:
+                seen.take(event)
+            result = run.result()
+    except AgentEngineError as cause:
+        return seen.outcome(end_of(cause))
+    with answered:
+        answered.wait_for(seen.is_answered, 10)
+    return seen.outcome(end_as(result.stop_reason), result.output)
 
 
 async def play_async(url: str, head: Json) -> Json:
+    async with AsyncAgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
+        if head.get("kind") == "flow":
+            return await play_flow_async(engine)
+        if head.get("kind") == "plan":
+            return progress_as([progress_text(each) async for each in engine.plans.of(PLAN_ID).progress()])
+        if head.get("kind") == "inbox":
+            return await play_inbox_async(engine, len(head["expect"]["asks"]))
+        return await play_run_async(engine, head)
+
+
+async def play_flow_async(engine: AsyncAgentEngine) -> Json:
+    ids: list[int] = []
+    try:
+        outcome = await engine.flows.run("total", FLOW_INPUT, instance="main", on_event=lambda event: ids.append(event.id))
+    except RunFailed as cause:
+        return {"events": len(ids), "end": "error", "code": cause.code, "ids": ids}
+    return flow_as(outcome, ids)
+
+
+async def play_inbox_async(engine: AsyncAgentEngine, most: int) -> Json:
+    asks: list[AsyncPermissionAsk] = []
+    async with aclosing(engine.permissions.watch()) as inbox:
+        async for ask in inbox:
+            asks.append(ask)
+            if len(asks) == most:
+                break
+    return asks_as(asks)
+
+
+async def play_run_async(engine: AsyncAgentEngine, head: Json) -> Json:
     seen, answered = Seen(), asyncio.Condition()
 
     async def answer(ask: AsyncPermissionAsk) -> None:
@@ -104,17 +179,16 @@ async def play_async(url: str, head: Json) -> Json:
             seen.counted.append(counts)
             answered.notify()
 
-    async with AsyncAgentEngine(f"{url}/{head['name']}", settings=settings_of(head)) as engine:
-        try:
-            async with engine.run("hi", on_permission=answer, **key_of(head)) as run:
-                async for event in run:
-                    seen.take(event)
-                result = await run.result()
-        except AgentEngineError as cause:
-            return seen.outcome(end_of(cause))
-        async with answered:
-            await asyncio.wait_for(answered.wait_for(seen.is_answered), 10)
-        return seen.outcome(end_as(result.stop_reason), result.output)
+    try:
+        async with engine.run("hi", on_permission=answer, **key_of(head)) as run:
+            async for event in run:
+                seen.take(event)
+            result = await run.result()
+    except AgentEngineError as cause:
+        return seen.outcome(end_of(cause))
+    async with answered:
+        await asyncio.wait_for(answered.wait_for(seen.is_answered), 10)
+    return seen.outcome(end_as(result.stop_reason), result.output)
 
 
 async def play_all(url: str, heads: list[Json]) -> list[Json]:

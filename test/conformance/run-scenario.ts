@@ -1,16 +1,33 @@
 import { AgentEngine, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/client.ts'
-import type { Expected, Head } from './scenario.ts'
+import type { ExpectedRun, Head, RunHead } from './scenario.ts'
+import { runFlow, watchInbox, watchPlan } from './work-scenario.ts'
 
 /** The result of a client at the end of a scenario, and the numbers of the events. */
-export type Outcome = Expected & { ids: number[] }
+export type Outcome = Head['expect'] & { ids: number[] }
 
 /** Plays one scenario with our client. It runs in Node and in a browser. */
-export async function runScenario(url: string, { name, permissions, idempotency_key }: Head): Promise<Outcome> {
+export async function runScenario(url: string, head: Head): Promise<Outcome> {
   const engine = new AgentEngine({
-    url: `${url}/${name}`,
+    url: `${url}/${head.name}`,
     retry: { resumeMs: 10_000 },
-    timeouts: { stallMs: name === 'stall' ? 300 : 10_000 },
+    timeouts: { stallMs: head.name === 'stall' ? 300 : 10_000 },
   })
+  switch (head.kind) {
+    case 'flow':
+      return runFlow(engine)
+    case 'plan':
+      return { ...(await watchPlan(engine)), ids: [] }
+    case 'inbox':
+      return { ...(await watchInbox(engine, head.expect)), ids: [] }
+    default:
+      return run(engine, head)
+  }
+}
+
+async function run(
+  engine: AgentEngine,
+  { permissions, idempotency_key }: RunHead,
+): Promise<ExpectedRun & { ids: number[] }> {
   const replies: Promise<boolean>[] = []
   const run = engine.run(
     { prompt: 'hi' },
@@ -39,7 +56,7 @@ export async function runScenario(url: string, { name, permissions, idempotency_
   return { events: ids.length, text: isWhole ? text : '', ...end, ...counted, ids }
 }
 
-function endOf(cause: unknown): Pick<Expected, 'end' | 'code'> {
+function endOf(cause: unknown): Pick<ExpectedRun, 'end' | 'code'> {
   if (cause instanceof RunFailed) return { end: 'error', code: cause.code }
   if (cause instanceof RunLost) return { end: 'lost' }
   if (cause instanceof ApiError) return { end: 'refused' }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The result that a client must have at the end of a scenario. */
-export type Expected = {
+/** The result of a run. */
+export type ExpectedRun = {
   /** How many events its user gets, the last one included. */
   events: number
   /** The text blocks of the run with a blank line between them. */
@@ -17,10 +17,25 @@ export type Expected = {
   counted?: boolean[]
 }
 
+/** The result of a flow. `ok`: `output` fits its schema. `invalid_output`: it does not, for so many `problems`. `error`: it failed with `code`. */
+export type ExpectedFlow = {
+  events: number
+  end: 'ok' | 'invalid_output' | 'error'
+  output?: unknown
+  problems?: number
+  code?: string
+}
+
+/** The progress of a plan, first and after each change: how many steps are over, how many there are, the plan's state and that of each step. */
+export type ExpectedPlan = { progress: string[] }
+
+/** The permission requests of the inbox, each once, and how they were decided, as far as a client can know. */
+export type ExpectedInbox = { asks: { id: string; how: string | null }[] }
+
+/** A scenario is about a run, unless `kind` is given. */
 export type Head = {
   name: string
   about: string
-  expect: Expected
   /** How the client answers permission requests. */
   permissions?: 'allow' | 'deny'
   /** Whether the client must send an Idempotency-Key, or must not. Its own choice unless given. */
@@ -29,11 +44,21 @@ export type Head = {
   newline?: string
   /** Sends pieces of this size, each by itself. */
   bytes_at_once?: number
-}
+} & (
+  | { kind?: undefined; expect: ExpectedRun }
+  | { kind: 'flow'; expect: ExpectedFlow }
+  | { kind: 'plan'; expect: ExpectedPlan }
+  | { kind: 'inbox'; expect: ExpectedInbox }
+)
+
+export type RunHead = Extract<Head, { kind?: undefined }>
+
+export const isOfRun = (head: Head): head is RunHead => head.kind === undefined
 
 export type Answer = { status: number; headers?: Record<string, string>; body: unknown }
 
-export type Frame = { id: number; event: string; data: unknown }
+/** `id` is a number but for the events of a tenant. */
+export type Frame = { id: number | string; event: string; data: unknown }
 
 export type Step =
   | Frame
@@ -46,7 +71,8 @@ export type Step =
   | { stall: true }
   /** The client's next request. It gets a stream, unless there is another answer, or none. */
   | {
-      request: { method: 'POST' | 'GET'; last_event_id?: string }
+      /** `path`: the end of the path, where the client may ask for several things. */
+      request: { method: 'POST' | 'GET'; path?: string; last_event_id?: string }
       answer?: Answer
       is_unanswered?: boolean
       is_bare?: boolean

@@ -30,11 +30,18 @@ export async function startConformanceServer(port = 0): Promise<ConformanceServe
     taken.receive(received)
   }
 
+  /** A request that names no run: it is for the play that goes on, or begins one. */
+  const join = (scenario: Scenario, received: Received): void => {
+    const going = newest.get(scenario.head.name)
+    if (going && !going.isOver) going.receive(received)
+    else start(scenario, received)
+  }
+
   const server = createServer((req, res) => {
     allowOrigins(res)
     if (req.method === 'OPTIONS') res.writeHead(204).end()
     else
-      answer(req, res, { scenarios, play, start }).catch((cause: unknown) => {
+      answer(req, res, { scenarios, play, start, join }).catch((cause: unknown) => {
         res.writeHead(500).end(String(cause))
       })
   })
@@ -47,9 +54,11 @@ type Stage = {
   scenarios: readonly Scenario[]
   play(id: string): Play | undefined
   start(scenario: Scenario, received: Received): void
+  join(scenario: Scenario, received: Received): void
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, { scenarios, play, start }: Stage): Promise<void> {
+async function answer(req: IncomingMessage, res: ServerResponse, stage: Stage): Promise<void> {
+  const { scenarios, play, start, join } = stage
   const body = await text(req)
   const { pathname } = new URL(req.url ?? '/', 'http://localhost')
   const [, name = '', noun, id = '', rest] = pathname.split('/')
@@ -63,7 +72,8 @@ async function answer(req: IncomingMessage, res: ServerResponse, { scenarios, pl
   const scenario = scenarios.find(({ head }) => head.name === name)
   if (!scenario) return sendJson(res, 404, { error: { type: 'not_found_error', message: `no scenario ${name}` } })
   const received = { req, res, body }
-  if (noun === 'agent' && id === 'run') return start(scenario, received)
+  if ((noun === 'agent' && id === 'run') || (noun === 'flows' && rest === 'run')) return start(scenario, received)
+  if (noun === 'plans' || noun === 'events' || noun === 'permissions') return join(scenario, received)
   const going = play(decodeURIComponent(id))
   if (!going) return sendJson(res, 404, { error: { type: 'not_found_error', message: `no ${noun} ${id}` } })
   if (noun === 'runs' && rest === 'events') going.receive(received)
