@@ -19,12 +19,12 @@ export async function runScenario(url: string, head: Head): Promise<Outcome> {
       return { ...(await watchPlan(engine)), ids: [] }
     case 'inbox':
       return { ...(await watchInbox(engine, head.expect)), ids: [] }
-    default:
-      return run(engine, head)
+    case undefined:
+      return playRun(engine, head)
   }
 }
 
-async function run(
+async function playRun(
   engine: AgentEngine,
   { permissions, idempotency_key }: RunHead,
 ): Promise<ExpectedRun & { ids: number[] }> {
