@@ -72,6 +72,8 @@ export function explain(cause: unknown, url: string): { message: string; hints: 
     return { message: `the server at ${url} cannot be reached: ${deepest(cause)}`, hints: [hint] }
   }
   if (cause instanceof ApiError) return explainAnswer(cause)
+  const { code, path } = cause as NodeJS.ErrnoException
+  if (code === 'ENOENT' && path !== undefined) return { message: `there is no file ${path}`, hints: [] }
   return { message: cause instanceof Error ? cause.message : String(cause), hints: [] }
 }
 

@@ -43,7 +43,12 @@ function describe(program: Command, { output }: Cli, version: string): void {
     .version(version, '-V, --version')
     .option('--url <url>', 'the address of the API')
     .option('--profile <name>', 'the profile to use')
-    .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(output.columns(), 100) })
+    .configureHelp({
+      showGlobalOptions: true,
+      // Those of a command with commands, such as `ae approvals`, are not for these.
+      visibleGlobalOptions: (command) => (command === program ? [] : [...program.options]),
+      helpWidth: Math.min(output.columns(), 100),
+    })
     .configureOutput({ writeOut: (text) => output.out(text), writeErr: (text) => output.err(text) })
     .exitOverride()
     .addHelpText('after', `\n${EXIT_CODE_HELP}\n\n${ENVIRONMENT_HELP}`)

@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 import { Terminal } from './terminal.ts'
@@ -54,4 +57,25 @@ export class Ae {
       await terminal.exited
     }
   }
+}
+
+type Served = { url: string; close(): Promise<void> }
+
+/** What `useAe` has for the tests: `server` is what was started, `home` a folder of their own. */
+export type AeSetup<Server> = { ae: Ae; home: string; server: Server }
+
+/** The command line for the tests of a `describe`, against a server that is started before them and closed behind them. */
+export function useAe<Server extends Served>(start: () => Promise<Server>): AeSetup<Server> {
+  const setup = {} as AeSetup<Server>
+  before(async () => {
+    setup.home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
+    setup.server = await start()
+    setup.ae = new Ae(setup.server.url, setup.home)
+  })
+  afterEach(() => setup.ae?.close())
+  after(async () => {
+    await setup.server?.close()
+    await rm(setup.home, { recursive: true, force: true })
+  })
+  return setup
 }

@@ -7,6 +7,8 @@ import { plainJson } from '../text/plain.ts'
 
 type ApiOptions = { data?: string; all?: boolean; key?: string }
 
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
 export function defineApi(command: Command, cli: Cli): void {
   command
     .argument('<method>', 'GET, POST, PUT, PATCH or DELETE')
@@ -24,6 +26,8 @@ async function api(
   { data, all, key }: ApiOptions,
   cli: Cli,
 ): Promise<void> {
+  if (!METHODS.includes(method))
+    throw usageError(`${method} is no method here`, `The methods are ${METHODS.join(', ')}.`)
   if (!path.startsWith('/')) throw usageError(`${path} is no path: it begins with /`)
   if (all && method !== 'GET') throw usageError('--all is for GET')
   const { raw } = await cli.engine()

@@ -52,7 +52,11 @@ async function readToken({ io }: Cli): Promise<string> {
   const text = isInteractive(io) ? await askSecret(io, 'token: ') : await textOf(io.stdin)
   const token = text?.trim() ?? ''
   if (/^\S+$/.test(token)) return token
-  throw usageError(token === '' ? 'there is no token' : 'the token has blanks or several lines')
+  if (token !== '') throw usageError('the token has blanks or several lines')
+  throw usageError(
+    'there is no token',
+    'On a terminal it is asked for; otherwise it is read from stdin: ae login < FILE',
+  )
 }
 
 export function defineLogout(command: Command, cli: Cli): void {

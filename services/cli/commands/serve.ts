@@ -6,15 +6,17 @@ import type { Cli, Define } from '../cli.ts'
 import { findAddress, openInBrowser } from '../connect/open-console.ts'
 import type { Io } from '../io.ts'
 
-export const defineServe: Define = (command, cli) => {
-  runsScript(
-    command,
-    'Runs the standalone form on this machine: scripts/start with the same environment. `ae serve --help` prints its settings. With --open the console is opened in the browser.',
-  )
-    .option('--open', 'open the console in the browser')
-    .action((args: string[], { open }: { open?: boolean }) =>
-      start([`${cli.io.root}scripts/start`, ...args], cli, open ? (url) => openInBrowser(url, cli) : undefined),
-    )
+export function defineServe(command: Command, cli: Cli): void {
+  const script = `${cli.io.root}scripts/start`
+  command
+    .description('Runs the standalone form on this machine: scripts/start with the same environment.')
+    .option('--open', 'open the console in the browser once the server listens')
+    .helpOption(false)
+    .option('-h, --help', 'print this, and the settings of the server')
+    .action(({ open, help }: { open?: boolean; help?: boolean }) => {
+      if (help) cli.output.out(`${command.helpInformation()}\n`)
+      return start(help ? [script, '--help'] : [script], cli, open ? (url) => openInBrowser(url, cli) : undefined)
+    })
 }
 
 export const defineCluster = starts(
@@ -30,15 +32,12 @@ export const defineDoctor = starts(
 /** All arguments are the script's own, `--help` included. */
 function starts(program: (io: Io) => [string, ...string[]], description: string): Define {
   return (command, cli) =>
-    void runsScript(command, description).action((args: string[]) => start([...program(cli.io), ...args], cli))
-}
-
-function runsScript(command: Command, description: string): Command {
-  return command
-    .description(description)
-    .argument('[arguments...]', "the script's arguments")
-    .helpOption(false)
-    .allowUnknownOption()
+    void command
+      .description(description)
+      .argument('[arguments...]', "the script's arguments")
+      .helpOption(false)
+      .allowUnknownOption()
+      .action((args: string[]) => start([...program(cli.io), ...args], cli))
 }
 
 /** A Ctrl-C reaches the child by itself, since it stands in the same group of processes: here one waits for its end. */

@@ -1,41 +1,28 @@
 // Tests ls.ts, why.ts and approvals.ts: what they print, against a server.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { Ae } from '../../support/ae.ts'
+import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
-import { type Product, startStandalone } from '../../support/product.ts'
+import { startStandalone } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 describe('ae ls, sessions, show, logs, why and approvals', () => {
-  let product: Product
-  let home: string
-  let ae: Ae
+  const at = useAe(startStandalone)
   let failed: string
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
-    product = await startStandalone()
-    product.model.otherwise(answerDirectives)
-    ae = new Ae(product.url, home)
-    await product.call('POST', '/sessions', { session_id: 'support-7' })
-    const stream = await product.stream('/sessions/support-7/messages', {
+    at.server.model.otherwise(answerDirectives)
+    await at.server.call('POST', '/sessions', { session_id: 'support-7' })
+    const stream = await at.server.stream('/sessions/support-7/messages', {
       prompt: '/say Hello\n/tool Read {"path":"none.txt"}',
     })
     await stream.all()
-    failed = (await (await product.run({ prompt: '/error 401' })).all()).at(-1)?.data['code'] as string
-  })
-  after(async () => {
-    await ae?.close()
-    await product?.close()
-    await rm(home, { recursive: true, force: true })
+    failed = (await (await at.server.run({ prompt: '/error 401' })).all()).at(-1)?.data['code'] as string
   })
 
   const idsOf = async (...filter: string[]) =>
-    (await ae.run(['ls', '-o', 'ids', ...filter])).out.trim().split('\n').filter(Boolean)
+    (await at.ae.run(['ls', '-o', 'ids', ...filter])).out.trim().split('\n').filter(Boolean)
 
   it('ls lists runs as a table, ids or JSON, with filters', async () => {
-    const { out } = await ae.run(['ls'])
+    const { out } = await at.ae.run(['ls'])
     expect(out).to.match(
       /^ID +KIND +STATE +WHAT +TOKENS +COST +TOOK +AGO\nrun_[0-9a-f]{32} {2}run +provider_auth +\/error 401 /,
     )
@@ -43,13 +30,13 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
     expect(await idsOf('--kind', 'message')).to.have.length(1)
     expect(await idsOf('--since', '1h', '--status', 'failed')).to.have.length(1)
     expect(await idsOf('--session', 'other')).to.deep.equal([])
-    expect(JSON.parse((await ae.run(['ls', '-o', 'json', '-n', '1'])).out)).to.have.length(1)
-    expect((await ae.run(['ls', '--since', 'soon'])).code).to.equal(2)
+    expect(JSON.parse((await at.ae.run(['ls', '-o', 'json', '-n', '1'])).out)).to.have.length(1)
+    expect((await at.ae.run(['ls', '--since', 'soon'])).code).to.equal(2)
   })
 
   it('a table fits the terminal at 80 and at 200 columns, and is whole in a pipe', async () => {
     for (const columns of [80, 200]) {
-      const terminal = ae.terminal(['ls'], { columns })
+      const terminal = at.ae.terminal(['ls'], { columns })
       expect(await terminal.exited).to.equal(0)
       expect(Math.max(...terminal.screen.lines.map(({ length }) => length))).to.be.at.most(columns)
       expect(terminal.screen.lines.filter((line) => line.startsWith('run_'))).to.have.length(2)
@@ -58,11 +45,11 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
 
   it('show tells what is known of a thing, whose kind comes from its id', async () => {
     const [run = ''] = await idsOf('--kind', 'message')
-    expect((await ae.run(['show', run.slice(-12)])).out).to.match(/^run_id +run_[0-9a-f]{32}\nstatus +done\n/)
-    expect((await ae.run(['show', 'support-7'])).out).to.match(/^session_id +support-7$/m)
-    expect(JSON.parse((await ae.run(['show', '--json', 'support'])).out)).to.include({ session_id: 'support-7' })
-    expect((await ae.run(['show', 'nothing-like-it'])).code).to.equal(4)
-    const { code, err } = await ae.run(['show', 'run_'])
+    expect((await at.ae.run(['show', run.slice(-12)])).out).to.match(/^run_id +run_[0-9a-f]{32}\nstatus +done\n/)
+    expect((await at.ae.run(['show', 'support-7'])).out).to.match(/^session_id +support-7$/m)
+    expect(JSON.parse((await at.ae.run(['show', '--json', 'support'])).out)).to.include({ session_id: 'support-7' })
+    expect((await at.ae.run(['show', 'nothing-like-it'])).code).to.equal(4)
+    const { code, err } = await at.ae.run(['show', 'run_'])
     expect(code).to.equal(2)
     expect(err).to.include('names several things').and.to.include(run)
   })
@@ -70,7 +57,7 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
   it('logs prints the events, without the pieces of text unless they are asked for', async () => {
     const [run = ''] = await idsOf('--kind', 'message')
     const names = async (...options: string[]) =>
-      (await ae.run(['logs', '--json', run, ...options])).out
+      (await at.ae.run(['logs', '--json', run, ...options])).out
         .trim()
         .split('\n')
         .map((line) => (JSON.parse(line) as { event: string }).event)
@@ -78,61 +65,61 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
       .to.include.members(['text', 'tool_result', 'done'])
       .and.not.include('text_delta')
     expect(await names('--raw')).to.include('text_delta')
-    const failure = await ae.run(['logs', (await idsOf('--status', 'failed'))[0] ?? ''])
+    const failure = await at.ae.run(['logs', (await idsOf('--status', 'failed'))[0] ?? ''])
     expect(failure.code).to.equal(0)
     expect(failure.out).to.match(/^ +\d+ {2}error +\{.*"code":"provider_auth"/m)
   })
 
   it('why says what happened, with code, suggestion, turn and the tools that failed', async () => {
     expect(failed).to.equal('provider_auth')
-    const { out } = await ae.run(['why', (await idsOf('--status', 'failed'))[0] ?? ''])
+    const { out } = await at.ae.run(['why', (await idsOf('--status', 'failed'))[0] ?? ''])
     expect(out)
       .to.match(/^code +provider_auth$/m)
       .and.match(/^suggestion +\S+/m)
       .and.match(/^error +\S+/m)
     const [run = ''] = await idsOf('--kind', 'message')
-    expect((await ae.run(['why', run])).out)
+    expect((await at.ae.run(['why', run])).out)
       .to.match(/^tools +Read none\.txt: /m)
       .and.match(/^turn +2$/m)
   })
 
   it('approvals lists what waits, why names it, a reply with an input changes the call, and it is listed as decided', async () => {
-    const run = ae.start(['run', '--json', '/tool Write {"path":"a.txt","content":"one"}'])
+    const run = at.ae.start(['run', '--json', '/tool Write {"path":"a.txt","content":"one"}'])
     run.child.stdin.end()
-    const id = await until(async () => (await ae.run(['approvals', '-o', 'ids'])).out.trim(), {
+    const id = await until(async () => (await at.ae.run(['approvals', '-o', 'ids'])).out.trim(), {
       what: 'a pending request',
     })
-    expect((await ae.run(['approvals'])).out).to.match(new RegExp(`^${id} {2}Write +a\\.txt +run_`, 'm'))
-    expect((await ae.run(['why', (await idsOf('--status', 'waiting'))[0] ?? ''])).err).to.equal(`ae allow ${id}\n`)
-    expect((await ae.run(['allow', id, '--input', '[]'])).code).to.equal(2)
-    expect((await ae.run(['allow', id, '--input', '{"path":1}'])).code).to.equal(2)
-    expect((await ae.run(['allow', id, '--input', '{"path":"a.txt","content":"changed"}'])).code).to.equal(0)
+    expect((await at.ae.run(['approvals'])).out).to.match(new RegExp(`^${id} {2}Write +a\\.txt +run_`, 'm'))
+    expect((await at.ae.run(['why', (await idsOf('--status', 'waiting'))[0] ?? ''])).err).to.equal(`ae allow ${id}\n`)
+    expect((await at.ae.run(['allow', id, '--input', '[]'])).code).to.equal(2)
+    expect((await at.ae.run(['allow', id, '--input', '{"path":1}'])).code).to.equal(2)
+    expect((await at.ae.run(['allow', id, '--input', '{"path":"a.txt","content":"changed"}'])).code).to.equal(0)
     expect(await run.out).to.include('Wrote 7 bytes')
-    expect((await ae.run(['deny', id])).code).to.equal(4)
-    await until(async () => (await ae.run(['approvals', '--decided'])).out.includes('allowed, edited'), {
+    expect((await at.ae.run(['deny', id])).code).to.equal(4)
+    await until(async () => (await at.ae.run(['approvals', '--decided'])).out.includes('allowed, edited'), {
       what: 'the decision',
     })
   })
 
   it('a denial reaches the model with its reason, and what is allowed for a session can be taken back', async () => {
     const write = '/tool Write {"path":"b.txt","content":"one"}'
-    const ask = () => ae.start(['chat', 'support-7'])
+    const ask = () => at.ae.start(['chat', 'support-7'])
     const first = ask()
     first.child.stdin.end(`${write}\n`)
-    const denied = await until(async () => (await ae.run(['approvals', '-o', 'ids'])).out.trim(), {
+    const denied = await until(async () => (await at.ae.run(['approvals', '-o', 'ids'])).out.trim(), {
       what: 'a pending request',
     })
-    expect((await ae.run(['deny', denied, '-r', 'not that file'])).out).to.equal(`${denied} denied\n`)
+    expect((await at.ae.run(['deny', denied, '-r', 'not that file'])).out).to.equal(`${denied} denied\n`)
     expect(await first.out).to.include('not that file')
     expect(await first.exited).to.equal(3)
     const second = ask()
     second.child.stdin.end(`${write}\n${write}\n`)
-    const allowed = await until(async () => (await ae.run(['approvals', '-o', 'ids'])).out.trim(), {
+    const allowed = await until(async () => (await at.ae.run(['approvals', '-o', 'ids'])).out.trim(), {
       what: 'a second request',
     })
-    await ae.run(['allow', allowed, '--session'])
+    await at.ae.run(['allow', allowed, '--session'])
     expect(await second.exited).to.equal(0)
-    expect((await ae.run(['approvals', '--remembered', '-o', 'ids'])).out).to.equal('support-7 Write\n')
-    expect((await ae.run(['approvals', 'forget', 'support-7', 'Write'])).out).to.equal('1 forgotten\n')
+    expect((await at.ae.run(['approvals', '--remembered', '-o', 'ids'])).out).to.equal('support-7 Write\n')
+    expect((await at.ae.run(['approvals', 'forget', 'support-7', 'Write'])).out).to.equal('1 forgotten\n')
   })
 })

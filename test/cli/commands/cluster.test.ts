@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { Ae } from '../../support/ae.ts'
+import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
 import { useMongo } from '../../support/mongo.ts'
-import { type Product, startMembers } from '../../support/product.ts'
+import { startMembers } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello"}'
@@ -21,29 +20,19 @@ output_schema: {type: object, properties: {total: {type: number}}, required: [to
 describe('ae against the cluster', function () {
   this.timeout(60_000)
   const mongo = useMongo()
-  let product: Product
-  let home: string
-  let ae: Ae
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
-    product = await startMembers({
+  const at = useAe(() =>
+    startMembers({
       ...mongo.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
-    })
-    product.model.otherwise(answerDirectives)
-    ae = new Ae(product.url, home)
-  })
-  afterEach(() => ae.close())
-  after(async () => {
-    await product?.close()
-    await rm(home, { recursive: true, force: true })
-  })
+    }),
+  )
+  before(() => at.server.model.otherwise(answerDirectives))
 
-  const run = (...args: string[]) => ae.run(args, { cwd: home })
+  const run = (...args: string[]) => at.ae.run(args, { cwd: at.home })
 
   it('asks for a permission in place, and `a` allows it', async () => {
-    const terminal = ae.terminal(['run', WRITE])
+    const terminal = at.ae.terminal(['run', WRITE])
     const asks = /\[a\]llow.*›$/
     await terminal.shows(asks)
     // A key that comes at once with the question counts for nothing.
@@ -59,10 +48,13 @@ describe('ae against the cluster', function () {
   })
 
   it('Ctrl-C cancels a run, which another ae follows by the beginning of its id', async () => {
-    const terminal = ae.terminal(['run', '/say One\n/hang'])
+    const terminal = at.ae.terminal(['run', '/say One\n/hang'])
     await terminal.shows(/One/)
     const [id = ''] = (await run('ls', '-o', 'ids')).out.split('\n')
-    const { exited, out } = ae.start(['attach', id.slice(0, 16)])
+    const { child, exited, out } = at.ae.start(['attach', id.slice(0, 16)])
+    let shown = ''
+    child.stdout.on('data', (text: Buffer) => (shown += text.toString()))
+    await until(() => shown.includes('One'), { what: 'the run in the other ae' })
     terminal.type('\u0003')
     expect(await terminal.exited).to.equal(130)
     expect(await exited).to.equal(130)
@@ -70,7 +62,7 @@ describe('ae against the cluster', function () {
   })
 
   it('watches a plan to its end', async () => {
-    await writeFile(join(home, 'plan.yaml'), 'steps:\n  - {id: collect, prompt: /say the changes}\n')
+    await writeFile(join(at.home, 'plan.yaml'), 'steps:\n  - {id: collect, prompt: /say the changes}\n')
     const { code, out, err } = await run('plans', 'submit', '--watch', 'plan.yaml')
     expect(code, err).to.equal(0)
     expect(out).to.include('the changes')
@@ -79,14 +71,14 @@ describe('ae against the cluster', function () {
 
   it('pushes, publishes and runs a flow', async () => {
     const type = 'openai-compatible'
-    await ae.run(['config', 'set', 'instances/main', '-'], {
-      input: JSON.stringify({ type, url: product.model.url, key: 'sk-test' }),
+    await at.ae.run(['config', 'set', 'instances/main', '-'], {
+      input: JSON.stringify({ type, url: at.server.model.url, key: 'sk-test' }),
     })
-    await mkdir(join(home, 'flows'))
-    await writeFile(join(home, 'flows/invoice.yaml'), FLOW)
+    await mkdir(join(at.home, 'flows'))
+    await writeFile(join(at.home, 'flows/invoice.yaml'), FLOW)
     const pushed = await run('flows', 'push', 'flows', '--yes', '--publish')
     expect(pushed.out, pushed.err).to.equal('invoice-total created\n')
-    product.model.answer('{"total": 120}')
+    at.server.model.answer('{"total": 120}')
     const { code, out, err } = await run('flows', 'run', 'invoice-total', '-i', 'main', '-d', '{"text":"two chairs"}')
     expect(code, err).to.equal(0)
     expect(JSON.parse(out)).to.deep.equal({ total: 120 })

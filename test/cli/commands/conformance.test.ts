@@ -1,10 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { isOfRun, readScenarios } from '../../conformance/scenario.ts'
-import { type ConformanceServer, startConformanceServer } from '../../conformance/server.ts'
-import { Ae } from '../../support/ae.ts'
+import { startConformanceServer } from '../../conformance/server.ts'
+import { Ae, useAe } from '../../support/ae.ts'
 
 /** For `stall` a client has to accept less silence than `ae` does. Without a key a start is sent once, and `ae` always sends one. */
 const HEADS = readScenarios()
@@ -24,20 +21,11 @@ const CODES = {
 type Line = { id?: number; event: string; data?: { code?: string }; output?: string }
 
 describe('ae run --json passes the conformance kit', () => {
-  let server: ConformanceServer
-  let home: string
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
-    server = await startConformanceServer()
-  })
-  after(async () => {
-    await server?.close()
-    await rm(home, { recursive: true, force: true })
-  })
+  const at = useAe(startConformanceServer)
 
   for (const head of HEADS)
     it(`"${head.name}": ${head.about}`, async () => {
-      const ae = new Ae(`${server.url}/${head.name}`, home)
+      const ae = new Ae(`${at.server.url}/${head.name}`, at.home)
       const approve = head.permissions === 'deny' ? 'never' : 'all'
       const { code, out, err } = await ae.run(['run', '--json', '--approve', approve, 'hi'])
       const lines = out
@@ -52,7 +40,7 @@ describe('ae run --json passes the conformance kit', () => {
       expect(CODES[end], err).to.include(code)
       if (end === 'done' || end === 'plan_queued') expect(result?.output).to.equal(text)
       if (end === 'error') expect(lines.at(-1)?.data?.code).to.equal(errorCode)
-      const play = server.play(head.name)
+      const play = at.server.play(head.name)
       await play?.over
       expect(play?.problems).to.deep.equal([])
       expect(play?.resent).to.equal(0)

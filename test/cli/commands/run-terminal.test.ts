@@ -1,11 +1,10 @@
 // Tests chat.ts: a conversation on a terminal.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { Ae } from '../../support/ae.ts'
+import { type Ae, useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
-import { type Product, startStandalone } from '../../support/product.ts'
+import { startStandalone } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond line\\n"}'
@@ -14,24 +13,12 @@ const TIMEOUT_SECS = 3
 
 describe('ae run and ae chat, in a terminal', function () {
   this.timeout(30_000)
-  let product: Product
-  let home: string
-  let ae: Ae
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
-    product = await startStandalone({ PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) })
-    product.model.otherwise(answerDirectives)
-    ae = new Ae(product.url, home)
-  })
-  afterEach(() => ae.close())
-  after(async () => {
-    await product?.close()
-    await rm(home, { recursive: true, force: true })
-  })
+  const at = useAe(() => startStandalone({ PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }))
+  before(() => at.server.model.otherwise(answerDirectives))
 
   it('shows the model, the text, and what was used; no line is wider than the terminal', async () => {
     for (const columns of [80, 200]) {
-      const terminal = ae.terminal(['run', `/say ${'The quick brown fox jumps over the lazy dog. '.repeat(5)}`], {
+      const terminal = at.ae.terminal(['run', `/say ${'The quick brown fox jumps over the lazy dog. '.repeat(5)}`], {
         columns,
       })
       expect(await terminal.exited).to.equal(0)
@@ -47,7 +34,7 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('asks in place with the change and the time that is left; `a` allows it', async () => {
-    const terminal = ae.terminal(['run', WRITE])
+    const terminal = at.ae.terminal(['run', WRITE])
     const asked = await terminal.shows(KEYS)
     expect(asked).to.match(/^ {2}\? Write notes\/a\.txt +\+2 -0\n {6}@@ .*\n {6}\+hello world\n {6}\+second line$/m)
     expect(asked, 'the call, beside its question').to.not.include('▸')
@@ -64,7 +51,7 @@ describe('ae run and ae chat, in a terminal', function () {
   it('`v` shows all of the change and asks again, and `s` allows the tool for the rest of the session', async () => {
     const lines = Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\\n')
     const write = (name: string) => `/tool Write {"path":"${name}","content":"${lines}\\n"}`
-    const terminal = ae.terminal(['chat', 'keys'])
+    const terminal = at.ae.terminal(['chat', 'keys'])
     await terminal.shows(/›/)
     terminal.type(`${write('v.txt')}\r`)
     expect(await terminal.shows(KEYS)).to.not.include('+line 39')
@@ -77,7 +64,7 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('`d` denies it with a reason that the model reads: 3', async () => {
-    const terminal = ae.terminal(['run', WRITE])
+    const terminal = at.ae.terminal(['run', WRITE])
     await terminal.shows(KEYS)
     await answer(terminal, 'd', /reason/)
     terminal.type('not today\r')
@@ -88,9 +75,9 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('`e` lets the person change the input, in EDITOR', async () => {
-    const editor = join(home, 'editor.sh')
+    const editor = join(at.home, 'editor.sh')
     await writeFile(editor, '#!/bin/sh\nsed -i s/second/changed/ "$1"\n', { mode: 0o700 })
-    const terminal = ae.terminal(['run', WRITE], { env: { EDITOR: editor } })
+    const terminal = at.ae.terminal(['run', WRITE], { env: { EDITOR: editor } })
     await terminal.shows(KEYS)
     await answer(terminal, 'e', /✓ Write/)
     expect(await terminal.exited).to.equal(0)
@@ -98,14 +85,14 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('the question goes away when nobody has answered in time: 3', async () => {
-    const terminal = ae.terminal(['run', WRITE])
+    const terminal = at.ae.terminal(['run', WRITE])
     await terminal.shows(/denied in 0:01/)
     expect(await terminal.exited).to.equal(3)
     expect(terminal.screen.text).to.include(`nobody answered within ${TIMEOUT_SECS} seconds`).and.not.include('[a]llow')
   })
 
   it('Ctrl-C cancels the run and waits for its end: 130', async () => {
-    const terminal = ae.terminal(['run', '/say One\n/hang'])
+    const terminal = at.ae.terminal(['run', '/say One\n/hang'])
     await terminal.shows(/One/)
     terminal.type('\u0003')
     expect(await terminal.exited).to.equal(130)
@@ -113,7 +100,7 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('Ctrl-C also while a key is asked for, and the second one leaves and prints how to come back', async () => {
-    const terminal = ae.terminal(['run', WRITE])
+    const terminal = at.ae.terminal(['run', WRITE])
     await terminal.shows(KEYS)
     terminal.type('\u0003\u0003')
     expect(await terminal.exited).to.equal(130)
@@ -121,13 +108,13 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('without colours and UTF-8 there are neither', async () => {
-    const terminal = ae.terminal(['run', '/say plain'], { env: { NO_COLOR: '1', LANG: 'C' } })
+    const terminal = at.ae.terminal(['run', '/say plain'], { env: { NO_COLOR: '1', LANG: 'C' } })
     expect(await terminal.exited).to.equal(0)
     expect(terminal.written).to.match(/^[\x20-\x7e\r\n]*$/)
   })
 
   it('no escape sequence of a model or tool reaches the terminal', async () => {
-    const terminal = ae.terminal(
+    const terminal = at.ae.terminal(
       ['run', '--approve', 'all', '/say \u001b[2J\u001b]0;x\u0007one\n/tool Read {"path":"\u001b[2J\u009b2J"}'],
       { env: { NO_COLOR: '1' } },
     )
@@ -136,7 +123,7 @@ describe('ae run and ae chat, in a terminal', function () {
   })
 
   it('a chat keeps the conversation, has commands, and says how to continue', async () => {
-    const terminal = ae.terminal(['chat', 'terminal-1'])
+    const terminal = at.ae.terminal(['chat', 'terminal-1'])
     await terminal.shows(/\/help lists the commands\n›$/)
     terminal.type('/say Hello\r')
     await terminal.shows(/ {2}Hello\n✓ 1 turn.*\n›$/)
@@ -147,7 +134,7 @@ describe('ae run and ae chat, in a terminal', function () {
     terminal.type('/quit\r')
     expect(await terminal.exited).to.equal(0)
     expect(terminal.screen.text).to.match(/^ae chat terminal-1$/m)
-    const again = ae.terminal(['chat', '-c'])
+    const again = at.ae.terminal(['chat', '-c'])
     await again.shows(/› \/say Hello\n {2}Hello\nterminal-1.*\n›$/)
     again.type('\u0004')
     expect(await again.exited).to.equal(0)
@@ -155,11 +142,11 @@ describe('ae run and ae chat, in a terminal', function () {
 
   it('approvals watch rings the bell for a request of another run, asks, and ends with Ctrl-C', async () => {
     const isIdle = async () =>
-      ((await product.call('GET', '/permissions')).body as { permissions: [] }).permissions.length === 0
+      ((await at.server.call('GET', '/permissions')).body as { permissions: [] }).permissions.length === 0
     await until(isIdle, { what: 'the end of what other tests have left' })
-    const watch = ae.terminal(['approvals', 'watch'])
+    const watch = at.ae.terminal(['approvals', 'watch'])
     await watch.shows(/waiting for requests/)
-    const run = ae.start(['run', WRITE])
+    const run = at.ae.start(['run', WRITE])
     run.child.stdin.end()
     await watch.shows(KEYS)
     expect(watch.written).to.include('\u0007')

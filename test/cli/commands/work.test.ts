@@ -1,12 +1,11 @@
 // Tests flows.ts, plans.ts and ../catalogue.ts: their options and output, against a server.
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { Ae } from '../../support/ae.ts'
+import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
-import { type Product, startStandalone } from '../../support/product.ts'
+import { startStandalone } from '../../support/product.ts'
 
 const flow = (prompt: string) => `name: invoice-total
 model: demo
@@ -23,29 +22,19 @@ steps:
 
 describe('ae flows, plans, schedules, dispatches, usage, config and api', function () {
   this.timeout(120_000)
-  let product: Product
-  let home: string
-  let ae: Ae
+  const at = useAe(startStandalone)
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
-    await mkdir(join(home, 'flows'))
-    product = await startStandalone()
-    product.model.otherwise(answerDirectives)
-    ae = new Ae(product.url, home)
-  })
-  afterEach(() => ae.close())
-  after(async () => {
-    await product?.close()
-    await rm(home, { recursive: true, force: true })
+    at.server.model.otherwise(answerDirectives)
+    await mkdir(join(at.home, 'flows'))
   })
 
-  const write = (name: string, text: string) => writeFile(join(home, name), text)
-  const run = (...args: string[]) => ae.run(args, { cwd: home })
+  const write = (name: string, text: string) => writeFile(join(at.home, name), text)
+  const run = (...args: string[]) => at.ae.run(args, { cwd: at.home })
 
   it('config takes values from files and stdin, and never shows a key', async () => {
-    const { code } = await ae.run(['config', 'set', 'instances/main', '-'], { input: 'type: demo\n' })
+    const { code } = await at.ae.run(['config', 'set', 'instances/main', '-'], { input: 'type: demo\n' })
     expect(code).to.equal(0)
-    const secret = await ae.run(['config', 'set', 'secrets/team', '-'], {
+    const secret = await at.ae.run(['config', 'set', 'secrets/team', '-'], {
       input: '{"value":"sk-team-0123456789abcdef"}',
     })
     expect(secret.out).to.include('sk-t').and.not.include('0123456789')
@@ -71,11 +60,11 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
 
   it('push asks on a terminal', async () => {
     await write('flows/second.yaml', flow('Second.').replace('invoice-total', 'second'))
-    const refused = ae.terminal(['flows', 'push', join(home, 'flows')])
+    const refused = at.ae.terminal(['flows', 'push', join(at.home, 'flows')])
     await refused.shows(/\+ second\nChange this\? \[y\/N\]$/)
     refused.type('n\r')
     expect(await refused.exited).to.equal(130)
-    const agreed = ae.terminal(['flows', 'push', join(home, 'flows')])
+    const agreed = at.ae.terminal(['flows', 'push', join(at.home, 'flows')])
     await agreed.shows(/Change this/)
     agreed.type('y\r')
     expect(await agreed.exited).to.equal(0)
@@ -83,13 +72,13 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
   })
 
   it('edit stores what the person has changed in EDITOR, offers to edit again what is wrong, and leaves no file', async () => {
-    const seen = join(home, 'seen')
+    const seen = join(at.home, 'seen')
     const edit = async (script: string, ...args: string[]) => {
-      await writeFile(join(home, 'editor.sh'), `#!/bin/sh\nstat -c '%a %n' "$1" > ${seen}\n${script}\n`, {
+      await writeFile(join(at.home, 'editor.sh'), `#!/bin/sh\nstat -c '%a %n' "$1" > ${seen}\n${script}\n`, {
         mode: 0o700,
       })
-      return ae.terminal(['flows', 'edit', 'second', '--keep-published', ...args], {
-        env: { EDITOR: join(home, 'editor.sh') },
+      return at.ae.terminal(['flows', 'edit', 'second', '--keep-published', ...args], {
+        env: { EDITOR: join(at.home, 'editor.sh') },
       })
     }
     const same = await edit('true')
@@ -121,8 +110,8 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
     expect(wrong.code).to.equal(2)
     expect(wrong.err).to.include('second.yaml /system_prompt_template')
     expect((await run('flows', 'check', 'flows/second.yaml')).code).to.equal(2)
-    await rm(join(home, 'flows/second.yaml'))
-    await rm(join(home, 'flows/third.yaml'))
+    await rm(join(at.home, 'flows/second.yaml'))
+    await rm(join(at.home, 'flows/third.yaml'))
     expect((await run('flows', 'push', 'flows', '--yes')).err).to.equal('nothing to change\n')
     expect((await run('flows', 'push', 'flows', '--yes', '--prune')).out).to.equal('second deleted\n')
     expect((await run('flows', 'ls', '-o', 'ids')).out.split('\n'))
@@ -131,7 +120,9 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
   })
 
   it('a flow runs, is evaluated, rolled back and printed as push takes it; its history is listed and replayed', async () => {
-    const first = await ae.run(['flows', 'run', 'invoice-total', '-i', 'main', '-d', '@-'], { input: '{"text":"two"}' })
+    const first = await at.ae.run(['flows', 'run', 'invoice-total', '-i', 'main', '-d', '@-'], {
+      input: '{"text":"two"}',
+    })
     expect(first.code, first.err).to.equal(0)
     expect(JSON.parse(first.out)).to.deep.equal({ total: 1 })
     expect((await run('flows', 'run', 'invoice-total', '-i', 'main', '-d', '{"text":1}')).code).to.equal(2)
@@ -167,7 +158,7 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
   it('a plan is watched in place on a terminal; one that fails exits with 1, and is retried', async () => {
     await write('plan.yaml', PLAN.replace('/say the notes', '/error 401'))
     for (const columns of [80, 200]) {
-      const terminal = ae.terminal(['plans', 'submit', '-w', join(home, 'plan.yaml')], { columns })
+      const terminal = at.ae.terminal(['plans', 'submit', '-w', join(at.home, 'plan.yaml')], { columns })
       expect(await terminal.exited).to.equal(1)
       const { lines } = terminal.screen
       expect(lines.filter((line) => /^ {2}✓ collect +\d/.test(line))).to.have.length(1)
@@ -183,12 +174,12 @@ describe('ae flows, plans, schedules, dispatches, usage, config and api', functi
   it('a plan that is left goes on, attach follows it, and cancel ends it: 130', async () => {
     await write('plan.yaml', 'steps:\n  - {id: wait, prompt: /hang}\n')
     const id = (await run('plans', 'submit', 'plan.yaml')).out.trim()
-    const terminal = ae.terminal(['attach', id])
+    const terminal = at.ae.terminal(['attach', id])
     await terminal.shows(/▸ wait/)
     terminal.type('\u0003')
     expect(await terminal.exited).to.equal(130)
     expect(terminal.screen.text).to.include(`ae attach ${id}`)
-    const watched = ae.start(['plans', 'watch', '--json', id])
+    const watched = at.ae.start(['plans', 'watch', '--json', id])
     expect((await run('plans', 'cancel', id)).out).to.equal(`${id} cancelled\n`)
     expect(await watched.exited).to.equal(130)
     expect(JSON.parse((await watched.out).trim().split('\n').at(-1) ?? '')).to.have.nested.property(
