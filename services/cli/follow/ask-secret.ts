@@ -4,6 +4,7 @@ const MOST = 65_536
 
 /** Asks for a text that is not shown. `undefined` after Ctrl-C or Ctrl-D. */
 export function askSecret({ stdin, stderr }: Io, question: string): Promise<string | undefined> {
+  stdin.setRawMode(true) // First, so that a token that is pasted at once is not shown.
   stderr.write(question)
   return new Promise((resolve) => {
     let typed = ''
@@ -22,7 +23,6 @@ export function askSecret({ stdin, stderr }: Io, question: string): Promise<stri
         else if (key >= ' ' && typed.length < MOST) typed += key
       }
     }
-    stdin.setRawMode(true)
     stdin.on('data', onData)
     stdin.resume()
   })
