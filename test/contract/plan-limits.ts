@@ -1,3 +1,5 @@
+// Tests ../work/plans/store/active-plans.ts: what the plans of a tenant that have not ended may take.
+
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'

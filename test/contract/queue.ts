@@ -1,3 +1,5 @@
+// Tests ../work/queue/port.ts: the promises of a queue, on every adapter.
+
 import { expect } from 'chai'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import type {

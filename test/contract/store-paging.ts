@@ -71,6 +71,8 @@ export function pagingContract(store: () => Store): void {
     expect(idsOf(await events.page(TENANT, { where: both, limit: 9 }))).to.deep.equal(['e8', 'e6', 'e4'])
     const rest = { where: both, limit: 9, after: ['2026-01-02', 'e6'], until: ['2026-01-01'] }
     expect(idsOf(await events.page(TENANT, rest))).to.deep.equal(['e4'])
+    const upTo = { where: customer, limit: 9, after: ['2026-01-03'], until: ['2026-01-02', 'e5'] }
+    expect(idsOf(await events.page(TENANT, upTo))).to.deep.equal(['e6', 'e5'])
   })
 
   it('numbers are ordered as numbers, ascending where the collection declares it', async () => {

@@ -1,3 +1,5 @@
+// Tests log.ts and log-redaction.ts: the lines of a log, without secrets and of a bounded length.
+
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'

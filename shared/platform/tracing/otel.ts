@@ -11,6 +11,7 @@ import {
 } from '@opentelemetry/api'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@opentelemetry/sdk-trace-base'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { Attributes, RecordedSpan, SpanContext, SpanRecorder } from '../../kernel/trace.ts'
 
 export type OtelOptions = {
@@ -22,10 +23,12 @@ export type OtelOptions = {
   onProblem(message: string): void
 }
 
+/** `close` exports the spans of the last seconds. Those of a collector that is away are lost: that is a problem, and no failure to close. */
 export type OpenedRecorder = { recorder: SpanRecorder; close(): Promise<void> }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT }
 const REPEAT_MS = 60_000
+const CLOSE_MS = 4_000
 /** The flag of W3C Trace Context. */
 const SAMPLED = 1
 /** Names of models and tools, which come from outside, are parts of names and values. */
@@ -34,7 +37,7 @@ const MAX_VALUE_CHARS = 1_024
 
 /** Records spans with OpenTelemetry and exports them over OTLP. Its packages read the other OTEL_ variables themselves. */
 export async function openOtelRecorder({ serviceName, protocol, onProblem }: OtelOptions): Promise<OpenedRecorder> {
-  reportTo(onProblem)
+  const report = reportTo(onProblem)
   const resource = resourceFromAttributes({ 'service.name': serviceName })
   const provider = new BasicTracerProvider({
     resource: defaultResource()
@@ -44,7 +47,11 @@ export async function openOtelRecorder({ serviceName, protocol, onProblem }: Ote
     spanProcessors: [new BatchSpanProcessor(await openExporter(protocol))],
   })
   const tracer = provider.getTracer('agent-engine')
-  return { recorder: createRecorder(tracer), close: () => provider.shutdown() }
+  const late = () => new Error('the last spans were not exported in time')
+  return {
+    recorder: createRecorder(tracer),
+    close: () => withDeadline(provider.shutdown(), CLOSE_MS, late).catch((cause: unknown) => report(String(cause))),
+  }
 }
 
 async function openExporter(protocol: string): Promise<SpanExporter> {
@@ -55,7 +62,8 @@ async function openExporter(protocol: string): Promise<SpanExporter> {
   return new OTLPTraceExporter()
 }
 
-function reportTo(onProblem: (message: string) => void): void {
+/** Returns what reports a problem, which is what the packages do from now on. */
+function reportTo(onProblem: (message: string) => void): (message: string) => void {
   let quietUntil = 0
   const report = (message: string) => {
     if (performance.now() < quietUntil) return
@@ -63,7 +71,11 @@ function reportTo(onProblem: (message: string) => void): void {
     onProblem(message)
   }
   const ignore = () => {}
-  diag.setLogger({ error: report, warn: report, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN)
+  diag.setLogger(
+    { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  )
+  return report
 }
 
 const createRecorder = (tracer: Tracer): SpanRecorder => ({

@@ -1,3 +1,5 @@
+// Tests registry.ts and usable-tools.ts: the tools that are offered, and those that are left out.
+
 import { expect } from 'chai'
 import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../../shared/agent/tools/process/bash.ts'

@@ -1,3 +1,5 @@
+// Tests redis-members.ts and redis-member-scripts.ts: the scripts run in a real Redis.
+
 import { expect } from 'chai'
 import { type MemberFields, PROTOCOL } from '../../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'

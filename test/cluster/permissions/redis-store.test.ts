@@ -1,3 +1,5 @@
+// Tests redis-store.ts and redis-scripts.ts: the scripts run in a real Redis.
+
 import { expect } from 'chai'
 import { openWorkerPermissionStore } from '../../../shared/cluster/permissions/redis-store.ts'
 import { reply } from '../../../shared/cluster/permissions/reply.ts'

@@ -1,3 +1,5 @@
+// Tests broker.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
+
 import { expect } from 'chai'
 import type { Member } from '../../../shared/cluster/members/members.ts'
 import { RelayBroker } from '../../../shared/cluster/relay/broker.ts'

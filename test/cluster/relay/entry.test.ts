@@ -1,3 +1,5 @@
+// Tests gateway.ts and worker.ts: members that join, lose Redis and enter again.
+
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { useRedis } from '../../support/redis.ts'

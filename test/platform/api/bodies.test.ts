@@ -1,3 +1,5 @@
+// Tests bodies.ts, decode.ts and schema-check.ts: request bodies by the API document.
+
 import { expect } from 'chai'
 import { type AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
 import { createBodies } from '../../../shared/platform/api/bodies.ts'

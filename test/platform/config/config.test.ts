@@ -1,3 +1,5 @@
+// Tests config.ts and fields.ts: the configuration that an environment gives.
+
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { openAccessWarning } from '../../../shared/platform/config/auth.ts'

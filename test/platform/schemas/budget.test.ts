@@ -1,3 +1,5 @@
+// Tests budget.ts, keywords.ts and structure.ts: the schemas that are refused before they are compiled.
+
 /* oxlint-disable unicorn/no-thenable -- a JSON Schema has a keyword of this name */
 import { expect } from 'chai'
 import fc from 'fast-check'

@@ -1,3 +1,5 @@
+// Tests checker.ts and schema-queue.ts: checks in real threads, and their limits.
+
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'

@@ -1,3 +1,5 @@
+// Tests patterns.ts and pattern-cost.ts: patterns whose time is measured.
+
 import { expect } from 'chai'
 import { compilePattern, PatternError } from '../../../shared/platform/schemas/patterns.ts'
 import { cpuMs } from '../../support/stall.ts'

@@ -1,3 +1,5 @@
+// Tests schema-places.ts: the threads of the tenants, with real threads.
+
 import { expect } from 'chai'
 import type { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'

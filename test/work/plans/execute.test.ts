@@ -1,3 +1,5 @@
+// Tests execute.ts and step-runs.ts: plans whose steps run in this process.
+
 import { expect } from 'chai'
 import { countChars } from '../../../shared/kernel/text.ts'
 import { stepPrompt } from '../../../shared/work/plans/step-output.ts'

@@ -1,3 +1,5 @@
+// Tests bullmq.ts, bullmq-consume.ts and bullmq-worker.ts: the queue on a real Redis.
+
 import { expect } from 'chai'
 import { spawnChild } from '../../../scripts/local-services/child.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'

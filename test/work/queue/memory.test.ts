@@ -1,3 +1,5 @@
+// Tests memory.ts and memory-consumer.ts: the queue within one process.
+
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

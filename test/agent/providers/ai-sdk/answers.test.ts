@@ -1,3 +1,5 @@
+// Tests turn.ts and vendors.ts: the answers of each vendor’s wire format, over HTTP.
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'

@@ -1,3 +1,5 @@
+// Tests prompt.ts: the cache points of the requests that the packages send.
+
 import { expect } from 'chai'
 import type { Message, ModelRequest } from '../../../../shared/agent/providers/port.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'

@@ -1,3 +1,5 @@
+// Tests answer.ts, exchange.ts and turn.ts: a streamed answer as a provider gives it, over HTTP.
+
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'

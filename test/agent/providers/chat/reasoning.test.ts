@@ -1,3 +1,5 @@
+// Tests think-tags.ts and reasoning.ts: the thinking of an answer, and what of it is sent back.
+
 import { expect } from 'chai'
 import type { AssistantBlock, Message, ModelPart, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'

@@ -1,3 +1,5 @@
+// Tests demo.ts and script.ts: the turns that a prompt scripts.
+
 import { expect } from 'chai'
 import { createDemoProvider } from '../../../../shared/agent/providers/demo/demo.ts'
 import type { AssistantBlock, Message, ModelPart, ToolResultBlock } from '../../../../shared/agent/providers/port.ts'
@@ -111,6 +113,7 @@ describe('the demo model', () => {
     '/fail nothing',
     '/fail toString',
     '/sleep soon',
+    '/sleep 600001',
     '/say',
   ]) {
     it(`explains the directives for "${line}" instead of failing`, async () => {

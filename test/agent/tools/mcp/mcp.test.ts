@@ -1,3 +1,5 @@
+// Tests mcp.ts and list-tools.ts: the tools of real servers over both transports.
+
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,3 +1,5 @@
+// Tests connection.ts and stdio.ts: servers that restart, crash and close.
+
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,3 +1,5 @@
+// Tests file-tools.ts and file.ts: reading and writing files of a workspace.
+
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,3 +1,5 @@
+// Tests search-tools.ts and search.ts: Glob and Grep over a workspace, and their limits.
+
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'

@@ -1,3 +1,5 @@
+// Tests calls.ts and start-execution.ts: the calls of flows, with a history in memory and streams that a test feeds.
+
 import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FrameStream } from '../../../../shared/cluster/journal/frame-stream.ts'
@@ -146,6 +148,19 @@ describe('the calls of flows', () => {
       output: OUTPUT.output,
       served_instance: 'main',
     })
+  })
+
+  it('are kept no longer than the work needs where the server keeps no history', async () => {
+    const audit = { store_payloads: true, retention_days: 90 }
+    const configs = { get: async () => ({ ...CONFIG, audit }) }
+    const keptFor = async (keepsHistory: boolean) => {
+      const { traceId } = await createCalls({ configs, keepsHistory }).calls.start(TENANT, 'summarize', CALL)
+      const dispatch = await read(traceId)
+      const days = (Date.parse(dispatch?.expires_at ?? '') - history.now().getTime()) / 86_400_000
+      return [dispatch?.keeps_payloads, Math.round(days)]
+    }
+    expect(await keptFor(true)).to.deep.equal([true, 90])
+    expect(await keptFor(false)).to.deep.equal([false, 1])
   })
 
   it('throw the failure of the execution, with its status and trace id', async () => {

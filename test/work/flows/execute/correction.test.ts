@@ -1,3 +1,5 @@
+// Tests agent.ts: the tries of an agent until its output is valid.
+
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../../../shared/platform/schemas/checker.ts'

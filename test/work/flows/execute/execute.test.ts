@@ -1,4 +1,7 @@
+// Tests execute.ts and agents.ts: whole executions, with models over HTTP.
+
 import { expect } from 'chai'
+import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { Received } from '../../../support/model-server/model-server.ts'
 import {
   type Bench,
@@ -190,5 +193,17 @@ describe('the execution of a flow', () => {
     bench.server().otherwise(() => GOOD)
     await bench.play(flowOf(['a1', 'a2', 'a3']))
     expect(bench.opened).to.deep.equal(['one'])
+  })
+
+  it('a refusal by a part of the server is a failure of its own and no fault of the request; a bug is reported', async () => {
+    const failing = async (cause: Error) => {
+      const { outcome } = await bench.play({}, { openModel: () => Promise.reject(cause) })
+      return outcome.error
+    }
+    expect(await failing(new AppError('rate_limit', 'too many'))).to.include({ status: 502, message: 'too many' })
+    expect(await failing(new AppError('unavailable', 'away'))).to.include({ status: 503 })
+    expect(bench.bugs).to.deep.equal([])
+    expect(await failing(new TypeError('a bug'))).to.include({ status: 500 })
+    expect(bench.bugs.splice(0).map(String)).to.deep.equal(['TypeError: a bug'])
   })
 })

@@ -1,3 +1,5 @@
+// Tests structured.ts and dialogue.ts: the form that a provider gives an output.
+
 import { expect } from 'chai'
 import { StructuredOutputs } from '../../../../shared/work/flows/execute/structured.ts'
 import type { Answer, Received } from '../../../support/model-server/model-server.ts'

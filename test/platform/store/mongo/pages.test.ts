@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import type { DispatchQuery } from '../../../shared/work/flows/port.ts'
-import { DISPATCHES, toDoc } from '../../../shared/work/flows/store/dispatch-documents.ts'
-import { StoredDispatches } from '../../../shared/work/flows/store/dispatches.ts'
-import { newDispatch, START } from '../../contract/dispatch-setup.ts'
-import { useMongo } from '../../support/mongo.ts'
+import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import type { DispatchQuery } from '../../../../shared/work/flows/port.ts'
+import { DISPATCHES, toDoc } from '../../../../shared/work/flows/store/dispatch-documents.ts'
+import { StoredDispatches } from '../../../../shared/work/flows/store/dispatches.ts'
+import { newDispatch, START } from '../../../contract/dispatch-setup.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 const COUNT = 3_000
 const LIMIT = 20

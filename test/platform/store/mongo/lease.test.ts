@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import { LEDGER } from '../../../shared/agent/customers/store/ledger.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import { ServerClock } from '../../../shared/platform/store/mongo/server-clock.ts'
-import { insertBefore } from '../../../shared/platform/store/mongo/timely-insert.ts'
-import { useMongo } from '../../support/mongo.ts'
+import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
+import { LEDGER } from '../../../../shared/agent/customers/store/ledger.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import { ServerClock } from '../../../../shared/platform/store/mongo/server-clock.ts'
+import { insertBefore } from '../../../../shared/platform/store/mongo/timely-insert.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 const row = (seq: number, fields: object = {}) => ({
   ...{ tenant: TENANT, version: 1, doc: '{"$set":1}', customer_id: 'anna', seq, run_id: `run_${seq}`, ...fields },

@@ -1,9 +1,11 @@
+// Tests reduce-run.ts and reduce-blocks.ts: the view of a run, from recorded streams.
+
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { EMPTY_RUN, type RunEvent, type RunView, reduceRun } from '../../shared/client/client.ts'
-import { cpuMs } from '../support/stall.ts'
+import { EMPTY_RUN, type RunEvent, type RunView, reduceRun } from '../../../shared/client/client.ts'
+import { cpuMs } from '../../support/stall.ts'
 
-const STREAMS = new URL('../conformance/streams/', import.meta.url)
+const STREAMS = new URL('../../conformance/streams/', import.meta.url)
 
 /** The events of a recorded stream, in order. */
 function recorded(name: string): RunEvent[] {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
-import { openRedisLink } from '../../shared/platform/redis/link.ts'
-import { useRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
+import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
+import { openRedisLink } from '../../../shared/platform/redis/link.ts'
+import { useRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 
 const PROBE = { channel: 'wk:test', message: Buffer.from('probe') }
 

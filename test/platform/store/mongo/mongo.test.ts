@@ -1,16 +1,18 @@
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import { dispatchContract } from '../../contract/dispatches.ts'
-import { flowContract } from '../../contract/flow-store.ts'
-import { idempotencyContract } from '../../contract/idempotency.ts'
-import { ledgerContract } from '../../contract/ledger.ts'
-import { planScheduleContract } from '../../contract/plan-schedules.ts'
-import { planContract } from '../../contract/plans.ts'
-import { runRecordContract } from '../../contract/run-records.ts'
-import { sessionContract } from '../../contract/sessions.ts'
-import { storeContract } from '../../contract/store.ts'
-import { usageContract } from '../../contract/usage.ts'
-import { deliveryContract } from '../../contract/webhook-deliveries.ts'
-import { useMongo } from '../../support/mongo.ts'
+// Tests mongo.ts and collection.ts: the contracts of the store, on a real MongoDB.
+
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import { dispatchContract } from '../../../contract/dispatches.ts'
+import { flowContract } from '../../../contract/flow-store.ts'
+import { idempotencyContract } from '../../../contract/idempotency.ts'
+import { ledgerContract } from '../../../contract/ledger.ts'
+import { planScheduleContract } from '../../../contract/plan-schedules.ts'
+import { planContract } from '../../../contract/plans.ts'
+import { runRecordContract } from '../../../contract/run-records.ts'
+import { sessionContract } from '../../../contract/sessions.ts'
+import { storeContract } from '../../../contract/store.ts'
+import { usageContract } from '../../../contract/usage.ts'
+import { deliveryContract } from '../../../contract/webhook-deliveries.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 describe('the store in MongoDB', () => {
   const mongo = useMongo()

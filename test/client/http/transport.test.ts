@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { AgentEngine, ApiError, ConnectionFailed, type EngineOptions } from '../../shared/client/client.ts'
+import { AgentEngine, ApiError, ConnectionFailed, type EngineOptions } from '../../../shared/client/client.ts'
 
 type Answer = (res: ServerResponse) => void
 

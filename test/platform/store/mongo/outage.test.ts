@@ -1,20 +1,22 @@
+// Tests connection-monitor.ts: a MongoDB that is away, slow or wrong.
+
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
-import { spawnChild } from '../../../scripts/local-services/child.ts'
-import { freePort } from '../../../scripts/local-services/free-port.ts'
-import { requireMongod } from '../../../scripts/local-services/mongo-server.ts'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import { createLedger, LEDGER } from '../../../shared/agent/customers/store/ledger.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { elapsedMs } from '../../support/elapsed.ts'
-import { useMongo } from '../../support/mongo.ts'
+import { spawnChild } from '../../../../scripts/local-services/child.ts'
+import { freePort } from '../../../../scripts/local-services/free-port.ts'
+import { requireMongod } from '../../../../scripts/local-services/mongo-server.ts'
+import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
+import { createLedger, LEDGER } from '../../../../shared/agent/customers/store/ledger.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import type { Store } from '../../../../shared/platform/store/port.ts'
+import { elapsedMs } from '../../../support/elapsed.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 /** The promised 3 s, and some tolerance for a slow machine. */
 const PROMISED_MS = 3_000 + 1_000

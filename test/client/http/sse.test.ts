@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { type SseEvent, SseParser } from '../../shared/client/http/sse.ts'
+import { type SseEvent, SseParser } from '../../../shared/client/http/sse.ts'
 
 const parse = (...texts: string[]): SseEvent[] => {
   const parser = new SseParser()

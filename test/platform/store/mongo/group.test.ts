@@ -1,10 +1,12 @@
+// Tests group.ts and grouped-rows.ts: operations that go together.
+
 import { expect } from 'chai'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
-import { Group } from '../../../shared/platform/store/mongo/group.ts'
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import type { Collection, CollectionSpec, Store } from '../../../shared/platform/store/port.ts'
-import { useMongo } from '../../support/mongo.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { Group } from '../../../../shared/platform/store/mongo/group.ts'
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import type { Collection, CollectionSpec, Store } from '../../../../shared/platform/store/port.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 const OTHER = 't_other' as TenantId
 

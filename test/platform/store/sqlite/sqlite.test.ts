@@ -1,18 +1,20 @@
+// Tests sqlite.ts and collection.ts: the contracts of the store, on a file.
+
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
-import { dispatchContract } from '../../contract/dispatches.ts'
-import { flowContract } from '../../contract/flow-store.ts'
-import { idempotencyContract } from '../../contract/idempotency.ts'
-import { ledgerContract } from '../../contract/ledger.ts'
-import { planScheduleContract } from '../../contract/plan-schedules.ts'
-import { planContract } from '../../contract/plans.ts'
-import { runRecordContract } from '../../contract/run-records.ts'
-import { sessionContract } from '../../contract/sessions.ts'
-import { storeContract } from '../../contract/store.ts'
-import { usageContract } from '../../contract/usage.ts'
-import { deliveryContract } from '../../contract/webhook-deliveries.ts'
+import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { dispatchContract } from '../../../contract/dispatches.ts'
+import { flowContract } from '../../../contract/flow-store.ts'
+import { idempotencyContract } from '../../../contract/idempotency.ts'
+import { ledgerContract } from '../../../contract/ledger.ts'
+import { planScheduleContract } from '../../../contract/plan-schedules.ts'
+import { planContract } from '../../../contract/plans.ts'
+import { runRecordContract } from '../../../contract/run-records.ts'
+import { sessionContract } from '../../../contract/sessions.ts'
+import { storeContract } from '../../../contract/store.ts'
+import { usageContract } from '../../../contract/usage.ts'
+import { deliveryContract } from '../../../contract/webhook-deliveries.ts'
 
 describe('the store in SQLite', () => {
   let dir: string

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { AgentEngine } from '../../shared/client/client.ts'
+import { AgentEngine } from '../../../shared/client/client.ts'
 
 const ask = (id: string) => ({ id, run_id: `run_${id}`, session_id: 's', tool_name: 'Write', input: {}, message: id })
 

@@ -1,23 +1,9 @@
 import { expect } from 'chai'
 import { MongoError, MongoServerError } from 'mongodb'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import type { Health } from '../../../shared/kernel/health.ts'
-import {
-  createDeadlineSignal,
-  createOperationGuard as createMongoGuard,
-} from '../../../shared/platform/store/mongo/guard.ts'
-import { createOperationGuard as createSqliteGuard, isDuplicate } from '../../../shared/platform/store/sqlite/guard.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { createDeadlineSignal, createOperationGuard } from '../../../../shared/platform/store/mongo/guard.ts'
+import { recordHealth } from '../record-health.ts'
 
-/** Records what a guard reports about the database. */
-function recordHealth(awayMs = 0) {
-  const reports: string[] = []
-  const health: Health = {
-    answered: () => void reports.push('answered'),
-    failed: () => void reports.push('failed'),
-    awayMs: () => awayMs,
-  }
-  return { reports, health }
-}
 const failureOf = (call: Promise<unknown>) =>
   call.then(
     () => expect.fail('it did not fail'),
@@ -29,40 +15,40 @@ describe('the guard of MongoDB’s operations', () => {
 
   it('returns the result and reports an answer', async () => {
     const { health, reports } = recordHealth()
-    expect(await createMongoGuard(health, isReady)(async () => 'found')).to.equal('found')
+    expect(await createOperationGuard(health, isReady)(async () => 'found')).to.equal('found')
     expect(reports).to.deep.equal(['answered'])
   })
 
   it('refuses every operation until the database is ready, and after an outage of more than 3 s', async () => {
     const begun: string[] = []
     const operation = async () => void begun.push('begun')
-    expect(await failureOf(createMongoGuard(recordHealth().health, () => false)(operation))).to.include({
+    expect(await failureOf(createOperationGuard(recordHealth().health, () => false)(operation))).to.include({
       kind: 'unavailable',
     })
-    expect(await failureOf(createMongoGuard(recordHealth(3_001).health, isReady)(operation))).to.include({
+    expect(await failureOf(createOperationGuard(recordHealth(3_001).health, isReady)(operation))).to.include({
       kind: 'unavailable',
     })
     expect(begun).to.deep.equal([])
-    await createMongoGuard(recordHealth(3_000).health, isReady)(operation)
+    await createOperationGuard(recordHealth(3_000).health, isReady)(operation)
     expect(begun).to.deep.equal(['begun'])
   })
 
   it('turns an error of the driver into unavailable and reports the failure', async () => {
     const { health, reports } = recordHealth()
     const cause = new MongoError('10.0.0.1 refused')
-    const failure = await failureOf(createMongoGuard(health, isReady)(() => Promise.reject(cause)))
+    const failure = await failureOf(createOperationGuard(health, isReady)(() => Promise.reject(cause)))
     expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable', cause })
     expect(failure.message).to.not.include('10.0.0.1')
     expect(reports).to.deep.equal(['failed'])
     const refused = new MongoServerError({ code: 50, message: 'exceeded time limit' })
-    expect(await failureOf(createMongoGuard(health, isReady)(() => Promise.reject(refused)))).to.include({
+    expect(await failureOf(createOperationGuard(health, isReady)(() => Promise.reject(refused)))).to.include({
       kind: 'unavailable',
     })
   })
 
   it('reports no failure when only the caller’s shorter time is over', async () => {
     const { health, reports } = recordHealth()
-    const guard = createMongoGuard(health, isReady)
+    const guard = createOperationGuard(health, isReady)
     const waitForAbort = (signal: AbortSignal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
     expect(await failureOf(guard(waitForAbort, { withinMs: 10 }))).to.include({ kind: 'unavailable' })
@@ -77,21 +63,21 @@ describe('the guard of MongoDB’s operations', () => {
       until = -Infinity
       signal.throwIfAborted() // The driver sends it again.
     }
-    const failure = await failureOf(createMongoGuard(health, isReady)(send, { mayWriteUntil: () => until }))
+    const failure = await failureOf(createOperationGuard(health, isReady)(send, { mayWriteUntil: () => until }))
     expect(failure).to.include({ kind: 'unavailable' })
     expect(reports).to.deep.equal([])
   })
 
   it('passes a duplicate and a bug on unchanged', async () => {
     const { health, reports } = recordHealth()
-    const guard = createMongoGuard(health, isReady)
+    const guard = createOperationGuard(health, isReady)
     for (const cause of [new MongoServerError({ code: 11_000 }), new TypeError('bug')])
       expect(await failureOf(guard(() => Promise.reject(cause)))).to.equal(cause)
     expect(reports).to.deep.equal([])
   })
 
   it('lets 220 operations run at once, also after some have failed', async () => {
-    const guard = createMongoGuard(recordHealth().health, isReady)
+    const guard = createOperationGuard(recordHealth().health, isReady)
     await Promise.all(Array.from({ length: 3 }, () => failureOf(guard(() => Promise.reject(new TypeError('bug'))))))
     const gate = Promise.withResolvers<string>()
     const running = Array.from({ length: 220 }, () => guard(() => gate.promise))
@@ -108,7 +94,7 @@ describe('the timers of operations', () => {
   it('are cleared when the operation ends, whatever its result', async () => {
     await new Promise(setImmediate) // mocha starts the timer of this test after its first step.
     const before = timers()
-    const guard = createMongoGuard(recordHealth().health, () => true)
+    const guard = createOperationGuard(recordHealth().health, () => true)
     await guard(async () => 'found')
     await failureOf(guard(() => Promise.reject(new MongoError('down'))))
     expect(timers()).to.equal(before)
@@ -138,41 +124,5 @@ describe('the deadline of an operation', () => {
       expect(() => signal.throwIfAborted()).to.throw('no answer in time')
       clear()
     }
-  })
-})
-
-describe('the guard of SQLite’s operations', () => {
-  const sqliteError = (errcode: unknown) => Object.assign(new Error('/secret/file'), { errcode })
-  const throwing = (cause: unknown) => () => {
-    throw cause
-  }
-
-  it('returns the result and reports an answer', () => {
-    const { health, reports } = recordHealth()
-    expect(createSqliteGuard(health)(() => 5)).to.equal(5)
-    expect(reports).to.deep.equal(['answered'])
-  })
-
-  it('turns a file that is locked, missing, full or damaged into unavailable, whatever the detail of the code', () => {
-    for (const code of [5, 6, 8, 10, 11, 13, 14, 26, 5 | (2 << 8), 10 | (12 << 8)]) {
-      const { health, reports } = recordHealth()
-      const guard = createSqliteGuard(health)
-      expect(() => guard(throwing(sqliteError(code))), String(code)).to.throw(AppError, /^the store cannot be reached/)
-      expect(reports).to.deep.equal(['failed'])
-    }
-  })
-
-  it('passes a duplicate and every other error on unchanged', () => {
-    const { health, reports } = recordHealth()
-    for (const cause of [sqliteError(2067), sqliteError(1), sqliteError('5'), new TypeError('bug'), { errcode: 5 }])
-      expect(() => createSqliteGuard(health)(throwing(cause)))
-        .to.throw()
-        .that.equals(cause)
-    expect(reports).to.deep.equal([])
-    expect([isDuplicate(sqliteError(2067)), isDuplicate(sqliteError(19)), isDuplicate(undefined)]).to.deep.equal([
-      true,
-      false,
-      false,
-    ])
   })
 })

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import { createLedger, type Ledger } from '../../../shared/agent/customers/store/ledger.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { openMongoStore } from '../../../shared/platform/store/mongo/mongo.ts'
-import { useMongo } from '../../support/mongo.ts'
+import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
+import { createLedger, type Ledger } from '../../../../shared/agent/customers/store/ledger.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
+import { useMongo } from '../../../support/mongo.ts'
 
 const WRITES = 2_000
 const CUSTOMERS = 50

@@ -1,0 +1,81 @@
+import { expect } from 'chai'
+import { ToolCalls } from '../../../../shared/agent/providers/chat/tool-calls.ts'
+
+/** The calls that these pieces make: the name and the input of each. */
+function assembled(...pieces: unknown[]) {
+  const calls = new ToolCalls('models.test')
+  for (const piece of pieces) calls.add(piece)
+  return calls.end()?.map((part) => (part.type === 'tool_call' ? [part.toolName, part.input] : []))
+}
+
+const piece = (name: string | undefined, input: unknown, fields: object = {}) => ({
+  ...fields,
+  function: { name, arguments: input },
+})
+
+describe('the pieces of tool calls', () => {
+  it('of one index are one call, unless another name or a complete input shows that a new one begins', () => {
+    const at = (name: string | undefined, input: string) => piece(name, input, { index: 0 })
+    expect(assembled(at('Read', '{"a":'), at(undefined, '1}'))).to.deep.equal([['Read', '{"a":1}']])
+    expect(assembled(at('Read', '{"a":'), at('Read', '1}'))).to.deep.equal([['Read', '{"a":1}']])
+    expect(assembled(at('Read', '{}'), at('Read', '{}'))).to.deep.equal([
+      ['Read', '{}'],
+      ['Read', '{}'],
+    ])
+    expect(assembled(at('Read', ''), at('Write', ''))).to.deep.equal([
+      ['Read', ''],
+      ['Write', ''],
+    ])
+  })
+
+  it('without an index belong to the call of their id, or to the last one when they name neither', () => {
+    const pieces = [piece('Read', '{"a":', { id: 'a' }), piece('Read', '{"b":', { id: 'b' }), piece(undefined, '2}')]
+    expect(assembled(...pieces, piece(undefined, '1}', { id: 'a' }))).to.deep.equal([
+      ['Read', '{"a":1}'],
+      ['Read', '{"b":2}'],
+    ])
+  })
+
+  it('are in the order of their indexes where all have one, and else in the order in which they came', () => {
+    const [one, two] = [piece('One', '{}', { index: 1 }), piece('Two', '{}', { index: 0 })]
+    expect(assembled(one, two)).to.deep.equal([
+      ['Two', '{}'],
+      ['One', '{}'],
+    ])
+    expect(assembled(one, piece('Three', '{}', { id: 'c' }), two)).to.deep.equal([
+      ['One', '{}'],
+      ['Three', '{}'],
+      ['Two', '{}'],
+    ])
+  })
+
+  it('may have their input as an object, and a piece of nothing is no call', () => {
+    expect(assembled(piece('Read', { a: 1 }), null, 7, {}, piece(' ', ''))).to.deep.equal([['Read', '{"a":1}']])
+  })
+
+  it('with an input and no name cannot be a call', () => {
+    expect(assembled(piece('Read', '{}'), piece(undefined, '{}', { index: 3 }))).to.equal(undefined)
+  })
+
+  it('are complete when each call names its tool and has JSON as its input', () => {
+    const calls = new ToolCalls('models.test')
+    expect([calls.isEmpty, calls.areComplete]).to.deep.equal([true, true])
+    calls.add(piece('Read', '{"a":'))
+    expect([calls.isEmpty, calls.areComplete]).to.deep.equal([false, false])
+    calls.add(piece(undefined, '1}'))
+    expect(calls.areComplete).to.equal(true)
+  })
+
+  it('keep the id of the server once, and the signature for the server that sent it', () => {
+    const calls = new ToolCalls('models.test')
+    const signed = { extra_content: { google: { thought_signature: 's' } } }
+    calls.add(piece('Read', '{}', { id: 'a', ...signed }))
+    calls.add(piece('Write', '{}', { id: 'a' }))
+    const [first, second] = calls.end() ?? []
+    expect(first).to.deep.include({ id: 'a', meta: { chat: { origin: 'models.test', thought_signature: 's' } } })
+    expect(second)
+      .to.have.property('id')
+      .that.matches(/^call_[0-9a-f]{32}$/)
+    expect(second).to.not.have.property('meta')
+  })
+})

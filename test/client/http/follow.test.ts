@@ -1,0 +1,110 @@
+import { expect } from 'chai'
+import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
+import { type Followed, type FollowedEvent, follow } from '../../../shared/client/http/follow.ts'
+import type { OpenStream } from '../../../shared/client/http/open-stream.ts'
+import { refusal } from '../fake-server.ts'
+
+type Sent = { id: string; event: string; data?: string }
+/** Events of one connection, which then ends, or breaks with what `breaks` is. */
+type Connection = { events?: Sent[]; status?: number; breaks?: unknown }
+
+const token = (id: number): Sent => ({ id: String(id), event: 'text_delta', data: '{}' })
+const done = (id: number): Sent => ({ id: String(id), event: 'done', data: '{}' })
+const failure = (id: number, code: string): Sent => ({ id: String(id), event: 'error', data: JSON.stringify({ code }) })
+const refused = (status: number) => new ApiError(refusal(status, 'refused'), '')
+
+/** The ids of the events over these connections, what each of them was asked for, and the failure that ended it. */
+async function followAll(connections: readonly (Connection | Error)[], options: Partial<Followed> = {}) {
+  const left = [...connections]
+  const asked: (string | undefined)[] = []
+  const open = async (after: string | undefined): Promise<OpenStream> => {
+    asked.push(after)
+    const next = left.shift() ?? new Error('one connection too many')
+    if (next instanceof Error) throw next
+    const { events = [], status = 200, breaks } = next
+    async function* read() {
+      for (const { id, event, data = '{}' } of events) yield { id, event, data }
+      if (breaks !== undefined) throw breaks
+    }
+    return { status, headers: new Headers(), events: read(), retryMs: () => 0 }
+  }
+  const seen: FollowedEvent[] = []
+  let cause: unknown
+  try {
+    const events = follow({ open, after: undefined, signal: undefined, resumeMs: 1_000, ...options })
+    for await (const event of events) seen.push(event)
+  } catch (failed) {
+    cause = failed
+  }
+  return { ids: seen.map(({ id }) => id), events: seen.map(({ event }) => event), asked, cause, unused: left.length }
+}
+
+describe('a stream that is followed over connections that break', () => {
+  it('goes on behind the last event, shows each once, and ends behind the last one', async () => {
+    const connections = [{ events: [token(1), token(2)] }, { events: [token(2), token(3), done(4), token(5)] }]
+    const { ids, asked, cause } = await followAll([...connections, { events: [] }])
+    expect(ids).to.deep.equal(['1', '2', '3', '4'])
+    expect(asked).to.deep.equal([undefined, '2'])
+    expect(cause).to.equal(undefined)
+  })
+
+  it('ends without an event when the server says that nothing follows', async () => {
+    const { ids, asked, cause } = await followAll([{ events: [token(1)] }, { status: 204 }], { after: '0' })
+    expect([ids, asked, cause]).to.deep.equal([['1'], ['0', '1'], undefined])
+  })
+
+  it('takes an error for the end of the connection, and for that of the stream when the caller says so', async () => {
+    const lost = failure(1, 'relay_unavailable')
+    const { events } = await followAll([{ events: [token(1), lost] }, { events: [done(2)] }])
+    expect(events).to.deep.equal(['text_delta', 'done'])
+    const found: unknown[] = []
+    const isEnd: Followed['isEnd'] = ({ code }, about) => found.push([code, about]) > 1
+    const twice = await followAll([{ events: [token(1), lost] }, { events: [lost] }], { isEnd })
+    expect(twice.events).to.deep.equal(['text_delta', 'error'])
+    expect(found).to.deep.equal([
+      ['relay_unavailable', { isKnown: true, before: undefined }],
+      ['relay_unavailable', { isKnown: true, before: 'relay_unavailable' }],
+    ])
+  })
+
+  it('does not compare ids that are no numbers', async () => {
+    const events = [
+      { id: 'b-2', event: 'run' },
+      { id: 'b-1', event: 'run' },
+      { id: 'b-3', event: 'done' },
+    ]
+    expect((await followAll([{ events }], { isNumbered: false })).ids).to.deep.equal(['b-2', 'b-1', 'b-3'])
+  })
+
+  it('tries again after what may pass, and throws at once what no further attempt can mend', async () => {
+    for (const passing of [new ConnectionFailed('broken'), refused(429), refused(503)]) {
+      Object.assign(passing, { retryAfterMs: 0 })
+      expect((await followAll([passing, { events: [done(1)] }])).ids).to.deep.equal(['1'])
+    }
+    for (const final of [refused(404), refused(401), new Error('a bug')]) {
+      const { cause, unused } = await followAll([final, { events: [done(1)] }])
+      expect([cause, unused]).to.deep.equal([final, 1])
+    }
+  })
+
+  it('ignores what breaks behind the last event', async () => {
+    const { ids, cause } = await followAll([{ events: [done(1)], breaks: new ConnectionFailed('late') }])
+    expect([ids, cause]).to.deep.equal([['1'], undefined])
+  })
+
+  it('gives up a server that is away for too long, and one that answers for too long without an event', async () => {
+    const broken = new ConnectionFailed('broken')
+    const away = await followAll([broken, { events: [done(1)] }], { resumeMs: -1 })
+    expect(away.cause).to.be.instanceOf(ConnectionFailed).with.property('cause', broken)
+    const silent = await followAll([{}, { events: [done(1)] }], { patienceMs: -1 })
+    expect(silent.cause).to.be.instanceOf(ConnectionFailed)
+    expect((await followAll([{}, {}, { events: [done(1)] }])).ids).to.deep.equal(['1'])
+  })
+
+  it('ends with the reason of a caller that leaves', async () => {
+    const abort = new AbortController()
+    abort.abort('left')
+    const { cause, asked } = await followAll([new ConnectionFailed('broken')], { signal: abort.signal })
+    expect([cause, asked]).to.deep.equal(['left', [undefined]])
+  })
+})

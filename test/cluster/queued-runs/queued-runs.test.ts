@@ -1,0 +1,119 @@
+import { expect } from 'chai'
+import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
+import { NO_QUEUED_RUNS, QueuedRuns } from '../../../shared/cluster/queued-runs/queued-runs.ts'
+import type { QueuedRunState } from '../../../shared/cluster/queued-runs/run-source.ts'
+import { AppError, notFound } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { textOf } from '../../support/broker-answers.ts'
+
+const TENANT = DEFAULT_TENANT
+const QUEUED: QueuedRunState = { state: 'queued', started_at: '2026-01-01T00:00:00.000Z' }
+const RUNNING: QueuedRunState = { state: 'running', executor: 5 }
+const ENDED: QueuedRunState = { state: 'ended', executor: 5 }
+
+type Setup = {
+  /** The state at each look-up; the last one stays. */
+  states?: (QueuedRunState | undefined)[]
+  isTaken?: boolean
+  /** How often the executor does not know the run yet. */
+  misses?: number
+  failure?: AppError
+}
+
+/** Queued runs in front of a fake store and a fake executor of epoch 5. */
+function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure }: Setup = {}) {
+  const left = [...states]
+  const calls: string[] = []
+  const atExecutor = async <T>(name: string, value: T): Promise<T> => {
+    calls.push(name)
+    if (failure) throw failure
+    if (calls.length <= misses) throw notFound('not yet')
+    return value
+  }
+  async function* frames(): FrameStream {
+    yield { text: 'begun', lastSeq: 1 }
+  }
+  const runs = new QueuedRuns({
+    source: {
+      find: async () => (left.length > 1 ? left.shift() : left[0]),
+      cancelQueued: async () => isTaken,
+    },
+    executors: {
+      isAlive: async (epoch) => epoch === 5,
+      getRun: () =>
+        atExecutor('get', { run_id: 'r', status: 'running', started_at: '', ended_at: null, event_count: 1 }),
+      followRun: (_place, after) => atExecutor(`follow after ${after}`, frames()),
+      cancelRun: () => atExecutor('cancel', undefined),
+    },
+  })
+  return { runs, calls }
+}
+
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.fail('it has not failed'),
+    (cause: unknown) => cause,
+  )
+
+describe('a run that was queued for an executor', () => {
+  it('is shown as waiting while it is queued, and by its executor from then on', async () => {
+    const { runs, calls } = setUp({ states: [QUEUED, RUNNING] })
+    expect(await runs.getRun(TENANT, 'r')).to.include({ run_id: 'r', status: 'waiting', started_at: QUEUED.started_at })
+    expect(await runs.getRun(TENANT, 'r')).to.include({ status: 'running' })
+    expect(calls).to.deep.equal(['get'])
+  })
+
+  it('is followed from its first event on while it is queued, and at its executor from the given one on', async () => {
+    const { runs, calls } = setUp({ states: [QUEUED, RUNNING] })
+    const waiting = await runs.followRun(TENANT, 'r', 0)
+    expect([runs.waitingCount, calls]).to.deep.equal([1, []])
+    expect(await textOf(await runs.followRun(TENANT, 'r', 3))).to.equal('begun')
+    expect(calls).to.deep.equal(['follow after 3'])
+    runs.fail('worker_draining')
+    expect(await textOf(waiting)).to.include('worker_draining')
+  })
+
+  it('is cancelled in the queue, which ends its streams, and else at its executor', async () => {
+    const { runs, calls } = setUp({ states: [QUEUED], isTaken: true })
+    const waiting = await runs.followRun(TENANT, 'r', 0)
+    await runs.cancelRun(TENANT, 'r')
+    expect(await textOf(waiting)).to.include('cancelled')
+    expect(calls).to.deep.equal([])
+    const begun = setUp({ states: [QUEUED, RUNNING] })
+    await begun.runs.cancelRun(TENANT, 'r')
+    expect(begun.calls).to.deep.equal(['cancel'])
+  })
+
+  it('that cannot be taken out of the queue and has not begun is a conflict', async () => {
+    expect(await failureOf(setUp().runs.cancelRun(TENANT, 'r'))).to.include({ kind: 'conflict' })
+  })
+
+  it('is asked for again while its executor, which the store names first, does not know it yet', async () => {
+    const { runs, calls } = setUp({ states: [RUNNING], misses: 1 })
+    await runs.cancelRun(TENANT, 'r')
+    expect(calls).to.deep.equal(['cancel', 'cancel'])
+    const ended = setUp({ states: [ENDED], misses: 1 })
+    expect(await failureOf(ended.runs.getRun(TENANT, 'r'))).to.include({ kind: 'not_found' })
+    const away = setUp({ states: [RUNNING], failure: new AppError('unavailable', 'away') })
+    expect(await failureOf(away.runs.getRun(TENANT, 'r'))).to.include({ kind: 'unavailable' })
+    expect([ended.calls.length, away.calls.length]).to.deep.equal([1, 1])
+  })
+
+  it('is unknown when the store does not have it, when it never began, and when its executor is gone', async () => {
+    const gone: (QueuedRunState | undefined)[] = [
+      undefined,
+      { state: 'ended', executor: null },
+      { state: 'running', executor: 6 },
+    ]
+    for (const state of gone) {
+      const { runs, calls } = setUp({ states: [state] })
+      expect(await failureOf(runs.getRun(TENANT, 'r'))).to.include({ kind: 'not_found' })
+      expect(calls).to.deep.equal([])
+    }
+  })
+
+  it('is unknown to a server that has no queue', async () => {
+    for (const call of [NO_QUEUED_RUNS.getRun(TENANT, 'r'), NO_QUEUED_RUNS.cancelRun(TENANT, 'r')])
+      expect(await failureOf(call)).to.include({ kind: 'not_found' })
+  })
+})

@@ -1,0 +1,150 @@
+import { expect } from 'chai'
+import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
+import { createRunId, RunCalls, type RunCallsDeps } from '../../../shared/cluster/relay/run-calls.ts'
+import { AppError, notFound } from '../../../shared/kernel/errors.ts'
+import { epochOfRun } from '../../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { textOf } from '../../support/broker-answers.ts'
+
+const TENANT = DEFAULT_TENANT
+const RUN = createRunId(1)
+
+type Setup = {
+  /** The workers that are known, and those that a new list finds. */
+  known?: number[]
+  found?: number[]
+  moved?: number
+  isKept?: boolean
+  answer?: (epoch: number, method: string) => unknown
+}
+
+/** The calls of a gateway; worker 1 has the run, unless `answer` says otherwise. */
+function setUp({
+  known = [1, 2],
+  found = [],
+  moved,
+  isKept = false,
+  answer = () => ({ session_id: 's1' }),
+}: Setup = {}) {
+  const made: string[] = []
+  const opened: string[] = []
+  const alive = [...known]
+  const stream = (epoch: number, after: number) => {
+    const events: string[] = []
+    opened.push(`${epoch} after ${after}`)
+    async function* frames(): FrameStream {
+      yield { text: `of ${epoch}`, lastSeq: 1 }
+    }
+    return Object.assign(frames(), {
+      startAfter: (seq: number) => events.push(`starts after ${seq}`),
+      keepSession: () => events.push('session is kept'),
+      events,
+    })
+  }
+  let newest: ReturnType<typeof stream> | undefined
+  const deps = {
+    workers: { isAlive: (epoch: number) => alive.includes(epoch) },
+    executors: { isAlive: () => false },
+    calls: {
+      call: async ({ epoch }: { epoch: number }, method: string) => {
+        made.push(`${epoch} ${method}`)
+        return answer(epoch, method)
+      },
+      isWorkerLost: (_epoch: number, cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent',
+    },
+    streams: {
+      open: (epoch: number, after: number) => {
+        newest = stream(epoch, after)
+        return { number: 1, stream: newest }
+      },
+    },
+    movedRuns: { find: async () => moved },
+    areSessionsKept: isKept,
+    discover: async () => void alive.push(...found),
+  }
+  const calls = new RunCalls(deps as unknown as RunCallsDeps)
+  return { calls, made, opened, events: () => newest?.events }
+}
+
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.fail('it has not failed'),
+    (cause: unknown) => cause,
+  )
+
+describe('the calls of a gateway for a run', () => {
+  it('go to the worker that the run’s id names', async () => {
+    expect([epochOfRun(RUN), RUN]).to.satisfy(
+      ([epoch, id]: [number, string]) => epoch === 1 && /^run_[0-9a-f]{32}$/.test(id),
+    )
+    const { calls, made } = setUp()
+    await calls.onWorkers.getRun(TENANT, RUN)
+    await calls.onWorkers.cancelRun(TENANT, RUN)
+    expect(made).to.deep.equal(['1 getRun', '1 cancelRun'])
+  })
+
+  it('go to a worker that has just joined after the members were listed again, and are 404 without one', async () => {
+    const joined = setUp({ known: [], found: [1] })
+    await joined.calls.onWorkers.getRun(TENANT, RUN)
+    expect(joined.made).to.deep.equal(['1 getRun'])
+    const gone = setUp({ known: [] })
+    expect(await failureOf(gone.calls.onWorkers.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+    expect(gone.made).to.deep.equal([])
+  })
+
+  it('are 404 when the worker is lost meanwhile, and else throw its refusal', async () => {
+    const cases = [
+      ['worker_silent', 'not_found'],
+      ['worker_draining', 'unavailable'],
+    ] as const
+    for (const [code, kind] of cases) {
+      const { calls } = setUp({
+        answer: () => {
+          throw new AppError('unavailable', 'x', { code })
+        },
+      })
+      expect(await failureOf(calls.onWorkers.getRun(TENANT, RUN)), code).to.include({ kind })
+    }
+  })
+
+  it('go to where the run has moved when its first worker does not know it', async () => {
+    const answer = (epoch: number) => {
+      if (epoch === 1) throw notFound('no run')
+    }
+    const { calls, made } = setUp({ moved: 2, answer })
+    await calls.onWorkers.cancelRun(TENANT, RUN)
+    expect(made).to.deep.equal(['1 cancelRun', '2 cancelRun'])
+    for (const moved of [undefined, 1]) {
+      const unmoved = setUp({ ...(moved && { moved }), answer })
+      expect(await failureOf(unmoved.calls.onWorkers.cancelRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+      expect(unmoved.made).to.have.length(1)
+    }
+  })
+
+  it('know a run’s worker by the id or by where it has moved', async () => {
+    const isAlive = (setup: Setup) => setUp(setup).calls.isWorkerAlive(TENANT, RUN)
+    expect(await isAlive({ known: [1] })).to.equal(true)
+    expect(await isAlive({ known: [2], moved: 2 })).to.equal(true)
+    expect(await isAlive({ known: [2] })).to.equal(false)
+  })
+
+  it('follow a run from where the worker begins, or from where they were asked to when it does not say', async () => {
+    for (const [answered, startsAfter] of [
+      [3, 3],
+      [null, 5],
+    ] as const) {
+      const { calls, opened, events } = setUp({ answer: () => answered })
+      expect(await textOf(await calls.onWorkers.followRun(TENANT, RUN, 5))).to.equal('of 1')
+      expect([opened, events()]).to.deep.equal([['1 after 5'], [`starts after ${startsAfter}`]])
+    }
+  })
+
+  it('note that the session outlives its worker, where sessions are stored', async () => {
+    const { calls, events } = setUp({
+      isKept: true,
+      answer: (_epoch, method) => (method === 'getRun' ? { session_id: 's1' } : 0),
+    })
+    await textOf(await calls.onWorkers.followRun(TENANT, RUN, 0))
+    expect(events()).to.deep.equal(['starts after 0', 'session is kept'])
+  })
+})

@@ -1,0 +1,102 @@
+import { expect } from 'chai'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import type { UsageRange, UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
+import { type UsageQuery, UsageReport } from '../../../shared/tenancy/usage/report.ts'
+
+const NOW = new Date('2026-11-22T10:30:00.000Z')
+const HOUR_MS = 3_600_000
+const sums = (runs: number, durations: [number, number][] = []): UsageSums => ({
+  ...{ runs, failed: 0, input_tokens: runs, output_tokens: 0, cost_usd: 0, durations: new Map(durations) },
+})
+const hour = (n: number): string => new Date(Date.parse('2026-11-22T00:00:00.000Z') + n * HOUR_MS).toISOString()
+
+/** The report of a tenant with these rows by their hours, and the ranges that it has read. */
+function setUp(rows: Record<string, UsageRows>) {
+  const read: UsageRange[] = []
+  const store = {
+    async read(_tenant: unknown, range: UsageRange) {
+      read.push(range)
+      return Object.entries(rows)
+        .filter(([start]) => start >= range.from && start <= range.until)
+        .slice(0, range.limit)
+        .map(([start, found]) => ({ start, rows: found }))
+    },
+  }
+  const report = new UsageReport(store, () => NOW)
+  const page = (query: Partial<UsageQuery> = {}) =>
+    report.page(DEFAULT_TENANT, { by: 'kind', bucket: 'hour', limit: 10, ...query })
+  return { page, read }
+}
+
+const failureOf = (page: Promise<unknown>) =>
+  page.then(
+    () => expect.fail('it was not refused'),
+    (cause: unknown) => cause,
+  )
+
+describe('the report of usage', () => {
+  it('D21: shows the last 24 hours, or 30 days, unless it is told otherwise, in whole hours and days', async () => {
+    const { page, read } = setUp({})
+    await page()
+    await page({ bucket: 'day' })
+    await page({ from: '2026-11-22T03:10:00Z', to: '2026-11-22T05:00:00Z' })
+    expect(read.map(({ from, until }) => [from, until])).to.deep.equal([
+      ['2026-11-21T10:00:00.000Z', '2026-11-22T10:00:00.000Z'],
+      ['2026-10-23T00:00:00.000Z', '2026-11-22T00:00:00.000Z'],
+      ['2026-11-22T03:00:00.000Z', '2026-11-22T04:00:00.000Z'],
+    ])
+  })
+
+  it('D21: has a row for each hour and key, oldest first, with no key as null, and durations by their shares', async () => {
+    const { page } = setUp({
+      [hour(1)]: new Map([
+        ['run', sums(2)],
+        ['flow', sums(1)],
+      ]),
+      [hour(2)]: new Map([['', sums(3, [[40, 3]])]]),
+    })
+    const { rows, next_cursor } = await page()
+    expect(rows.map(({ bucket, key, runs }) => [bucket, key, runs])).to.deep.equal([
+      [hour(1), 'flow', 1],
+      [hour(1), 'run', 2],
+      [hour(2), null, 3],
+    ])
+    expect(next_cursor).to.equal(null)
+    expect(rows[0]).to.include({ p50_ms: 0, p95_ms: 0 })
+    expect(rows[2]?.p50_ms).to.be.within(2 ** (39 / 4), 2 ** (40 / 4))
+  })
+
+  it('goes on behind the last row of a page, within an hour too', async () => {
+    const keys = ['a', 'b', 'c'].map((key): [string, UsageSums] => [key, sums(1)])
+    const { page } = setUp({ [hour(1)]: new Map(keys), [hour(2)]: new Map(keys.slice(0, 1)) })
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const { rows, next_cursor } = await page({ limit: 2, cursor })
+      seen.push(rows.map(({ bucket, key }) => `${new Date(bucket).getUTCHours()}${key}`).join(' '))
+      cursor = next_cursor ?? undefined
+    } while (cursor)
+    expect(seen).to.deep.equal(['1a 1b', '1c 2a'])
+  })
+
+  it('reads on when a reading was full, until the page is', async () => {
+    const rows = Object.fromEntries(Array.from({ length: 120 }, (_, n) => [hour(n), new Map([['run', sums(1)]])]))
+    const { page, read } = setUp(rows)
+    const whole = await page({ from: hour(0), to: hour(120), limit: 200 })
+    expect([whole.rows.length, read.map(({ from }) => from)]).to.deep.equal([120, [hour(0), hour(50), hour(100)]])
+    await page({ from: hour(0), to: hour(120), limit: 20 })
+    expect(read).to.have.length(4)
+  })
+
+  it('refuses a range that ends before it begins, a time that is none, and a cursor that it has not made', async () => {
+    const { page } = setUp({})
+    expect(await failureOf(page({ from: hour(2), to: hour(2) }))).to.include({
+      kind: 'invalid_request',
+      param: '/from',
+    })
+    expect(await failureOf(page({ to: 'yesterday' }))).to.include({ kind: 'invalid_request' })
+    const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    for (const cursor of ['x', made(['2026-11-22', 'a']), made(['never', 'a']), made([hour(1)])])
+      expect(await failureOf(page({ cursor })), cursor).to.include({ kind: 'invalid_request' })
+  })
+})
