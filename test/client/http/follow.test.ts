@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
 import { type Followed, type FollowedEvent, follow } from '../../../shared/client/http/follow.ts'
 import type { OpenStream } from '../../../shared/client/http/open-stream.ts'
+import { SseParser } from '../../../shared/client/http/sse.ts'
 import { refusal } from '../fake-server.ts'
 
 type Sent = { id: string; event: string; data?: string }
@@ -26,7 +27,8 @@ async function followAll(connections: readonly (Connection | Error)[], options: 
       for (const { id, event, data = '{}' } of events) yield { id, event, data }
       if (breaks !== undefined) throw breaks
     }
-    return { status, headers: new Headers(), events: read(), retryMs: () => 0 }
+    const parser = Object.assign(new SseParser(), { retryMs: 0 })
+    return { response: new Response(null, { status }), events: read(), parser }
   }
   const seen: FollowedEvent[] = []
   let cause: unknown
@@ -68,12 +70,19 @@ describe('a stream that is followed over connections that break', () => {
   })
 
   it('does not compare ids that are no numbers', async () => {
-    const events = [
-      { id: 'b-2', event: 'run' },
-      { id: 'b-1', event: 'run' },
-      { id: 'b-3', event: 'done' },
-    ]
-    expect((await followAll([{ events }], { isNumbered: false })).ids).to.deep.equal(['b-2', 'b-1', 'b-3'])
+    const events = ['b-2', 'b-1', 'b-3'].map((id) => ({ id, event: id === 'b-3' ? 'done' : 'run' }))
+    expect((await followAll([{ events }], { mayMiss: false })).ids).to.deep.equal(['b-2', 'b-1', 'b-3'])
+  })
+
+  it('begins a connection with a reset where nothing says what came before it', async () => {
+    const again = { events: [{ id: 'b-1', event: 'done' }] }
+    expect((await followAll([{}, again], { mayMiss: false })).events).to.deep.equal(['reset', 'done'])
+    expect((await followAll([again], { mayMiss: true })).events).to.deep.equal(['reset', 'done'])
+    expect((await followAll([again], { mayMiss: true, after: 'a-1' })).events).to.deep.equal(['done'])
+    expect((await followAll([{ events: [token(1)] }, { events: [done(2)] }])).events).to.deep.equal([
+      'text_delta',
+      'done',
+    ])
   })
 
   it('tries again after what may pass, and throws at once what no further attempt can mend', async () => {

@@ -20,7 +20,7 @@ const isDecided: Answer = () => refusal(409, 'already_decided')
 function askOn(...answers: Answer[]) {
   const { options, sent } = fakeServer(answers)
   const transport = new Transport({ ...options, retry: { attempts: 1 } })
-  const ask = new PermissionAsk(REQUEST, { transport, runId: 'run_1', sessionId: async () => 'a/b' })
+  const ask = new PermissionAsk(REQUEST, { transport, runId: 'run_1', sessionOf: async () => 'a/b' })
   return { ask, sent, settle: (allow: boolean) => ask.settle({ how: 'reply', allow, by: 'bob' }) }
 }
 
