@@ -13,10 +13,11 @@ import { openSqliteStore } from '../../shared/platform/store/sqlite/sqlite.ts'
 import { createKeptBroker } from '../../shared/work/sessions/kept-broker.ts'
 import { eventsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { createMemoryRelay } from '../support/relay.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-const OTHER = 't_other' as TenantId
+const OTHER = tenantId('t_other')
 const IDLE_MS = 60_000
 
 describe('sessions that are stored', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { brokerContract } from '../contract/broker.ts'
 import { useRedis } from '../support/redis.ts'
 import { createTestRelay } from '../support/relay.ts'
+import { tenantId } from '../support/tenant.ts'
 
 describe('broker over Redis', () => {
   const redis = useRedis({ keeps: true })
@@ -20,7 +20,7 @@ describe('broker over Redis', () => {
     const brokers = [(await relay.gateway()).broker, (await relay.gateway()).broker] as const
     const homesOf = async (customers: string[]) => {
       const opened = customers.map((customer_id, i) =>
-        brokers[i % 2 ? 0 : 1].startRun('t_a' as TenantId, { prompt: '/say x', customer_id }),
+        brokers[i % 2 ? 0 : 1].startRun(tenantId('t_a'), { prompt: '/say x', customer_id }),
       )
       return new Set((await Promise.all(opened)).map(({ runId }) => runId.slice(0, 12)))
     }

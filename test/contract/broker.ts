@@ -5,15 +5,16 @@ import type { SessionPage } from '../../shared/cluster/commands/sessions.ts'
 import type { PermissionSummary } from '../../shared/cluster/permissions/store.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 /** The brokers of several gateways, connected to workers that run the demo model (test/support/demo-worker.ts). */
 export type BrokerSetup = { brokers: readonly [Broker, ...Broker[]]; close(): Promise<void> }
 
 const TENANT = DEFAULT_TENANT
-const OTHER = 'other' as TenantId
+const OTHER = tenantId('other')
 
 async function statusOfError(act: Promise<unknown>): Promise<number> {
   const cause = await act.then(

@@ -3,16 +3,17 @@ import * as fc from 'fast-check'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Dispatch, DispatchQuery, DispatchStore } from '../../shared/work/flows/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import { FAILED, INPUT, newDispatch, OK, OUTPUT } from './dispatch-setup.ts'
 
-const OTHER = 't_2' as TenantId
+const OTHER = tenantId('t_2')
 const FLOWS = ['summarize', 'classify'] as const
 const STATUSES = ['queued', 'running', 'ok', 'error', 'rejected'] as const
 
 /** The tests of the lists of executions, which every store passes. */
 export function dispatchListContract(parts: () => { dispatches: DispatchStore; now: () => number }): void {
   let tenants = 0
-  const newTenant = () => `t_list_${++tenants}` as TenantId
+  const newTenant = () => tenantId(`t_list_${++tenants}`)
 
   /** Executions of all flows and statuses, several of them started in the same millisecond. */
   const fill = async (tenant: TenantId, count: number) => {

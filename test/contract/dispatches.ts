@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
 import type { Dispatch, DispatchStore } from '../../shared/work/flows/port.ts'
 import {
@@ -10,13 +9,14 @@ import {
   DISPATCH_OUTPUTS,
 } from '../../shared/work/flows/store/dispatch-documents.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import { tenantId } from '../support/tenant.ts'
 import { dispatchListContract } from './dispatch-list.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT, START } from './dispatch-setup.ts'
 import type { OpenStore } from './store.ts'
 import { watchStore } from './watched-store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 /** The tests of the executions and their history, which every store passes. */
 export function dispatchContract(open: OpenStore): void {

@@ -3,9 +3,10 @@ import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { EventStream } from '../../shared/tenancy/events/event-stream.ts'
 import { positionOf } from '../../shared/tenancy/events/event-text.ts'
 import { type EventLog, KEPT_EVENTS, type TenantEvent, type TenantEventType } from '../../shared/tenancy/events/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
-const OTHER = 't_other' as TenantId
+const OTHER = tenantId('t_other')
 
 export const eventOf = (n: number, type: TenantEventType = 'run.ended'): TenantEvent => ({
   type,

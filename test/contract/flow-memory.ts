@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { FLOW_MEMORY, type FlowMemoryEntry, FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
+import { tenantId } from '../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 /** The tests of the memory of flows, which every store passes. */
 export function flowMemoryContract(store: () => Store): void {

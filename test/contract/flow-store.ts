@@ -1,16 +1,16 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { FLOW_REVISIONS, FLOWS, FlowStore } from '../../shared/work/flows/store/flows.ts'
 import { aroundStore } from '../support/around-store.ts'
+import { tenantId } from '../support/tenant.ts'
 import { flowCrashContract } from './flow-crashes.ts'
 import { flowMemoryContract } from './flow-memory.ts'
 import { countDown, createFlowWriter, definition, TENANT } from './flow-writer.ts'
 import type { OpenStore } from './store.ts'
 
-const OTHER = 't_2' as TenantId
+const OTHER = tenantId('t_2')
 
 /** The tests of flows and their memory, which every store passes. */
 export function flowContract(open: OpenStore): void {
@@ -174,7 +174,7 @@ export function flowContract(open: OpenStore): void {
   })
 
   it('D2.7: heads are listed by name in pages, without definitions', async () => {
-    const tenant = 't_list' as TenantId
+    const tenant = tenantId('t_list')
     for (const name of ['b', 'a_1', 'a-1', '0', 'c']) await flows.save(tenant, name, { definition: definition(name) })
     const list = async (limit: number, after?: string) =>
       (await flows.heads(tenant, { limit, ...(after !== undefined && { after }) })).map(({ name }) => name)
@@ -184,7 +184,7 @@ export function flowContract(open: OpenStore): void {
   })
 
   it('a tenant has at most 1,000 flows, and can still change those', async () => {
-    const tenant = 't_many' as TenantId
+    const tenant = tenantId('t_many')
     const many = (name: string) => flows.save(tenant, name, { definition: definition('x') })
     const first = (await many('flow-0')) ?? expect.fail()
     for (let n = 1; n < 999; n++)

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { FlowDefinition } from '../../shared/work/flows/port.ts'
 import type { FlowHead } from '../../shared/work/flows/store/flow-head.ts'
 import { FLOW_REVISIONS, type FlowSave, FlowStore } from '../../shared/work/flows/store/flows.ts'
+import { tenantId } from '../support/tenant.ts'
 
-export const TENANT = 't_1' as TenantId
+export const TENANT = tenantId('t_1')
 
 export const definition = (title: string): FlowDefinition => ({
   input_schema: { type: 'object', title },

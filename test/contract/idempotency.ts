@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const RESERVED = { state: 'reserved' }
 
 /** The tests of idempotency keys, which every store passes. */

@@ -3,12 +3,12 @@ import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 /** The tests of the ledger and the memory entries, which every store passes. */
 export function ledgerContract(open: OpenStore): void {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { MovedRuns } from '../../shared/cluster/owners/moved-runs.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { tenantId } from '../support/tenant.ts'
 
 export const RUN = { tenant: DEFAULT_TENANT, id: 'run_1' }
 
@@ -16,7 +17,7 @@ export function movedRunsContract(open: () => MovedRunsSetup): void {
     await movedRuns.record(RUN.tenant, [RUN.id], 8)
     const found = await Promise.all([RUN.id, 'run_2', 'run_3'].map((id) => movedRuns.find(RUN.tenant, id)))
     expect(found).to.deep.equal([8, 7, undefined])
-    expect(await movedRuns.find('other' as TenantId, RUN.id)).to.equal(undefined)
+    expect(await movedRuns.find(tenantId('other'), RUN.id)).to.equal(undefined)
     expect(await secsLeft()).to.be.within(86_000, 86_400)
   })
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { HELD_SECS, type Owners, RESERVED_SECS } from '../../shared/cluster/owners/owners.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { tenantId } from '../support/tenant.ts'
 
 export const S1 = { tenant: DEFAULT_TENANT, id: 's1' }
 const claimOf = (epoch: number, token = `t${epoch}`) => ({ epoch, token })
@@ -25,7 +26,7 @@ export function ownersContract(open: () => OwnersSetup): void {
   })
 
   it('claims of another tenant and of another session are independent', async () => {
-    const other = { tenant: 'other' as TenantId, id: 's1' }
+    const other = { tenant: tenantId('other'), id: 's1' }
     expect(await owners.claim(S1, FIRST, HELD_SECS)).to.deep.equal(FIRST)
     expect(await owners.claim(other, SECOND, HELD_SECS)).to.deep.equal(SECOND)
     expect(await owners.claim({ ...S1, id: 's10' }, THIRD, HELD_SECS)).to.deep.equal(THIRD)

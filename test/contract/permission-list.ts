@@ -4,7 +4,8 @@ import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { encodeCursor, type PageRequest } from '../../shared/kernel/cursor.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { tenantId } from '../support/tenant.ts'
 import { newRequest } from './pending-permission.ts'
 
 const ALL: PageRequest = { limit: 200 }
@@ -66,7 +67,7 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
   })
 
   it('api.md Authentication 8: a tenant sees only its own requests', async () => {
-    const other = 'other' as TenantId
+    const other = tenantId('other')
     const [mine, theirs] = [await opened(), await opened({ tenant: other })]
     expect(await idsOf()).to.deep.equal([mine.id])
     expect(await idsOf(ALL, other)).to.deep.equal([theirs.id])

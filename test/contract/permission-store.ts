@@ -3,8 +3,9 @@ import { reply } from '../../shared/cluster/permissions/reply.ts'
 import type { PendingPermission, PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { toAppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { statusOf } from '../support/broker-answers.ts'
+import { tenantId } from '../support/tenant.ts'
 import { newRequest } from './pending-permission.ts'
 
 /** The tests that every `PermissionStore` passes; `open` returns one. */
@@ -83,7 +84,7 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
 
   it('api.md Authentication 8: a reply from another tenant, or for another session, is 404 and decides nothing', async () => {
     const pending = await opened()
-    expect(await statusOf(reply(store, { ...pending, tenant: 'other' as TenantId }, { allow: true }))).to.equal(404)
+    expect(await statusOf(reply(store, { ...pending, tenant: tenantId('other') }, { allow: true }))).to.equal(404)
     expect(await statusOf(reply(store, { ...pending, scopeId: newId('sess') }, { allow: true }))).to.equal(404)
     expect(await statusOf(reply(store, pending, { allow: true }))).to.equal(200)
   })

@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord, PlanTransition } from '../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { beginNextSteps, claim, endStep, finish } from '../../shared/work/plans/transitions.ts'
 import { aroundStore, isRead } from '../support/around-store.ts'
+import { tenantId } from '../support/tenant.ts'
 import { after, by, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
 
-const TENANT = 't_1' as TenantId
+const TENANT = tenantId('t_1')
 const CRASHES = [1, 2, 3].flatMap((write) => [false, true].map((isDone) => ({ write, isDone })))
 
 /** The tests of plans whose process stops before or after one of its writes, or loses the answer to it. */

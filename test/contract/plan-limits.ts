@@ -2,11 +2,11 @@
 
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord } from '../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { at, by, record, START, step } from '../work/plans/plan-setup.ts'
 import { watchStore } from './watched-store.ts'
@@ -17,7 +17,7 @@ const LIMITS = { maxPlans: 5, maxBytes: Infinity }
 /** The tests of the limits on the plans of a tenant that have not ended, which every store passes. */
 export function planLimitsContract(opened: () => Store): void {
   let tenants = 0
-  const newTenant = () => `t_limits_${++tenants}` as TenantId
+  const newTenant = () => tenantId(`t_limits_${++tenants}`)
   const open = (limits = LIMITS, store = opened(), now = () => new Date(START)) =>
     new StoredPlans(store, { limits, now })
   const newPlan = () => record([step('a')])

@@ -10,14 +10,15 @@ import {
   type Plans,
 } from '../../shared/work/plans/port.ts'
 import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { tenantId } from '../support/tenant.ts'
 import { at, by, record, step } from '../work/plans/plan-setup.ts'
 
-const TENANT = 't_1' as TenantId
+const TENANT = tenantId('t_1')
 
 /** The tests of the lists of plans, which every store passes. */
 export function planListContract(opened: () => Plans): void {
   it('D2.7: pages of any size and status return every plan once, newest first, without its steps', async () => {
-    const tenant = 't_list' as TenantId
+    const tenant = tenantId('t_list')
     const stored: PlanHead[] = []
     for (let i = 0; i < 23; i++) {
       const plan = record([step('a')], { at: at(Math.floor(i / 3)) })
@@ -50,7 +51,7 @@ export function planListContract(opened: () => Plans): void {
   }
 
   it('heads of plans are found by id, those of the tenant only, and unknown ones are left out', async () => {
-    const tenant = 't_heads' as TenantId
+    const tenant = tenantId('t_heads')
     const plans = Array.from({ length: 23 }, (_, i) => record([step('a')], { at: at(i) }))
     for (const plan of plans) await opened().create(tenant, plan)
     const ids = plans.map(({ plan_id }) => plan_id)

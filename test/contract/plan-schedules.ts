@@ -10,11 +10,12 @@ import {
   type PlanScheduleStore,
 } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
-const OLD = 't_old' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
+const OLD = tenantId('t_old')
 
 /** The tests of the schedules of plans, which every store passes. */
 export function planScheduleContract(open: OpenStore): void {
@@ -79,7 +80,7 @@ export function planScheduleContract(open: OpenStore): void {
   })
 
   it('a tenant has at most 100 schedules; each of them can still be replaced', async () => {
-    const full = 't_full' as TenantId
+    const full = tenantId('t_full')
     for (let n = 0; n < MAX_SCHEDULES; n++) await schedules.put(full, input(`s${n}`))
     const cause = await schedules.put(full, input('one-more')).catch((error: unknown) => error)
     expect(cause).to.be.instanceOf(AppError).and.include({ kind: 'conflict' })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import { SYSTEM_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { SYSTEM_TENANT } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanHead, Plans } from '../../shared/work/plans/port.ts'
 import { ACTIVE_PLANS } from '../../shared/work/plans/store/documents.ts'
@@ -15,6 +15,7 @@ import {
   requestCancel,
   takeOver,
 } from '../../shared/work/plans/transitions.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { at, by, DIAMOND, record, START, step } from '../work/plans/plan-setup.ts'
 import { planCrashContract } from './plan-crashes.ts'
@@ -23,8 +24,8 @@ import { planListContract } from './plan-list.ts'
 import type { OpenStore } from './store.ts'
 import { watchStore } from './watched-store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const ODD_IDS = ['__proto__', 'constructor', 'a.b', ' ', '$where', 'ä🙂', 'x'.repeat(128), 'plan_id']
 
 /** The tests of the stored plans, which every store passes. */

@@ -12,6 +12,7 @@ import type {
   JobQueue,
   QueueMonitor,
 } from '../../shared/work/queue/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 /** The queue as one process has it. */
@@ -24,8 +25,8 @@ export type QueueSetup = {
   crashWithJob(): Promise<void>
 }
 
-const OTHER = 'other' as TenantId
-const THIRD = 'third' as TenantId
+const OTHER = tenantId('other')
+const THIRD = tenantId('third')
 let lastId = 0
 const newJob = (tenant = DEFAULT_TENANT, kind: JobKind = 'flow'): Job => ({ kind, tenant, id: `trace_${++lastId}` })
 

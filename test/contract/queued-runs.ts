@@ -3,10 +3,11 @@ import type { Executor } from '../../services/executor/executor.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { eventsOf, idsOf, textOf } from '../support/broker-answers.ts'
 import { beginRun, type createRunTable } from '../support/demo-executor.ts'
 import { elapsedMs } from '../support/elapsed.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 /** The brokers of several gateways, and an executor whose runs the table knows. */
@@ -18,7 +19,7 @@ export type QueuedRunsSetup = {
 }
 
 const TENANT = DEFAULT_TENANT
-const OTHER = 'other' as TenantId
+const OTHER = tenantId('other')
 /** Well below the 500 ms after which a run is looked up. */
 const NOTICE_MS = 300
 

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import { tenantId } from '../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 /** The tests of the places of runs, which those in memory and those in Redis pass. */
 export function placesContract(open: () => RunPlaces): void {

@@ -7,6 +7,7 @@ import type { Store } from '../../shared/platform/store/port.ts'
 import { lostRecord, type RunFacts, type RunRecord } from '../../shared/work/runs/records/record.ts'
 import { type ListKnown, RunHistory } from '../../shared/work/runs/records/run-history.ts'
 import { createRunRecordStore, type EndedRun, type RunRecordStore } from '../../shared/work/runs/records/store.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
 const DAY_MS = 86_400_000
@@ -28,7 +29,7 @@ export function runRecordContract(open: OpenStore): void {
     now = NOON
   })
 
-  const newTenant = () => `t_${++tenants}` as TenantId
+  const newTenant = () => tenantId(`t_${++tenants}`)
   const runId = (n: number) => `run_${String(n).padStart(32, '0')}`
   /** A run that started `n` minutes before noon and has ended a second later. */
   const recordOf = (n: number, more: Partial<RunRecord> = {}): RunRecord => ({

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { Consume, Job, JobConsumer, Schedules } from '../../shared/work/queue/port.ts'
 import { readTick, type Tick } from '../../shared/work/queue/schedule-times.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 export type SchedulesProcess = { schedules: Schedules; consume: Consume }
 
-const OTHER = 'other:tenant' as TenantId
+const OTHER = tenantId('other:tenant')
 const EVERY_SECOND = { every_secs: 1 }
 
 /** Expects ticks at multiples of a time, each later than the one before. A busy machine may leave some out. */

@@ -10,6 +10,7 @@ import {
 import { createSessionStore, lifeOf, type SessionHead, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
 const NOON = Date.parse('2026-11-24T12:00:00.000Z')
@@ -38,7 +39,7 @@ export function sessionContract(open: OpenStore): void {
     now = NOON
   })
 
-  const newTenant = () => `t_${++tenants}` as TenantId
+  const newTenant = () => tenantId(`t_${++tenants}`)
   const headOf = (id: string, at = NOON): SessionHead => ({
     ...{ session_id: id, workspace: `${id}.w${at}`, created_at: isoOf(at) },
   })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
+const TENANT = tenantId('t_1')
 
 const KEYS: CollectionSpec = { name: 'keys', key: ['route', 'key'], ttlSecs: 86_400 }
 const RECORDS: CollectionSpec = {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 const EVENTS: CollectionSpec = {
   name: 'events',

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Collection, CollectionSpec, Store } from '../../shared/platform/store/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import { EXPIRING, expiryContract } from './store-expiry.ts'
 import { PAGED, pagingContract } from './store-paging.ts'
 import { TOTALLED, totalsContract } from './store-totals.ts'
@@ -9,8 +9,8 @@ import { TOTALLED, totalsContract } from './store-totals.ts'
 /** Opens a store with these collections, on the data that earlier tests have left. */
 export type OpenStore = (collections: readonly CollectionSpec[], now?: () => number) => Promise<Store>
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 
 const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']] }
 const ALL = [FLOWS, ...EXPIRING, ...PAGED, ...TOTALLED]

@@ -4,10 +4,11 @@ import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { UsageAddition, UsageRows, UsageStore, UsageSums } from '../../shared/tenancy/usage/port.ts'
 import { createUsageStore, MAX_KEYS } from '../../shared/tenancy/usage/store/usage.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const DAY_MS = 86_400_000
 const NOON = '2026-11-22T12:00:00.000Z'
 
@@ -94,7 +95,7 @@ export function usageContract(open: OpenStore): void {
   it('the tenants of a day are listed by name, those whose runs have ended on it', async () => {
     const start = '2026-11-25T00:00:00.000Z'
     const add = (tenant: string, place: Partial<UsageAddition>) =>
-      usage.add(tenant as TenantId, addition(rowsOf('m'), { start, ...place }))
+      usage.add(tenantId(tenant), addition(rowsOf('m'), { start, ...place }))
     for (const tenant of ['t_c', 't_a', 't_b', 't_a']) await add(tenant, { bucket: 'day' })
     await add('t_d', { bucket: 'hour' })
     await add('t_e', { bucket: 'day', start: '2026-11-26T00:00:00.000Z' })

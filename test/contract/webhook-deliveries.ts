@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { Delivery, DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const NOW = Date.parse('2026-11-22T10:00:00.000Z')
 
 /** The tests of the deliveries of webhooks and their outbox, which every store passes. */

@@ -3,7 +3,6 @@ import { createFlowJobs } from '../../services/executor/create-flow-jobs.ts'
 import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { newTraceId } from '../../shared/kernel/ids.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
@@ -13,6 +12,7 @@ import { createFlowCompiler } from '../../shared/work/flows/compile.ts'
 import type { FlowDefinition } from '../../shared/work/flows/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { useHistory } from '../work/flows/history-setup.ts'
 
 type Parts = Parameters<typeof createFlowJobs>[1]
@@ -66,7 +66,7 @@ describe('the jobs of flows, as an executor opens them', () => {
       tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
       store: { capabilities: { read: async () => ({ probes: [] }) } },
       tenantConfig: configs.length > 0 ? tenantConfig : undefined,
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
     } as unknown as Parts
     const membership = {
       ...{ epoch: () => 7, announce: () => {}, executors: { isAlive: async () => true }, isMember: async () => true },

@@ -3,7 +3,6 @@ import { FlowJobs, type FlowJobsDeps } from '../../services/executor/flow-jobs.t
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
@@ -12,6 +11,7 @@ import type { Dispatch, FlowDefinition } from '../../shared/work/flows/port.ts'
 import { isLost } from '../../shared/work/flows/transitions.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { until } from '../support/until.ts'
 import { useHistory } from '../work/flows/history-setup.ts'
 
@@ -63,7 +63,7 @@ describe('the jobs that execute flows', () => {
       epoch: () => EPOCH,
       isHeld: () => true,
       announce: (runId) => announced.push(runId),
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
       ...changes,
     })
     const handle = ({ trace_id: id }: Dispatch) => jobs.handle({ kind: 'flow', tenant: TENANT, id })

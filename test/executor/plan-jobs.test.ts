@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { PlanJobs, type PlanJobsDeps } from '../../services/executor/plan-jobs.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
@@ -11,6 +10,7 @@ import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
 import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { until } from '../support/until.ts'
 import { TENANT, useStore } from '../work/plans/execute-setup.ts'
 import { DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
@@ -52,7 +52,7 @@ describe('the jobs that execute plans', () => {
       announce: (runId) => announced.push(runId),
       draining: drain.signal,
       metrics: NO_METRICS,
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
       ...changes,
     })
     const handle = ({ plan_id: id }: PlanRecord, giveWay?: AbortSignal) =>

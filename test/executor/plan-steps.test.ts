@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { createPlanSteps, type PlanStepsDeps } from '../../services/executor/plan-steps.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import type { StepRun } from '../../shared/work/plans/step-runs.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { RunFacts } from '../../shared/work/runs/records/record.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 
 const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1' }
 const PLAN = `plan_${'0'.repeat(32)}`
@@ -28,7 +28,7 @@ describe('the steps of a plan', () => {
           return { note, abandon: () => {}, details: {}, isRecorded: false }
         },
       },
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
       ...changes,
     })(TENANT, PLAN)
     return { runStep, reported, noted }

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { type PublishDeps, publishingEnds } from '../../services/executor/publish-ends.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 
 const JOB = { kind: 'plan', tenant: DEFAULT_TENANT, id: 'plan_1' } as const
 const FLOW_JOB = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_1' } as const
@@ -36,7 +36,7 @@ describe('the end of a job', () => {
       plans: { get: async () => plan },
       dispatches: { get: async () => dispatch },
       draining: draining.signal,
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
     } as unknown as PublishDeps
     return { published, told, draining, handle: publishingEnds(async () => ({ failed: 'step 1' }), deps) }
   }

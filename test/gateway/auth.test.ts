@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { createTokenIdentify } from '../../services/gateway/identify.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { tenantId } from '../support/tenant.ts'
 import { sessionOf } from './session-of.ts'
 import { refusalOf, useGateways } from './setup.ts'
 
@@ -88,7 +89,7 @@ describe('authentication', () => {
   it('api.md Authentication 8: every call to the broker has the tenant of the identity', async () => {
     const tenants: TenantId[] = []
     const { get, post } = await start({
-      identify: async (authorization) => ({ tenant: authorization as TenantId, subject: 'x' }),
+      identify: async (authorization = '') => ({ tenant: tenantId(authorization), subject: 'x' }),
       methods: {
         async getSession(tenant) {
           tenants.push(tenant)

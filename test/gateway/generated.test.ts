@@ -15,7 +15,6 @@ import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { ApiDocument } from '../../shared/platform/api/document.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
@@ -29,6 +28,7 @@ import type { Contract } from '../platform/api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { apiContract, apiDocument } from '../support/api-document.ts'
 import { readAnswer } from '../support/read-answer.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
@@ -217,7 +217,7 @@ describe('values that are generated from the API description', () => {
     dir = await mkdtemp(join(tmpdir(), 'ae-generated-'))
     const env = { DATA_DIR: dir, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
     const config = loadConfig(env, 'standalone')
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     const store = await openStandaloneStore(config)
     const opened = await openTenantConfig(groupSettings(config).tenants, {
       store,

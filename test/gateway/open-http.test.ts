@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { openHttp } from '../../services/gateway/open-http.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
 import { MemoryEventLog } from '../../shared/tenancy/events/memory.ts'
 import { APP_DEFAULTS, NO_TOOLS } from '../support/app-defaults.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { request, Wire } from './wire.ts'
 
 type Opened = Awaited<ReturnType<typeof openHttp>> & { port: number }
@@ -21,7 +21,7 @@ describe('the public listener, opened from the configuration', () => {
   async function open(env: Record<string, string>, form: Form = 'standalone'): Promise<Opened> {
     const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', REDIS_URL: 'redis://127.0.0.1:1' }
     const config = loadConfig({ ...places, ...env }, form)
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     const absent = {
       store: undefined,
       tenantConfig: undefined,

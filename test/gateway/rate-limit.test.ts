@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { clientKey } from '../../services/gateway/middleware/client-key.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import { tenantId } from '../support/tenant.ts'
 import { DONE, framesOf, PERMISSION_ID, RUN_ID, refusalOf, useGateways } from './setup.ts'
 
 describe('the client that a request is counted for', () => {
@@ -57,7 +57,7 @@ describe('rate limiting', () => {
   })
 
   it('D2.9: an authenticated request counts for its tenant as well, whatever address it comes from', async () => {
-    const identify = async (token = 'anonymous') => ({ tenant: token as TenantId, subject: token })
+    const identify = async (token = 'anonymous') => ({ tenant: tenantId(token), subject: token })
     const tenantLimiter = new MemoryRateLimiter({ perMinute: 2 })
     const { get } = await start({ ...limiter(3), tenantLimiter, identify, trustProxy: 1 })
     const from = (authorization: string, address: number) =>

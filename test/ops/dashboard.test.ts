@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/work/queue/bullmq-consume.ts'
 import { createBullSchedules } from '../../shared/work/queue/bullmq-schedules.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { openBrowser } from '../support/browser.ts'
 import { useRedis } from '../support/redis.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { useOps } from './setup.ts'
 
 const TOKEN = 'an-ops-token'
-const TENANT = 'acme' as TenantId
+const TENANT = tenantId('acme')
 const planId = (digit: number) => `plan_${'0'.repeat(8)}${String(digit).repeat(24)}`
 const FAILED = planId(7)
 

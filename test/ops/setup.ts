@@ -1,7 +1,7 @@
 import { type Ops, openOps } from '../../services/ops/open-ops.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 
 export type TestOps = Ops & { get(path: string, init?: RequestInit): Promise<Response> }
 
@@ -10,7 +10,7 @@ export function useOps(): (config?: Partial<Settings['ops']>, form?: Form) => Pr
   const opened: Ops[] = []
   afterEach(() => Promise.all(opened.splice(0).map(({ close }) => close.close())))
   return async (config = {}, form = 'cluster') => {
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     const ops = await openOps({ ...DEFAULTS, ...config }, { form, log })
     opened.push(ops)
     return { ...ops, get: (path, init) => fetch(ops.url + path, init) }

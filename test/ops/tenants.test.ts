@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { TenantView } from '../../shared/tenancy/usage/tenants.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 import { useOps } from './setup.ts'
 
 const VIEW: TenantView = {
-  ...{ tenant: 'acme' as TenantId, live_runs: 3, waiting_runs: 1, sessions: 2, runs_today: 9, failed_today: 1 },
+  ...{ tenant: tenantId('acme'), live_runs: 3, waiting_runs: 1, sessions: 2, runs_today: 9, failed_today: 1 },
   ...{ tokens_today: 12_345, usd_today: 1.5, tokens_per_day: null, usd_per_day: 20 },
 }
 const PAGE = { headers: { accept: 'text/html' } }

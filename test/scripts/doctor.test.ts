@@ -13,7 +13,6 @@ import { patientOf } from '../../scripts/doctor/patient.ts'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 import { openClusterStore } from '../../services/wiring/open-store.ts'
 import { createLog } from '../../shared/kernel/log.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { createKeyring } from '../../shared/tenancy/secrets/keyring.ts'
 import { seal } from '../../shared/tenancy/secrets/seal.ts'
@@ -23,6 +22,7 @@ import { Child } from '../support/child.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useRedis } from '../support/redis.ts'
+import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
 const DOCTOR = new URL('../../scripts/doctor/main.ts', import.meta.url).pathname
@@ -87,7 +87,7 @@ describe('npm run doctor', function () {
   /** Creates all collections with their indexes, and a key that is encrypted with `key`. */
   async function fillStore(): Promise<void> {
     const store = await openClusterStore(loadConfig({ ...env, ...withStore }, 'cluster'), createLog({ level: 'error' }))
-    const acme = 'acme' as TenantId
+    const acme = tenantId('acme')
     const sealed = seal(CANARY, { tenant: acme, kind: 'secret', name: 'team' }, createKeyring(key))
     const change = putSecret({ name: 'team', key: 'sk-c…', sealed, updated_at: '2026-11-22T09:00:00.000Z' })
     await store?.tenantConfigs.update(acme, (doc) => ({ ...change((doc ?? EMPTY_CONFIG) as unknown as TenantConfig) }))

@@ -6,16 +6,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { createKeyring, type Keyring } from '../../shared/tenancy/secrets/keyring.ts'
 import { seal, unseal } from '../../shared/tenancy/secrets/seal.ts'
 import { putSecret } from '../../shared/tenancy/tenant-config/changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenancy/tenant-config/config.ts'
+import { tenantId } from '../support/tenant.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/rewrap-keys', import.meta.url))
 const KEY = 'sk-canary-0123456789'
-const ACME = 'acme' as TenantId
+const ACME = tenantId('acme')
 const [old, fresh] = [randomBytes(32), randomBytes(32)]
 const base64 = (key: Buffer) => key.toString('base64')
 

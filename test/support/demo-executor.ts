@@ -3,11 +3,11 @@ import { Executor } from '../../services/executor/executor.ts'
 import type { QueuedRunSource, QueuedRunState } from '../../shared/cluster/queued-runs/run-source.ts'
 import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run.ts'
+import { SILENT_LOG } from './silent-log.ts'
 
 const EXECUTOR_DEPS = {
   limits: { maxRuns: 102, runResumeMs: 60_000 },
@@ -16,7 +16,7 @@ const EXECUTOR_DEPS = {
   usage: { add: () => {} },
   workspaces: { open: () => '', remove: async () => {} },
   metrics: NO_METRICS,
-  log: createLog({ level: 'error', write: () => {} }),
+  log: SILENT_LOG,
 }
 
 /** An executor whose jobs are the runs that the test opens. */

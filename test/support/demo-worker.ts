@@ -5,12 +5,12 @@ import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
 import { succeed } from '../../shared/agent/tools/port.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { type PermissionStore } from '../../shared/cluster/permissions/store.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createServerModels, type ServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { NO_REPORTER } from './no-reporter.ts'
+import { SILENT_LOG } from './silent-log.ts'
 
 const LIMITS: WorkerLimits = {
   runsPerWorker: 100,
@@ -65,7 +65,7 @@ export function createDemoWorker(
     metrics: NO_METRICS,
     workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),
     limits: { ...LIMITS, ...limits },
-    log: createLog({ level: 'error', write: () => {} }),
+    log: SILENT_LOG,
     ...deps,
   })
 }

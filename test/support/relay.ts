@@ -12,15 +12,15 @@ import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
 import { GatewayRelay, type GatewayRelayDeps } from '../../shared/cluster/relay/gateway.ts'
 import type { ClusterPorts } from '../../shared/cluster/relay/ports.ts'
 import { WorkerRelay, type WorkerRelayDeps } from '../../shared/cluster/relay/worker.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { RedisOptions } from '../../shared/platform/config/redis-place.ts'
 import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
 import { waitForRedis } from '../../shared/platform/redis/wait-for-redis.ts'
 import { createDemoExecutor } from './demo-executor.ts'
 import { createDemoWorker } from './demo-worker.ts'
+import { SILENT_LOG } from './silent-log.ts'
 
-const log = createLog({ level: 'error', write: () => {} })
+const log = SILENT_LOG
 
 /** How a member reaches the others: over `link`, a connection of its own. */
 type Connection<Link> = { link: Link; ports: ClusterPorts; openPermissions(pid: number): Promise<PermissionStore> }

@@ -3,6 +3,7 @@ import { createRedisConfigNotice } from '../../services/wiring/config-notice.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
 import { useRedis } from '../support/redis.ts'
+import { tenantId } from '../support/tenant.ts'
 
 describe('the notice of the configuration, over Redis', () => {
   const redis = useRedis()
@@ -18,7 +19,7 @@ describe('the notice of the configuration, over Redis', () => {
     const notices = await Promise.all([open(), open()])
     const heard = notices.map(() => Promise.withResolvers<TenantId>())
     await Promise.all(notices.map((notice, i) => notice.listen((tenant) => heard[i]?.resolve(tenant))))
-    notices[0]?.send('acme' as TenantId)
+    notices[0]?.send(tenantId('acme'))
     expect(await Promise.all(heard.map(({ promise }) => promise))).to.deep.equal(['acme', 'acme'])
   })
 
@@ -29,10 +30,10 @@ describe('the notice of the configuration, over Redis', () => {
     await stop()
     const heard = Promise.withResolvers<TenantId>()
     await listener.listen(heard.resolve)
-    sender.send('acme' as TenantId)
+    sender.send(tenantId('acme'))
     await heard.promise
     expect(received).to.deep.equal([])
     await Promise.all(links.map((link) => link.close()))
-    sender.send('acme' as TenantId)
+    sender.send(tenantId('acme'))
   })
 })

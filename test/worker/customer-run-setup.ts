@@ -6,9 +6,9 @@ import type { FinishedRun, Ledger } from '../../shared/agent/customers/store/led
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { now } from '../../shared/cluster/members/moment.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as tenant } from '../../shared/kernel/tenant.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { DONE } from './events.ts'
 
 export const ANSWER: AgentEvent = { type: 'text', text: 'answer' }
@@ -49,7 +49,7 @@ export function setUp({
       yield* events ?? [ANSWER, DONE]
     },
   }
-  const log = createLog({ level: 'error', secrets: [], write: () => {} })
+  const log = SILENT_LOG
   const ending = new AbortController()
   const prepareCustomerRun = createPrepareCustomerRun({ lines: hasLines ? lines : undefined, fence: lease, log })
   const execute = prepareCustomerRun(prepared, { tenant, customerId: 'c', services: {} })

@@ -3,12 +3,12 @@ import { createDecisionAudit } from '../../services/worker/decision-audit.ts'
 import type { DecidedPermission } from '../../shared/cluster/permissions/decided.ts'
 import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import { createLog } from '../../shared/kernel/log.ts'
-import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
+import { tenantId } from '../support/tenant.ts'
 
 const AT = '2026-11-22T09:30:00.000Z'
 const REQUEST: PendingPermission = {
-  ...{ id: 'perm_1', tenant: 't_1' as TenantId, scopeId: 's-1', runId: 'run_1' },
+  ...{ id: 'perm_1', tenant: tenantId('t_1'), scopeId: 's-1', runId: 'run_1' },
   details: {
     ...{ tool_name: 'Write', tool_use_id: 'call_1', input: { path: 'a' }, message: 'Write wants a' },
     ...{ created_at: AT, expires_at: AT },
@@ -29,7 +29,7 @@ describe('the audit of permission decisions (D24.3)', () => {
         },
       },
       auditOf: async () => ({ store_payloads: storePayloads, retention_days: 7 }),
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
     })
     audit.record(REQUEST, { ...ALLOWED, ...decision })
     await audit.settled()

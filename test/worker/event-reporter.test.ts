@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { createEventReporter } from '../../services/worker/event-reporter.ts'
 import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
 import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 import { DONE } from './events.ts'
 
 const [STARTED, ENDED] = ['2026-11-22T09:30:00.000Z', '2026-11-22T09:30:01.000Z']
@@ -36,7 +36,7 @@ describe('what a worker reports of its runs', () => {
           }
         : undefined,
       audit: { record: ({ id }, { how }) => void recorded.push(`${id} ${how}`), settled: async () => {} },
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
     })
     return { reporter, told, published, recorded }
   }

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { LoadingRuns } from '../../services/worker/loading-runs.ts'
-import { DEFAULT_TENANT as TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { tenantId } from '../support/tenant.ts'
 
-const OTHER = 'other' as TenantId
+const OTHER = tenantId('other')
 
 describe('runs that wait for their models', () => {
   it('a run whose models are loaded is opened at once', () => {

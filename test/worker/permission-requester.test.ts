@@ -5,11 +5,11 @@ import { reply } from '../../shared/cluster/permissions/reply.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
-import { createLog } from '../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { NO_REPORTER } from '../support/no-reporter.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
 
 const WRITE = { toolUseId: 'call_1', toolName: 'Write', input: {}, message: 'Write wants to write' }
 
@@ -23,7 +23,7 @@ function setUp(timeoutMs: number) {
   return { run, store, open: createPermissionRequester(store, timeoutMs, QUIET)(run) }
 }
 
-const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER, log: createLog({ level: 'error', write: () => {} }) }
+const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER, log: SILENT_LOG }
 
 describe('a permission request', () => {
   it('api.md Permission request: is decided by the client’s reply', async () => {

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { openTools } from '../../../services/wiring/open-tools.ts'
 import type { Policy, Tool, ToolBox } from '../../../shared/agent/tools/port.ts'
 import { onlyNamed, unattended } from '../../../shared/agent/tools/unattended.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { standalone } from '../../platform/config/load.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { boxOf, toolOf } from '../../work/flows/execute/setup.ts'
 
 const tool = (name: string, defaultPolicy: Policy, more: Partial<Tool> = {}): Tool => ({
@@ -72,7 +72,7 @@ describe('the tools of a run in which nobody can be asked', () => {
   })
 
   it('D1.3: PLAN_PERMISSIONS for an unknown tool stops the start; a tool may be one that this process does not offer', async () => {
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     const open = (policies: string) => openTools(standalone({ PLAN_PERMISSIONS: policies }), log)
     const failure: unknown = await open('{"Wirte":"allow"}').catch((cause: unknown) => cause)
     expect(failure)

@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import { Sessions } from '../../../services/worker/sessions/sessions.ts'
 import { mergeSessions } from '../../../shared/cluster/commands/session-page.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { limitsOf } from '../../worker/sessions/session-setup.ts'
 
-const OTHER = 'other' as TenantId
+const OTHER = tenantId('other')
 const at = (second: number) => new Date(Date.UTC(2026, 10, 22, 9, 30, second)).toISOString()
 
 describe('the list of sessions', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { countLoads, mergeLoads } from '../../../shared/cluster/commands/tenant-loads.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const of = (name: string) => ({ tenant: name as TenantId })
+const of = (name: string) => ({ tenant: tenantId(name) })
 const run = (name: string, status = 'running') => ({ ...of(name), status })
 const load = (name: string, live_runs: number, waiting_runs: number, sessions: number) => ({
   ...of(name),

@@ -4,10 +4,10 @@ import type { MemberFields } from '../../../shared/cluster/members/members.ts'
 import { createRedisMembers } from '../../../shared/cluster/members/redis-members.ts'
 import { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { Transport } from '../../../shared/cluster/relay/wire/transport.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { useRedis } from '../../support/redis.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { until } from '../../support/until.ts'
 
 type Process = {
@@ -46,7 +46,7 @@ describe('changes of the members', () => {
         if (channel !== 'members' || !self.isMuted) onMessage(message)
       })
     const lease = new Lease()
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     const describe = () => ({ role, state: 'active', load: 0, pid: 1 }) as const
     const handlers = { onRecord: () => {}, onUndelivered: () => {} }
     const transport = new Transport({ role, bus: link, lease, metrics: NO_METRICS }, handlers)

@@ -3,8 +3,8 @@ import type { Member, Members, Renewal } from '../../../shared/cluster/members/m
 import type { MembershipTimes } from '../../../shared/cluster/members/membership-times.ts'
 import { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { Transport } from '../../../shared/cluster/relay/wire/transport.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 
 /** The epoch of the process under test. */
 export const OWN = 1
@@ -74,7 +74,7 @@ export function setUp({
         ...members,
       },
       lease,
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
       describe: () => ({ role: 'worker', state: 'active', load: 0, pid: 1 }),
     },
     {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { sessionOf } from '../session-of.ts'
 import { type Gateway, type Refusal, useGateways } from '../setup.ts'
@@ -106,7 +106,7 @@ describe('reading a body', () => {
   })
 
   it('D2.9: a tenant that sends its share of the bodies gets 429, and another tenant is read', async () => {
-    const identify = async (token = '') => ({ tenant: token as TenantId, subject: token })
+    const identify = async (token = '') => ({ tenant: tenantId(token), subject: token })
     const { port, post } = await open({ identify, body: { maxHeldBytes: 2_000, smallBytes: 100, tenantShare: 0.5 } })
     const head = request(POST, { ...JSON_TYPE, 'Content-Length': 1_000, Authorization: 'hostile' })
     const wires = [await Wire.open(port), await Wire.open(port)]

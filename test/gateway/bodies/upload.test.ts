@@ -11,8 +11,8 @@ import { authenticate } from '../../../services/gateway/middleware/auth.ts'
 import { recover } from '../../../services/http/errors.ts'
 import { createRoutes } from '../../../services/http/routes.ts'
 import { createServer, type HttpServer } from '../../../services/http/server.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
 const LIMITS = {
@@ -53,9 +53,9 @@ describe('uploads', () => {
       received.push(upload)
       res.json({ fields: upload.fields, file: { ...upload.file, path: undefined } })
     }
-    app.use(authenticate(async (tenant = 't1') => ({ tenant: tenant as TenantId, subject: tenant })))
+    app.use(authenticate(async (tenant = 't1') => ({ tenant: tenantId(tenant), subject: tenant })))
     app.use(createRoutes({ '/': { post: answer } }, []))
-    app.use(recover(createLog({ level: 'error', write: () => {} })))
+    app.use(recover(SILENT_LOG))
     server = createServer(app, { requestTimeoutMs: 150 })
     port = (await server.listen(0, '127.0.0.1')).port
   }

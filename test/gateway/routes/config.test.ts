@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { ConfigSurface } from '../../../services/gateway/routes/config/enabled.ts'
 import { notFound } from '../../../shared/kernel/errors.ts'
-import { parseTenant, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { type Gateway, refusalOf, useGateways } from '../setup.ts'
 
-const acme = parseTenant('acme') as TenantId
+const acme = tenantId('acme')
 const ENGINE = { routing: {}, audit: { store_payloads: true, retention_days: 30 }, instances: [], secrets: [] }
 const LIMITS = { concurrent_runs: 3 }
 

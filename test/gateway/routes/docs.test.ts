@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { openIdentify } from '../../../services/gateway/open-identify.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import type { ApiDocument } from '../../../shared/platform/api/document.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
 import { operationsOf } from '../../platform/api/operations.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { useGateways } from '../setup.ts'
 
 describe('the explorer', () => {
@@ -93,7 +93,7 @@ describe('the explorer', () => {
   ] as const) {
     it(`the configuration ${JSON.stringify(env)} is described as ${authentication}`, async () => {
       const config = loadConfig({ ...env }, 'standalone')
-      const opened = await openIdentify(config, createLog({ level: 'error', write: () => {} }))
+      const opened = await openIdentify(config, SILENT_LOG)
       expect(opened.authentication).to.equal(authentication)
       await opened.close()
     })

@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { useContract } from '../described.ts'
 import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 
-const acme = parseTenant('acme') as TenantId
+const acme = tenantId('acme')
 const NIGHTLY = { cron: '0 3 * * *', timezone: 'Europe/Berlin', plan: CHAIN }
 
 describe('the schedules of plans', () => {
@@ -57,7 +58,7 @@ describe('the schedules of plans', () => {
   })
 
   it('D2.7: GET lists them by name, page by page', async () => {
-    const tenant = parseTenant('lists') as TenantId
+    const tenant = tenantId('lists')
     const { get, send } = await open(tenant)
     for (const name of ['c', 'a', 'b']) await send('PUT', name, NIGHTLY)
     type List = { schedules: { name: string }[]; next_cursor: string | null }

@@ -1,13 +1,14 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { PLAN_STATUSES, STEP_STATUSES } from '../../../shared/work/plans/port.ts'
 import { apiDocument } from '../../support/api-document.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { stepOf } from '../../work/plans/calls-setup.ts'
 import { useContract } from '../described.ts'
 import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 
-const acme = parseTenant('acme') as TenantId
+const acme = tenantId('acme')
 const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`
 
 type Answer = { id: string; status: string; [field: string]: unknown }
@@ -129,7 +130,7 @@ describe('the plan queue', () => {
   })
 
   it('D2.7: GET /plans lists newest first, by status, page by page, without the steps', async () => {
-    const tenant = parseTenant('lists') as TenantId
+    const tenant = tenantId('lists')
     const { plan: one, get } = await submit({ ...CHAIN, title: 'One' }, tenant)
     const two = await planning.failed(tenant)
     type List = { plans: Answer[]; next_cursor: string | null }

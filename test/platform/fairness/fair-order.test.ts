@@ -2,11 +2,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { FairOrder } from '../../../shared/platform/fairness/fair-order.ts'
+import { tenantId, tenantIds } from '../../support/tenant.ts'
 
 type Job = { tenant: TenantId; id: string }
 type Waiting = { job: Job; addedAt: number }
 
-const [A, B, C] = ['a', 'b', 'c'] as TenantId[] as [TenantId, TenantId, TenantId]
+const [A, B, C] = tenantIds('a', 'b', 'c')
 let lastId = 0
 const newJob = (tenant: TenantId): Job => ({ tenant, id: `job_${++lastId}` })
 
@@ -74,7 +75,7 @@ describe('the turns of tenants that wait', () => {
 
   it('goes on in turns when the tenants of an empty queue have been forgotten', () => {
     const order = new FairOrder<Waiting>()
-    for (let i = 0; i < 1_001; i++) push(order, `tenant_${i}` as TenantId)
+    for (let i = 0; i < 1_001; i++) push(order, tenantId(`tenant_${i}`))
     while (order.size > 0) takeNext(order)
     const jobs = [push(order, B), push(order, B), push(order, A)]
     expect([takeNext(order), takeNext(order), takeNext(order)]).to.deep.equal([jobs[0], jobs[2], jobs[1]])

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { TenantShares } from '../../../shared/platform/fairness/tenant-shares.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const [A, B] = ['t_1' as TenantId, 't_2' as TenantId]
+const [A, B] = [tenantId('t_1'), tenantId('t_2')]
 
 describe('the shares of tenants in a resource', () => {
   it('a tenant can use its share and no more, and all together no more than there is', () => {

@@ -5,12 +5,12 @@ import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../../shared/platform/schemas/checker.ts'
 import type { SchemaChecker, SchemaCheckers } from '../../../shared/platform/schemas/port.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const ACME = 'acme' as TenantId
+const ACME = tenantId('acme')
 const SMALL = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 /** Compiles in a moment; a value of depth n takes 2^n evaluations. */
 const EXPENSIVE: JsonObject = { properties: { a: { anyOf: [1, 2].map(() => ({ allOf: [{ $ref: '#' }, false] })) } } }

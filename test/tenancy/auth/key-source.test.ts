@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createLog } from '../../../shared/kernel/log.ts'
 import type { KeySet } from '../../../shared/tenancy/auth/key-set.ts'
 import { KeySource } from '../../../shared/tenancy/auth/key-source.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { HandClock } from './setup.ts'
 
 const MINUTE = 60_000
@@ -17,7 +17,7 @@ function open() {
     fetches.push(fetch)
     return fetch.promise
   }
-  const log = createLog({ level: 'error', write: () => {} })
+  const log = SILENT_LOG
   return { clock, fetches, keys: new KeySource({ read, monotonicMs: clock.monotonicMs, log }) }
 }
 

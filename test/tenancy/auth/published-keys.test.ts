@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createLog } from '../../../shared/kernel/log.ts'
 import type { HttpGet } from '../../../shared/tenancy/auth/port.ts'
 import { createReadKeys } from '../../../shared/tenancy/auth/published-keys.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { HandClock } from './setup.ts'
 
 const KEYS = { keys: [{ kty: 'OKP' }] }
@@ -22,7 +22,7 @@ function webOf(documents: Record<string, unknown>) {
 function open(issuer: string, documents: Record<string, unknown>, jwksUri?: string) {
   const web = webOf(documents)
   const clock = new HandClock()
-  const log = createLog({ level: 'error', write: () => {} })
+  const log = SILENT_LOG
   const read = createReadKeys({ issuer, get: web.get, clock, log, jwksUri })
   return { ...web, clock, read }
 }

@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { assertBudget, Budgets } from '../../../shared/tenancy/limits/budgets.ts'
@@ -13,10 +11,12 @@ import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
 import { type SpendingStore } from '../../../shared/tenancy/limits/port.ts'
 import { createSpendingStore } from '../../../shared/tenancy/limits/store/spending.ts'
 import { EMPTY_CONFIG, type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const TENANT = 't_1' as TenantId
-const log = createLog({ level: 'error', write: () => {} })
+const TENANT = tenantId('t_1')
+const log = SILENT_LOG
 
 describe('the budgets of tenants', () => {
   let dir: string

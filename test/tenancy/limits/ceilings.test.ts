@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createLog } from '../../../shared/kernel/log.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { ConfigError } from '../../../shared/platform/config/config.ts'
 import { openCeilingFile } from '../../../shared/tenancy/limits/ceiling-file.ts'
 import { parseCeilings } from '../../../shared/tenancy/limits/ceilings.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const ACME = 'acme' as TenantId
-const OTHER = 'other' as TenantId
+const ACME = tenantId('acme')
+const OTHER = tenantId('other')
 
 const ceilingsIn = (content: unknown) => {
   const ceilings = parseCeilings(typeof content === 'string' ? content : JSON.stringify(content))

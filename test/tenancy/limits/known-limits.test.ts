@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
 import { LimitSettings } from '../../../shared/tenancy/limits/limit-settings.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
@@ -10,9 +9,10 @@ import {
   NO_LIMITS,
   type TenantConfig,
 } from '../../../shared/tenancy/tenant-config/config.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const LIMITS = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 3, usd_per_day: 4 }
 
 describe('the limits of a tenant', () => {

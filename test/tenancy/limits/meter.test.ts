@@ -5,9 +5,10 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter, type Meter, NO_METER } from '../../../shared/tenancy/limits/meter.ts'
 import type { Spent } from '../../../shared/tenancy/limits/port.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const SIGNAL = new AbortController().signal
 const USAGE = { input: 90, cacheRead: 0, cacheWrite: 0, output: 10 }
 const FINISH: ModelPart = { type: 'finish', reason: 'end_turn', usage: USAGE }

@@ -4,8 +4,9 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { TenantRequests } from '../../../shared/tenancy/limits/tenant-requests.ts'
 import { MemoryRateLimiter } from '../../../shared/tenancy/rate/memory.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { tenantIds } from '../../support/tenant.ts'
 
-const [ONE, OTHER, FREE] = ['one', 'other', 'free'] as TenantId[] as [TenantId, TenantId, TenantId]
+const [ONE, OTHER, FREE] = tenantIds('one', 'other', 'free')
 
 describe('the requests of tenants', () => {
   const open = () => {

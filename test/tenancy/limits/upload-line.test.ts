@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../shared/tenancy/limits/upload-line.ts'
+import { tenantIds } from '../../support/tenant.ts'
 
-const [A, B, C, D] = ['a', 'b', 'c', 'd'] as TenantId[] as [TenantId, TenantId, TenantId, TenantId]
+const [A, B, C, D] = tenantIds('a', 'b', 'c', 'd')
 const HERE = new AbortController().signal
 
 /** A line for four uploads and 100 bytes, of which one tenant may hold half. */

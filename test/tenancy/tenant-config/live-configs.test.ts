@@ -19,10 +19,11 @@ import {
   createTenantConfigStore,
   type TenantConfigStore,
 } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const ACME = 'acme' as TenantId
-const OTHER = 'other' as TenantId
+const ACME = tenantId('acme')
+const OTHER = tenantId('other')
 const days = (retention_days: number) => putEngine({ audit: { retention_days } })
 const DEAF: ConfigNotice = { send: () => {}, listen: async () => async () => {} }
 

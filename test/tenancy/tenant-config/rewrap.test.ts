@@ -13,6 +13,7 @@ import {
 } from '../../../shared/tenancy/tenant-config/config.ts'
 import { rewrapAll, rewrapTenant, type TenantRewrap } from '../../../shared/tenancy/tenant-config/rewrap.ts'
 import type { TenantConfigStore } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { tenantId } from '../../support/tenant.ts'
 
 const KEY = 'sk-canary-0123456789'
 const AT = '2026-11-22T09:00:00.000Z'
@@ -20,7 +21,7 @@ const [old, fresh] = [randomBytes(32), randomBytes(32)]
 const before = createKeyring(old)
 const rotated = createKeyring(fresh, [old])
 const after = createKeyring(fresh)
-const ACME = 'acme' as TenantId
+const ACME = tenantId('acme')
 
 const secretOf = (tenant: string, name: string, ring = before): StoredSecret => ({
   name,

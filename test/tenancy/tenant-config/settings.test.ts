@@ -7,9 +7,10 @@ import { EMPTY_CONFIG, type TenantConfig } from '../../../shared/tenancy/tenant-
 import { CredentialReader, resolveInstance } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import type { LiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../../shared/tenancy/tenant-config/settings.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
-const OTHER = 't_2' as TenantId
+const TENANT = tenantId('t_1')
+const OTHER = tenantId('t_2')
 const KEY = 'sk-canary-0123456789'
 const AT = '2026-11-22T09:00:00.000Z'
 

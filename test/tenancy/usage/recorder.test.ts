@@ -4,9 +4,10 @@ import { createLog } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { BUCKETS, DIMENSIONS, type RunUsage, type UsageAddition } from '../../../shared/tenancy/usage/port.ts'
 import { UsageRecorder } from '../../../shared/tenancy/usage/recorder.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-const TENANT = 't_1' as TenantId
+const TENANT = tenantId('t_1')
 /** An hour and a day of each dimension. */
 const PLACES = BUCKETS.length * DIMENSIONS.length
 const USED: RunUsage = {
@@ -69,7 +70,7 @@ describe('the recorder of usage', () => {
   it('keeps tenants apart', async () => {
     const { recorder, taken } = open()
     recorder.add(TENANT, USED)
-    recorder.add('t_2' as TenantId, { ...USED, model: 'n' })
+    recorder.add(tenantId('t_2'), { ...USED, model: 'n' })
     await recorder.close()
     const shown = models(taken, 'day').map(({ tenant, rows }) => [tenant, [...rows.keys()]])
     expect(shown).to.deep.equal([

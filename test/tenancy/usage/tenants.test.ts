@@ -4,6 +4,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 import type { UsageRows, UsageSums } from '../../../shared/tenancy/usage/port.ts'
 import { listTenants, type TenantsDeps } from '../../../shared/tenancy/usage/tenants.ts'
+import { tenantId } from '../../support/tenant.ts'
 
 const DAY = '2026-11-22T00:00:00.000Z'
 const NOW = () => new Date('2026-11-22T10:30:00.000Z')
@@ -12,7 +13,7 @@ const sums = (runs: number): UsageSums => ({
   durations: new Map(),
 })
 const loadOf = (name: string): TenantLoad => ({
-  ...{ tenant: name as TenantId, live_runs: 2, waiting_runs: 1, sessions: 3 },
+  ...{ tenant: tenantId(name), live_runs: 2, waiting_runs: 1, sessions: 3 },
 })
 const NOTHING = { live_runs: 0, waiting_runs: 0, sessions: 0 }
 

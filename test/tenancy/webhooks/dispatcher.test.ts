@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { tenantIds } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { TENANT, type TestWebhooks, useWebhooks } from './setup.ts'
 
@@ -143,7 +143,7 @@ describe('the dispatcher of webhooks', () => {
     await until(() => webhooks.sent.length >= 32, { what: 'the first messages to be sent' })
     await webhooks.afterNextPasses()
     expect(webhooks.sent).to.have.length(32)
-    for (const tenant of ['t_2', 't_3', 't_4'] as TenantId[]) {
+    for (const tenant of tenantIds('t_2', 't_3', 't_4')) {
       for (let i = 0; i < 10; i++) await webhooks.put(`a${i}`, {}, tenant)
       for (let i = 0; i < 4; i++) await webhooks.publish(`run_${i}`, tenant)
     }

@@ -3,9 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Egress, EgressResponse } from '../../../shared/platform/net/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
@@ -24,11 +22,13 @@ import {
 } from '../../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../../shared/tenancy/webhooks/signature.ts'
 import { createDeliveryStore } from '../../../shared/tenancy/webhooks/store/deliveries.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
-export const TENANT = 't_1' as TenantId
+export const TENANT = tenantId('t_1')
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
-const log = createLog({ level: 'error', write: () => {} })
+const log = SILENT_LOG
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

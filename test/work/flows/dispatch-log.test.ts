@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { newTraceId } from '../../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
 import { DAY_MS, FAILED, INPUT, newDispatch, OUTPUT } from '../../contract/dispatch-setup.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { useHistory } from './history-setup.ts'
 
 const HOUR_MS = 3_600_000
-const OTHER = 't_other' as TenantId
+const OTHER = tenantId('t_other')
 const DETAIL_FIELDS = [
   'trace_id',
   'kind',
@@ -189,7 +190,7 @@ describe('the history of flow runs', () => {
   })
 
   it('the pages of the list follow each other by their cursors', async () => {
-    const tenant = 't_pages' as TenantId
+    const tenant = tenantId('t_pages')
     const ids: string[] = []
     for (let i = 0; i < 5; i++) {
       const dispatch = newDispatch(history.clock.ms + i)

@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createRetentionSweep, type RetentionSweepDeps } from '../../../shared/work/flows/retention-sweep.ts'
 import { DAY_MS, INPUT, newDispatch } from '../../contract/dispatch-setup.ts'
+import { tenantIds } from '../../support/tenant.ts'
 import { useHistory } from './history-setup.ts'
 
-const NAMES = ['a', 'b', 'c', 'd', 'e'] as TenantId[]
+const NAMES = tenantIds('a', 'b', 'c', 'd', 'e')
 
 /** Tenants in pages of two. */
 const tenantsOf = (names: readonly TenantId[]) => async (after: TenantId | undefined) =>

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { SchemaChecker } from '../../../shared/platform/schemas/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
@@ -14,9 +13,10 @@ import { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
 import { FlowLibrary } from '../../../shared/work/flows/library.ts'
 import { FlowMemoryStore } from '../../../shared/work/flows/store/flow-memory.ts'
 import { FlowStore } from '../../../shared/work/flows/store/flows.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-export const TENANT = 't_1' as TenantId
-export const OTHER = 't_2' as TenantId
+export const TENANT = tenantId('t_1')
+export const OTHER = tenantId('t_2')
 
 export const BODY = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 

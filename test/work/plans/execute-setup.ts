@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../../shared/work/plans/execute.ts'
@@ -12,10 +11,11 @@ import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/po
 import type { StepResult, StepRun } from '../../../shared/work/plans/step-runs.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, type NewPlan } from '../../../shared/work/plans/transitions.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { record } from './plan-setup.ts'
 
-export const TENANT = 't_1' as TenantId
+export const TENANT = tenantId('t_1')
 const EXECUTOR = 7
 
 /** Opens a real store for the tests of the enclosing `describe`. */

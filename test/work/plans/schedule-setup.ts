@@ -12,6 +12,7 @@ import { createTickRecords } from '../../../shared/work/plans/store/tick-records
 import { PlanTicks } from '../../../shared/work/plans/ticks.ts'
 import type { Job, Timing } from '../../../shared/work/queue/port.ts'
 import { tickId } from '../../../shared/work/queue/schedule-times.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { stepOf } from './calls-setup.ts'
 
 export const LEAST_SECS = 10
@@ -21,7 +22,7 @@ type Options = { limits?: PlanLimits; tenant?: TenantId; admits?: () => boolean 
 
 /** The schedules and ticks of one process, a queue that notes what it is told, and a tenant of this test. */
 export function openSchedules(store: Store, { limits, admits = () => true, ...options }: Options = {}) {
-  const tenant = options.tenant ?? (newId('sess') as string as TenantId)
+  const tenant = options.tenant ?? tenantId(newId('sess'))
   const plans = new StoredPlans(store, limits && { limits })
   const told: [string, Timing | undefined][] = []
   const jobs: Job[] = []

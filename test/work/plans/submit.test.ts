@@ -1,12 +1,12 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { createIdempotency } from '../../../shared/platform/store/idempotency.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
 import { NOTHING_SPENT } from '../../../shared/work/plans/states.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
 import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
@@ -104,7 +104,7 @@ describe('the submission of plans', () => {
     })
 
     it('a repetition gets its plan also when the tenant has no room for another one', async () => {
-      const tenant = 't_full' as TenantId
+      const tenant = tenantId('t_full')
       const full = (plans: Plans): Plans => ({
         ...methodsOf(plans),
         create: (...given) =>

@@ -4,8 +4,9 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { placeOf } from '../../../shared/work/queue/bullmq-scripts.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
 import { useRedis } from '../../support/redis.ts'
+import { tenantId, tenantIds } from '../../support/tenant.ts'
 
-const [A, B, C] = ['a', 'b', 'c'] as TenantId[] as [TenantId, TenantId, TenantId]
+const [A, B, C] = tenantIds('a', 'b', 'c')
 let lastId = 0
 const newJob = (tenant: TenantId): Job => ({ kind: 'plan', tenant, id: `plan_${++lastId}` })
 
@@ -28,14 +29,14 @@ describe('turns of tenants in a queue on Redis', () => {
   it('a tenant keeps its place, and after the last place that BullMQ allows the first one is given out again', async () => {
     const queue = open()
     const places: unknown[] = []
-    for (const tenant of [A, B, A, C, B, 'd' as TenantId]) places.push(await add(queue, newJob(tenant), 3))
+    for (const tenant of [A, B, A, C, B, tenantId('d')]) places.push(await add(queue, newJob(tenant), 3))
     expect(places).to.deep.equal([1, 2, 1, 3, 2, 1])
   })
 
   it('the tenants of an empty queue are forgotten, so that their places do not grow for ever', async () => {
     const queue = open()
     const [redisClient, job] = [redis.connect(), newJob(A)]
-    for (let i = 0; i < 1_001; i++) await placeOf(queue, newJob(`tenant_${i}` as TenantId))
+    for (let i = 0; i < 1_001; i++) await placeOf(queue, newJob(tenantId(`tenant_${i}`)))
     await add(queue, job)
     expect(await redisClient.hlen('ae:{plan}:places')).to.be.below(10)
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import {
   nextTick,
   nextTicks,
@@ -10,6 +10,7 @@ import {
   type TimingInput,
   tickId,
 } from '../../../shared/work/queue/schedule-times.ts'
+import { tenantId } from '../../support/tenant.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const ticks = (timing: Parameters<typeof nextTicks>[0], from: string, count: number) =>
@@ -128,7 +129,7 @@ describe('the times of schedules', () => {
   }
 
   it('the id of a tick is read again, differs between tenants, names and times, and has no colon', () => {
-    const other = 'other:tenant' as TenantId
+    const other = tenantId('other:tenant')
     const tick = { name: 'a.b-c_1', at: 1_700_000_000_000 }
     const ids = [
       tickId(DEFAULT_TENANT, tick),

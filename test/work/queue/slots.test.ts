@@ -2,8 +2,9 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { mostSlots, type Slot, Slots } from '../../../shared/work/queue/slots.ts'
+import { tenantIds } from '../../support/tenant.ts'
 
-const [A, B, C] = ['a', 'b', 'c'] as TenantId[] as [TenantId, TenantId, TenantId]
+const [A, B, C] = tenantIds('a', 'b', 'c')
 const LIMITS = { max: 4, maxPerTenant: 2 }
 const always = () => true
 

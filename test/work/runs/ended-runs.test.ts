@@ -3,13 +3,14 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import { JOURNAL_LIMITS } from '../../../shared/cluster/journal/journal.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { DONE } from '../../worker/events.ts'
 import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
 
-const NEIGHBOUR = 'neighbour' as TenantId
+const NEIGHBOUR = tenantId('neighbour')
 
 describe('ended runs', () => {
   it('D4.5b: a run that ended is unknown after RUN_RESUME_SECS, and nothing of it can be replayed', async () => {

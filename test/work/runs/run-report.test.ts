@@ -7,8 +7,9 @@ import { linked } from '../../../shared/kernel/trace.ts'
 import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
 import type { RunFacts } from '../../../shared/work/runs/records/record.ts'
 import { RunReporter } from '../../../shared/work/runs/run-report.ts'
+import { tenantId } from '../../support/tenant.ts'
 
-const TENANT = 't_1' as TenantId
+const TENANT = tenantId('t_1')
 const RUN: RunFacts = { tenant: TENANT, run_id: 'run_1', kind: 'run', started_at: '2026-11-24T10:00:00.000Z' }
 const TURN_START: RunEvent = { type: 'turn_start', turn_number: 1, model: 'm' }
 const DONE: RunEvent = {

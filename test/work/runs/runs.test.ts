@@ -3,7 +3,8 @@ import { expect } from 'chai'
 import type { RunStatus } from '../../../shared/cluster/commands/runs.ts'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { newId } from '../../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { readAll, refusal, say, sayMuch, sayMuchUntilCancelled, setUp, untilCancelled } from './runs-setup.ts'
 
@@ -135,8 +136,8 @@ describe('runs', () => {
     const { open } = setUp({ maxLive: 4, maxLivePerTenant: 2 })
     const runs = [open(), open()]
     expect(refusal(() => open()).status).to.equal(429)
-    const others = [open('other' as TenantId), open('other' as TenantId)]
-    expect(refusal(() => open('third' as TenantId)).status).to.equal(429)
+    const others = [open(tenantId('other')), open(tenantId('other'))]
+    expect(refusal(() => open(tenantId('third'))).status).to.equal(429)
     await runs[0]?.execute(say)
     open()
     for (const run of others) run.cancel('cancelled')
@@ -149,7 +150,7 @@ describe('runs', () => {
     const readers = [read, second, first].map((run) => new CursorStream(run.follow(0)))
     await readers[2]?.return()
     await readers[1]?.return()
-    const fourth = open('other' as TenantId)
+    const fourth = open(tenantId('other'))
     await first.ended
     expect(first.status).to.equal('cancelled')
     expect([read.status, second.status]).to.deep.equal(['running', 'running'])
@@ -163,7 +164,7 @@ describe('runs', () => {
 
   it('D4.5d: a tenant whose share is full aborts a run of its own, never one of another tenant', async () => {
     const { open } = setUp({ maxLive: 4, maxLivePerTenant: 1 })
-    const [own, foreign] = [open(), open('other' as TenantId)]
+    const [own, foreign] = [open(), open(tenantId('other'))]
     const running = [own, foreign].map((run) => run.execute(untilCancelled))
     await new CursorStream(foreign.follow(0)).return()
     expect(refusal(() => open()).status).to.equal(429)
@@ -224,7 +225,7 @@ describe('runs', () => {
 
   it('api.md Authentication 8: another tenant’s run is unknown', () => {
     const { runs, open } = setUp()
-    const run = open('other' as TenantId)
+    const run = open(tenantId('other'))
     expect(refusal(() => runs.get(DEFAULT_TENANT, run.id)).status).to.equal(404)
     expect(runs.list(DEFAULT_TENANT, { limit: 10 }).runs).to.deep.equal([])
   })

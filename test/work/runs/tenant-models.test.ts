@@ -14,9 +14,11 @@ import { TenantSettings } from '../../../shared/tenancy/tenant-config/settings.t
 import type { TenantConfigStore } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import type { ServerModels } from '../../../shared/work/runs/models.ts'
 import { TenantModels } from '../../../shared/work/runs/tenant-models.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { tenantId } from '../../support/tenant.ts'
 
 const KEY = 'sk-canary-0123456789'
-const OTHER = 'other' as TenantId
+const OTHER = tenantId('other')
 
 const SERVER: ServerModels = {
   primary: { provider: createDemoProvider(), model: 'server-model' },
@@ -66,7 +68,7 @@ describe("a tenant's models", () => {
 
   beforeEach(async () => {
     store = memoryStore()
-    const log = createLog({ level: 'error', write: () => {} })
+    const log = SILENT_LOG
     configs = await openLiveConfigs({
       store,
       events: NO_EVENTS,

@@ -9,17 +9,17 @@ import { Sessions } from '../../../services/worker/sessions/sessions.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import { createSessionStore, lifeOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { aroundStore } from '../../support/around-store.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { DONE } from '../events.ts'
 import { limitsOf } from './session-setup.ts'
 
 const IDLE_MS = 60_000
-const log = createLog({ level: 'error', write: () => {} })
+const log = SILENT_LOG
 const user = (text: string): Message => ({ role: 'user', text })
 const answer = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
 const TURN_END: RunEvent = { type: 'turn_end', turn_number: 1, input_tokens: 1, output_tokens: 1, cost_usd: 0 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { say } from '../../work/runs/runs-setup.ts'
 import { DONE } from '../events.ts'
@@ -23,7 +24,7 @@ describe('sessions', () => {
     expect(() => sessions.create({ ...identity, token: 'a2' }))
       .to.throw()
       .with.property('status', 409)
-    const other = 'other' as TenantId
+    const other = tenantId('other')
     expect(() => sessions.get(other, 's1'))
       .to.throw()
       .with.property('status', 404)
@@ -51,7 +52,7 @@ describe('sessions', () => {
     expect(() => sessions.create({ ...identity, id: 's2' }))
       .to.throw('this tenant has its share of the sessions here')
       .with.property('status', 429)
-    sessions.create({ ...identity, id: 's2', tenant: 'other' as TenantId })
+    sessions.create({ ...identity, id: 's2', tenant: tenantId('other') })
   })
 
   it('D1.3 SESSIONS_PER_TENANT: a deleted session makes room, and so does one that another worker has taken', async () => {
@@ -86,7 +87,7 @@ describe('sessions', () => {
     const large = sessions.create(identity)
     large.conversation.append({ role: 'user', text: 'x'.repeat(1_000) })
     expect(() => sessions.checkRoom(large)).to.throw('the conversations of this tenant are as large as they may be')
-    sessions.checkRoom(sessions.create({ ...identity, tenant: 'other' as TenantId }))
+    sessions.checkRoom(sessions.create({ ...identity, tenant: tenantId('other') }))
   })
 
   it('api.md Session responses: the summary holds the creation time', () => {

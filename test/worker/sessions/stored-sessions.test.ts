@@ -8,10 +8,10 @@ import { Sessions } from '../../../services/worker/sessions/sessions.ts'
 import { StoredSessions, type StoredSessionsDeps } from '../../../services/worker/sessions/stored-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
-import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { limitsOf } from './session-setup.ts'
 
 const IDLE_MS = 60_000
@@ -45,7 +45,7 @@ describe('the stored sessions of a worker', () => {
       ...{ store, sessions, idleMs: IDLE_MS, claims: token === undefined ? undefined : claims },
       isDraining: () => false,
       onOpened: ({ id }) => void opened.push(id),
-      log: createLog({ level: 'error', write: () => {} }),
+      log: SILENT_LOG,
       ...deps,
     })
     return { stored, sessions, opened, released }

@@ -14,6 +14,7 @@ import {
   workspacePath,
 } from '../../../../shared/agent/tools/workspace/workspace.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../../support/tenant.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 import { swapBefore } from './swap.ts'
 
@@ -296,7 +297,7 @@ describe('the folders of workspaces', () => {
     const id = stringMatching(/^[A-Za-z0-9._:-]{1,128}$/)
     const noTwins = property(id, id, id, id, (t1, s1, t2, s2) => {
       pre(t1 !== t2 || s1 !== s2)
-      const paths = [workspacePath('/w', t1 as TenantId, s1), workspacePath('/w', t2 as TenantId, s2)]
+      const paths = [workspacePath('/w', tenantId(t1), s1), workspacePath('/w', tenantId(t2), s2)]
       return paths[0]?.toLowerCase() !== paths[1]?.toLowerCase()
     })
     assert(noTwins)

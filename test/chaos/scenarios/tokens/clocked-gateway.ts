@@ -1,10 +1,10 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
-import { createLog } from '../../../../shared/kernel/log.ts'
 import { APP_DEFAULTS } from '../../../support/app-defaults.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import type { Signer } from '../../../support/issuer/signer.ts'
+import { SILENT_LOG } from '../../../support/silent-log.ts'
 import { type HandClock, setUp } from '../../../tenancy/auth/setup.ts'
 import { TokenProbe } from './token-probe.ts'
 
@@ -23,7 +23,7 @@ export async function openClockedGateway(signers: readonly Signer[]): Promise<Cl
     broker: {} as Broker, // `GET /tools` does not use it.
     identify,
     authentication: 'oidc',
-    log: createLog({ level: 'error', write: () => {} }),
+    log: SILENT_LOG,
   })
   const server = createServer(app)
   const { port } = await server.listen(0, '127.0.0.1')

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { SessionCalls } from '../../../../services/gateway/dialects/mcp/session-calls.ts'
-import { DEFAULT_TENANT, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createIdempotency, IDEMPOTENCY } from '../../../../shared/platform/store/idempotency.ts'
 import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { tenantId } from '../../../support/tenant.ts'
 import { RUN_ID, refusalOf, useGateways } from '../../setup.ts'
 
-const OTHER = 't_other' as TenantId
+const OTHER = tenantId('t_other')
 const JSON_AND_STREAMS = { accept: 'application/json, text/event-stream' }
 
 describe('the calls of sessions of MCP', () => {

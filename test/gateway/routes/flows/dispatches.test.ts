@@ -1,15 +1,16 @@
 import { expect } from 'chai'
 import type { FlowAnswer } from '../../../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../../../shared/kernel/tenant.ts'
 import { answerOf } from '../../../../shared/work/flows/execute/outcome.ts'
 import type { Dispatch, DispatchOutput } from '../../../../shared/work/flows/port.ts'
 import { openStream } from '../../../support/api-client.ts'
+import { tenantId } from '../../../support/tenant.ts'
 import { useContract } from '../../described.ts'
 import { dispatchOf, type Flows, openFlows } from '../../flow-setup.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 
-const acme = parseTenant('acme') as TenantId
+const acme = tenantId('acme')
 const EXECUTOR = 7
 const INPUT = { text: 'Two chairs, 60 each' }
 const OUTPUT: DispatchOutput = {
@@ -120,7 +121,7 @@ describe('the history of the runs of flows', () => {
   })
 
   it('D22: GET /dispatches is filtered and searched by its parameters, and /stats adds the records up', async () => {
-    const tenant = parseTenant('figures') as TenantId
+    const tenant = tenantId('figures')
     const { get } = await open(tenant)
     const list = async (query: string) =>
       idsOf((await described('GET', '/dispatches', await get(`/dispatches${query}`))) as List)

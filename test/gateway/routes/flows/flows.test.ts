@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { tenantId } from '../../../support/tenant.ts'
 import { useContract } from '../../described.ts'
 import { DEFINITION, type Flows, newName, openFlows, SCHEMA, TOOLS } from '../../flow-setup.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 
 const DEFAULTS = { tools: [], sub_agents: [], evolve: false }
-const acme = parseTenant('acme') as TenantId
+const acme = tenantId('acme')
 
 describe('the definitions of flows', () => {
   const start = useGateways()

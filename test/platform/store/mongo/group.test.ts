@@ -2,13 +2,14 @@
 
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
 import { Group } from '../../../../shared/platform/store/mongo/group.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
 import type { Collection, CollectionSpec, Store } from '../../../../shared/platform/store/port.ts'
 import { useMongo } from '../../../support/mongo.ts'
+import { tenantId } from '../../../support/tenant.ts'
 
-const OTHER = 't_other' as TenantId
+const OTHER = tenantId('t_other')
 
 describe('operations that go together', () => {
   /** A group whose commands are ended by the test; `sent` holds their operations. */

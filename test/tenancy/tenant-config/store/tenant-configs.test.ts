@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { createTenantConfigStore } from '../../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { tenantIds } from '../../../support/tenant.ts'
 
-const [A, B] = ['a', 'b'] as TenantId[] as [TenantId, TenantId]
+const [A, B] = tenantIds('a', 'b')
 const changed = (id: string, more: JsonObject = {}): JsonObject => ({
   ...more,
   last_change: { id, at: `2026-01-01T00:00:0${id}.000Z` },

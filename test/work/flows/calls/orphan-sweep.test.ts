@@ -3,11 +3,12 @@ import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { createAges } from '../../../../shared/work/flows/calls/ages.ts'
 import { sweepOrphans } from '../../../../shared/work/flows/calls/orphan-sweep.ts'
 import { INPUT, newDispatch } from '../../../contract/dispatch-setup.ts'
+import { tenantId, tenantIds } from '../../../support/tenant.ts'
 import { useHistory } from '../history-setup.ts'
 
 const ALIVE = 7
 const DEAD = 8
-const TENANTS = ['a', 'b', 'c'] as TenantId[]
+const TENANTS = tenantIds('a', 'b', 'c')
 
 describe('the sweep for lost executions', () => {
   const history = useHistory()
@@ -59,7 +60,7 @@ describe('the sweep for lost executions', () => {
   })
 
   it('does not believe the clock of the gateway that has queued an execution', async () => {
-    const [tenant] = TENANTS as [TenantId]
+    const [tenant] = TENANTS
     const ids = [await store(tenant, 3_600_000), await store(tenant, -3_600_000)]
     expect(await sweep()).to.equal(0)
     clockMs += 30_001
@@ -68,7 +69,7 @@ describe('the sweep for lost executions', () => {
   })
 
   it('ends more than one page of them', async () => {
-    for (let n = 0; n < 120; n++) await store('a' as TenantId, n, n % 2 === 0 ? DEAD : undefined)
+    for (let n = 0; n < 120; n++) await store(tenantId('a'), n, n % 2 === 0 ? DEAD : undefined)
     expect(await sweep()).to.equal(60)
     clockMs += 30_001
     expect(await sweep()).to.equal(60)

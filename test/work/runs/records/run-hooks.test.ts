@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import { errorEvent } from '../../../../shared/kernel/events.ts'
-import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { linked } from '../../../../shared/kernel/trace.ts'
 import { RunReporter } from '../../../../shared/work/runs/run-report.ts'
 import { Runs } from '../../../../shared/work/runs/runs.ts'
+import { SILENT_LOG } from '../../../support/silent-log.ts'
 import { say, untilCancelled } from '../runs-setup.ts'
 import { BATCH_MS, factsOf, runId, setUpRecorder, TENANT, useClock } from './setup.ts'
 
-const log = createLog({ level: 'error', write: () => {} })
+const log = SILENT_LOG
 
 describe('the runs of a process and their records', () => {
   const pass = useClock()

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { type ReaderFailure, renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { RelayedStream } from '../../../../shared/cluster/relay/streams/relayed-stream.ts'
 import { errorEvent, isTerminal, type RunEvent } from '../../../../shared/kernel/events.ts'
-import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { EndQueue } from '../../../../shared/work/runs/records/end-queue.ts'
 import { RunWitness } from '../../../../shared/work/runs/records/run-witness.ts'
+import { SILENT_LOG } from '../../../support/silent-log.ts'
 import { DONE, FakeStore, TENANT, textOf } from './setup.ts'
 
 const EPOCH = 0x12
@@ -19,7 +19,7 @@ function setUp({ storePayloads = true } = {}) {
     auditOf: async () => ({ store_payloads: storePayloads, retention_days: 7 }),
     batchMs: 1,
     metrics: NO_METRICS,
-    log: createLog({ level: 'info', write: () => {} }),
+    log: SILENT_LOG,
   })
   const witness = new RunWitness({ ends })
   /** Starts a run and reads the frames of these events, and then the failure that its stream ends with. */

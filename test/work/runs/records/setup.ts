@@ -3,14 +3,14 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { RunEvent } from '../../../../shared/kernel/events.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
-import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import type { RunFacts, RunRecord } from '../../../../shared/work/runs/records/record.ts'
 import { RunRecorder } from '../../../../shared/work/runs/records/recorder.ts'
 import type { EndedRun, OpenRuns } from '../../../../shared/work/runs/records/store.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
+import { tenantId } from '../../../support/tenant.ts'
 
-export const TENANT = 't_1' as TenantId
-export const OTHER = 't_2' as TenantId
+export const TENANT = tenantId('t_1')
+export const OTHER = tenantId('t_2')
 export const BATCH_MS = 5
 
 export const DONE: RunEvent = {
