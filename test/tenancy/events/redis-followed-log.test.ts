@@ -18,8 +18,8 @@ async function setUp(numbers: number[] = [], checkMs = 60_000) {
   const log = await FollowedLog.open(
     DEFAULT_TENANT,
     {
-      subscribe: async (_channel, onMessage) => void (deliver = onMessage),
-      unsubscribe: async (channel) => void unsubscribed.push(channel),
+      subscribeToScripts: async (_channel, onMessage) => void (deliver = onMessage),
+      unsubscribeFromScripts: async (channel) => void unsubscribed.push(channel),
       run: async (_script, _keys, [from, count]) => {
         if (stream.isAway) throw new AppError('unavailable', 'away')
         const ids = stream.numbers.map((n) => [idOf(at(n, stream.generation)), n] as const)
