@@ -8,16 +8,16 @@ import { countJobs } from './queues-page.ts'
 import type { MetricsRegistry } from './registry.ts'
 import type { ReadTenants } from './tenants-page.ts'
 
-/** What the first page of the ops listener shows. A part is `null` where it cannot be read. */
+/** The figures of the first page of the ops listener. A part is `null` where it cannot be read. */
 export type Overview = {
   form: Form
   members: readonly MemberView[] | null
   queues: readonly Awaited<ReturnType<typeof countJobs>>[] | null
   /** Those that have spent most today. `null` also in a process that cannot ask the others: a worker or an executor. */
   tenants: { most_spent: readonly TenantView[]; count: number; has_more: boolean; incomplete: boolean } | null
-  /** Of this process since its start, the most frequent first. */
+  /** Counted in this process since its start, the most frequent first. */
   failures: readonly { code: string; count: number }[]
-  /** Of this process since its start. */
+  /** Counted in this process since its start. */
   faults: Readonly<Record<Fault, number>>
 }
 
@@ -34,7 +34,7 @@ const FAULTS = [
   'run_records_lost',
 ] as const satisfies readonly CounterName[]
 
-/** What a process can read of the deployment; it may learn of each while it starts. */
+/** The sources of the figures. A process that starts may not have all of them yet. */
 export type Sources = { members?: ReadMembers; tenants?: ReadTenants; queue?: QueueMonitor }
 
 export type OverviewDeps = {

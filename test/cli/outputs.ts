@@ -4,7 +4,7 @@ import type { Output } from '../../services/cli/output.ts'
 import { createStyle } from '../../services/cli/text/style.ts'
 import type { AgentEngine } from '../../shared/client/client.ts'
 
-/** What a command has written, without colours; as in a pipe unless `changes` say otherwise. */
+/** The output of a command without colours, as in a pipe unless `changes` say otherwise. */
 export function collect(changes: Partial<Output> = {}) {
   const written = { out: '', err: '' }
   const output: Output = {

@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 const ALL = ['read', 'run', 'approve', 'flows', 'admin']
-/** What changes nothing: it leads elsewhere, shows more, or is about this tab only. */
+/** Buttons that change nothing: they lead elsewhere, show more, or are about this tab only. */
 const HARMLESS = /^(Copy as|Save as CSV|Notify me|Events|Try again|Show|Plans|Activity|Flows|Waves|Time)/
 
 describe('the console with a token that may not do everything', function () {
@@ -66,7 +66,7 @@ describe('the console with a token that may not do everything', function () {
     await page.locator(shown).first().waitFor()
   }
 
-  /** What can be pressed on a page and is not known to be harmless. */
+  /** The buttons of a page that are not known to change nothing. */
   async function actionsOn(page: Page): Promise<string[]> {
     const buttons = await page.locator('#page :is(button, a.button, summary.padded):visible').all()
     const names = await Promise.all(

@@ -61,7 +61,7 @@ export class Ae {
 
 type Served = { url: string; close(): Promise<void> }
 
-/** What `useAe` has for the tests: `server` is what was started, `home` a folder of their own. */
+/** The parts of `useAe` for the tests: `server` was started for them, `home` is a folder of their own. */
 export type AeSetup<Server> = { ae: Ae; home: string; server: Server }
 
 /** The command line for the tests of a `describe`, against a server that is started before them and closed behind them. */

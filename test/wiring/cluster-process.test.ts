@@ -31,7 +31,7 @@ describe('a process of the cluster', () => {
       for (const { close: end } of member.closers.splice(0)) await end()
     }
     opening.closing(close)
-    /** What /readyz says: nothing when the process is ready. */
+    /** The answer of /readyz: empty when the process is ready. */
     const failing = async () => {
       const response = await fetch(`${String(member.ready['ops_url'])}/readyz`)
       return response.status === 200 ? '' : JSON.stringify(await response.json())

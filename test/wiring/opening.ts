@@ -20,7 +20,7 @@ export type Opening = {
   closing(close: () => unknown): void
 }
 
-/** What the parts of a process are opened with, for the tests of one `describe`. The folder is the test's own. */
+/** The settings and parts with which the tests of one `describe` open a process. The folder is the test's own. */
 export function useOpening(): Opening {
   const lines: string[] = []
   const closers: (() => unknown)[] = []

@@ -23,7 +23,7 @@ type Tenant = {
   usd_per_day: number | null
 }
 
-/** What `/` of the ops listener answers (services/ops/overview.ts). */
+/** The answer of `/` of the ops listener (services/ops/overview.ts). */
 export type Overview = {
   form: 'standalone' | 'cluster'
   members: readonly Member[] | null

@@ -10,7 +10,7 @@ type DeleteButtonProps = {
   label?: string
   path: string
   onDeleted(): void
-  /** What is lost, and what stays. */
+  /** Says which things are deleted with it, and which stay. */
   children: ComponentChildren
 }
 

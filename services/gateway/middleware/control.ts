@@ -10,7 +10,7 @@ const CONTROL: Readonly<Record<string, RegExp>> = {
 /** The paths of dialects whose body is either a prompt or answers to permission requests. */
 const MIXED = /^\/(ui\/chat|ag-ui|openai\/v1\/responses)$/
 
-/** What a request is, as far as its path tells. */
+/** The kind of a request, as far as its path tells. */
 export type RequestKind = 'ordinary' | 'control' | 'mixed'
 
 /**

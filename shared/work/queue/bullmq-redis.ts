@@ -40,7 +40,7 @@ export const jobIdOf = (scheduleId: string, at: number): string => `repeat:${sch
 /** The time in such an id. */
 export const tickTimeOf = (jobId: string): number => Number(jobId.slice(jobId.lastIndexOf(':') + 1))
 
-/** What BullMQ connects with. To a Redis Cluster it makes no connection itself, and `closeInTime` ends the one that it was given. */
+/** The connection for BullMQ. It makes none to a Redis Cluster itself, and `closeInTime` ends the one that it was given. */
 export const bullConnection = (url: string, options: RedisOptions, times: ClientTimes): ConnectionOptions =>
   options.cluster
     ? createRedisClient(url, options, times)

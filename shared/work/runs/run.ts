@@ -52,7 +52,7 @@ export type RunReport = {
   abandon(): void
   /** The fields that tell what the run is and what it has spent by now. */
   readonly details: Partial<RunSummary>
-  /** What its agent has done when, as far as its events are kept. */
+  /** Its phases, as far as its events are kept. */
   readonly phases?: RunSummary['phases']
   readonly isRecorded: boolean
 }

@@ -4,7 +4,7 @@ import { EventParser, LineParser, type StreamParser } from '../../../shared/plat
 
 type Parser = new (onUnit: (text: string) => void) => StreamParser
 
-/** What a parser reports of these chunks. */
+/** The events that a parser reports of these chunks. */
 function read(Parser: Parser, ...chunks: (string | Uint8Array)[]): string[] {
   const found: string[] = []
   const parser = new Parser((text) => found.push(text))

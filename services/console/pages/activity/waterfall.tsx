@@ -8,7 +8,7 @@ import { type Row, rowsOf, ticksOf } from './waterfall-rows.ts'
 
 type Run = Schema<'Run'>
 
-/** What a run has done when: its turns, and in them the calls of models and tools, hatched while they wait for a permission. */
+/** The course of a run in time: its turns, and in them the calls of models and tools, hatched while they wait for a permission. */
 export function Waterfall({ run }: { run: Run }) {
   const isOpen = run.ended_at === null
   useEffect(isOpen ? runClock : () => undefined, [isOpen])

@@ -30,7 +30,7 @@ export const Failures = ({ failures }: Pick<Overview, 'failures'>) => (
   </Section>
 )
 
-/** What this process has lost, found again or kept itself from doing. */
+/** How often this process has lost messages, repaired gaps, or not acted because its lease had ended. */
 export const Faults = ({ faults }: Pick<Overview, 'faults'>) => (
   <Section title="Gaps and fences" aside={<Since />}>
     <dl class="counts">

@@ -5,7 +5,7 @@ export type Selected = readonly [from: number, to: number]
 
 const UNIT = '  '
 
-/** What Tab does: between brackets it goes on to the next step, and more than one line are moved as a whole. */
+/** Tab indents: a selection of several lines as a whole, else up to the next step. */
 export function indent(text: string, [from, to]: Selected): Edit {
   if (!text.slice(from, to).includes('\n')) {
     const column = from - lineStart(text, from)
@@ -15,11 +15,11 @@ export function indent(text: string, [from, to]: Selected): Edit {
   return changeLines(text, [from, to], (line) => (line === '' ? line : UNIT + line))
 }
 
-/** What Shift and Tab do. */
+/** Shift and Tab take one step of the indentation away. */
 export const outdent = (text: string, selected: Selected): Edit =>
   changeLines(text, selected, (line) => line.replace(/^ {1,2}|^\t/, ''))
 
-/** What Enter does: the next line begins as this one does, and one step further behind an opening bracket. */
+/** Enter begins the next line as far in as this one, and behind an opening bracket one step further. */
 export function breakLine(text: string, [from, to]: Selected): Edit {
   const before = text.slice(lineStart(text, from), from)
   const [blanks = ''] = /^[ \t]*/.exec(before) ?? []

@@ -1,6 +1,6 @@
 import { memo } from '../memo.ts'
 
-/** What is wrong in a line, by its number. */
+/** The problems by the number of their line. */
 export type Marks = ReadonlyMap<number, string>
 
 type GutterProps = { lineCount: number; marks: Marks; onPick(line: number): void }

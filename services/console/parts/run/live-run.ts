@@ -29,7 +29,7 @@ export class LiveRun {
   #waiting: RunEvent[] = []
   #isScheduled = false
 
-  /** What is replayed says nothing of how long it took. */
+  /** Replayed events come at once, so their times say nothing of durations. */
   constructor(stream: RunStream, onEvent: (event: RunEvent) => unknown, isReplay = false) {
     this.#stream = stream
     this.#onEvent = onEvent

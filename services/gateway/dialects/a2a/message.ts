@@ -80,7 +80,7 @@ function answerOf(answer: Fields): PermissionAnswer {
 /** The input of a flow: the object of the message, or its field `text`. */
 export const inputOf = ({ data: [object], text }: IncomingMessage): JsonObject => object?.value ?? { text }
 
-/** What the text and the objects of a message say to an agent. */
+/** The prompt for the agent: the text of a message, and its objects as JSON. */
 export function promptOf({ fields, text, data }: IncomingMessage): string {
   const objects = data.map(({ value }) => JSON.stringify(value))
   const prompt = [text, ...objects].filter((each) => each !== '').join('\n\n')

@@ -185,7 +185,7 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     return [this.#update(this.#status)]
   }
 
-  /** What a person needs to decide, and the ids for the answer. */
+  /** The request as a person has to see it to decide, with the ids for the answer. */
   #question(asked: readonly string[]): JsonObject {
     const requests = asked.flatMap((id) => this.#requests.get(id) ?? [])
     const texts = requests.map(({ message }) => ({ text: message }))

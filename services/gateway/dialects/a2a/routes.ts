@@ -18,7 +18,7 @@ const METHODS: ReadonlyMap<unknown, Method> = new Map<string, Method>([
   ['SubscribeToTask', subscribeToTask],
 ])
 
-/** What the protocol has and this server has not. */
+/** The methods of the protocol that this server does not have. */
 const UNSUPPORTED = new Set<unknown>(['ListTasks', 'GetExtendedAgentCard'])
 
 /** A2A in its JSON-RPC binding: a task is a run, its context the run's session. */

@@ -9,7 +9,7 @@ export const AG_UI_WIRE = {
   end: '',
 }
 
-/** What AG-UI has no event for, under our own name. */
+/** An event of our own, for which AG-UI has none. */
 export const custom = ({ type, ...value }: AgentEvent): AgUiEvent => ({ type: 'CUSTOM', name: type, value })
 
 /** A sub-agent's calls have ids of their own, as another one may use the same. */

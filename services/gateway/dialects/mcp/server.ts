@@ -66,7 +66,7 @@ class FlowCall {
     this.#request = request
   }
 
-  /** What goes wrong with the run is a result, too. */
+  /** A failure of the run is a result, too, with `isError`. */
   async run(start: () => Promise<StartedFlow>) {
     let started: StartedFlow | undefined
     try {

@@ -208,7 +208,7 @@ export class StoredPlans implements Plans {
 
 type Change = { transition: PlanTransition; mayWrite: () => boolean }
 
-/** What the documents of some ids hold, a few read at a time; those that do not exist are left out. */
+/** Reads the documents of some ids, a few at a time, and leaves out those that do not exist. */
 async function mapFound<T>(
   ids: readonly string[],
   read: (id: string) => Promise<JsonObject | undefined>,

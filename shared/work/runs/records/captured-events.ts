@@ -38,7 +38,7 @@ export class CapturedEvents {
     return this.#events?.map(({ seq, event }) => renderFrame(seq, event)).join('')
   }
 
-  /** What they tell of when the agent has done what; `undefined` when they were too long. */
+  /** The phases of the run, from the times of its events; `undefined` when they were too long. */
   get phases(): Phase[] | undefined {
     return this.#events && phasesOf(this.#events)
   }

@@ -25,7 +25,7 @@ export type WaitingEnd = {
   record: RunRecord
   /** The frames of its events, as far as they are known. They are made when they are stored. */
   frames?(): string | undefined
-  /** What its agent has done when, read with the frames. */
+  /** The phases of the run, read with the frames. */
   phases?(): Phase[] | undefined
   /** Called once, when the record is stored or given up. */
   onSettled?(isRecorded: boolean): void

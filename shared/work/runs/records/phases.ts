@@ -7,7 +7,7 @@ export type Phase = NonNullable<RunSummary['phases']>[number]
 
 type Timed = { event: RunEvent; atMs: number }
 
-/** What the agents of a run have done when, as its events tell it (D20.5). The last event ends what is open. */
+/** The phases of a run by the times of its events (D20.5): turns, calls of models and tools, waits for permissions. The last event ends those that are open. */
 export function phasesOf(events: readonly Timed[]): Phase[] {
   const reader = new PhaseReader()
   for (const { event, atMs } of events) reader.note(event, Math.round(atMs))

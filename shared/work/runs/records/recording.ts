@@ -49,7 +49,7 @@ export class RunRecording {
     return this.#events.render()
   }
 
-  /** What the agent has done when, as far as its events are kept. */
+  /** The phases of the run, as far as its events are kept. */
   get phases(): Phase[] | undefined {
     return this.#events.phases
   }

@@ -19,7 +19,7 @@ export type RunHistoryDeps = {
   limits?: SearchLimits
 }
 
-/** What one request reads at most: a page of a very rare kind of runs may be short, and the next one goes on. */
+/** One request reads at most so many records: a page of a very rare kind of runs may be short, and the next one goes on. */
 type SearchLimits = { rows: number; ms: number }
 
 /** Lists the runs that processes know. */

@@ -1,19 +1,19 @@
-// Tests a2a/projection.ts, a2a/message.ts, a2a/task-id.ts and a2a/routes.ts.
+// Tests projection.ts, message.ts, task-id.ts, tasks.ts and routes.ts: over the routes of a gateway, and by the package's own decoder.
 import { StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
-import { readAnswers, readMessage } from '../../../services/gateway/dialects/a2a/message.ts'
-import { TaskProjection } from '../../../services/gateway/dialects/a2a/projection.ts'
-import type { RpcAnswer } from '../../../services/gateway/dialects/a2a/rpc.ts'
-import { readTaskId, taskId } from '../../../services/gateway/dialects/a2a/task-id.ts'
-import { Fields } from '../../../services/gateway/dialects/shared/fields.ts'
-import type { AgentEvent, JsonObject } from '../../../shared/kernel/events.ts'
-import { PERMISSION_ID, useGateways } from '../setup.ts'
-import * as of from './recorded.ts'
+import { readAnswers, readMessage } from '../../../../services/gateway/dialects/a2a/message.ts'
+import { TaskProjection } from '../../../../services/gateway/dialects/a2a/projection.ts'
+import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
+import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
+import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
+import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, useGateways } from '../../setup.ts'
+import * as of from '../recorded.ts'
 
 const REF = { runId: of.RUN, contextId: 'support-7' }
 const projection = (since?: number) => new TaskProjection(REF, since === undefined ? {} : { since })
 
-/** What the package's own decoder makes of the answers. */
+/** The answers as the package's own decoder reads them. */
 const decoded = (answers: RpcAnswer[]) =>
   answers.map((answer) => StreamResponse.fromJSON('result' in answer ? answer.result : {}).payload)
 
@@ -117,6 +117,36 @@ describe('POST /a2a', () => {
       const answer = (await response.json()) as { id: number; error?: { code: number } }
       expect([response.status, answer.id, answer.error?.code], JSON.stringify(body)).to.deep.equal([200, 7, code])
     }
+  })
+
+  it('D31.9c: a task that has ended is read as it ended; it is neither cancelled nor followed, and takes no answer', async () => {
+    const cancelled: string[] = []
+    const { post } = await start({
+      methods: {
+        getRun: async () => ({ ...LIVE_RUN, status: 'done', ended_at: LIVE_RUN.started_at, event_count: 2 }),
+        followRun: async () => framesOf({ type: 'text', text: 'Done.' }, DONE),
+        cancelRun: async (_tenant, runId) => void cancelled.push(runId),
+      },
+    })
+    const id = taskId(REF)
+    const ask = async (method: string, params: object) => {
+      const response = await post('/a2a', { jsonrpc: '2.0', id: 7, method, params })
+      return (await response.json()) as { result?: unknown; error?: { code: number } }
+    }
+    const task = Task.fromJSON((await ask('GetTask', { id })).result)
+    expect([task.id, task.contextId, task.status?.state]).to.deep.equal([
+      id,
+      REF.contextId,
+      TaskState.TASK_STATE_COMPLETED,
+    ])
+    const message = { messageId: 'm', taskId: id, contextId: REF.contextId, parts: [{ text: 'allow' }] }
+    const refused = [
+      await ask('CancelTask', { id }),
+      await ask('SubscribeToTask', { id }),
+      await ask('SendMessage', { message }),
+    ]
+    expect(refused.map(({ error }) => error?.code)).to.deep.equal([-32_002, -32_004, -32_004])
+    expect(cancelled).to.deep.equal([])
   })
 
   it('D31.9a: the card names the address by which the client has reached it, and the credentials', async () => {
