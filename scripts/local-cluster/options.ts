@@ -6,8 +6,8 @@ export type ClusterOptions = { gateways: number; workers: number; executors: num
 
 export const USAGE = 'usage: scripts/cluster [--gateways N] [--workers N] [--executors N] [--no-restart] [--help]'
 export const ABOUT = `Installs what is missing and runs the clustered form on this machine: gateways, workers and
-executors as separate processes, and a Redis and a MongoDB unless REDIS_URL, REDIS_SENTINELS or REDIS_CLUSTER, and
-MONGODB_URL, name some. A process that dies is started again.
+executors as separate processes, and a Redis and a MongoDB unless REDIS_URL, REDIS_SENTINELS or
+REDIS_CLUSTER, and MONGODB_URL, name some. A process that dies is started again.
 
   --gateways N   number of gateways (2)
   --workers N    number of workers (2)
