@@ -55,7 +55,11 @@ describe('the subscriptions of a process', () => {
     await subscriptions.subscribeToScripts('members', () => {})
     listener.commands.length = 0
     await subscriptions.resubscribe()
-    expect(listener.commands.toSorted()).to.deep.equal(['ssubscribe ae:gw:2', 'ssubscribe ae:wk:1', 'subscribe ae:members'])
+    expect(listener.commands.toSorted()).to.deep.equal([
+      'ssubscribe ae:gw:2',
+      'ssubscribe ae:wk:1',
+      'subscribe ae:members',
+    ])
     listener.commands.length = 0
     await subscriptions.unsubscribe('wk:1')
     await subscriptions.unsubscribeFromScripts('members')
