@@ -1,5 +1,6 @@
 import { EventStream } from '../../support/event-stream.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
+import { until } from '../../support/until.ts'
 import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.ts'
 import type { Sink } from '../uploads/sink.ts'
 import { type Ids, random, responseOf } from './ids.ts'
@@ -70,6 +71,13 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     routing: { main: { instance: names.instance, model: 'm', fallback_instance: 'spare', fallback_model: 'm' } },
   })
 
+  // The worker may hear of the configuration some moments later (D8.5); until then it would take other answers than those that follow.
+  const isRouted = async () => {
+    model.answer('hello')
+    await run({ prompt: 'hello' })
+    return JSON.stringify(model.requests.at(-1)?.headers).includes(String(secretValue))
+  }
+  await until(isRouted, { what: 'the worker to use the instance' })
   model.answer(answer)
   await run({ prompt, customer_id: names.customer })
   model.answer([{ tool: 'Dream', input: { focus: 'all' } }], `- ${memory}`, 'dreamt')

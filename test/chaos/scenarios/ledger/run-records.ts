@@ -27,8 +27,8 @@ export async function readRecords(url: string, { runs, killsAlone }: Recorded): 
   }
 }
 
-/** Ends that the only process has delivered in the last 500 ms before a kill are lost with it, 100 at most; those of a busy moment may be late. */
-const MAX_WRONG_PER_KILL = 120
+/** Ends that the only process has delivered in the last 50 ms before a kill are lost with it: at 200 a second about five, and ten at most. */
+const MAX_WRONG_PER_KILL = 10
 /** An end that was delivered so long before a kill is on the disk on any machine. */
 const WRITTEN_WITHIN_MS = 1_500
 /** A client may read the last frames after the kill. */
