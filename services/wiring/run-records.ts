@@ -25,8 +25,8 @@ type RecorderParts = Recorded & { metrics: Metrics; log: Log }
  * in the standalone form nobody else can tell how it ended.
  */
 const TIMES = {
-  standalone: { batchMs: 50, openAfterMs: 250, openBatchMs: 50 },
-  cluster: { batchMs: 100, openAfterMs: 250, openBatchMs: 100 },
+  standalone: { batchMs: 50, openAfterMs: 250 },
+  cluster: { batchMs: 100, openAfterMs: 250 },
 }
 
 /** Opens what records the runs of a process of the cluster, which `epoch` names. */

@@ -118,7 +118,8 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
     const reply = `/sessions/${asked.session_id}/permissions/${asked.id}`
     expect((await call('POST', reply, { allow: true })).status).to.equal(200)
     await native.until('tool_result')
-    await click(page, 'Allow') // What has been allowed already: the page learns how the run went on.
+    // The other client has allowed this call already. The page sends its reply all the same, and then shows how the run went on.
+    await click(page, 'Allow')
     await page.locator('code').getByText('b.txt').waitFor()
     await click(page, 'Allow')
     await shows(page, 'goodbye')

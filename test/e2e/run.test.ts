@@ -42,7 +42,8 @@ inBothForms('POST /agent/run', (startProduct, form) => {
       const response = await fetch(product.url + path, { method: 'POST' })
       return response.status
     })
-    const wanted = form === 'standalone' ? 400 : 404 // What the empty body is, where the path is known.
+    // Where the path exists, the empty body is refused with 400.
+    const wanted = form === 'standalone' ? 400 : 404
     expect(await Promise.all(statuses)).to.deep.equal([wanted, wanted, wanted])
   })
 

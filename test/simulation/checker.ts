@@ -10,8 +10,9 @@ export class Checker {
   /** The last frame of each run that has ended. */
   readonly #ends = new Map<string, { seq: number; event: string }>()
   readonly #effects = new Map<string, string>()
-  /** The replies that clients were told have decided, and the decisions that the engine has acted on. */
+  /** For each permission request, the reply whose client was told that it decided. */
   readonly #winners = new Map<string, { by: string; allow: boolean }>()
+  /** For each permission request, whether the engine has run the tool. */
   readonly #acted = new Map<string, boolean>()
   readonly #waits = new Map<number, { what: string; since: number }>()
   #lastWait = 0

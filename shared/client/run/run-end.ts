@@ -15,7 +15,7 @@ export type RunResult = {
 /** Codes of errors that end one connection while the run goes on, when they repeat the number of the last event. */
 const CONNECTION_CODES = ['worker_draining', 'relay_unavailable', 'slow_consumer', 'stream_gap', 'internal']
 /** A second one of these in a row is the end: the next events are gone, or the server cannot read them. */
-const FINAL_WHEN_REPEATED = CONNECTION_CODES.slice(3)
+const FINAL_WHEN_REPEATED = ['stream_gap', 'internal']
 
 /** Whether an `error` is the end of a run. */
 export const isEndOfRun: IsEnd = ({ code = '' }, { isKnown, before }) =>

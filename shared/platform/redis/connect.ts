@@ -12,7 +12,12 @@ export type ClientTimes = {
   maxRetriesPerRequest: number | null
   enableOfflineQueue?: boolean
   autoResubscribe?: boolean
+  /** In a Redis Cluster, opens a connection for subscriptions to each node as well. */
+  subscribes?: boolean
 }
+
+type ConnectionTimes = Omit<ClientTimes, 'subscribes'>
+type ClusterParts = { nodes: NonNullable<RedisOptions['cluster']>; subscribes: boolean }
 
 /** ioredis selects the types of its replies by this option: with it no single constructor signature matches. */
 type Unmapped = { replyMapping?: never }
@@ -29,12 +34,14 @@ export const retryStrategy = (attempt: number): number => Math.min(50 * attempt,
 
 /** Connects when the first command is sent, or `connect` is called. Errors are ignored: each command reports its own failure. */
 export function createRedisClient(url: string, options: RedisOptions, times: ClientTimes): RedisClient {
-  const client = options.cluster ? createCluster(url, options.cluster, times) : createSingle(url, options, times)
+  const { subscribes = false, ...rest } = times
+  const { cluster } = options
+  const client = cluster ? createCluster(url, { nodes: cluster, subscribes }, rest) : createSingle(url, options, rest)
   client.on('error', () => {})
   return client
 }
 
-function createSingle(url: string, options: RedisOptions, times: ClientTimes): Redis {
+function createSingle(url: string, options: RedisOptions, times: ConnectionTimes): Redis {
   const all: ClientOptions & Unmapped = {
     ...times,
     retryStrategy,
@@ -46,14 +53,14 @@ function createSingle(url: string, options: RedisOptions, times: ClientTimes): R
 }
 
 /** User, password and TLS are those of the address. A name in a certificate is that of the node which the cluster has named. */
-function createCluster(url: string, nodes: NonNullable<RedisOptions['cluster']>, times: ClientTimes): Cluster {
+function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: ConnectionTimes): Cluster {
   const { enableOfflineQueue, ...perNode } = times
   const { username, password, protocol } = new URL(url)
   const isTls = protocol === 'rediss:'
   return new Cluster([...nodes], {
     lazyConnect: true,
     enableOfflineQueue,
-    shardedSubscribers: true,
+    shardedSubscribers: subscribes,
     maxRedirections: MAX_REDIRECTIONS,
     retryDelayOnFailover: REDIRECT_MS,
     retryDelayOnClusterDown: REDIRECT_MS,
@@ -63,7 +70,7 @@ function createCluster(url: string, nodes: NonNullable<RedisOptions['cluster']>,
     clusterRetryStrategy: retryStrategy,
     ...(isTls && { dnsLookup: (address: string, found: (err: null, address: string) => void) => found(null, address) }),
     redisOptions: {
-      ...(perNode as ClientTimes & Unmapped),
+      ...(perNode as ConnectionTimes & Unmapped),
       noDelay: true,
       ...(username && { username: decodeURIComponent(username) }),
       ...(password && { password: decodeURIComponent(password) }),

@@ -53,7 +53,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   let lastError: unknown
   const commands = createRedisClient(url, options, OPTIONS)
   commands.on('error', (cause) => (lastError = cause))
-  const listener = createRedisClient(url, options, OPTIONS)
+  const listener = createRedisClient(url, options, { ...OPTIONS, subscribes: true })
   const close = async () => {
     commands.disconnect()
     // Messages that are still on their way are for nobody.

@@ -65,7 +65,7 @@ function measureMaxChars(regex: RE2JS): number {
   }
 }
 
-/** A short time is measured again before much longer texts are judged by it: a single test may have waited for something else. */
+/** Measures a short time again, since the limit for much longer texts is computed from it: one test may have taken longer by chance. */
 function shortestMs(
   regex: RE2JS,
   { kinds, chars, slowestMs }: { kinds: readonly ((chars: number) => string)[]; chars: number; slowestMs: number },

@@ -62,7 +62,7 @@ async function openExporter(protocol: string): Promise<SpanExporter> {
   return new OTLPTraceExporter()
 }
 
-/** Returns what reports a problem, which is what the packages do from now on. */
+/** Reports the problems of the OpenTelemetry packages from now on. Returns the function that reports one. */
 function reportTo(onProblem: (message: string) => void): (message: string) => void {
   let quietUntil = 0
   const report = (message: string) => {

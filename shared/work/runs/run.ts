@@ -155,7 +155,7 @@ export class Run {
     }
   }
 
-  /** The summary, with what only the reader of this one run gets. */
+  /** The summary, and the phases, which lists of runs leave out. */
   get description(): RunSummary {
     const phases = this.#report?.phases ?? []
     return phases.length === 0 ? this.summary : { ...this.summary, phases }

@@ -7,7 +7,7 @@ const member = (epoch: number, fields: Partial<Member> = {}): Member => ({
   ...fields,
 })
 
-/** A table with these members, and what its users were told. */
+/** A table with these members. `told` collects the epochs of each list of members that the table reports. */
 function tableOf(...members: Member[]) {
   const told: number[][] = []
   const table = new MemberTable((all) => told.push(all.map(({ epoch }) => epoch)))

@@ -18,7 +18,7 @@ export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
   readonly #unfit: string
   #used = { total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 }
 
-  /** `unfit` is what a client is told whose output does not fit the schema. */
+  /** `unfit` is the message of the error for an output that does not fit the client's schema. */
   constructor(options: ChatOptions, unfit: string) {
     this.#options = options
     this.#unfit = unfit

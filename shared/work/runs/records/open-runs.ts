@@ -12,8 +12,8 @@ export type OpenRunsDeps = {
   owner(): string
   /** A run that lasts longer than this is stored as open, in milliseconds; those that begin one after the other are stored together. */
   openAfterMs: number
-  /** The least time between two writes of open runs, in milliseconds. */
-  openBatchMs: number
+  /** The least time between two writes, in milliseconds. */
+  batchMs: number
   metrics: Metrics
   log: Log
 }
@@ -45,7 +45,7 @@ export class OpenRuns {
     this.#loop = new WriteLoop({
       write: () => this.#write(),
       dueInMs: () => this.#dueInMs(),
-      leastMs: deps.openBatchMs,
+      leastMs: deps.batchMs,
     })
   }
 

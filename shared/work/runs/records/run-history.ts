@@ -19,7 +19,7 @@ export type RunHistoryDeps = {
   limits?: SearchLimits
 }
 
-/** One request reads at most so many records: a page of a very rare kind of runs may be short, and the next one goes on. */
+/** How many records one request reads at most, and for how long. A page of a very rare kind of runs may be short, and the next one goes on. */
 type SearchLimits = { rows: number; ms: number }
 
 /** Lists the runs that processes know. */

@@ -107,7 +107,6 @@ export function setUpRecorder(audit = { store_payloads: true, retention_days: 30
     auditOf: async () => audit,
     owner: () => 'p1',
     batchMs: BATCH_MS,
-    openBatchMs: BATCH_MS,
     openAfterMs: 250,
     metrics: {
       ...NO_METRICS,
