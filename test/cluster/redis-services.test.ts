@@ -127,6 +127,18 @@ describe('the services that Redis comes as', () => {
     expect(forgetful, lines.join('\n')).to.have.length(cluster.servers.length)
   })
 
+  it('D33 REDIS_CLUSTER: every node is sent the password of REDIS_URL, and a wrong one is named as the reason', async () => {
+    await using cluster = await startRedisCluster()
+    for (const { url } of cluster.servers) {
+      const node = new Redis(url)
+      await node.config('SET', 'requirepass', 's3cret')
+      node.disconnect()
+    }
+    await expectToWork('redis://:s3cret@unused', { cluster: cluster.nodes })
+    const opening = openRedisLink('redis://:wrong@unused', { cluster: cluster.nodes })
+    expect(String(await opening.catch((cause: unknown) => cause))).to.include('(WRONGPASS ')
+  })
+
   it('D33 REDIS_CLUSTER: an address at which no node answers is named', async () => {
     const opening = openRedisLink('redis://unused', { cluster: [{ host: '127.0.0.1', port: 1 }] })
     expect(String(await opening.catch((cause: unknown) => cause))).to.include('REDIS_CLUSTER answers: 127.0.0.1:1')

@@ -52,7 +52,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   const prefix = prefixOf(options)
   let lastError: unknown
   const commands = createRedisClient(url, options, OPTIONS)
-  commands.on('error', (cause) => (lastError = cause))
+  commands.on(options.cluster ? 'node error' : 'error', (cause: unknown) => (lastError = cause))
   const listener = createRedisClient(url, options, { ...OPTIONS, subscribes: true })
   const close = async () => {
     commands.disconnect()
@@ -112,12 +112,13 @@ function createScriptRunner(
   }
 }
 
-/** ioredis says only that the connection is closed; its event has the reason, such as ECONNREFUSED. */
+/** ioredis says only that the connection is closed, or that no node can be used; its event has the reason, such as ECONNREFUSED or WRONGPASS. */
 function reasonOf(cause: unknown, lastError: unknown, { cluster }: RedisOptions): unknown {
   if (!/Connection is closed|None of startup nodes/.test(String(cause))) return cause
   if (!cluster) return lastError ?? cause
   const nodes = cluster.map(({ host, port }) => `${host}:${port}`).join(', ')
-  return new Error(`no node of REDIS_CLUSTER answers: ${nodes}`, { cause })
+  const reason = lastError instanceof Error ? ` (${lastError.message})` : ''
+  return new Error(`no node of REDIS_CLUSTER answers: ${nodes}${reason}`, { cause })
 }
 
 /** Looks at every primary. Reads INFO, since managed services forbid CONFIG. */
