@@ -34,10 +34,13 @@ export async function ensureMongod(say: (line: string) => void): Promise<Mongod>
   return fetched
 }
 
-/** The mongod on PATH or the fetched one. Throws with the command that fetches one. */
+let known: Promise<Mongod | undefined> | undefined
+
+/** The mongod on PATH or the fetched one, which is looked up once. Throws with the command that fetches one. */
 export async function requireMongod(): Promise<Mongod> {
-  const found = await findMongod()
+  const found = await (known ??= findMongod())
   if (found) return found
+  known = undefined
   throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure mongo\` tries to fetch one.`)
 }
 

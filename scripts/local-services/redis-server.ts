@@ -19,10 +19,13 @@ export async function ensureRedisServer(say: (line: string) => void): Promise<st
   return installed
 }
 
-/** The version of the `redis-server` on PATH. Throws with the command that installs one. */
+let known: Promise<string | undefined> | undefined
+
+/** The version of the `redis-server` on PATH, which is looked up once. Throws with the command that installs one. */
 export async function requireRedisServer(): Promise<string> {
-  const found = await findRedisServer()
+  const found = await (known ??= findRedisServer())
   if (found !== undefined) return found
+  known = undefined
   throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure redis\` installs it where apt is available.`)
 }
 

@@ -1,6 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { endWithParent } from '../local-services/watchdog.ts'
 import { COMPILE_CACHE } from '../node-options.ts'
+import { memoryFolder } from './memory-folder.ts'
 import { NO_TESTS, type Report } from './report.ts'
 import type { Group } from './schedule.ts'
 
@@ -10,14 +14,27 @@ const EXIT_MS = 20_000
 /** `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. */
 export type GroupResult = { name: string; isOk: boolean; report: Report; output: string; seconds: number }
 
-/** Runs the files of a group in one mocha process. A process that ends without a report counts as one failed test. */
-export async function runGroup({ name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+/**
+ * Runs the files of a group in one mocha process, with a folder of its own for temporary files, in memory where there is room. A process that
+ * ends without a report counts as one failed test.
+ */
+export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+  const folder = await mkdtemp(join(memoryFolder(), 'tests-'))
+  try {
+    return await runIn(folder, group, env)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function runIn(folder: string, { name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const startedAt = performance.now()
   const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'scripts/testing/group-reporter.ts', ...files]
   const child = spawn(process.execPath, args, {
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, TMPDIR: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
+  if (child.pid !== undefined) endWithParent(child, folder)
   const output: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => output.push(text))
 

@@ -24,6 +24,12 @@ import { findExposedSecrets } from './secrets/exposed-secrets.ts'
 
 type ToolSettings = Settings['tools']
 
+/**
+ * One for all that is opened in this process: their threads are expensive to start and to keep. They end when they are idle, and do not keep
+ * the process alive.
+ */
+const schemas = createSchemaCheckers()
+
 export type OpenedTools = {
   toolBox: ToolBox
   /** Checks the inputs of MCP tools; the process uses it for its other schemas too. */
@@ -48,7 +54,6 @@ export async function openTools(settings: ToolSettings, log: Log): Promise<Opene
     ...(settings.isBashEnabled && (await mayStartPrograms()) ? [createBashTool()] : []),
     ...mcp.tools,
   ]
-  const schemas = createSchemaCheckers()
   const registry = await createToolRegistry({
     tools,
     permissions: settings.toolPermissions,
@@ -62,7 +67,7 @@ export async function openTools(settings: ToolSettings, log: Log): Promise<Opene
     toolBox: registry,
     schemas,
     async close() {
-      await Promise.all([mcp.close(), egress.close(), schemas.close()])
+      await Promise.all([mcp.close(), egress.close()])
     },
   }
 }

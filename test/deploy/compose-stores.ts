@@ -5,7 +5,7 @@ import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { requireMongod } from '../../scripts/local-services/mongo-server.ts'
 import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
-import { memoryFolder } from '../support/mongo-in-memory.ts'
+import { memoryFolder } from '../../scripts/testing/memory-folder.ts'
 import { until } from '../support/until.ts'
 import { interpolated, readCompose } from './files.ts'
 

@@ -18,7 +18,7 @@ const PRINT_OPTIONS = `console.log(JSON.stringify([process.execArgv, process.env
 
 describe('how scripts/start runs the standalone form', () => {
   it('sets the same Node flags and the same compile cache as scripts/node-options.ts', async () => {
-    const { root, stdout } = await launch(PRINT_OPTIONS)
+    const { root, stdout } = await launch(PRINT_OPTIONS, { NODE_COMPILE_CACHE: '' })
     const cache = join(root, COMPILE_CACHE.slice(OURS.length))
     expect(JSON.parse(stdout)).to.deep.equal([NODE_FLAGS, cache])
   })

@@ -4,6 +4,7 @@ import { chmod, cp, readFile, symlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { COMPILE_CACHE } from '../../scripts/node-options.ts'
 import { makeTree } from './temp-tree.ts'
 
 export const OURS = fileURLToPath(new URL('../..', import.meta.url))
@@ -18,6 +19,7 @@ const COPIED = [
   'scripts/test-reporter.ts',
   'scripts/node-options.ts',
   'scripts/testing',
+  'scripts/local-services/watchdog.ts',
   'scripts/imports',
   'test/hooks.ts',
 ]
@@ -45,7 +47,12 @@ export async function makeProject(files: Record<string, string> = {}, wantedNode
   for (const path of COPIED) await cp(join(OURS, path), join(tree.root, path), { recursive: true })
   await chmod(join(tree.root, 'bin/npm'), 0o755)
   await symlink(process.execPath, join(tree.root, 'bin/node'))
-  const env = { PATH: `${tree.root}/bin:/usr/bin:/bin`, CHROMIUM: process.execPath, HOME: tree.root }
+  const env = {
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    PATH: `${tree.root}/bin:/usr/bin:/bin`,
+    CHROMIUM: process.execPath,
+    HOME: tree.root,
+  }
   return {
     ...tree,
     start: (command: string, args: string[] = [], more: Record<string, string> = {}) =>

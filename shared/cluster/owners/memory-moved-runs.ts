@@ -7,7 +7,8 @@ export type MovedRunTable = LRUCache<string, number>
 
 const KEEP_MS = 86_400_000
 
-export const createMovedRunTable = (max: number): MovedRunTable => new LRUCache({ max, ttl: KEEP_MS, ttlResolution: 0 })
+export const createMovedRunTable = (max: number): MovedRunTable =>
+  new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: KEEP_MS, ttlResolution: 0 })
 
 /** The moved runs as one process of the cluster reaches them. */
 export const createMemoryMovedRuns = (bus: Pick<MemoryBus, 'ask'>, moved: MovedRunTable): MovedRuns => ({

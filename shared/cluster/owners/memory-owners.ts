@@ -5,7 +5,8 @@ import { type Claim, isSameClaim, type Owners, type SessionKey } from './owners.
 /** The claims on the sessions of a cluster whose processes are all in this one. */
 export type ClaimTable = LRUCache<string, Claim>
 
-export const createClaimTable = (max: number): ClaimTable => new LRUCache({ max, ttl: 1, ttlResolution: 0 })
+export const createClaimTable = (max: number): ClaimTable =>
+  new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: 1, ttlResolution: 0 })
 
 /** The owners of sessions as one process of the cluster reaches them. */
 export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTable): Owners {

@@ -8,7 +8,7 @@ const MAX_KNOWN = 100_000
  * time that is stored with an execution comes from the wall clock of another process, which may be wrong by hours.
  */
 export function createAges(now = () => performance.now()): (traceId: string) => number {
-  const since = new LRUCache<string, number>({ max: MAX_KNOWN })
+  const since = new LRUCache<string, number>({ maxSize: MAX_KNOWN, sizeCalculation: () => 1 }) // `max` would reserve the memory of all.
   return (traceId) => {
     const at = now()
     const first = since.get(traceId) ?? at
