@@ -51,8 +51,6 @@ const RECORD_MS = 5_000
 const RETRY_MS = 500
 const EVOLVE_MS = 2_000
 
-type Begun = { dispatch: Dispatch; preparing: Promise<FlowExecution> }
-
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 
@@ -82,28 +80,28 @@ export class FlowJobs {
 
   /** Executes the dispatch if nobody has. Throws when the store is away. */
   async #advance(tenant: TenantId, id: string): Promise<Settled> {
-    const queued = await this.#deps.dispatches.get(tenant, id)
-    if (queued?.status === 'queued') await this.#begin(tenant, queued)
+    const { dispatches, epoch } = this.#deps
+    const begun = await dispatches.begin(tenant, id, epoch())
+    if (begun) await this.#run(tenant, begun)
     return this.#settle(tenant, id)
   }
 
-  /** Claims and executes the dispatch, unless another process has been faster. It is prepared while the claim is written. */
-  async #begin(tenant: TenantId, queued: Dispatch): Promise<void> {
-    const { dispatches, runs, admission, epoch, announce } = this.#deps
-    const preparing = this.#prepare(tenant, queued)
-    preparing.catch(() => {}) // A failure is the outcome of the execution, if there is one.
-    const dispatch = await dispatches.begin(tenant, queued.trace_id, epoch())
-    if (!dispatch) return
+  /** Executes a dispatch that this process has claimed. */
+  async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
+    const { runs, admission, announce } = this.#deps
     const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name }
     const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow', about })
     admission.hold(tenant, run.id, run.ended)
     announce(run.id)
-    await run.execute((_run, signal) => this.#perform(tenant, { dispatch, preparing }, signal))
+    await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
 
-  async *#perform(tenant: TenantId, begun: Begun, signal: AbortSignal): AsyncGenerator<FlowEvent, void, undefined> {
-    const { dispatch } = begun
-    const { outcome, execution } = yield* this.#execute(tenant, begun, signal)
+  async *#perform(
+    tenant: TenantId,
+    dispatch: Dispatch,
+    signal: AbortSignal,
+  ): AsyncGenerator<FlowEvent, void, undefined> {
+    const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
     const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
     const result = { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd }
     const ended = await this.#record(tenant, dispatch, { result, output })
@@ -114,11 +112,11 @@ export class FlowJobs {
   /** Every failure is an outcome. */
   async *#execute(
     tenant: TenantId,
-    { dispatch, preparing }: Begun,
+    dispatch: Dispatch,
     signal: AbortSignal,
   ): AsyncGenerator<FlowEvent, Executed, undefined> {
     try {
-      const execution = await preparing
+      const execution = await this.#prepare(tenant, dispatch)
       return { outcome: yield* this.#deps.execute(tenant, execution, signal), execution }
     } catch (cause) {
       const refusal = toAppError(cause)

@@ -1,12 +1,16 @@
+// Tests ../work/flows/store/dispatch-payloads.ts: through the dispatches, whose payloads it stores.
+
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../shared/kernel/events.ts'
 import type { CollectionSpec, Store } from '../../shared/platform/store/port.ts'
 import type { Dispatch, DispatchStore } from '../../shared/work/flows/port.ts'
 import {
   DISPATCH_ANSWERS,
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,
+  DISPATCHES,
 } from '../../shared/work/flows/store/dispatch-documents.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { tenantId } from '../support/tenant.ts'
@@ -17,6 +21,8 @@ import { watchStore } from './watched-store.ts'
 
 const TENANT = tenantId('t_1')
 const OTHER = tenantId('t_2')
+/** Longer than one that is a part of its record. */
+const LONG_INPUT = { text: 'a long text '.repeat(200) }
 
 /** The tests of the executions and their history, which every store passes. */
 export function dispatchContract(open: OpenStore): void {
@@ -30,13 +36,13 @@ export function dispatchContract(open: OpenStore): void {
   })
   after(() => store.close())
 
-  const queue = async (more: Partial<Dispatch> = {}) => {
+  const queue = async (more: Partial<Dispatch> = {}, input: JsonObject = INPUT) => {
     const dispatch = newDispatch(clock, more)
-    await dispatches.create(TENANT, dispatch, INPUT)
+    await dispatches.create(TENANT, dispatch, input)
     return dispatch
   }
-  const run = async (more: Partial<Dispatch> = {}) => {
-    const { trace_id } = await queue(more)
+  const run = async (more: Partial<Dispatch> = {}, input: JsonObject = INPUT) => {
+    const { trace_id } = await queue(more, input)
     const running = await dispatches.begin(TENANT, trace_id, 7)
     if (!running) throw new Error('it did not begin')
     return running
@@ -120,7 +126,7 @@ export function dispatchContract(open: OpenStore): void {
   it('a process that may no longer write ends nothing, and leaves an output that does not count', async () => {
     const { watched, writes } = watchStore(store)
     const paused = new StoredDispatches(watched, { now })
-    const running = await run()
+    const running = await run({}, LONG_INPUT)
     const { trace_id } = running
     const end = (mayWrite: () => boolean) =>
       paused.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT, mayWrite })
@@ -137,7 +143,7 @@ export function dispatchContract(open: OpenStore): void {
   it('an executor that ends an execution too late leaves no output behind', async () => {
     const { watched, operations } = watchStore(store)
     const late = new StoredDispatches(watched, { now })
-    const { trace_id } = await queue()
+    const { trace_id } = await queue({}, LONG_INPUT)
     await late.begin(TENANT, trace_id, 7)
     await dispatches.end(TENANT, trace_id, { executor: 7, result: FAILED })
     operations.length = 0
@@ -146,19 +152,52 @@ export function dispatchContract(open: OpenStore): void {
     expect(await dispatches.get(TENANT, trace_id)).to.include({ status: 'error' })
   })
 
-  it('begin is one read and one write, the end two writes one after the other and no read', async () => {
+  it('with short payloads an execution is three writes and no read, and any process finds them', async () => {
     const { watched, operations } = watchStore(store)
     const counted = new StoredDispatches(watched, { now })
     const dispatch = newDispatch(clock)
+    const { trace_id } = dispatch
     await counted.create(TENANT, dispatch, INPUT)
+    await counted.begin(TENANT, trace_id, 7)
+    expect(await counted.input(TENANT, trace_id)).to.deep.equal(INPUT)
+    await counted.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })
+    expect(await counted.get(TENANT, trace_id), 'one that has ended never changes').to.include({ status: 'ok' })
+    expect(operations).to.deep.equal(['insert dispatches', 'update dispatches', 'replace dispatches'])
+    const ended = (await dispatches.get(TENANT, trace_id)) as Dispatch
+    expect(ended).to.include({ status: 'ok', executor: 7 }).and.not.have.any.keys('own_input', 'own_output')
+    expect(await dispatches.input(TENANT, trace_id)).to.deep.equal(INPUT)
+    expect(await dispatches.output(TENANT, ended)).to.deep.equal(OUTPUT)
+  })
+
+  it('long payloads are stored apart, the output before the end', async () => {
+    const { watched, operations } = watchStore(store)
+    const counted = new StoredDispatches(watched, { now })
+    const dispatch = newDispatch(clock)
+    const { trace_id } = dispatch
+    await counted.create(TENANT, dispatch, LONG_INPUT)
     expect(operations.splice(0)).to.deep.equal(['insert dispatch_inputs', 'insert dispatches'])
-    await counted.begin(TENANT, dispatch.trace_id, 7)
-    expect(operations.splice(0)).to.deep.equal(['get dispatches', 'replace dispatches'])
-    await counted.end(TENANT, dispatch.trace_id, { executor: 7, result: OK, output: OUTPUT })
-    expect(operations.splice(0)).to.deep.equal(['insert dispatch_outputs', 'replace dispatches'])
-    expect(await counted.get(TENANT, dispatch.trace_id)).to.include({ status: 'ok' })
-    expect(operations, 'one that has ended never changes').to.deep.equal([])
-    expect(await dispatches.get(TENANT, dispatch.trace_id)).to.include({ status: 'ok' })
+    await counted.begin(TENANT, trace_id, 7)
+    expect(operations.splice(0)).to.deep.equal(['update dispatches'])
+    expect(await dispatches.input(TENANT, trace_id)).to.deep.equal(LONG_INPUT)
+    await counted.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })
+    expect(operations).to.deep.equal(['insert dispatch_outputs', 'replace dispatches'])
+    const ended = (await dispatches.get(TENANT, trace_id)) as Dispatch
+    expect(await dispatches.output(TENANT, ended)).to.deep.equal(OUTPUT)
+    const long = { ...OUTPUT, raw_output: 'x'.repeat(3_000) }
+    const { trace_id: other } = await run()
+    const apart = (await dispatches.end(TENANT, other, { executor: 7, result: OK, output: long })) as Dispatch
+    expect(await isStored(DISPATCH_OUTPUTS, { output_id: apart.output_id ?? '' })).to.equal(true)
+    expect(await dispatches.output(TENANT, apart)).to.deep.equal(long)
+    expect(await dispatches.input(TENANT, other)).to.deep.equal(INPUT)
+  })
+
+  it('where no history is kept, the input is gone with the end, and the output is a part of the record without its raw text', async () => {
+    const expires_at = new Date(clock + DAY_MS).toISOString()
+    const { trace_id } = await run({ keeps_payloads: false, expires_at })
+    const ended = (await dispatches.end(TENANT, trace_id, { executor: 7, result: OK, output: OUTPUT })) as Dispatch
+    const stored = await store.collection(DISPATCHES).get(TENANT, { trace_id })
+    expect(JSON.stringify(stored?.doc)).to.not.include(INPUT.text).and.not.include('raw_output":"{')
+    expect(await dispatches.output(TENANT, ended)).to.deep.equal({ ...OUTPUT, raw_output: '' })
   })
 
   it('the process that has created a dispatch can take it once without reading it, and others cannot', async () => {
@@ -174,15 +213,8 @@ export function dispatchContract(open: OpenStore): void {
     expect(operations).to.deep.equal([])
   })
 
-  it('begin reads no dispatch again that `get` has returned, and notices that another process has begun or ended it', async () => {
-    const { watched, operations } = watchStore(store)
-    const counted = new StoredDispatches(watched, { now })
-    const { trace_id } = await queue()
-    await counted.get(TENANT, trace_id)
-    operations.length = 0
-    expect(await counted.begin(TENANT, trace_id, 8)).to.include({ status: 'running', executor: 8 })
-    expect(operations).to.deep.equal(['replace dispatches'])
-
+  it('begin notices that another process has begun or ended a dispatch that `get` has returned', async () => {
+    const counted = new StoredDispatches(store, { now })
     const [begun, cancelled] = [await queue(), await queue()]
     for (const dispatch of [begun, cancelled]) await counted.get(TENANT, dispatch.trace_id)
     await dispatches.begin(TENANT, begun.trace_id, 7)
@@ -263,13 +295,13 @@ export function dispatchContract(open: OpenStore): void {
       const { watched, failAt } = watchStore(store)
       failAt(failing)
       const dispatch = newDispatch(clock)
-      const create = () => new StoredDispatches(watched).create(TENANT, dispatch, INPUT)
+      const create = () => new StoredDispatches(watched).create(TENANT, dispatch, LONG_INPUT)
       expect(await create().catch((cause: Error) => cause.message)).to.equal('stopped')
       expect(await dispatches.get(TENANT, dispatch.trace_id)).to.equal(undefined)
-      await dispatches.create(TENANT, dispatch, INPUT)
+      await dispatches.create(TENANT, dispatch, LONG_INPUT)
       expect(await create().catch((cause: Error) => cause.message)).to.equal('stopped')
       expect(await dispatches.get(TENANT, dispatch.trace_id)).to.deep.equal(dispatch)
-      expect(await dispatches.input(TENANT, dispatch.trace_id)).to.deep.equal(INPUT)
+      expect(await dispatches.input(TENANT, dispatch.trace_id)).to.deep.equal(LONG_INPUT)
     }
   })
 

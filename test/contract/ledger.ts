@@ -191,6 +191,7 @@ function withHook(store: Store, afterPage: () => void): Store {
       insert: (...args) => entries.insert(...args),
       insertMissing: (...args) => entries.insertMissing(...args),
       replaceIfVersion: (...args) => entries.replaceIfVersion(...args),
+      update: (...args) => entries.update(...args),
       delete: (...args) => entries.delete(...args),
       deleteMany: (...args) => entries.deleteMany(...args),
       async page(...args) {

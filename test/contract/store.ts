@@ -13,7 +13,14 @@ const TENANT = tenantId('t_1')
 const OTHER = tenantId('t_2')
 
 const FLOWS: CollectionSpec = { name: 'flows', key: ['name'], unique: [['alias']] }
-const ALL = [FLOWS, ...EXPIRING, ...PAGED, ...TOTALLED]
+const STATED: CollectionSpec = {
+  name: 'stated',
+  key: ['name'],
+  unique: [['alias']],
+  order: { within: [], by: ['name'], direction: 'ascending' },
+  filters: ['state'],
+}
+const ALL = [FLOWS, STATED, ...EXPIRING, ...PAGED, ...TOTALLED]
 
 /** Data that a user may send and that a database could interpret: operators, paths, type tags, SQL. */
 const HOSTILE = {
@@ -48,12 +55,14 @@ async function refusalOf(call: Promise<unknown>): Promise<string> {
 export function storeContract(open: OpenStore): void {
   let store: Store
   let flows: Collection
+  let stated: Collection
   let clock = Date.now()
   let count = 0
   const flow = (more = {}) => ({ name: `flow${++count}`, alias: `alias${count}`, ...more })
   before(async () => {
     store = await open(ALL, () => clock)
     flows = store.collection(FLOWS)
+    stated = store.collection(STATED)
   })
   after(() => store.close())
 
@@ -146,6 +155,46 @@ export function storeContract(open: OpenStore): void {
     await flows.replaceIfVersion(TENANT, { doc: { ...doc, alias: 'moved' }, version: 1 })
     expect(await flows.get(TENANT, { alias: doc.alias })).to.equal(undefined)
     expect((await flows.get(TENANT, { alias: 'moved' }))?.version).to.equal(2)
+  })
+
+  it('an update sets fields of the document that agrees, returns it whole, and finds it by its new values', async () => {
+    const doc = { ...flow({ payload: HOSTILE, ...HOSTILE, note: 'first' }), state: 'queued' }
+    const other = { ...flow({ note: 'first' }), state: 'queued' }
+    for (const each of [doc, other]) await stated.insert(TENANT, each)
+    const take = (by: number) =>
+      stated.update(TENANT, { key: { name: doc.name }, where: { state: 'queued' }, set: { state: 'running', by } })
+    const won = (await Promise.all(Array.from({ length: 20 }, (_, by) => take(by)))).filter(
+      (each) => each !== undefined,
+    )
+    expect(won).to.have.length(1)
+    const by = won[0]?.doc['by']
+    expect(won[0]).to.deep.equal({ doc: { ...doc, state: 'running', by }, version: 2 })
+    expect(await stated.get(TENANT, { name: doc.name })).to.deep.equal(won[0])
+    const namesOf = async (state: string) =>
+      (await stated.page(TENANT, { where: { state }, limit: 10 })).map(({ doc: { name } }) => name)
+    expect(await namesOf('running')).to.deep.equal([doc.name])
+    expect(await namesOf('queued')).to.deep.equal([other.name])
+
+    const again = { key: { name: doc.name }, where: {}, set: { note: HOSTILE, by: null } }
+    const changed = { ...doc, state: 'running', by: null, note: HOSTILE }
+    expect(await stated.update(TENANT, again)).to.deep.equal({ doc: changed, version: 3 })
+    expect(await stated.replaceIfVersion(TENANT, { doc: { ...changed, by: 1 }, version: 3 })).to.equal(true)
+    expect(await stated.get(TENANT, { name: doc.name })).to.deep.equal({ doc: { ...changed, by: 1 }, version: 4 })
+  })
+
+  it('an update of no document, of another tenant, or of a field that is fixed changes nothing', async () => {
+    const doc = { ...flow(), state: 'queued' }
+    await stated.insert(TENANT, doc)
+    const update = { key: { name: doc.name }, where: { state: 'queued' }, set: { note: 1 } }
+    expect(await stated.update(OTHER, update)).to.equal(undefined)
+    expect(await stated.update(TENANT, { ...update, key: { name: 'none' } })).to.equal(undefined)
+    for (const set of [{ name: 'x' }, { alias: 'x' }, {}])
+      expect(await stated.update(TENANT, { ...update, set }).catch(String)).to.include('cannot be set')
+    expect(await stated.update(TENANT, { ...update, where: { note: 1 } }).catch(String)).to.include('looked up by note')
+    expect(await stated.update(TENANT, { ...update, set: { state: { $gt: '' } } }).catch(String)).to.match(
+      /neither a str/,
+    )
+    expect(await stated.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
   })
 
   it('a document is deleted once, and only in the given version', async () => {

@@ -22,6 +22,7 @@ export function watchStore(store: Store) {
       insert: watch('insert', 'insert'),
       insertMissing: watch('insertMissing', 'insertMissing'),
       replaceIfVersion: watch('replaceIfVersion', 'replace'),
+      update: watch('update', 'update'),
       delete: watch('delete', 'delete'),
       deleteMany: watch('deleteMany', 'deleteMany'),
       page: watch('page', 'page'),

@@ -2,7 +2,14 @@ import type { Collection, Store } from '../../shared/platform/store/port.ts'
 
 type Method = keyof Collection
 
-const WRITES: ReadonlySet<Method> = new Set(['insert', 'insertMissing', 'replaceIfVersion', 'delete', 'deleteMany'])
+const WRITES: ReadonlySet<Method> = new Set([
+  'insert',
+  'insertMissing',
+  'replaceIfVersion',
+  'update',
+  'delete',
+  'deleteMany',
+])
 
 export const isRead = (method: Method): boolean => !WRITES.has(method)
 
@@ -16,6 +23,7 @@ export function aroundStore(store: Store, around: Around): Store {
     insert: (...args) => around('insert', () => collection.insert(...args), args),
     insertMissing: (...args) => around('insertMissing', () => collection.insertMissing(...args), args),
     replaceIfVersion: (...args) => around('replaceIfVersion', () => collection.replaceIfVersion(...args), args),
+    update: (...args) => around('update', () => collection.update(...args), args),
     delete: (...args) => around('delete', () => collection.delete(...args), args),
     deleteMany: (...args) => around('deleteMany', () => collection.deleteMany(...args), args),
     page: (...args) => around('page', () => collection.page(...args), args),

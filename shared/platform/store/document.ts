@@ -1,6 +1,6 @@
 import { AppError, invalidRequest } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
-import type { CollectionSpec, Fields, PageQuery, Scalar } from './port.ts'
+import type { CollectionSpec, Fields, FieldUpdate, PageQuery, Scalar } from './port.ts'
 
 /** The longest document, as JSON in UTF-8. Below MongoDB's limit of 16 MiB. */
 export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
@@ -95,6 +95,25 @@ export function pickValues(spec: CollectionSpec, names: readonly string[], field
 /** The values of the key in `doc`, in the key's order. */
 export function keyValues(spec: CollectionSpec, doc: JsonObject): Scalar[] {
   return spec.key.map((name) => checkScalar(spec, name, doc[name]))
+}
+
+/** The parts of an update, and the indexed ones of the fields that it sets. Throws for one that does not fit the collection's declaration: a bug. */
+export function checkUpdate(spec: CollectionSpec, { key, where, set }: FieldUpdate) {
+  const fixed = new Set([...spec.key, ...(spec.unique ?? []).flat(), spec.expiresBy])
+  const changed = Object.keys(set)
+  const wrong = changed.find((field) => fixed.has(field))
+  if (wrong !== undefined || changed.length === 0) throw new Error(`${spec.name}: ${wrong ?? 'nothing'} cannot be set`)
+  const indexed = indexedFields(spec)
+  return {
+    key: pickValues(spec, spec.key, key),
+    where: Object.entries(where).map(([field, value]) => {
+      if (!indexed.includes(field)) throw new Error(`${spec.name} cannot be looked up by ${field}`)
+      return [field, checkScalar(spec, field, value)] as const
+    }),
+    indexed: changed
+      .filter((field) => indexed.includes(field))
+      .map((field) => [field, checkScalar(spec, field, set[field])] as const),
+  }
 }
 
 /** The key or the `unique` group that consists of exactly these fields. */

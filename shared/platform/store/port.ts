@@ -53,6 +53,9 @@ export type PageQuery = {
 
 export type Total = { count: number; sum: number }
 
+/** `where`: values of indexed fields, beside the key. `set`: top-level fields, none of which is unique, part of the key or the document's expiry. */
+export type FieldUpdate = { key: Fields; where: Fields; set: JsonObject }
+
 export type WriteOptions = {
   /** Refuses the write (`unavailable`) when it has not left this process this long after the call. Never extends the store's own deadline. */
   withinMs?: number
@@ -93,6 +96,11 @@ export interface Collection {
    * `version`, when it does not exist, or when another unique value is taken.
    */
   replaceIfVersion(tenant: TenantId, replacement: Stored, options?: Pick<WriteOptions, 'durability'>): Promise<boolean>
+  /**
+   * Sets fields of the document with this key if it agrees in `where`, with one command that reads nothing before. Returns the document as it is then, and
+   * `undefined` when there is none that agrees.
+   */
+  update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined>
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   /** Deletes the documents with these keys, as far as they exist, with one command. When it throws, some may have been deleted: it can be repeated. */

@@ -137,7 +137,10 @@ export interface Dispatches {
   input(tenant: TenantId, traceId: string): Promise<JsonObject | undefined>
   /** The result that ended the dispatch, as the executor stored it; `undefined` before the end, or when payloads are not kept and 24 h have passed. */
   output(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined>
-  /** queued -> running, for the executor of this epoch. One that `get` has returned is not read again. Returns the dispatch as it is now, or `undefined` when it was not queued. */
+  /**
+   * queued -> running, for the executor of this epoch. Returns the dispatch as it is now, or `undefined` when it was not queued. A short input comes with
+   * it: `input` need not read it.
+   */
   begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined>
   /**
    * running -> ended, when the executor of this epoch still runs it; `executor: null` ends one that is queued. The output is stored

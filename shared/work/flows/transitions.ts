@@ -62,11 +62,9 @@ export const rejected = (dispatch: Dispatch, refusal: AppError): Dispatch => ({
   duration_ms: 0,
 })
 
-/** queued -> running, under the executor of this epoch. */
-export const begin =
-  (executor: number): DispatchTransition =>
-  (dispatch) =>
-    dispatch.status === 'queued' ? { ...dispatch, status: 'running', executor } : undefined
+/** queued -> running, under the executor of this epoch: to dispatches that agree in `BEGINS` it sets the same fields, so that no one reads them before. */
+export const BEGINS = { status: 'queued' } as const
+export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor'> => ({ status: 'running', executor })
 
 /** running under this executor -> ended; with `executor: null` queued -> ended. */
 export const end =

@@ -3,7 +3,7 @@ import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { failureOf } from '../../../shared/work/flows/execute/outcome.ts'
 import type { Dispatch, DispatchEnd } from '../../../shared/work/flows/port.ts'
 import {
-  begin,
+  begunBy,
   type DispatchTransition,
   end,
   endBy,
@@ -29,7 +29,7 @@ const after = (dispatch: Dispatch, ...transitions: DispatchTransition[]): Dispat
 const ending = (executor: number | null, result: DispatchEnd = OK) => end({ executor, result, at })
 
 const QUEUED = queuedDispatch(START)
-const RUNNING = after(QUEUED, begin(7))
+const RUNNING = { ...QUEUED, ...begunBy(7) }
 const INVALID: DispatchEnd = { ...OK, status: 'invalid_output' }
 
 /** One record in each state. */
@@ -51,7 +51,6 @@ const appliesTo = (applies: (dispatch: Dispatch) => unknown) =>
 type Status = Dispatch['status']
 
 const TRANSITIONS: { event: string; transition: DispatchTransition; from: Status[] }[] = [
-  { event: 'an executor claims it', transition: begin(8), from: ['queued'] },
   { event: 'its executor records the end', transition: ending(7), from: ['running'] },
   { event: 'another executor records an end', transition: ending(8), from: [] },
   { event: 'it is ended for want of an executor', transition: ending(null, FAILED), from: ['queued'] },
@@ -112,10 +111,6 @@ describe('the transitions of a dispatch', () => {
     const other = newDispatch(named, { traceId: 't', audit: { store_payloads: false, retention_days: 1 }, at })
     expect(other).to.include({ model: 'm2', idempotency_key: 'k1', keeps_payloads: false })
     expect(Date.parse(other.expires_at) - at.getTime()).to.equal(86_400_000)
-  })
-
-  it('a claim names the executor, and changes nothing else', () => {
-    expect(begin(8)(QUEUED)).to.deep.equal({ ...QUEUED, status: 'running', executor: 8 })
   })
 
   it('an end has the result, the time and the output that was stored for it', () => {

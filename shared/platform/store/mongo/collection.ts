@@ -7,6 +7,7 @@ import {
   checkNextValue,
   checkQuery,
   checkTotal,
+  checkUpdate,
   expiryOf,
   indexedFields,
   keyValues,
@@ -19,6 +20,7 @@ import type {
   Collection,
   CollectionSpec,
   Fields,
+  FieldUpdate,
   OwnedDocument,
   PageQuery,
   Scalar,
@@ -26,6 +28,7 @@ import type {
   Total,
   WriteOptions,
 } from '../port.ts'
+import { settingFields } from './field-update.ts'
 import { GroupedRows } from './grouped-rows.ts'
 import { duplicatesIn, isDuplicate, type OperationGuard } from './guard.ts'
 import type { Row } from './row.ts'
@@ -127,6 +130,17 @@ export class MongoCollection implements Collection {
       version,
       values: { ...values, ...expiryField(ownExpiryOf(this.#spec, doc)) },
     })
+  }
+
+  async update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined> {
+    const { key, where, indexed } = checkUpdate(this.#spec, update)
+    const fields = [...this.#spec.key, ...where.map(([field]) => field)]
+    const filter = this.#unexpired(tenant, fields, [...key, ...where.map(([, value]) => value)])
+    const options = { returnDocument: 'after', projection: STORED } as const
+    const row = await this.#guard((signal) =>
+      this.#rows.findOneAndUpdate(filter, settingFields(update.set, indexed), { signal, ...options } as typeof options),
+    )
+    return row ? toStored(row) : undefined
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {

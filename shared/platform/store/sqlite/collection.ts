@@ -7,6 +7,7 @@ import {
   checkNextValue,
   checkQuery,
   checkTotal,
+  checkUpdate,
   expiryOf,
   keyValues,
   ownExpiryOf,
@@ -18,6 +19,7 @@ import type {
   Collection,
   CollectionSpec,
   Fields,
+  FieldUpdate,
   OwnedDocument,
   PageQuery,
   Stored,
@@ -103,6 +105,20 @@ export class SqliteCollection implements Collection {
     const values = [text, ownExpiryOf(this.#spec, doc) ?? null, tenant, ...this.#expiryParameters(), ...key, version]
     const isReplaced = this.#changesOne(sql, values)
     return durability === 'full' ? this.#flushIf(isReplaced) : isReplaced
+  }
+
+  /** Nothing else runs on this thread between the read and the write, and no other process writes to the file. */
+  async update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined> {
+    const { key, where } = checkUpdate(this.#spec, update)
+    const fields = [...this.#spec.key, ...where.map(([field]) => field)]
+    const found = [tenant, ...this.#expiryParameters(), ...key, ...where.map(([, value]) => value)]
+    const [row] = this.#all(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
+    if (!row) return undefined
+    const { doc, version } = toStored(row)
+    const next = { doc: { ...doc, ...update.set }, version: version + 1 }
+    const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(fields)}`
+    const isUpdated = this.#changesOne(sql, [serializeDocument(this.#spec, next.doc), ...found])
+    return (await this.#flushIf(isUpdated)) ? next : undefined
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {

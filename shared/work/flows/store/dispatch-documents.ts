@@ -3,7 +3,7 @@ import { truncate } from '../../../kernel/text.ts'
 import type { CollectionSpec } from '../../../platform/store/port.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
-/** The records without their payloads, so that a list reads no payload. */
+/** The records, with an input and an output that are short. A list reads no others. */
 export const DISPATCHES: CollectionSpec = {
   name: 'dispatches',
   key: ['trace_id'],
@@ -12,9 +12,10 @@ export const DISPATCHES: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
+/** The long inputs, and those that are not kept as long as their records. */
 export const DISPATCH_INPUTS: CollectionSpec = { name: 'dispatch_inputs', key: ['trace_id'], expiresBy: 'expires_ms' }
 
-/** One document for each attempt to end a dispatch; the dispatch names the one that counts. */
+/** The same for outputs. One document for each attempt to end a dispatch; the dispatch names the one that counts. */
 export const DISPATCH_OUTPUTS: CollectionSpec = {
   name: 'dispatch_outputs',
   key: ['output_id'],
@@ -32,10 +33,20 @@ export const DISPATCH_ANSWERS: CollectionSpec = {
 const MAX_NAME_CHARS = 512
 const MAX_MESSAGE_CHARS = 4_000
 
+/** The `output_id` of an output that is a part of its record. */
+export const IN_RECORD = 'in_record'
+
+/** The longest JSON of an input or output that is a part of its record. */
+const SHORT_CHARS = 2 * 1024
+export const isShort = (payload: JsonObject | DispatchOutput): boolean => JSON.stringify(payload).length <= SHORT_CHARS
+
+/** The payloads that are a part of the record. */
+export type OwnPayloads = { own_input?: JsonObject; own_output?: DispatchOutput }
+
 /** The fields by which the store finds and orders dispatches. */
 type Indexed = { flow_name: string; started_ms: number; expires_ms: number }
 
-export function toDoc(dispatch: Dispatch): JsonObject {
+export function toDoc(dispatch: Dispatch, { own_input, own_output }: OwnPayloads = {}): JsonObject {
   const indexed: Indexed = {
     flow_name: dispatch.flow.name,
     started_ms: Date.parse(dispatch.started_at),
@@ -48,6 +59,8 @@ export function toDoc(dispatch: Dispatch): JsonObject {
     model: truncate(dispatch.model, MAX_NAME_CHARS),
     error: error && { ...error, message: truncate(error.message, MAX_MESSAGE_CHARS) },
     ...indexed,
+    ...(own_input && { own_input }),
+    ...(own_output && { own_output }),
   }
 }
 
@@ -58,9 +71,17 @@ export const dispatchPosition = ({ started_at, trace_id }: Dispatch): [startedMs
 ]
 
 export function toDispatch(doc: JsonObject): Dispatch {
-  const { flow_name: _name, started_ms: _started, expires_ms: _expires, ...dispatch } = doc as Dispatch & Indexed
+  const {
+    flow_name: _name,
+    started_ms: _started,
+    expires_ms: _expires,
+    ...rest
+  } = doc as Dispatch & Indexed & OwnPayloads
+  const { own_input: _input, own_output: _output, ...dispatch } = rest
   return dispatch
 }
+
+export const ownPayloads = (doc: JsonObject): OwnPayloads => doc as OwnPayloads
 
 export function toOutput(doc: JsonObject): DispatchOutput {
   const { raw_output, output, timeline, problems } = doc as DispatchOutput

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { startOfPage, toPage } from '../../../kernel/cursor.ts'
-import { AppError } from '../../../kernel/errors.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
-import type { Collection, Store } from '../../../platform/store/port.ts'
+import type { Collection, Store, Stored } from '../../../platform/store/port.ts'
 import {
   DISPATCH_KINDS,
   type Dispatch,
@@ -15,21 +12,19 @@ import {
   type DispatchQuery,
   type DispatchStore,
 } from '../port.ts'
-import { begin, end as endDispatch, isHeldBy } from '../transitions.ts'
+import { BEGINS, begunBy, end as endDispatch, isHeldBy } from '../transitions.ts'
 import {
-  DISPATCH_ANSWERS,
-  DISPATCH_INPUTS,
-  DISPATCH_OUTPUTS,
   DISPATCHES,
   dispatchPosition,
+  IN_RECORD,
+  type OwnPayloads,
+  ownPayloads,
   toDispatch,
   toDoc,
-  toOutput,
 } from './dispatch-documents.ts'
 import { fitResult } from './dispatch-output.ts'
+import { DispatchPayloads } from './dispatch-payloads.ts'
 
-/** How long an answer is kept for waiting clients when payloads are not kept; as long as an idempotency key (D6.6). */
-const ANSWER_MS = 86_400_000
 /** Dispatches that this process need not read again to begin or end them. */
 const MAX_REMEMBERED = 1_000
 /** Whoever has ended a dispatch looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
@@ -40,9 +35,7 @@ const REMOVED_AT_ONCE = 20
 
 export class StoredDispatches implements DispatchStore {
   readonly #dispatches: Collection
-  readonly #inputs: Collection
-  readonly #outputs: Collection
-  readonly #answers: Collection
+  readonly #payloads: DispatchPayloads
   readonly #now: () => Date
   /** The queued ones as they were read last, and the running ones that this process has begun. A write finds out if one has changed. */
   readonly #remembered = new LRUCache<string, Found>({ max: MAX_REMEMBERED })
@@ -54,28 +47,37 @@ export class StoredDispatches implements DispatchStore {
 
   constructor(store: Store, { now = () => new Date() } = {}) {
     this.#dispatches = store.collection(DISPATCHES)
-    this.#inputs = store.collection(DISPATCH_INPUTS)
-    this.#outputs = store.collection(DISPATCH_OUTPUTS)
-    this.#answers = store.collection(DISPATCH_ANSWERS)
+    this.#payloads = new DispatchPayloads(store, now)
     this.#now = now
   }
 
   /** Repeating a call whose answer was lost changes nothing. Throws `invalid_request` (413) for an input above the store's limit. */
   async create(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
-    if (dispatch.status === 'rejected') {
-      const keep = dispatch.keeps_payloads && this.#keepRefusedInput(tenant, dispatch, input)
-      await Promise.all([keep, this.#dispatches.insert(tenant, toDoc(dispatch))])
-      return
-    }
-    // At the same time, because the job follows: without one nobody reads either document.
-    const keeping = this.#keepInput(tenant, dispatch, input)
+    const own = this.#payloads.ownInput(dispatch, input)
+    if (dispatch.status === 'rejected') return this.#createRejected(tenant, dispatch, { input, own })
+    await (own
+      ? this.#dispatches.insert(tenant, toDoc(dispatch, own), { durability: 'weak' })
+      : this.#createWith(tenant, dispatch, input))
+    this.#created.set(keyOf(tenant, dispatch.trace_id), dispatch)
+  }
+
+  async #createRejected(tenant: TenantId, dispatch: Dispatch, { input, own }: NewInput): Promise<void> {
+    const isKept = dispatch.keeps_payloads
+    await Promise.all([
+      isKept && !own && this.#payloads.keepRefusedInput(tenant, dispatch, input),
+      this.#dispatches.insert(tenant, toDoc(dispatch, isKept ? own : undefined)),
+    ])
+  }
+
+  /** Stores the input apart, at the same time, because the job follows: without one nobody reads either document. */
+  async #createWith(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
+    const keeping = this.#payloads.keepInput(tenant, dispatch, input)
     const inserting = this.#dispatches.insert(tenant, toDoc(dispatch), { durability: 'weak' })
     await Promise.all([keeping, inserting]).catch(async (cause: unknown) => {
       const isNew = await inserting.catch(() => false)
       if (isNew) await this.#dispatches.delete(tenant, { trace_id: dispatch.trace_id }).catch(() => {})
       throw cause
     })
-    this.#created.set(keyOf(tenant, dispatch.trace_id), dispatch)
   }
 
   takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined {
@@ -93,25 +95,25 @@ export class StoredDispatches implements DispatchStore {
   }
 
   async input(tenant: TenantId, traceId: string): Promise<JsonObject | undefined> {
-    const found = await this.#inputs.get(tenant, { trace_id: traceId })
-    return found?.doc['input'] as JsonObject | undefined
+    const { own_input } = this.#remembered.get(keyOf(tenant, traceId)) ?? (await this.#find(tenant, traceId)) ?? {}
+    return own_input ?? this.#payloads.input(tenant, traceId)
   }
 
   async output(tenant: TenantId, dispatch: Dispatch): Promise<DispatchOutput | undefined> {
-    const { output_id } = dispatch
+    const { trace_id, output_id } = dispatch
     if (output_id === undefined) return undefined
-    const found = await this.#outputsOf(dispatch).get(tenant, { output_id })
-    return found && toOutput(found.doc)
+    if (output_id === IN_RECORD) return (await this.#find(tenant, trace_id))?.own_output
+    return this.#payloads.output(tenant, dispatch, output_id)
   }
 
   async begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined> {
-    const found = this.#recall(tenant, traceId) ?? (await this.#find(tenant, traceId))
-    const dispatch = found && begin(executor)(found.dispatch)
-    if (!dispatch) return undefined
-    const { version } = found
-    if (!(await this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version }))) return undefined
-    this.#remembered.set(keyOf(tenant, traceId), { dispatch, version: version + 1 })
-    return dispatch
+    this.#recall(tenant, traceId)
+    const update = { key: { trace_id: traceId }, where: BEGINS, set: begunBy(executor) }
+    const stored = await this.#dispatches.update(tenant, update)
+    if (!stored) return undefined
+    const begun = toFound(stored)
+    this.#remembered.set(keyOf(tenant, traceId), begun)
+    return begun.dispatch
   }
 
   async end(tenant: TenantId, traceId: string, end: End): Promise<Dispatch | undefined> {
@@ -119,18 +121,21 @@ export class StoredDispatches implements DispatchStore {
     const found = await this.#findToEnd(tenant, traceId, executor)
     if (!found || !mayWrite()) return undefined
     const { result, output } = end.output ? fitResult({ ...end, output: end.output }) : end
-    const outputId = output && (await this.#keepOutput(tenant, found.dispatch, output))
+    const own = this.#payloads.ownAtEnd(found, output)
+    const keep = async () => output && this.#payloads.keepOutput(tenant, found.dispatch, output)
+    const outputId = own.own_output ? IN_RECORD : await keep()
     const dispatch = endDispatch({ executor, result, outputId, at: this.#now() })(found.dispatch)
     if (!dispatch || !mayWrite()) return undefined
     const [isEnded] = await Promise.all([
-      this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch), version: found.version }),
+      this.#dispatches.replaceIfVersion(tenant, { doc: toDoc(dispatch, own), version: found.version }),
       // An input that an executor has begun with is read by nobody else.
-      executor !== null && this.#dropInput(tenant, dispatch),
+      executor !== null && this.#payloads.dropInput(tenant, found),
     ])
     if (isEnded) this.#ended.set(keyOf(tenant, traceId), dispatch)
-    if (isEnded && executor === null) await this.#dropInput(tenant, dispatch)
+    if (isEnded && executor === null) await this.#payloads.dropInput(tenant, found)
     if (isEnded) return dispatch
-    if (outputId !== undefined && mayWrite()) await this.#outputsOf(dispatch).delete(tenant, { output_id: outputId })
+    if (outputId !== undefined && !own.own_output && mayWrite())
+      await this.#payloads.dropOutput(tenant, dispatch, outputId)
     return undefined
   }
 
@@ -163,7 +168,7 @@ export class StoredDispatches implements DispatchStore {
 
   async #find(tenant: TenantId, traceId: string): Promise<Found | undefined> {
     const found = await this.#dispatches.get(tenant, { trace_id: traceId })
-    return found && { dispatch: toDispatch(found.doc), version: found.version }
+    return found && toFound(found)
   }
 
   /** The dispatch, when this executor still runs it; with `null`, when it is queued. */
@@ -181,61 +186,22 @@ export class StoredDispatches implements DispatchStore {
     return found
   }
 
-  async #keepInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
-    const doc = { trace_id: dispatch.trace_id, expires_ms: this.#payloadExpiry(dispatch), input }
-    try {
-      await this.#inputs.insert(tenant, doc, { durability: 'weak' })
-    } catch (cause) {
-      if (!isTooLong(cause)) throw cause
-      throw new AppError('invalid_request', `input is longer than ${MAX_DOCUMENT_BYTES} bytes: send less`, {
-        status: 413,
-        param: '/input',
-      })
-    }
-  }
-
-  /** Keeps the input of a request that was refused, unless the input is too long: that may be why it was refused. */
-  async #keepRefusedInput(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
-    await this.#keepInput(tenant, dispatch, input).catch((cause: unknown) => {
-      if (!isTooLong(cause)) throw cause
-    })
-  }
-
-  async #keepOutput(tenant: TenantId, dispatch: Dispatch, output: DispatchOutput): Promise<string> {
-    const output_id = randomUUID()
-    const kept = dispatch.keeps_payloads ? output : { ...output, raw_output: '' }
-    const expires_ms = this.#payloadExpiry(dispatch)
-    await this.#outputsOf(dispatch).insert(tenant, { output_id, expires_ms, ...kept }, { durability: 'ordered' })
-    return output_id
-  }
-
-  /** Deletes the input unless payloads are kept. When that fails, it expires. */
-  async #dropInput(tenant: TenantId, { trace_id, keeps_payloads }: Dispatch): Promise<void> {
-    if (!keeps_payloads) await this.#inputs.delete(tenant, { trace_id }).catch(() => {})
-  }
-
   async #remove(tenant: TenantId, dispatch: Dispatch): Promise<void> {
-    const { trace_id, output_id } = dispatch
-    await Promise.all([
-      this.#inputs.delete(tenant, { trace_id }),
-      output_id !== undefined && this.#outputsOf(dispatch).delete(tenant, { output_id }),
-    ])
+    const { trace_id } = dispatch
+    await this.#payloads.remove(tenant, dispatch)
     await this.#dispatches.delete(tenant, { trace_id })
-    this.#ended.delete(keyOf(tenant, trace_id))
-  }
-
-  #outputsOf({ keeps_payloads }: Dispatch): Collection {
-    return keeps_payloads ? this.#outputs : this.#answers
-  }
-
-  #payloadExpiry({ keeps_payloads, expires_at }: Dispatch): number {
-    const expiresMs = Date.parse(expires_at)
-    return keeps_payloads ? expiresMs : Math.min(expiresMs, this.#now().getTime() + ANSWER_MS)
+    for (const known of [this.#ended, this.#remembered]) known.delete(keyOf(tenant, trace_id))
   }
 }
 
 type End = Parameters<Dispatches['end']>[2]
-type Found = { dispatch: Dispatch; version: number }
+type NewInput = { input: JsonObject; own: OwnPayloads | undefined }
+type Found = OwnPayloads & { dispatch: Dispatch; version: number }
+
+function toFound({ doc, version }: Stored): Found {
+  const { own_input, own_output } = ownPayloads(doc)
+  return { dispatch: toDispatch(doc), version, ...(own_input && { own_input }), ...(own_output && { own_output }) }
+}
 
 const keyOf = (tenant: TenantId, traceId: string): string => `${tenant} ${traceId}`
 
@@ -245,5 +211,3 @@ function startOf({ cursor, untilMs = Infinity }: DispatchQuery): (string | numbe
   if (after && after[0] < untilMs) return after
   return untilMs === Infinity ? undefined : [untilMs]
 }
-
-const isTooLong = (cause: unknown) => cause instanceof AppError && cause.status === 413

@@ -16,6 +16,7 @@ function ledgerWith(insert: Insert, retryForMs = 5_000) {
     insert: (_tenant, _doc, options = {}) => insert(options),
     insertMissing: () => expect.fail('entries were inserted at once'),
     replaceIfVersion: () => expect.fail('an entry was replaced'),
+    update: () => expect.fail('an entry was changed'),
     delete: () => expect.fail('an entry was deleted'),
     deleteMany: () => expect.fail('entries were deleted'),
     page: async () => [],
