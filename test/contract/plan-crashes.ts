@@ -9,13 +9,20 @@ import { tenantId } from '../support/tenant.ts'
 import { after, by, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
 
 const TENANT = tenantId('t_1')
-const CRASHES = [1, 2, 3].flatMap((write) => [false, true].map((isDone) => ({ write, isDone })))
+const LONG = DIAMOND.map((each) => ({ ...each, prompt: 'x'.repeat(2_000) }))
+/** Of the writes of a creation the last one stores the plan. */
+const CREATIONS = { 'of a short plan': { steps: DIAMOND, writes: 2 }, 'of a long plan': { steps: LONG, writes: 3 } }
+const CRASHES = Object.entries(CREATIONS).flatMap(([what, { steps, writes }]) =>
+  Array.from({ length: writes }, (_, i) =>
+    [false, true].map((isDone) => ({ what, steps, writes, write: i + 1, isDone })),
+  ),
+)
 
 /** The tests of plans whose process stops before or after one of its writes, or loses the answer to it. */
 export function planCrashContract(opened: () => Store): void {
-  for (const crash of CRASHES)
-    it(`a creation that stops ${crash.isDone ? 'after' : 'before'} its write ${crash.write} leaves a plan that a sweep finds, or none`, async () => {
-      const plan = record(DIAMOND)
+  for (const { what, steps, writes, ...crash } of CRASHES.flat())
+    it(`a creation ${what} that stops ${crash.isDone ? 'after' : 'before'} its write ${crash.write} leaves a plan that a sweep finds, or none`, async () => {
+      const plan = record(steps)
       const { plan_id } = plan
       await new StoredPlans(failingStore(opened(), crash)).create(TENANT, plan).catch(() => {})
       const plans = new StoredPlans(opened())
@@ -23,7 +30,7 @@ export function planCrashContract(opened: () => Store): void {
       if (found) expect(found).to.deep.equal(plan)
       const active = (await plans.active(undefined)).map(({ planId }) => planId)
       if (found) expect(active).to.include(plan_id)
-      expect(found !== undefined).to.equal(crash.write === 3 && crash.isDone)
+      expect(found !== undefined).to.equal(crash.write === writes && crash.isDone)
       expect(await plans.create(TENANT, plan)).to.equal(!found)
       expect(await plans.get(TENANT, plan_id)).to.deep.equal(plan)
     })

@@ -3,6 +3,13 @@ import type { QueuedRunSource } from './run-source.ts'
 /** Joins the sources of queued runs, whose ids do not tell which source knows them: each is asked in turn. */
 export function joinRunSources(...sources: readonly QueuedRunSource[]): QueuedRunSource {
   return {
+    takeCreated(tenant, runId) {
+      for (const source of sources) {
+        const created = source.takeCreated?.(tenant, runId)
+        if (created) return created
+      }
+      return undefined
+    },
     async find(tenant, runId) {
       for (const source of sources) {
         const found = await source.find(tenant, runId)

@@ -46,7 +46,9 @@ export class QueuedRuns implements RunAccess {
   }
 
   async followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
-    const found = await this.#find(tenant, runId)
+    // The start notice of one that was just queued has come, or will.
+    const created = after === 0 ? this.#source.takeCreated?.(tenant, runId) : undefined
+    const found = created ?? (await this.#find(tenant, runId))
     if (found.state === 'queued') return this.#waiting.wait(tenant, runId) // It has no event yet, so `after` is 0.
     return this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
   }

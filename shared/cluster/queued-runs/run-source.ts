@@ -11,6 +11,11 @@ export type QueuedRunState =
 
 /** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
 export interface QueuedRunSource {
+  /**
+   * The state of a run that this process has queued a moment ago, the first time that it is asked for; nothing is read. The run may have begun since: for
+   * whoever hears of that otherwise.
+   */
+  takeCreated?(tenant: TenantId, runId: string): QueuedRunState | undefined
   /** `undefined` for an unknown run and for another tenant's. */
   find(tenant: TenantId, runId: string): Promise<QueuedRunState | undefined>
   /** Takes a run out of the queue and ends it. Returns `false` when it is not queued any more. Without it, a queued run cannot be cancelled. */

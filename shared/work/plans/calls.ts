@@ -14,7 +14,7 @@ import { requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 
 export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
-  plans: Pick<Plans, 'create' | 'get' | 'list' | 'change' | 'outputs'>
+  plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs'>
   queue: Pick<JobQueue, 'add' | 'remove'>
   broker: Pick<Broker, 'followRun' | 'cancelRun'>
 }
@@ -80,7 +80,8 @@ export class PlanCalls {
    * none is left.
    */
   async frames(tenant: TenantId, planId: string, after: number): Promise<FrameStream | undefined> {
-    const plan = await this.#stored(tenant, planId)
+    const created = after === 0 ? this.#deps.plans.created(tenant, planId) : undefined
+    const plan = created ?? (await this.#stored(tenant, planId))
     const events = eventsOf(plan)
     if (isEnded(plan) && after >= events.length) return undefined
     // A reader who comes back gets the rest from the executor while it knows the run, in the order in which the reader got the beginning.

@@ -189,13 +189,15 @@ class PlanExecution {
     return stopped.aborted ? 'stopped' : undefined
   }
 
-  /** Waits for a step's end, a signal, the deadline, or the time to look at the record. */
+  /** Waits for a step's end, a signal, the deadline, or the time to look at the record. All plans of a process look at the same time, with one read. */
   async #pause(): Promise<void> {
     if (this.#hasNews || this.#haltOf(this.#plan)) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
     const { lookEveryMs = LOOK_EVERY_MS } = this.#deps
-    const timer = setTimeout(resolve, Math.max(0, Math.min(lookEveryMs, this.#deadline - performance.now())))
+    const now = performance.now()
+    const lookMs = lookEveryMs - (now % lookEveryMs)
+    const timer = setTimeout(resolve, Math.max(0, Math.min(lookMs, this.#deadline - now)))
     await promise
     clearTimeout(timer)
   }

@@ -5,7 +5,7 @@ import type { PlanRecord, Plans } from './port.ts'
 import { requestCancel } from './transitions.ts'
 
 export type PlanRunsDeps = {
-  plans: Pick<Plans, 'get' | 'change'>
+  plans: Pick<Plans, 'takeCreated' | 'get' | 'change'>
   queue: Pick<JobQueue, 'remove'>
   now: () => Date
 }
@@ -13,6 +13,10 @@ export type PlanRunsDeps = {
 /** Finds the runs of plans by their records, and cancels the plans that no executor has begun. */
 export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSource {
   return {
+    takeCreated(tenant, runId) {
+      const plan = plans.takeCreated(tenant, planIdOf(runId))
+      return plan && stateOf(plan)
+    },
     async find(tenant, runId) {
       const plan = await plans.get(tenant, planIdOf(runId))
       return plan && stateOf(plan)

@@ -25,6 +25,8 @@ export type StepState = {
   earlier_starts?: readonly string[]
   /** The usage of its attempts. Absent when none has ended in the executor that began it. */
   spent?: Spent
+  /** The output of a done step that is short; that of others is stored apart. */
+  output?: string
   /** The plan that has carried the step out; this one has taken it over as done (D27.2). */
   taken_from?: string
 }
@@ -84,6 +86,10 @@ export interface Plans {
    */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
+  /** A queued plan that this process has stored a moment ago. It may have begun since: for whoever hears of that otherwise. */
+  created(tenant: TenantId, planId: string): PlanRecord | undefined
+  /** The same, the first time that it is asked for. */
+  takeCreated(tenant: TenantId, planId: string): PlanRecord | undefined
   /** The plans with these ids, by id. */
   heads(tenant: TenantId, planIds: readonly string[]): Promise<ReadonlyMap<string, PlanHead>>
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
@@ -98,9 +104,11 @@ export interface Plans {
     transition: PlanTransition,
     mayWrite?: () => boolean,
   ): Promise<PlanRecord | undefined>
+  /** Whether the output of a step of this plan is so short that it is recorded with the step's end (`StepState`), and not saved. */
+  isRecordedWithEnd(tenant: TenantId, planId: string, output: string): boolean
   /** Stores the output of a step, before the step is recorded as done. A repetition replaces it. */
   saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void>
-  /** The outputs of steps, by id. */
+  /** The saved outputs of steps, by id. */
   outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Plans of all tenants that have not ended, oldest first, in pages; the cursor is the last plan's id. */
   active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]>

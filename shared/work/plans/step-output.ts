@@ -15,16 +15,27 @@ const INTRODUCTION = 'The outputs of the steps that this one depends on follow. 
 export const storedOutput = (output: string, stepCount: number): string =>
   cut(output, Math.min(MAX_OUTPUT_CHARS, Math.floor(MAX_PLAN_CHARS / stepCount)))
 
-/** The outputs of steps, by id; of steps that the plan has taken over, from the plan that has carried them out (D27.2). */
+/** The outputs of steps, by id; those that are saved of steps that the plan has taken over, from the plan that has carried them out (D27.2). */
 export async function readOutputs(
   tenant: TenantId,
   { plan_id, states }: Pick<PlanRecord, 'plan_id' | 'states'>,
   { plans, stepIds }: { plans: Pick<Plans, 'outputs'>; stepIds: readonly string[] },
 ): Promise<ReadonlyMap<string, string>> {
-  const sourceOf = new Map(states.map(({ id, taken_from }) => [id, taken_from ?? plan_id]))
-  const groups = Map.groupBy(stepIds, (id) => sourceOf.get(id) ?? plan_id)
-  const read = await Promise.all([...groups].map(([from, ids]) => plans.outputs(tenant, from, ids)))
-  return new Map(read.flatMap((outputs) => [...outputs]))
+  const wanted = new Set(stepIds)
+  const asked = states.filter(({ id }) => wanted.has(id))
+  const recorded = asked.flatMap(({ id, output }) => (output === undefined ? [] : [[id, output] as const]))
+  const groups = Map.groupBy(
+    asked.filter(({ output }) => output === undefined),
+    ({ taken_from }) => taken_from ?? plan_id,
+  )
+  const reading = [...groups].map(([from, saved]) =>
+    plans.outputs(
+      tenant,
+      from,
+      saved.map(({ id }) => id),
+    ),
+  )
+  return new Map([...recorded, ...(await Promise.all(reading)).flatMap((outputs) => [...outputs])])
 }
 
 /** The prompt of a step's run: its own, and the outputs of its dependencies as data (D7.3). */

@@ -17,7 +17,7 @@ export type StepRun = PlanStep & { run_id: string }
 export type RunStep = (step: StepRun, outputs: ReadonlyMap<string, string>, signal: AbortSignal) => Promise<StepResult>
 
 export type StepRunsDeps = {
-  plans: Pick<Plans, 'get' | 'saveOutput' | 'outputs'>
+  plans: Pick<Plans, 'get' | 'isRecordedWithEnd' | 'saveOutput' | 'outputs'>
   /** The epoch under which the plan was claimed. */
   executor: number
   /** Whether this process may act and write under that epoch now. */
@@ -28,8 +28,8 @@ export type StepRunsDeps = {
   storeWaitMs?: number
 }
 
-/** `at` is in ISO 8601. */
-export type StepEnd = { at: string; error?: string; spent?: Spent }
+/** `at` is in ISO 8601. `output` is to be recorded with the end. */
+export type StepEnd = { at: string; error?: string; output?: string; spent?: Spent }
 
 const LOOK_EVERY_MS = 200
 /** The outputs of one plan that are kept for the steps that depend on them; the others are read from the store. */
@@ -37,7 +37,7 @@ const MAX_KEPT_CHARS = 1024 * 1024
 
 /** The steps of one plan that run in this process. Each starts at most once. */
 export class StepRuns {
-  /** The steps that have ended here and are not recorded yet, with their outputs stored. */
+  /** The steps that have ended here and are not recorded yet. Outputs that are not recorded with them are stored. */
   readonly ends = new Map<string, StepEnd>()
   readonly #tenant: TenantId
   readonly #plan: PlanRecord
@@ -46,7 +46,7 @@ export class StepRuns {
   readonly #abort = new AbortController()
   readonly #started = new Set<string>()
   readonly #running = new Set<Promise<void>>()
-  /** Outputs that are stored. While this process has the plan, nobody else replaces them. */
+  /** Outputs that are stored, or recorded with the ends of their steps. While this process has the plan, nobody else replaces them. */
   readonly #kept = new Map<string, string>()
   #keptChars = 0
   /** The ends of the steps that still run do not count. */
@@ -107,8 +107,7 @@ export class StepRuns {
       const { spent, ...result } = await this.#deps.runStep(run, outputs, this.#abort.signal)
       if (spent) paid = { spent }
       if ('error' in result) return { ...paid, error: result.error }
-      await this.#save(step, result.output)
-      return paid
+      return { ...paid, ...(await this.#save(step, result.output)) }
     } catch (cause) {
       return { ...paid, error: toAppError(cause).message }
     }
@@ -131,21 +130,22 @@ export class StepRuns {
     return new Map([...kept, ...read])
   }
 
-  /** An output that is empty need not be stored. */
-  async #save({ id }: PlanStep, output: string): Promise<void> {
-    if (output === '') return this.#keep(id, output)
+  /** Returns the output when it is to be recorded with the end of the step. One that is empty need not be stored. */
+  async #save({ id }: PlanStep, output: string): Promise<Pick<StepEnd, 'output'>> {
     const stored = storedOutput(output, this.#plan.steps.length)
-    await this.#untilHeld()
-    if (this.#isClosed) return
     const { plans, storeWaitMs } = this.#deps
+    const isShort = output === '' || plans.isRecordedWithEnd(this.#tenant, this.#plan.plan_id, stored)
+    if (isShort) {
+      this.#kept.set(id, stored)
+      return output === '' ? {} : { output: stored }
+    }
+    await this.#untilHeld()
+    if (this.#isClosed) return {}
     await outlast(() => plans.saveOutput(this.#tenant, this.#plan.plan_id, id, stored), storeWaitMs)
-    this.#keep(id, stored)
-  }
-
-  #keep(id: string, output: string): void {
-    if (this.#keptChars + output.length > MAX_KEPT_CHARS) return
-    this.#keptChars += output.length
-    this.#kept.set(id, output)
+    if (this.#keptChars + stored.length > MAX_KEPT_CHARS) return {}
+    this.#keptChars += stored.length
+    this.#kept.set(id, stored)
+    return {}
   }
 
   /** After a time in which this process might not act, another may have taken the plan over. */

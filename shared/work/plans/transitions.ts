@@ -114,17 +114,17 @@ export const beginNextSteps =
 /** queued -> running, together with the first steps. `executePlan` starts these steps. */
 export const claim = (by: By): PlanTransition => chain(begin(by), beginNextSteps(by))
 
-/** running -> done, or with an `error` failed. */
+/** running -> done, with its output if that is recorded here, or with an `error` failed. */
 export const endStep =
-  (stepId: string, { executor, at, error, spent }: By & StepOutcome): PlanTransition =>
+  (stepId: string, { executor, at, error, output, spent }: By & StepOutcome): PlanTransition =>
   (plan) => {
     if (!isRunningHere(plan, stepId, executor)) return undefined
     const paid = withSpent(plan, stepId, spent)
     if (error !== undefined) return failStep(paid, stepId, { error, at })
-    return withState(paid, stepId, { status: 'done', ended_at: at })
+    return withState(paid, stepId, { status: 'done', ended_at: at, ...(output !== undefined && { output }) })
   }
 
-type StepOutcome = { error?: string | undefined; spent?: Spent | undefined }
+type StepOutcome = { error?: string | undefined; output?: string | undefined; spent?: Spent | undefined }
 
 /** Records what a step that was cut off has used. It is still running: the transition that follows ends it. */
 export const noteSpent =

@@ -89,7 +89,7 @@ describe('the execution of a plan under faults', () => {
     expect(await execution.ended).to.equal('lost')
     expect(signal.aborted).to.equal(true)
     expect(statusesOf(await execution.stored())).to.include({ a: 'running', b: 'pending' })
-    expect(await execution.plans.outputs(TENANT, execution.planId, ['a'])).to.deep.equal(new Map())
+    expect(await execution.outputs('a')).to.deep.equal(new Map())
   })
 
   it('a reader that leaves aborts the steps, and nothing is recorded', async () => {
@@ -100,7 +100,7 @@ describe('the execution of a plan under faults', () => {
     expect(await execution.ended).to.equal('lost')
     expect(signal.aborted).to.equal(true)
     expect(statusesOf(await execution.stored())).to.include({ a: 'running', b: 'pending' })
-    expect(await execution.plans.outputs(TENANT, execution.planId, ['a'])).to.deep.equal(new Map())
+    expect(await execution.outputs('a')).to.deep.equal(new Map())
   })
 
   it('a step that ignores its abort has failed, also when it ends before the store is back', async () => {

@@ -8,6 +8,7 @@ import type { Store } from '../../../shared/platform/store/port.ts'
 import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../../shared/work/plans/execute.ts'
 import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
+import { readOutputs } from '../../../shared/work/plans/step-output.ts'
 import type { StepResult, StepRun } from '../../../shared/work/plans/step-runs.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, type NewPlan } from '../../../shared/work/plans/transitions.ts'
@@ -93,6 +94,11 @@ export class Execution {
     this.ended = this.#read(executePlan(TENANT, this.#plan, deps))
     this.ended.catch(() => {}) // The test awaits it.
     return this
+  }
+
+  /** The outputs of steps by their ids, as every process finds them. */
+  async outputs(...stepIds: string[]): Promise<ReadonlyMap<string, string>> {
+    return readOutputs(TENANT, await this.stored(), { plans: this.plans, stepIds })
   }
 
   async #read(iterator: AsyncGenerator<PlanEvent, PlanOutcome, undefined>): Promise<PlanOutcome> {

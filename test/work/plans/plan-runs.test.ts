@@ -6,6 +6,7 @@ import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
 import { OTHER, TENANT, useStore } from '../flows/setup.ts'
 import { AT, EXECUTOR, executorOf, openProcess, type Process, stepOf } from './calls-setup.ts'
 
+const NONE: QueuedRunSource = { find: async () => undefined }
 const CALL = { subject: 'ada' }
 
 describe('the runs of plans', () => {
@@ -34,6 +35,15 @@ describe('the runs of plans', () => {
     await executor.failStep('a', 'broken')
     await executor.finish()
     expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: EXECUTOR })
+  })
+
+  it('are taken once for queued by the process that has queued them, and are found in the store after that', async () => {
+    const { runId, executor } = await submit()
+    expect(runs.takeCreated?.(OTHER, runId)).to.equal(undefined)
+    expect(joinRunSources(NONE, runs).takeCreated?.(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
+    expect(runs.takeCreated?.(TENANT, runId)).to.equal(undefined)
+    await executor.begin()
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'running', executor: EXECUTOR })
   })
 
   it('are unknown to other tenants, and without a plan', async () => {

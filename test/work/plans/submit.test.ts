@@ -208,6 +208,9 @@ describe('the submission of plans', () => {
 const methodsOf = (plans: Plans): Plans => ({
   create: (...given) => plans.create(...given),
   get: (...given) => plans.get(...given),
+  created: (...given) => plans.created(...given),
+  takeCreated: (...given) => plans.takeCreated(...given),
+  isRecordedWithEnd: (...given) => plans.isRecordedWithEnd(...given),
   heads: (...given) => plans.heads(...given),
   list: (...given) => plans.list(...given),
   change: (...given) => plans.change(...given),

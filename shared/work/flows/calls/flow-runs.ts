@@ -9,10 +9,12 @@ type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; qu
 /** Finds the runs of flows by their dispatches, and cancels those that no executor has begun. */
 export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   return {
+    takeCreated(tenant, runId) {
+      const dispatch = dispatches.takeCreated(tenant, traceIdOf(runId))
+      return dispatch && stateOf(dispatch)
+    },
     async find(tenant, runId) {
-      const id = traceIdOf(runId)
-      // The start notice of one that was just created has come, or will.
-      const dispatch = dispatches.takeCreated(tenant, id) ?? (await dispatches.get(tenant, id))
+      const dispatch = await dispatches.get(tenant, traceIdOf(runId))
       return dispatch && stateOf(dispatch)
     },
     async cancelQueued(tenant, runId) {

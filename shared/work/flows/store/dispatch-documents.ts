@@ -81,7 +81,7 @@ export function toDispatch(doc: JsonObject): Dispatch {
   return dispatch
 }
 
-export const ownPayloads = (doc: JsonObject): OwnPayloads => doc as OwnPayloads
+export const ownPayloads = (doc: JsonObject): OwnPayloads => doc
 
 export function toOutput(doc: JsonObject): DispatchOutput {
   const { raw_output, output, timeline, problems } = doc as DispatchOutput

@@ -12,6 +12,10 @@ export type ActivePlan = { plan_id: string; owner: TenantId; created_ms: number;
 const PAGE = 500
 const FULL_RETRY_SECS = 10
 const MAX_FULL = 1_000
+/** How long a count is trusted, and how many processes may use up all of the room that it has found before they count again. */
+const COUNTED_MS = 1_000
+const SHARING = 64
+const MAX_COUNTED = 1_000
 
 /** The plans of all tenants that have not ended, and how much room those of one tenant take. */
 export class ActivePlans {
@@ -21,6 +25,8 @@ export class ActivePlans {
   readonly #positions = new LRUCache<string, Scalar[]>({ max: 1_000 })
   /** The tenants that had no room a short time ago. */
   readonly #full = new LRUCache<TenantId, true>({ max: MAX_FULL, ttl: 1_000 * FULL_RETRY_SECS })
+  /** What this process may still enter for a tenant without counting again. */
+  readonly #allowed = new LRUCache<TenantId, Total>({ max: MAX_COUNTED, ttl: COUNTED_MS })
   readonly #turns = createKeyedQueue()
 
   constructor(store: Store, limits: PlanLimits) {
@@ -48,10 +54,20 @@ export class ActivePlans {
 
   async #tryEnter(entry: ActivePlan): Promise<boolean | AppError> {
     const isNew = await this.#entries.insert(SYSTEM_TENANT, entry, { durability: 'ordered' })
+    if (this.#isAllowed(entry)) return isNew
     const problem = await this.#problem(entry.owner, { count: 0, sum: 0 })
     if (!problem) return isNew
     if (isNew) await this.remove(entry.plan_id)
     return problem
+  }
+
+  /** Takes the entry from what may be entered without counting, if it is within it. */
+  #isAllowed({ owner, bytes }: ActivePlan): boolean {
+    const allowed = this.#allowed.get(owner)
+    if (!allowed || allowed.count < 1 || allowed.sum < bytes) return false
+    allowed.count -= 1
+    allowed.sum -= bytes
+    return true
   }
 
   /**
@@ -68,7 +84,11 @@ export class ActivePlans {
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
-    if (hasRoom) return undefined
+    if (hasRoom) {
+      this.#allowed.set(owner, { count: (maxPlans - count) / SHARING, sum: (maxBytes - sum) / SHARING })
+      return undefined
+    }
+    this.#allowed.delete(owner)
     this.#full.set(owner, true)
     return count + more.count > maxPlans ? tooManyPlans(maxPlans) : tooLongPlans(maxBytes)
   }

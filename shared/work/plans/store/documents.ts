@@ -9,7 +9,7 @@ const KEPT_MS = 30 * DAY_MS
 /** A plan that has not ended in this time never will. Its steps are written once, so their expiry is fixed with the plan. */
 const LONGEST_MS = 365 * DAY_MS
 
-/** The plans without their steps, which are written once and may be long: a change of state writes only this document. */
+/** The plans, with steps that are short. Longer ones are written once, so that a change of state writes only this document. */
 export const PLANS: CollectionSpec = {
   name: 'plans',
   key: ['plan_id'],
@@ -38,13 +38,16 @@ export const ACTIVE_PLANS: CollectionSpec = {
   total: { within: ['owner'], of: 'bytes' },
 }
 
-/** The fields of the document of a plan beside those of the record. */
-type Stored = { created_ms: number; steps_id: string; expires_ms: number }
+/** Where the steps of a plan are: in its record, or in a document with this id. */
+export type StepsPlace = { own_steps: readonly PlanStep[] } | { steps_id: string }
 
-export function toDoc(plan: PlanHead, steps_id: string): JsonObject {
+/** The fields of the document of a plan beside those of the record. */
+type Stored = { created_ms: number; own_steps?: readonly PlanStep[]; steps_id?: string; expires_ms: number }
+
+export function toDoc(plan: PlanHead, place: StepsPlace): JsonObject {
   const created_ms = Date.parse(plan.created_at)
   const endsMs = plan.ended_at === null ? Infinity : Date.parse(plan.ended_at) + KEPT_MS
-  return { ...plan, steps_id, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
+  return { ...plan, ...place, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
 }
 
 /** The steps outlive their plan by a day, so that a plan that is found has its steps. */
@@ -61,7 +64,7 @@ export const outputDoc = (key: { plan_id: string; step_id: string }, output: str
   expires_ms: now.getTime() + 2 * KEPT_MS,
 })
 
-export function toHead(doc: JsonObject): { head: PlanHead; stepsId: string } {
-  const { created_ms: _created, steps_id: stepsId, expires_ms: _expires, ...head } = doc as PlanHead & Stored
-  return { head, stepsId }
+export function toHead(doc: JsonObject): { head: PlanHead; place: StepsPlace } {
+  const { created_ms: _created, own_steps, steps_id = '', expires_ms: _expires, ...head } = doc as PlanHead & Stored
+  return { head, place: own_steps ? { own_steps } : { steps_id } }
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
-import type { JsonObject } from '../../../kernel/events.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
@@ -10,13 +9,14 @@ import type { Collection, Store } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { PlanHead, PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
 import { ActivePlans } from './active-plans.ts'
-import { outputDoc, PLAN_OUTPUTS, PLAN_STEPS, PLANS, stepsDoc, toDoc, toHead } from './documents.ts'
+import { PLAN_STEPS, PLANS, type StepsPlace, stepsDoc, toDoc, toHead } from './documents.ts'
+import { isShortOutput, mapFound, StepOutputs } from './step-outputs.ts'
 
 export type PlansOptions = { now?: () => Date; limits?: PlanLimits }
 
 const NO_LIMITS: PlanLimits = { maxPlans: Infinity, maxBytes: Infinity }
 
-type Found = { plan: PlanRecord; version: number; stepsId: string }
+type Found = { plan: PlanRecord; version: number; place: StepsPlace }
 
 /** A creation that has not been completed for so long never will be. */
 const CREATION_MS = 600_000
@@ -25,14 +25,18 @@ const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
 const MAX_USED = 10_000
 /** Whoever has ended a plan looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
 const ENDED_MS = 10_000
+/** Whoever has submitted a plan follows it at once. */
+const CREATED_MS = 1_000
+const MAX_CREATED = 1_000
+/** The longest JSON of steps that are a part of the record. Each change of the plan writes them again. */
+const SHORT_STEPS_CHARS = 4 * 1024
 const STEP_CHARS = 500
 const LINK_CHARS = 100
-const READ_AT_ONCE = 20
 
 export class StoredPlans implements Plans {
   readonly #plans: Collection
   readonly #steps: Collection
-  readonly #outputs: Collection
+  readonly #outputs: StepOutputs
   readonly #active: ActivePlans
   readonly #now: () => Date
   /** Plans that have not ended, as this process read or wrote them last. A write finds out if one has changed. */
@@ -51,10 +55,12 @@ export class StoredPlans implements Plans {
     sizeCalculation: ({ steps }) => sizeOf(steps),
   })
 
+  readonly #created = new LRUCache<string, PlanRecord>({ max: MAX_CREATED, ttl: CREATED_MS })
+
   constructor(store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}) {
     this.#plans = store.collection(PLANS)
     this.#steps = store.collection(PLAN_STEPS)
-    this.#outputs = store.collection(PLAN_OUTPUTS)
+    this.#outputs = new StepOutputs(store, now)
     this.#active = new ActivePlans(store, limits)
     this.#now = now
   }
@@ -63,23 +69,38 @@ export class StoredPlans implements Plans {
   async create(tenant: TenantId, plan: PlanRecord): Promise<boolean> {
     const { steps, ...head } = plan
     const { plan_id } = plan
-    const steps_id = randomUUID()
     const created_ms = Date.parse(plan.created_at)
     await this.#active.assertRoom(tenant, promptChars(steps))
-    const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(JSON.stringify(steps)) }
+    const json = JSON.stringify(steps)
+    const entry = { plan_id, owner: tenant, created_ms, bytes: Buffer.byteLength(json) }
     const isEntered = await this.#active.enter(entry) // Before the plan is stored, so that a sweep finds every plan.
+    let place: StepsPlace = { own_steps: steps }
     try {
-      await this.#insertSteps(tenant, stepsDoc(steps_id, steps, created_ms))
+      if (json.length > SHORT_STEPS_CHARS) place = await this.#insertSteps(tenant, steps, created_ms)
     } catch (cause) {
       if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
       throw cause
     }
-    const isNew = await this.#plans.insert(tenant, toDoc(head, steps_id))
-    if (!isNew) await this.#steps.delete(tenant, { steps_id })
+    const isNew = await this.#plans.insert(tenant, toDoc(head, place))
+    if (!isNew) {
+      if ('steps_id' in place) await this.#steps.delete(tenant, place)
+      return false
+    }
     // Its entry was that of another creation of this plan, which may have been refused since.
-    else if (!isEntered) await this.#active.restore(entry)
-    if (isNew) this.#remember(tenant, { plan, version: 1, stepsId: steps_id })
-    return isNew
+    if (!isEntered) await this.#active.restore(entry)
+    this.#remember(tenant, { plan, version: 1, place })
+    this.#created.set(keyOf(tenant, plan_id), plan)
+    return true
+  }
+
+  created(tenant: TenantId, planId: string): PlanRecord | undefined {
+    return this.#created.get(keyOf(tenant, planId))
+  }
+
+  takeCreated(tenant: TenantId, planId: string): PlanRecord | undefined {
+    const created = this.created(tenant, planId)
+    this.#created.delete(keyOf(tenant, planId))
+    return created
   }
 
   async get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined> {
@@ -119,22 +140,19 @@ export class StoredPlans implements Plans {
     })
   }
 
+  isRecordedWithEnd(tenant: TenantId, planId: string, output: string): boolean {
+    const found = this.#remembered.peek(keyOf(tenant, planId))
+    // Processes of earlier versions read no output in the record; they cannot take a plan over whose steps are there.
+    // Processes of earlier versions read no output in the record. They cannot take over a plan whose steps are there.
+    return found !== undefined && 'own_steps' in found.place && isShortOutput(output, found.plan.states)
+  }
+
   async saveOutput(tenant: TenantId, planId: string, stepId: string, output: string): Promise<void> {
-    const key = { plan_id: planId, step_id: stepId }
-    const doc = outputDoc(key, output, this.#now())
-    const options = { durability: 'ordered' } as const
-    await untilFirst(async () => {
-      if (await this.#outputs.insert(tenant, doc, options)) return undefined
-      const found = await this.#outputs.get(tenant, key)
-      if (!found) return OVERTAKEN
-      const { version } = found
-      return (await this.#outputs.replaceIfVersion(tenant, { doc, version }, options)) ? undefined : OVERTAKEN
-    })
+    await this.#outputs.save(tenant, { plan_id: planId, step_id: stepId }, output)
   }
 
   async outputs(tenant: TenantId, planId: string, stepIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const read = async (id: string) => (await this.#outputs.get(tenant, { plan_id: planId, step_id: id }))?.doc
-    return mapFound(stepIds, read, (doc) => String(doc['output']))
+    return this.#outputs.read(tenant, planId, stepIds)
   }
 
   async active(after: string | undefined): Promise<readonly { tenant: TenantId; planId: string }[]> {
@@ -154,43 +172,47 @@ export class StoredPlans implements Plans {
   async #find(tenant: TenantId, planId: string): Promise<Found | undefined> {
     const stored = await this.#plans.get(tenant, { plan_id: planId })
     if (!stored) return undefined
-    const { head, stepsId } = toHead(stored.doc)
+    const { head, place } = toHead(stored.doc)
     const key = keyOf(tenant, planId)
     const known = this.#remembered.peek(key)?.plan.steps ?? this.#used.get(key)?.deref()
-    const steps = known ?? (await this.#stepsOf(tenant, { steps_id: stepsId }))
-    const found: Found = { plan: { ...head, steps }, version: stored.version, stepsId }
+    const steps = known ?? (await this.#stepsIn(tenant, place))
+    const found: Found = { plan: { ...head, steps }, version: stored.version, place }
     this.#remember(tenant, found)
     return found
   }
 
-  async #stepsOf(tenant: TenantId, key: { steps_id: string }): Promise<readonly PlanStep[]> {
-    const stored = await this.#steps.get(tenant, key)
-    if (!stored) throw new Error(`the steps ${key.steps_id} of a plan are missing`)
+  async #stepsIn(tenant: TenantId, place: StepsPlace): Promise<readonly PlanStep[]> {
+    if ('own_steps' in place) return place.own_steps
+    const stored = await this.#steps.get(tenant, place)
+    if (!stored) throw new Error(`the steps ${place.steps_id} of a plan are missing`)
     return stored.doc['steps'] as readonly PlanStep[]
   }
 
   /** `same`: there is nothing to change. `refused`: the transition does not apply. */
   async #tryChange(
     tenant: TenantId,
-    { plan, version, stepsId }: Found,
+    { plan, version, place }: Found,
     { transition, mayWrite }: Change,
   ): Promise<PlanRecord | 'same' | 'refused' | typeof OVERTAKEN> {
     const next = transition(plan)
     if (next === plan) return 'same'
     if (!next || !mayWrite()) return 'refused'
     const { steps: _steps, ...head } = next
-    const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, stepsId), version })
+    const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, place), version })
     if (!isReplaced) return OVERTAKEN
-    this.#remember(tenant, { plan: next, version: version + 1, stepsId })
+    this.#remember(tenant, { plan: next, version: version + 1, place })
+    this.#created.delete(keyOf(tenant, next.plan_id))
     if (next.ended_at === null) return next
     this.#ended.set(keyOf(tenant, next.plan_id), next)
     this.#active.remove(next.plan_id).catch(() => {}) // Nobody waits for it: a sweep retires what is left.
     return next
   }
 
-  async #insertSteps(tenant: TenantId, doc: JsonObject): Promise<void> {
+  async #insertSteps(tenant: TenantId, steps: readonly PlanStep[], createdMs: number): Promise<StepsPlace> {
+    const steps_id = randomUUID()
     try {
-      await this.#steps.insert(tenant, doc, { durability: 'ordered' })
+      await this.#steps.insert(tenant, stepsDoc(steps_id, steps, createdMs), { durability: 'ordered' })
+      return { steps_id }
     } catch (cause) {
       if (!(cause instanceof AppError) || cause.status !== 413) throw cause
       const message = `the steps are longer than ${MAX_DOCUMENT_BYTES} bytes: shorten them, or make several plans`
@@ -207,21 +229,6 @@ export class StoredPlans implements Plans {
 }
 
 type Change = { transition: PlanTransition; mayWrite: () => boolean }
-
-/** Reads the documents of some ids, a few at a time, and leaves out those that do not exist. */
-async function mapFound<T>(
-  ids: readonly string[],
-  read: (id: string) => Promise<JsonObject | undefined>,
-  valueOf: (doc: JsonObject) => T,
-): Promise<ReadonlyMap<string, T>> {
-  const values = new Map<string, T>()
-  for (let i = 0; i < ids.length; i += READ_AT_ONCE) {
-    const some = ids.slice(i, i + READ_AT_ONCE)
-    const docs = await Promise.all(some.map(read))
-    for (const [j, id] of some.entries()) if (docs[j]) values.set(id, valueOf(docs[j]))
-  }
-  return values
-}
 
 const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`
 
