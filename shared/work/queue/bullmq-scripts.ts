@@ -42,7 +42,8 @@ const LOOKED_AT = 1_000
 /**
  * Makes the job whose turn it is the next one that BullMQ hands out. The tenants among the arguments have their shares: their jobs are
  * passed over, or with `any` come after those of the others. As a consumer that passes jobs over has used up BullMQ's marker of waiting
- * jobs, it is set again for the other consumers.
+ * jobs, it is set again for the other consumers. BullMQ sets it whenever it hands out a job: where no further one waits it is removed, since every
+ * consumer would look in vain.
  *
  * KEYS: 1 the jobs without a place, of which BullMQ takes the last one first; 2 the prioritized jobs; 3 the places; 4 the marker.
  * Returns 1 when there is a next job, 0 when none waits, -1 when all were passed over.
@@ -87,7 +88,10 @@ end
 local after = scoreOf(tonumber(redis.call('HGET', places, '*served') or 0) + 1)
 local chosen = look(after, '+inf') or look('-inf', '(' .. after)
 if chosen then return chosen end
-if #ids == 0 and not first then return 0 end
+if #ids == 0 and not first then
+  redis.call('ZREM', marker, '0')
+  return 0
+end
 if any then return #ids > 0 and 1 or choose(first, firstPlace) end
 redis.call('ZADD', marker, 0, '0')
 return -1

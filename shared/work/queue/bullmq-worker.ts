@@ -29,6 +29,7 @@ const NO_JOB = undefined as unknown as BullJob<BullData>
 export class JobWorker extends Worker<BullData, void> {
   readonly #owner: () => string
   readonly #mayGrow: () => boolean
+  readonly #hasTicks: boolean
   readonly #slots: Slots
   readonly #slotOf = new WeakMap<BullJob<BullData>, Slot>()
   #isLeaving = false
@@ -42,6 +43,7 @@ export class JobWorker extends Worker<BullData, void> {
     super(kind, process, { ...bull, autorun: false })
     this.#owner = owner
     this.#mayGrow = mayGrow
+    this.#hasTicks = kind === 'schedule'
     this.#slots = new Slots(limits)
   }
 
@@ -103,7 +105,9 @@ export class JobWorker extends Worker<BullData, void> {
 
   /** Called for each job, one call after the other. */
   protected override async moveToActive(token: string, name?: string): Promise<BullJob<BullData>> {
-    while (await this.#untilReady()) {
+    for (let choice = await this.#untilReady(); choice; choice = await this.#untilReady()) {
+      // BullMQ would look again, which only ticks need: they wait for their times.
+      if (choice === 'none' && !this.#hasTicks) return (await this.nextJobFromJobData()) ?? NO_JOB
       const job = await super.moveToActive(token, name)
       if (!job) return job
       const slot = this.#slots.take(job.data.tenant, this.#mayGrow)
@@ -115,15 +119,15 @@ export class JobWorker extends Worker<BullData, void> {
     return NO_JOB
   }
 
-  /** Resolves when a job can be taken or none waits; with `false` when no further one is to be taken. */
-  async #untilReady(): Promise<boolean> {
+  /** Resolves when a job can be taken or none waits; with `undefined` when no further one is to be taken. */
+  async #untilReady(): Promise<'ready' | 'none' | undefined> {
     while (!this.#isLeaving) {
       this.#hasNews = false
       const choice = this.#slots.areAllTaken ? undefined : await this.#choose()
-      if (choice === 'ready' || choice === 'none') return !this.#isLeaving
+      if (choice === 'ready' || choice === 'none') return this.#isLeaving ? undefined : choice
       await this.#pause(choice ? LOOK_EVERY_MS : LOOK_LATER_MS)
     }
-    return false
+    return undefined
   }
 
   #choose(): Promise<Choice> {

@@ -54,6 +54,28 @@ describe('queue on Redis', () => {
     await Promise.all([consumer.close(), queue.close()])
   })
 
+  it('a job that comes alone costs Redis six scripts and one wait', async () => {
+    const queue = createBullQueue(redis.url)
+    const { consumer, waitFor } = await record(consumeWith())
+    await queue.add(job)
+    await waitFor(1)
+    const client = redis.connect()
+    const callsOf = async (command: string) => {
+      const [, calls] = (await client.info('commandstats')).match(new RegExp(`cmdstat_${command}:calls=(\\d+)`)) ?? []
+      return Number(calls ?? 0)
+    }
+    const waiting = async () => (await client.info('clients')).includes('blocked_clients:1')
+    await until(waiting, { what: 'the consumer to wait' })
+    await client.config('RESETSTAT')
+    await queue.add({ ...job, id: 'trace_alone' })
+    await waitFor(2)
+    await until(async () => (await client.keys('*trace_alone*')).length === 0, { what: 'the end of the job' })
+    await until(waiting, { what: 'the consumer to wait again' })
+    expect(await callsOf('bzpopmin')).to.equal(1)
+    expect(await callsOf('evalsha')).to.be.at.most(6)
+    await Promise.all([consumer.close(), queue.close()])
+  })
+
   /** Expects a 503 within two seconds. */
   async function expectRefusal(add: () => Promise<void>): Promise<void> {
     const since = elapsedMs()
