@@ -60,16 +60,8 @@ export class MongoCollection implements Collection {
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
     const group = uniqueGroupOf(this.#spec, fields)
     const values = pickValues(this.#spec, group, fields)
-    const [field = '', ...others] = group
-    if (others.length === 0) {
-      const found = await this.#grouped.find({ tenant, field, value: values[0] ?? '', unexpired: this.#unexpiredNow() })
-      return found && toStored(found)
-    }
-    const filter = this.#unexpired(tenant, group, values)
-    const row = await this.#guard((signal) =>
-      this.#rows.findOne(filter, { signal, maxTimeMS: READ_MS, projection: STORED }),
-    )
-    return row ? toStored(row) : undefined
+    const found = await this.#grouped.find({ tenant, fields: group, values, unexpired: this.#unexpiredNow() })
+    return found && toStored(found)
   }
 
   async insert(tenant: TenantId, doc: JsonObject, options: WriteOptions = {}): Promise<boolean> {

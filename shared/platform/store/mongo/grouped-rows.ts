@@ -6,8 +6,13 @@ import { DUPLICATE, isDuplicate, type OperationGuard, writeErrorsOf } from './gu
 import type { Row } from './row.ts'
 import { CONVERSION_FAILURE, FAIL } from './timely-insert.ts'
 
-/** The row with this value in a field that is unique within its tenant. `unexpired` is a further condition. */
-export type Lookup = { tenant: string; field: string; value: Scalar; unexpired: Filter<Row> }
+/** The row with these values in fields that together are unique within its tenant. `unexpired` is a further condition. */
+export type Lookup = {
+  tenant: string
+  fields: readonly string[]
+  values: readonly Scalar[]
+  unexpired: Filter<Row>
+}
 
 /** `filter` finds the row by its key, and `values` replace its fields if it has this version. */
 export type Replacing = { filter: Filter<Row>; version: number; values: Partial<Row> }
@@ -44,13 +49,13 @@ export class GroupedRows {
 
   async #find(lookups: readonly Lookup[], waitedMs: number): Promise<PromiseFulfilledResult<FoundRow | undefined>[]> {
     const { rows, guard, readMs } = this.#parts
-    const groups = [...Map.groupBy(lookups, groupOf).values()].map(filterOf)
+    const groups = [...Map.groupBy(lookups, groupOf).values()].flatMap(filtersOf)
     const filter = (groups.length === 1 ? groups[0] : { $or: groups }) as Filter<Row>
-    const fields = Object.fromEntries(lookups.map(({ field }) => [field, 1]))
-    const options = { maxTimeMS: readMs, projection: { _id: 0, doc: 1, version: 1, tenant: 1, ...fields } }
+    const shown = Object.fromEntries(lookups.flatMap(({ fields }) => fields.map((field) => [field, 1])))
+    const options = { maxTimeMS: readMs, projection: { _id: 0, doc: 1, version: 1, tenant: 1, ...shown } }
     const found = await guard((signal) => rows.find(filter, { signal, ...options }).toArray(), { waitedMs })
-    const rowOf = ({ tenant, field, value }: Lookup) =>
-      found.find((row) => row.tenant === tenant && row[field] === value)
+    const rowOf = ({ tenant, fields, values }: Lookup) =>
+      found.find((row) => row.tenant === tenant && fields.every((field, i) => row[field] === values[i]))
     return lookups.map((lookup) => ({ status: 'fulfilled', value: rowOf(lookup) }))
   }
 
@@ -134,16 +139,19 @@ async function replaceOne(
   return (await rows.updateOne(versioned, change, { signal } as object)).matchedCount === 1
 }
 
-const groupOf = ({ tenant, field }: Lookup): string => `${field} ${tenant}`
+const groupOf = ({ tenant, fields }: Lookup): string => `${fields.join()} ${tenant}`
 
-function filterOf(lookups: readonly Lookup[]): object {
-  const [{ tenant, field, unexpired } = NO_LOOKUP] = lookups
-  const values = [...new Set(lookups.map(({ value }) => value))]
-  const [only] = values
-  return { tenant: { $eq: tenant }, [field]: values.length === 1 ? { $eq: only } : { $in: values }, ...unexpired }
+/** One filter for all values of a field, or one for each row that several fields identify. */
+function filtersOf(lookups: readonly Lookup[]): object[] {
+  const [{ tenant, fields, unexpired } = NO_LOOKUP] = lookups
+  const [field = ''] = fields
+  const filterOf = (conditions: object) => ({ tenant: { $eq: tenant }, ...conditions, ...unexpired })
+  const equal = ({ values }: Lookup) => Object.fromEntries(fields.map((each, i) => [each, { $eq: values[i] }]))
+  if (fields.length > 1 || lookups.length === 1) return lookups.map((lookup) => filterOf(equal(lookup)))
+  return [filterOf({ [field]: { $in: [...new Set(lookups.map(({ values: [value] }) => value))] } })]
 }
 
-const NO_LOOKUP: Lookup = { tenant: '', field: '', value: '', unexpired: {} }
+const NO_LOOKUP: Lookup = { tenant: '', fields: [], values: [], unexpired: {} }
 
 /** The values of the next version of a row, as expressions that fail when its version is not this one. */
 function assignments(values: Partial<Row>, version: number): object {
