@@ -82,7 +82,7 @@ export class PlanJobs {
   /** Returns the plan when it is this executor's now; `undefined` while another has it. */
   async #claim(tenant: TenantId, { plan_id: id, executor: from }: PlanRecord): Promise<PlanRecord | undefined> {
     const { plans, executors, epoch, isHeld } = this.#deps
-    const by = { executor: epoch(), at: now() }
+    const by = { executor: epoch(), at: now(), recordsActions: true }
     if (from === null) return plans.change(tenant, id, claim(by), isHeld)
     // One of this process's own that no handler is at work on was claimed, or lost, while the store did not answer.
     if (from !== by.executor && (await executors.isAlive(from))) return undefined

@@ -1,6 +1,7 @@
 import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts'
 import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
+import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -47,7 +48,10 @@ export const createPlanSteps =
           started_at: new Date().toISOString(),
           title: titleOf(step.prompt),
         })
-        const result = await runStep(task, resourcesOf(tenant, planId, { deps, signal }), report)
+        const { tools } = deps
+        const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
+        const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
+        const result = await runStep(task, resources, report)
         if ('error' in result) fail('step_failed')
         return result
       },

@@ -7,7 +7,7 @@ import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { StepResult } from '../../shared/work/plans/step-runs.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
-import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { claim, noteAction, requestCancel } from '../../shared/work/plans/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
@@ -103,11 +103,12 @@ describe('the jobs that execute plans', () => {
     expect(await read(plan)).to.include({ status: 'cancelled' })
   })
 
-  it('D7.3: record nothing under an epoch that the executor has lost: under its new one the step has failed', async () => {
+  it('D7.3: record nothing under an epoch that the executor has lost: under its new one a step that has acted has failed', async () => {
     let own = EPOCH
     const ended = Promise.withResolvers<StepResult>()
     const { handle, ran } = createExecutor({
       stepsOf: () => async (each) => {
+        await each.beforeAction()
         ran.push(each.id)
         return ended.promise
       },
@@ -154,6 +155,23 @@ describe('the jobs that execute plans', () => {
     const ended = await read(plan)
     expect(statusesOf(ended)).to.deep.equal({ a: 'failed', b: 'done' })
     expect(ended.states[0]?.error).to.equal('executor lost, may have run')
+  })
+
+  it('run again a step of a dead executor that has changed nothing, and none that was about to', async () => {
+    const { handle, ran } = createExecutor()
+    const plan = await submit([step('a'), step('b')])
+    const { plan_id: id } = plan
+    const dead = { executor: 3, at: plan.created_at, recordsActions: true }
+    await plans.change(TENANT, id, claim(dead))
+    await handle(plan)
+    expect(ran).to.deep.equal(['a', 'b'])
+    expect(statusesOf(await read(plan))).to.deep.equal({ a: 'done', b: 'done' })
+    const acting = await submit([step('c'), step('d')])
+    await plans.change(TENANT, acting.plan_id, claim(dead))
+    await plans.change(TENANT, acting.plan_id, noteAction('c', 3))
+    await handle(acting)
+    expect(ran).to.deep.equal(['a', 'b', 'd'])
+    expect(statusesOf(await read(acting))).to.deep.equal({ c: 'failed', d: 'done' })
   })
 
   it('run again a step of a dead executor that is idempotent', async () => {

@@ -1,6 +1,9 @@
 import { expect } from 'chai'
 import { createPlanSteps, type PlanStepsDeps } from '../../services/executor/plan-steps.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
+import { succeed, type Tool, type ToolBox, type ToolContext } from '../../shared/agent/tools/port.ts'
+import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import type { StepRun } from '../../shared/work/plans/step-runs.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
@@ -9,7 +12,7 @@ import { NO_TOOLS } from '../support/app-defaults.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 
-const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1' }
+const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', beforeAction: async () => {} }
 const PLAN = `plan_${'0'.repeat(32)}`
 
 describe('the steps of a plan', () => {
@@ -63,6 +66,40 @@ describe('the steps of a plan', () => {
       .runStep({ ...STEP, depends_on: ['collect'] }, new Map([['collect', 'all the changes']]), never)
       .catch(() => {})
     expect(prompts.join()).to.include('all the changes').and.include('/say hello')
+  })
+
+  it('D34: a call that may change something is recorded before it is made, and not made when it cannot be', async () => {
+    const calls: string[] = []
+    const tool = (name: string, isReadOnly: boolean): Tool => ({
+      ...{
+        name,
+        isReadOnly,
+        description: name,
+        inputSchema: {},
+        defaultPolicy: 'allow' as const,
+        describe: () => name,
+      },
+      run: async () => {
+        calls.push(name)
+        return succeed(name)
+      },
+    })
+    const found = [tool('Look', true), tool('Change', false)]
+    const toolBox: ToolBox = {
+      ...{ tools: found, policyOf: () => 'allow', problemWith: async () => undefined },
+      find: (name) => found.find((each) => each.name === name),
+    }
+    const beforeAction = async () => {
+      calls.push('recorded')
+      if (calls.length > 3) throw new AppError('unavailable', 'the store is away')
+    }
+    const recording = recordingActions(toolBox, beforeAction)
+    const call = async (name: string) => (await recording.find(name)?.run({}, {} as ToolContext))?.output
+    expect([await call('Look'), await call('Change')]).to.deep.equal(['Look', 'Change'])
+    expect(calls).to.deep.equal(['Look', 'recorded', 'Change'])
+    expect(await call('Change')).to.include('was not run')
+    expect(calls).to.deep.equal(['Look', 'recorded', 'Change', 'recorded'])
+    expect(recording.tools).to.equal(found)
   })
 
   it('a failure of the agent is the error of the step, with what it has used', async () => {

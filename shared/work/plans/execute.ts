@@ -162,7 +162,7 @@ class PlanExecution {
 
   readonly #next: PlanTransition = (stored) => {
     const { executor, draining, now } = this.#deps
-    const by = { executor, at: now().toISOString() }
+    const by = { executor, at: now().toISOString(), recordsActions: true }
     if (!isRunBy(stored, executor)) return undefined
     const halt = this.#haltOf(stored)
     const plan = this.#recordEnds(stored, halt)

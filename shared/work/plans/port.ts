@@ -23,6 +23,11 @@ export type StepState = {
   ended_at: string | null
   /** The starts of attempts that were cut off, when the step may be repeated. */
   earlier_starts?: readonly string[]
+  /**
+   * Whether its attempt may have changed something: `false` from its start on, and `true` before the first call of a tool that changes something.
+   * Absent where the executor records no such calls (`By`).
+   */
+  has_acted?: boolean
   /** The usage of its attempts. Absent when none has ended in the executor that began it. */
   spent?: Spent
   /** The output of a done step that is short; that of others is stored apart. */

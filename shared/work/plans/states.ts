@@ -82,21 +82,24 @@ export function endSteps(plan: PlanRecord, reason: { running: string; pending: s
   return { ...plan, states: plan.states.map(end), ended_at: at }
 }
 
-/** The plan whose running steps were cut off: the idempotent ones are pending again, the others have failed (D7.3). */
+/** The plan whose running steps were cut off: the idempotent ones, and those that have changed nothing, are pending again, the others have failed (D7.3, D34). */
 export function cutSteps(plan: PlanRecord, failure: { error: string; at: string }): PlanRecord {
   const again = new Set(plan.steps.filter(({ idempotent = false }) => idempotent).map(({ id }) => id))
   const running = plan.states.filter(({ status }) => status === 'running')
   return running.reduce(
-    (cut, state) => (again.has(state.id) ? withState(cut, state.id, restart(state)) : failStep(cut, state.id, failure)),
+    (cut, state) =>
+      again.has(state.id) || state.has_acted === false ? withRestart(cut, state) : failStep(cut, state.id, failure),
     plan,
   )
 }
 
-const restart = ({ started_at: startedAt, earlier_starts: earlier = [] }: StepState): Partial<StepState> => ({
-  status: 'pending',
-  started_at: null,
-  earlier_starts: startedAt === null ? earlier : [...earlier, startedAt],
-})
+/** Nothing is known of what the next attempt changes until it begins. */
+function withRestart(plan: PlanRecord, { has_acted: _hasActed, ...state }: StepState): PlanRecord {
+  const { started_at: startedAt, earlier_starts: earlier = [] } = state
+  const earlier_starts = startedAt === null ? earlier : [...earlier, startedAt]
+  const again: StepState = { ...state, status: 'pending', started_at: null, earlier_starts }
+  return { ...plan, states: plan.states.map((each) => (each.id === state.id ? again : each)) }
+}
 
 const skipped = (state: StepState, error: string, at: string): StepState => ({
   ...state,

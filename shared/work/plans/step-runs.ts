@@ -6,18 +6,23 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { PlanRecord, Plans, Spent } from './port.ts'
 import { isRunBy, runOfStep } from './states.ts'
 import { readOutputs, storedOutput } from './step-output.ts'
+import { noteAction } from './transitions.ts'
 
 /** `spent` is left out when the step has called no model. */
 export type StepResult = ({ output: string } | { error: string }) & { spent?: Spent }
 
 /** A step as it is run: each attempt has a run of its own. */
-export type StepRun = PlanStep & { run_id: string }
+export type StepRun = PlanStep & {
+  run_id: string
+  /** To be awaited before each effect. Throws `unavailable` when that could not be recorded: then there must be none. */
+  beforeAction(): Promise<void>
+}
 
 /** Runs one step. `outputs` are those of its dependencies. After `signal` is aborted, its result may be ignored. */
 export type RunStep = (step: StepRun, outputs: ReadonlyMap<string, string>, signal: AbortSignal) => Promise<StepResult>
 
 export type StepRunsDeps = {
-  plans: Pick<Plans, 'get' | 'isRecordedWithEnd' | 'saveOutput' | 'outputs'>
+  plans: Pick<Plans, 'get' | 'change' | 'isRecordedWithEnd' | 'saveOutput' | 'outputs'>
   /** The epoch under which the plan was claimed. */
   executor: number
   /** Whether this process may act and write under that epoch now. */
@@ -103,7 +108,7 @@ export class StepRuns {
     try {
       const outputs = await this.#outputsFor(step)
       await this.#assertOwned()
-      const run = { ...step, run_id: this.#runIdOf(step) }
+      const run = { ...step, run_id: this.#runIdOf(step), beforeAction: this.#actionRecorder(step) }
       const { spent, ...result } = await this.#deps.runStep(run, outputs, this.#abort.signal)
       if (spent) paid = { spent }
       if ('error' in result) return { ...paid, error: result.error }
@@ -119,6 +124,23 @@ export class StepRuns {
     const state = states.find((each) => each.id === id)
     if (!state) throw new Error('the plan has no such step')
     return runOfStep(plan_id, state)
+  }
+
+  /** Records once that the step may change something, so that nobody repeats it. */
+  #actionRecorder({ id }: PlanStep): () => Promise<void> {
+    const { plans, executor, mayWrite, storeWaitMs } = this.#deps
+    const record = async () => {
+      const change = () => plans.change(this.#tenant, this.#plan.plan_id, noteAction(id, executor), mayWrite)
+      if (!(await outlast(change, storeWaitMs))) throw new AppError('unavailable', 'another executor may have the plan')
+    }
+    let recording: Promise<void> | undefined
+    return async () => {
+      recording ??= record()
+      await recording.catch((cause: unknown) => {
+        recording = undefined
+        throw cause
+      })
+    }
   }
 
   async #outputsFor({ depends_on: after = [] }: PlanStep): Promise<ReadonlyMap<string, string>> {

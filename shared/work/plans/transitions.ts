@@ -12,8 +12,11 @@ import {
   withState,
 } from './states.ts'
 
-/** The executor that makes a transition, by its epoch, and the time in ISO 8601. */
-export type By = { executor: number; at: string }
+/**
+ * The executor that makes a transition, by its epoch, and the time in ISO 8601. `recordsActions`: it records that a step changes something before
+ * the step does.
+ */
+export type By = { executor: number; at: string; recordsActions?: boolean }
 
 export type NewPlan = Plan & {
   id: string
@@ -71,7 +74,7 @@ export const begin =
 
 /**
  * running under the dead executor `from` -> running under this one. A step that was running has failed, unless it is idempotent
- * (D7.3). A plan that was begun twice has failed instead, and one whose cancel was requested is cancelled.
+ * or has changed nothing (D7.3, D34). A plan that was begun twice has failed instead, and one whose cancel was requested is cancelled.
  */
 export const takeOver =
   ({ executor, at, from }: By & { from: number }): PlanTransition =>
@@ -93,11 +96,11 @@ export const giveUp =
 
 /** pending -> running, when all dependencies are done and no other step has to come first. */
 export const beginStep =
-  (stepId: string, { executor, at }: By): PlanTransition =>
+  (stepId: string, { executor, at, recordsActions = false }: By): PlanTransition =>
   (plan) => {
     if (!isRunBy(plan, executor) || plan.is_cancel_requested) return undefined
     if (!nextSteps(plan).some(({ id }) => id === stepId)) return undefined
-    return withState(plan, stepId, { status: 'running', started_at: at })
+    return withState(plan, stepId, { status: 'running', started_at: at, ...(recordsActions && { has_acted: false }) })
   }
 
 /** Begins the next steps, as many as may run at the same time. Changes nothing when none may begin. */
@@ -125,6 +128,15 @@ export const endStep =
   }
 
 type StepOutcome = { error?: string | undefined; output?: string | undefined; spent?: Spent | undefined }
+
+/** Records that a running step may change something from now on. */
+export const noteAction =
+  (stepId: string, executor: number): PlanTransition =>
+  (plan) => {
+    if (!isRunningHere(plan, stepId, executor)) return undefined
+    const hasActed = plan.states.some(({ id, has_acted }) => id === stepId && has_acted)
+    return hasActed ? plan : withState(plan, stepId, { has_acted: true })
+  }
 
 /** Records what a step that was cut off has used. It is still running: the transition that follows ends it. */
 export const noteSpent =
@@ -182,7 +194,7 @@ export const giveBack =
     return { ...plan, status: 'queued', executor: null, starts: plan.starts - 1 }
   }
 
-/** running -> queued, when its executor can wait for its steps no longer: they have failed, unless they are idempotent (D7.3). */
+/** running -> queued, when its executor can wait for its steps no longer: they have failed, unless they are idempotent or have changed nothing (D7.3, D34). */
 export const interrupt =
   (by: By): PlanTransition =>
   (plan) => {

@@ -5,21 +5,22 @@ import { step, stepIdOf } from '../../support/plans.ts'
 
 const LOST = 'executor lost, may have run'
 
-/** A plan whose executor is killed while the steps `once` and `again` run. */
+/** A plan whose executor is killed while the steps `once`, which has changed a file, and `again`, which has not, run. */
 export const CRASHING = {
   parallel: true,
-  steps: [
-    step('first'),
-    step('once', 'first'),
-    { ...step('again', 'first'), idempotent: true },
-    step('behind', 'once'),
-    step('last', 'again'),
-  ],
+  steps: [step('first'), step('once', 'first'), step('again', 'first'), step('behind', 'once'), step('last', 'again')],
 }
 
-/** Before the crash: the model does not answer the steps during which it happens. */
-export const beforeCrash = (request: Received) =>
-  ['once', 'again', 'held'].includes(stepIdOf(request)) ? [{ hang: true } as const] : `out of ${stepIdOf(request)}`
+/** Before the crash: the model does not answer the steps during which it happens. `once` and `held` change a file first. */
+export function beforeCrash(request: Received) {
+  const id = stepIdOf(request)
+  if (id === 'once' || id === 'held') return [{ tool: 'Write', id, input: { path: `${id}.txt`, content: id } }]
+  return id === '' || id === 'again' ? [{ hang: true } as const] : `out of ${id}`
+}
+
+/** Whether these steps wait for the model, those that change a file after it. */
+export const areHanging = ({ requests }: ModelServer, ...ids: readonly string[]): boolean =>
+  ids.every((id) => requests.some((each) => (id === 'again' ? stepIdOf(each) : each.results[0]?.id) === id))
 
 /** Checks the plan, and the requests that its steps have made before and after the crash (D7.3). */
 export function checkAfterCrash(plan: PlanView, { requests }: ModelServer): void {

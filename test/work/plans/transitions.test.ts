@@ -14,6 +14,7 @@ import {
   giveUp,
   interrupt,
   newPlan,
+  noteAction,
   requestCancel,
   takeOver,
   timedOut,
@@ -124,6 +125,23 @@ describe('the transitions of a plan', () => {
     expect(idsOf(nextSteps(plan))).to.deep.equal(['b'])
     expect(plan.states[1]?.started_at).to.equal(null)
     expect(endStep('b', by(7))(plan)).to.equal(undefined)
+  })
+
+  it('D34: where actions are recorded, a cut step that has changed nothing is run again, and its next attempt begins anew', () => {
+    const recording = { ...by(7), recordsActions: true }
+    const begun = after(running([step('a'), step('b')], { parallel: true }), beginNextSteps(recording))
+    const acted = after(begun, noteAction('a', 7))
+    expect(noteAction('a', 7)(acted), 'it is recorded once').to.equal(acted)
+    for (const cut of [after(acted, takeOver({ ...by(8), from: 7 })), after(acted, interrupt(by(7)))]) {
+      expect(statusesOf(cut)).to.deep.equal({ a: 'failed', b: 'pending' })
+      expect(cut.states[1]).to.include({ started_at: null }).and.not.have.property('has_acted')
+      expect(cut.states[1]?.earlier_starts).to.have.length(1)
+    }
+    const again = after(acted, takeOver({ ...by(8), from: 7 }), beginNextSteps(by(8)))
+    const unknown = after(again, takeOver({ ...by(9), from: 8 }))
+    expect(statusesOf(unknown), 'by an executor that does not record actions').to.include({ b: 'failed' })
+    for (const late of [noteAction('a', 8), noteAction('b', 7), noteAction('none', 8)])
+      expect(late(again)).to.equal(undefined)
   })
 
   it('a plan whose executors died twice has failed', () => {

@@ -70,11 +70,18 @@ export const cutSteps = ({ load, model }: Pick<PlanEvidence, 'load' | 'model'>):
 const countCut = ({ name, plan, view }: SeenPlan, model: Pick<StepModel, 'startsOf'>): number =>
   plan.steps.filter(({ id }) => view?.step_errors?.[id] === LOST || model.startsOf(tokenOf(name, id)).length > 1).length
 
-/** A step is executed at most once; one that is idempotent once more for each fault, but not a third time (D7.3). */
+/**
+ * A step is executed at most once, and once more for each fault if it is idempotent or has called no tool that changes something, but not a third
+ * time (D7.3).
+ */
 function tooManyStarts(seen: SeenPlan, { model, faults }: PlanEvidence): string[] {
   return seen.plan.steps.flatMap(({ id, idempotent = false }) => {
-    const count = model.startsOf(tokenOf(seen.name, id)).length
-    const allowed = idempotent ? Math.min(2, 1 + faultsIn(seen, faults).length) : 1
+    const token = tokenOf(seen.name, id)
+    const starts = model.startsOf(token)
+    const count = starts.length
+    const [written = Infinity] = idempotent ? [] : model.writesOf(token)
+    const isRepeated = starts.some((at) => at > written)
+    const allowed = isRepeated ? 1 : Math.min(2, 1 + faultsIn(seen, faults).length)
     return count > allowed ? [`${describe(seen)}: ${id} ran ${count} times instead of ${allowed}`] : []
   })
 }
@@ -84,7 +91,8 @@ function repeatedWrites(seen: SeenPlan, { model }: PlanEvidence): string[] {
   return seen.plan.steps.flatMap(({ id, idempotent = false }) => {
     const token = tokenOf(seen.name, id)
     const allowed = idempotent ? model.startsOf(token).length : 1
-    return model.writesOf(token) > allowed ? [`${describe(seen)}: ${id} wrote ${model.writesOf(token)} times`] : []
+    const writes = model.writesOf(token).length
+    return writes > allowed ? [`${describe(seen)}: ${id} wrote ${writes} times`] : []
   })
 }
 

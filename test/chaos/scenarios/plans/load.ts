@@ -82,13 +82,12 @@ export class PlanLoad {
 
 const FINAL = new Set(['done', 'failed', 'skipped'])
 
-/** The changes since the last look that must not be: a step's end is final, and only an idempotent one begins again (D7.3). */
+/** The changes since the last look that must not be: a step's end is final. One that was cut off may begin again (D7.3, D34). */
 export function changesBetween({ view, plan, name }: SeenPlan, next: PlanView): string[] {
   if (!view) return []
   const found = view.id === next.id ? [] : [`${name}: ${view.id} became ${next.id}`]
-  return plan.steps.reduce((all, { id, idempotent = false }) => {
+  return plan.steps.reduce((all, { id }) => {
     const [from = 'pending', to = 'pending'] = [view.step_statuses[id], next.step_statuses[id]]
-    const isBack = FINAL.has(from) ? to !== from : from === 'running' && to === 'pending' && !idempotent
-    return isBack ? [...all, `${name} ${id}: ${from} became ${to}`] : all
+    return FINAL.has(from) && to !== from ? [...all, `${name} ${id}: ${from} became ${to}`] : all
   }, found)
 }

@@ -46,9 +46,9 @@ export class StepModel implements AsyncDisposable {
     return this.#begun
   }
 
-  /** How often a tool of this step has succeeded and was reported. */
-  writesOf(token: string): number {
-    return this.#writes.get(token)?.length ?? 0
+  /** When a tool of this step has succeeded and was reported. */
+  writesOf(token: string): readonly number[] {
+    return this.#writes.get(token) ?? []
   }
 
   [Symbol.asyncDispose](): Promise<void> {

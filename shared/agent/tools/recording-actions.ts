@@ -1,0 +1,28 @@
+import { fail, type Tool, type ToolBox } from './port.ts'
+
+/** The same tools. A call that may change something is made when `beforeAction` has resolved, and not when it rejects. */
+export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<void>): ToolBox {
+  return {
+    get tools() {
+      return toolBox.tools
+    },
+    find(name) {
+      const tool = toolBox.find(name)
+      return tool && !tool.isReadOnly ? recorded(tool, beforeAction) : tool
+    },
+    policyOf: (name, input) => toolBox.policyOf(name, input),
+    problemWith: (name, input) => toolBox.problemWith(name, input),
+  }
+}
+
+const recorded = (tool: Tool, beforeAction: () => Promise<void>): Tool => ({
+  ...tool,
+  async run(input, context) {
+    try {
+      await beforeAction()
+    } catch {
+      return fail(`${tool.name} was not run: it could not be recorded first. Try again.`)
+    }
+    return tool.run(input, context)
+  },
+})
