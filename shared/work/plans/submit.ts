@@ -81,7 +81,8 @@ async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): 
   const { plan, isReplayed } = await store(tenant, { ...storing, planId: id }, deps)
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
-  if (plan.status === 'queued') await deps.queue.add({ kind: 'plan', tenant, id }).catch(() => {})
+  if (plan.status === 'queued')
+    await deps.queue.add({ kind: 'plan', tenant, id }, { isNew: !isReplayed }).catch(() => {})
   return { plan, isReplayed }
 }
 

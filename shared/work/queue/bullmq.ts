@@ -1,4 +1,5 @@
 import type { Queue } from 'bullmq'
+import { LRUCache } from 'lru-cache'
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -22,18 +23,30 @@ const TIMES: ClientTimes = {
   maxRetriesPerRequest: 1,
 }
 
+/** How long a tenant's place is known without asking. If it has got another one since, its jobs have two turns for as long. */
+const PLACE_MS = 1_000
+const MAX_PLACES = 1_000
+
 /** Adds jobs to the queues of the cluster, one for each kind. It loads BullMQ and connects at the first call. */
 export function createBullQueue(url: string, options: RedisOptions = {}): JobQueue & QueueMonitor {
   const queues = new Map<JobKind, Promise<Queue<BullData>>>()
+  const places = new LRUCache<string, number>({ max: MAX_PLACES, ttl: PLACE_MS })
   const queueOf = (kind: JobKind) => {
     const queue = queues.get(kind) ?? openQueue(kind, url, options)
     queues.set(kind, queue)
     return queue
   }
   return {
-    async add(job) {
+    async add(job, { isNew = false } = {}) {
       const queue = await queueOf(job.kind)
-      await answered(addInTurn(queue, job))
+      const key = `${job.kind} ${job.tenant}`
+      const add = async () => {
+        const place = (isNew ? places.get(key) : undefined) ?? (await findPlace(queue, job))
+        if (place === undefined) return
+        places.set(key, place, { noUpdateTTL: true })
+        await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: place })
+      }
+      await answered(add())
     },
     async remove({ kind, id }) {
       const queue = await queueOf(kind)
@@ -54,14 +67,17 @@ export function createBullQueue(url: string, options: RedisOptions = {}): JobQue
   }
 }
 
-/** Adds a job so that the tenants take turns. BullMQ would take a job that is listed as failed for the same one. */
-async function addInTurn(queue: Queue<BullData>, job: Job): Promise<void> {
+/**
+ * The place of a job that is to be added, so that the tenants take turns; `undefined` for one that waits or is handled. BullMQ would take a job that is
+ * listed as failed for the same one: it is removed.
+ */
+async function findPlace(queue: Queue<BullData>, job: Job): Promise<number | undefined> {
   let place = await placeOf(queue, job)
   if (place === 'ended') {
     await queue.remove(job.id)
     place = await placeOf(queue, job)
   }
-  if (typeof place === 'number') await queue.add(job.kind, dataOf(job.tenant), { jobId: job.id, priority: place })
+  return typeof place === 'number' ? place : undefined
 }
 
 function dataOf(tenant: TenantId): BullData {

@@ -19,9 +19,9 @@ export interface JobQueue {
   /**
    * Resolves once the job will survive a crash of this process. Changes nothing when the job waits or is handled already; a plan
    * that has ended can be added again. Throws `unavailable` within 2 s when the queue cannot be reached; the job may then have been added
-   * or not.
+   * or not. With `isNew` it is certain that there never was a job of this id, which is less work.
    */
-  add(job: Job): Promise<void>
+  add(job: Job, options?: { isNew?: boolean }): Promise<void>
   /** Removes a job that no consumer has taken. */
   remove(job: Job): Promise<void>
   /** The ids among these of which no job waits or is handled. Throws `unavailable` within 2 s when the queue cannot be reached. */

@@ -81,7 +81,7 @@ async function admit({ flow, request }: Execution, { tenant, config, requested, 
 async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {
   const { trace_id: traceId } = dispatch
   try {
-    await queue.add({ kind: 'flow', tenant, id: traceId })
+    await queue.add({ kind: 'flow', tenant, id: traceId }, { isNew: true })
   } catch (cause) {
     const failure = toAppError(cause)
     const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })
