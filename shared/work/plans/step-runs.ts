@@ -14,7 +14,10 @@ export type StepResult = ({ output: string } | { error: string }) & { spent?: Sp
 /** A step as it is run: each attempt has a run of its own. */
 export type StepRun = PlanStep & {
   run_id: string
-  /** To be awaited before each effect. Throws `unavailable` when that could not be recorded: then there must be none. */
+  /**
+   * To be awaited before each effect: it waits while this process may not act. Throws `unavailable` when it could not be recorded, or the step is
+   * aborted: then there must be no effect.
+   */
   beforeAction(): Promise<void>
 }
 
@@ -130,8 +133,17 @@ export class StepRuns {
   #actionRecorder({ id }: PlanStep): () => Promise<void> {
     const { plans, executor, mayWrite, storeWaitMs } = this.#deps
     const record = async () => {
-      const change = () => plans.change(this.#tenant, this.#plan.plan_id, noteAction(id, executor), mayWrite)
-      if (!(await outlast(change, storeWaitMs))) throw new AppError('unavailable', 'another executor may have the plan')
+      for (;;) {
+        await this.#untilHeld()
+        let isRefused = false
+        const fence = () => {
+          isRefused = !mayWrite()
+          return !isRefused
+        }
+        const change = () => plans.change(this.#tenant, this.#plan.plan_id, noteAction(id, executor), fence)
+        if (await outlast(change, storeWaitMs)) return
+        if (!isRefused) await this.#untilAborted() // Another executor has the plan, which ends the steps here.
+      }
     }
     let recording: Promise<void> | undefined
     return async () => {
@@ -177,6 +189,13 @@ export class StepRuns {
     await this.#untilHeld()
     const plan = await outlast(() => plans.get(this.#tenant, this.#plan.plan_id), storeWaitMs)
     if (!plan || !isRunBy(plan, executor)) throw new AppError('unavailable', 'another executor has the plan')
+  }
+
+  /** Always throws, as soon as the steps are aborted. */
+  async #untilAborted(): Promise<never> {
+    const { signal } = this.#abort
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    throw new AppError('unavailable', 'another executor has the plan')
   }
 
   async #untilHeld(): Promise<void> {

@@ -81,6 +81,35 @@ describe('the execution of a plan under faults', () => {
     expect(execution.startedIds).to.deep.equal([])
   })
 
+  it('D34: an action waits while this process may not act, and is never made once another executor has the plan', async () => {
+    const execution = await Execution.claimed(store.get(), [step('a'), step('b')], { plan: { parallel: true } })
+    let asked = 0
+    const mayWrite = () => {
+      asked++
+      return execution.isHeld
+    }
+    execution.execute({ ...SOON.deps, mayWrite })
+    const hasActed = async (id: string) => (await execution.stored()).states.find((each) => each.id === id)?.has_acted
+    const { step: first } = await execution.step('a')
+    execution.isHeld = false
+    asked = 0
+    const waiting = first.beforeAction()
+    await until(() => asked > 2, { what: 'the step to ask again' })
+    expect(await hasActed('a')).to.equal(undefined)
+    execution.isHeld = true
+    await waiting
+    expect(await hasActed('a')).to.equal(true)
+
+    const other = new StoredPlans(store.get())
+    await other.change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
+    const { step: second, signal } = await execution.step('b')
+    const late = second.beforeAction().catch((cause: AppError) => [cause.kind, signal.aborted])
+    await execution.endsWhenAborted('b')
+    expect(await late).to.deep.equal(['unavailable', true])
+    expect(await execution.ended).to.equal('lost')
+    expect(await hasActed('b')).to.equal(undefined)
+  })
+
   it('a process that may not write any more leaves the plan to others when it is stopped', async () => {
     const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
     const signal = await execution.endsWhenAborted('a', { output: 'x' })
