@@ -31,7 +31,8 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const sessions = store?.sessions
     const isStored = sessions && (async ({ tenant, id }: SessionKey) => (await sessions.find(tenant, id)) !== undefined)
     const own = { ...ownProcess.asMember(), log, metrics }
-    const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, isStored, onMemberLost })
+    const busySessions = store?.busySessions
+    const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, isStored, busySessions, onMemberLost })
     await join(relay)
     const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
     show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))

@@ -20,6 +20,7 @@ import { openWorker } from '../worker/open-worker.ts'
 import type { Worker } from '../worker/worker.ts'
 import { createPages } from './create-pages.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
+import { recoverRuns } from './recover-runs.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
@@ -45,7 +46,9 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = createPlanQueue(settings.plans, store, { queue, events })
   const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
-  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
+  const owner = String(Date.now()) // Each start is another process: what an earlier one had is recovered.
+  const own = { ...ALONE, owner: () => owner }
+  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...own }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(settings.worker, log, parts)
   const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
@@ -54,8 +57,18 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const flowParts = { ...shared, broker, executors: executor.executors }
   const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
-  const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
-  const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, ...surfaces })
+  const form = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
+  await recoverRuns(store.busySessions, { inbox: worker.inbox, owner, log })
+  const http = await openHttp(settings.http, {
+    ...form,
+    events,
+    toolBox,
+    store,
+    log,
+    tenantConfig,
+    ...ops,
+    ...surfaces,
+  })
   await executor.start()
   ops.show(createPages(settings.process, { worker, executor, store, tenantConfig }))
   ops.ready({})

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
+import { type BusySessions, createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -46,6 +47,8 @@ export type OpenedStore = {
   ledger: Ledger
   /** `undefined` with DURABILITY=off. */
   sessions: SessionStore | undefined
+  /** `undefined` unless DURABILITY=runs. */
+  busySessions: BusySessions | undefined
   decided: DecidedPermissions
   memories: MemoryEntries
   tenantConfigs: TenantConfigStore
@@ -82,6 +85,7 @@ const createStores = (
 ): OpenedStore => ({
   ledger: createLedger(store),
   sessions: durability === 'off' ? undefined : createSessionStore(store, { idleMs }),
+  busySessions: durability === 'runs' ? createBusySessions(store) : undefined,
   decided: new DecidedPermissions(store),
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),

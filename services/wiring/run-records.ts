@@ -15,7 +15,7 @@ import type { OpenedStore } from './open-store.ts'
 import type { OpenedTenantConfig } from './open-tenant-config.ts'
 
 type Recorded = {
-  store: Pick<OpenedStore, 'runRecords'>
+  store: Pick<OpenedStore, 'runRecords'> & Partial<Pick<OpenedStore, 'busySessions'>>
   tenantConfig: Pick<OpenedTenantConfig, 'configs'> | undefined
 }
 type RecorderParts = Recorded & { metrics: Metrics; log: Log }
@@ -81,6 +81,7 @@ export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDe
   recordLostRuns({
     store: store.runRecords,
     isGone,
+    goesOn: ({ kind }) => kind === 'message' && store.busySessions !== undefined,
     retentionDays: retentionDaysOf(tenantConfig),
     now: () => new Date(),
   })

@@ -28,11 +28,17 @@ export function openWorkerMember(settings: Settings, log: Log): Promise<Opened> 
       find: (session) => relay.claims.find(session),
       confirm: (session) => relay.claims.confirm(session),
       release: (session) => relay.claims.release(session),
+      moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
     }
     const planQueue = createPlanQueue(settings.plans, store, { queue, events })
     const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
     const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
-    const opened = await openWorker(settings.worker, log, { ...parts, onSessionRemoved, sessionClaims })
+    const opened = await openWorker(settings.worker, log, {
+      ...parts,
+      onSessionRemoved,
+      sessionClaims,
+      owner: () => String(relay.epoch),
+    })
     const own = { ...ownProcess.asMember(runsPerWorker), lease, log, metrics }
     const relay: WorkerRelay<Session> = new WorkerRelay(createRedisPorts(link), opened.worker, own)
     await join(relay)

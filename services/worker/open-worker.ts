@@ -14,6 +14,7 @@ import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
+import { BusyMarks } from './sessions/busy-marks.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
@@ -21,11 +22,13 @@ export type WorkerParts = Pick<
   WorkerDeps,
   'permissions' | 'fence' | 'recorder' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'sessionClaims' | 'planQueue'
 > & {
+  /** This process's name among the owners of sessions that have runs. */
+  owner(): string
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
   /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
-  store: Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'decided' | 'usage'> | undefined
+  store: Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage'> | undefined
 }
 
 export type OpenedWorker = {
@@ -42,7 +45,7 @@ export type OpenedWorker = {
 export async function openWorker(
   { tools, models: modelSettings, limits, workspaceDir }: Settings['worker'],
   log: Log,
-  { tenantConfig, events, store, ...parts }: WorkerParts,
+  { tenantConfig, events, store, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(tools, log)
   const workspaces = createWorkspaces(workspaceDir, store?.sessions && limits.sessionIdleMs)
@@ -55,6 +58,7 @@ export async function openWorker(
     ...parts,
     lineStore: store,
     sessionStore: store?.sessions,
+    busyMarks: store?.busySessions && new BusyMarks({ store: store.busySessions, owner }),
     models,
     reporter,
     usage,

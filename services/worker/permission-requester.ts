@@ -24,6 +24,8 @@ export function createPermissionRequester(
   const measure = createMeasure(metrics)
   return (run) => async (ask) => {
     const request = requestOf(run, ask, timeoutMs)
+    const { created_at, expires_at } = request.details
+    if (!ask.earlier) await ask.keep?.({ id: request.id, created_at, expires_at })
     try {
       await store.open(request)
     } catch (cause) {
@@ -31,8 +33,9 @@ export function createPermissionRequester(
       void decideUntilStored(store, request, 'withdrawn')
       throw cause
     }
-    reporter.permissionRequested(request)
-    const decision = measure(awaitDecision(request, { store, timeoutMs, signal: run.signal })).then((made) => {
+    if (!ask.earlier) reporter.permissionRequested(request)
+    const decision = measure(awaitDecision(request, { store, timeoutMs, run })).then((made) => {
+      if (run.isAbandoned) return made
       reporter.permissionResolved(request, made)
       log.info('permission decided', { ...describe(request), allow: made.allow, how: made.how })
       return made
@@ -68,12 +71,12 @@ function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promi
 
 function requestOf(
   run: Run,
-  { toolUseId, toolName, input, message, preview }: AskRequest,
+  { toolUseId, toolName, input, message, preview, earlier }: AskRequest,
   timeoutMs: number,
 ): PendingPermission {
   const now = Date.now()
   return {
-    id: newId('perm'),
+    id: earlier?.id ?? newId('perm'),
     tenant: run.tenant,
     scopeId: run.scopeId,
     runId: run.id,
@@ -83,18 +86,23 @@ function requestOf(
       input,
       message,
       ...(preview && { preview }),
-      created_at: new Date(now).toISOString(),
-      expires_at: new Date(now + timeoutMs).toISOString(),
+      created_at: earlier?.created_at ?? new Date(now).toISOString(),
+      expires_at: earlier?.expires_at ?? new Date(now + timeoutMs).toISOString(),
     },
   }
 }
 
-type Wait = { store: PermissionStore; timeoutMs: number; signal: AbortSignal }
+type Wait = { store: PermissionStore; timeoutMs: number; run: Run }
 
-async function awaitDecision(request: PendingPermission, { store, timeoutMs, signal }: Wait): Promise<Decision> {
+/** The request of a run that another worker goes on with stays open. */
+async function awaitDecision(request: PendingPermission, { store, timeoutMs, run }: Wait): Promise<Decision> {
+  const { signal } = run
   const close = (state: 'expired' | 'withdrawn') => void decideUntilStored(store, request, state)
-  const timer = setTimeout(() => close('expired'), timeoutMs)
-  const withdraw = () => close('withdrawn')
+  const leftMs = Date.parse(request.details.expires_at) - Date.now()
+  const timer = setTimeout(() => close('expired'), Math.min(timeoutMs, Math.max(0, leftMs)))
+  const withdraw = () => {
+    if (!run.isAbandoned) close('withdrawn')
+  }
   if (signal.aborted) withdraw()
   signal.addEventListener('abort', withdraw, { once: true })
   try {

@@ -1,5 +1,6 @@
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
+import type { RunProgress } from '../../shared/agent/engine/progress.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import type { Models, RunResources, Tools } from '../../shared/agent/engine/resources.ts'
 import { run as runEngine } from '../../shared/agent/engine/run.ts'
@@ -29,6 +30,8 @@ export type RunStart = {
   /** The tools that the session's client need not be asked for any more. Left out: none, and the run alone remembers. */
   remembered?: RememberedTools
   warnings: readonly WarningEvent[]
+  /** Stores how far the run is. Left out: it ends with this process. */
+  progress?: RunProgress | undefined
 }
 
 /** A request that can be run: its model is known, its defaults are filled in. */

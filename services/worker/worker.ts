@@ -13,6 +13,7 @@ import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -25,8 +26,10 @@ import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import { type AdoptedQueueDeps, adoptQueue } from './sessions/adopted-queue.ts'
-import { createDurability, type Durability } from './sessions/durability.ts'
-import type { KeepTurns, Session } from './sessions/session.ts'
+import type { BusyMarks } from './sessions/busy-marks.ts'
+import { createDurability, type Durability, type DurabilityDeps } from './sessions/durability.ts'
+import { createGoOn } from './sessions/go-on.ts'
+import type { Session } from './sessions/session.ts'
 import type { SessionSaver } from './sessions/session-saver.ts'
 import { Sessions } from './sessions/sessions.ts'
 
@@ -64,6 +67,8 @@ export type WorkerDeps = {
   sessionStore?: SessionStore | undefined
   /** The claims on sessions that this worker opens from the store; `undefined` where there is no other process. */
   sessionClaims?: SessionClaims | undefined
+  /** Marks the sessions that have runs. Left out: runs end with this worker. */
+  busyMarks?: BusyMarks | undefined
   planQueue: PlanQueue
   reporter: EventReporter
   /** `undefined` without a store. */
@@ -88,7 +93,11 @@ export type Worker = ClusterWorker<Session> & {
 export function createWorker(deps: WorkerDeps): Worker {
   const { workspaces } = deps
   const runs = createRuns(deps)
-  const durable = createDurabilityFor(deps, (session) => own.release(session))
+  const durable = createDurabilityFor(deps, {
+    release: (session) => own.release(session),
+    leaveRuns: (session) => own.leaveRuns(session),
+    goOn: (session, stored) => own.goOn(session, stored),
+  })
   const sessions = createSessions(deps, durable)
   deps.metrics.gauge('runs', () => runs.countByStatus())
   deps.metrics.gauge('runs_limit', () => deps.limits.runsPerWorker)
@@ -97,12 +106,11 @@ export function createWorker(deps: WorkerDeps): Worker {
   const draining = new Draining(runs, sessions)
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
-  const { models, admission } = deps
-  const own = ownership({ runs, sessions, workspaces, models, admission, prepareRun, draining, saver: durable?.saver })
+  const own = ownership({ ...deps, runs, sessions, workspaces, prepareRun, draining, saver: durable?.saver })
   const inbox = createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining })
   return {
     inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
-    sessionsSettled: async () => durable?.saver.settled(),
+    sessionsSettled: async () => durable?.settled(),
     drain: (graceMs) => draining.begin(graceMs),
     holdQueues: () => draining.holdQueues(),
     isDraining: () => draining.hasBegun,
@@ -120,18 +128,26 @@ type Owning = AdoptedQueueDeps & {
   draining: Draining
   admission: Admission
   saver: Pick<SessionSaver, 'note'> | undefined
-}
+} & Pick<WorkerDeps, 'sessionClaims' | 'busyMarks' | 'permissions' | 'limits'>
+
+type Owned = Pick<Worker, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
+  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'>
 
 /** The methods that begin and end this worker's ownership of sessions. */
-function ownership(deps: Owning): Pick<Worker, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> {
+function ownership(deps: Owning): Owned {
   const { runs, sessions, workspaces, draining, admission, saver } = deps
+  const leave = (run: Run) => {
+    runs.release(run)
+    admission.handOver(run.tenant, run.id)
+  }
+  const leaveRuns = (session: Session) => {
+    if (!session.runs) return void session.cancelAll('worker_lost')
+    for (const run of [...runs.live]) if (run.sessionId === session.id && run.tenant === session.tenant) leave(run)
+  }
   const release = (session: Session) => {
     const moved = sessions.release(session)
     workspaces.release(session.tenant, session.workspace)
-    for (const { run } of moved) {
-      runs.release(run)
-      admission.handOver(run.tenant, run.id)
-    }
+    for (const { run } of moved) leave(run)
   }
   return {
     sessions: () => sessions.all(),
@@ -146,7 +162,10 @@ function ownership(deps: Owning): Pick<Worker, 'sessions' | 'find' | 'adopt' | '
     },
     keep: (session) => draining.keep(session),
     release,
+    leaveRuns,
+    goOn: createGoOn(deps),
     abortAll() {
+      for (const session of sessions.all()) if (session.runs) leaveRuns(session)
       for (const run of runs.live) run.cancel('worker_lost')
       for (const session of [...sessions.all()]) release(session)
     },
@@ -191,14 +210,15 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     if (isOwner) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
     return isOwner
   }
-  const saver = durable?.saver
-  const keep: KeepTurns | undefined = saver && ((session, events) => saver.keep(session, events))
-  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, onRemoved, keep)
+  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, onRemoved, durable?.keeping)
 }
 
-function createDurabilityFor(deps: WorkerDeps, release: (session: Session) => void): Durability | undefined {
-  const { sessionStore: store, sessionClaims: claims, workspaces, limits, log } = deps
-  return store && createDurability({ store, claims, workspaces, idleMs: limits.sessionIdleMs, release, log })
+function createDurabilityFor(
+  deps: WorkerDeps,
+  own: Pick<DurabilityDeps, 'release' | 'leaveRuns' | 'goOn'>,
+): Durability | undefined {
+  const { sessionStore: store, sessionClaims: claims, busyMarks: marks, workspaces, limits, log } = deps
+  return store && createDurability({ store, claims, marks, workspaces, idleMs: limits.sessionIdleMs, ...own, log })
 }
 
 const roomOf = (limits: WorkerLimits) => ({

@@ -126,6 +126,7 @@ async function connectWorker(
     find: (session) => relay.claims.find(session),
     confirm: (session) => relay.claims.confirm(session),
     release: (session) => relay.claims.release(session),
+    moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
   }
   const worker = createDemoWorker(permissions, limits, { onSessionRemoved, sessionClaims, ...deps })
   const relay: WorkerRelay<Session> = new WorkerRelay(ports, worker, {

@@ -21,6 +21,7 @@ describe('a worker, as a process opens it', () => {
       isHeapHigh: () => false,
       onSessionRemoved: undefined,
       sessionClaims: undefined,
+      owner: () => '1',
       planQueue: () => async () => ({ note: 'no queue' }),
     })
     opening.closing(() => opened.close())

@@ -103,7 +103,7 @@ describe('a worker', () => {
     await until(() => inbox.getRun(TENANT, id).status === 'waiting', { what: 'the run to wait for permission' })
     const listed = async () => (await store.list(TENANT, { limit: 1 })).permissions[0]?.id
     const requestId = await until(listed, { what: 'the permission request to be listed' })
-    inbox.cancelRun(TENANT, id)
+    void inbox.cancelRun(TENANT, id)
     await reading
     await until(() => forgotten.length > 0, { what: 'the run to be forgotten' })
     const request = { tenant: TENANT, scopeId: id, id: requestId }
@@ -144,7 +144,7 @@ describe('a worker', () => {
     expect(inbox.getSession(TENANT, 's1')).to.include({ title: null })
     expect(refusalOf(() => message('nobody', 'hi')).status).to.equal(404)
     expect(worker.liveRuns()).to.equal(1)
-    inbox.cancelRun(TENANT, id)
+    void inbox.cancelRun(TENANT, id)
     await draining
     expect(await reading).to.include('"code":"cancelled"')
     worker.abortAll()
@@ -167,7 +167,7 @@ describe('a worker', () => {
     const models = { ...createServerModels(DEMO_MODELS), load: () => loaded.promise }
     const { inbox, liveRuns } = createDemoWorker(store, {}, { models })
     const starting = inbox.startRun(TENANT, 'run_1', { prompt: '/say hello' })
-    inbox.cancelRun(TENANT, 'run_1')
+    void inbox.cancelRun(TENANT, 'run_1')
     loaded.resolve()
     const refused = await Promise.resolve(starting).catch((cause: unknown) => cause)
     expect(String(refused)).to.include('the run was cancelled before it began')

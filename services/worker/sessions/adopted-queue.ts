@@ -1,5 +1,5 @@
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type AgentEvent, errorEvent } from '../../../shared/kernel/events.ts'
+import { type AgentEvent, errorEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
@@ -16,17 +16,32 @@ export type AdoptedQueueDeps = {
   prepareRun: PrepareRun
 }
 
-/** Queues the messages that another worker has accepted for the session, under the ids that their clients know. */
+/**
+ * Queues the messages that another worker has accepted for the session, under the ids that their clients know. A run that it has begun goes on
+ * behind its last complete turn (D32.7).
+ */
 export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): void {
-  const { tenant, id: sessionId, workspace } = session
-  for (const { runId, startedAt, message } of waiting) {
-    const { background: needsNoReader = false } = message
-    const identity = { id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt) }
-    const run = deps.runs.adopt({ ...identity, needsNoReader, about: { title: titleOf(message.prompt) } })
+  const { tenant } = session
+  for (const each of waiting) {
+    const { runId, message, earlier } = each
+    const run = adoptRun(session, each, deps)
     deps.admission.hold(tenant, runId, run.ended)
     const prepare = () => prepareLate(tenant, message, deps)
-    session.post({ run, message, execute: () => executeLate(run, session, prepare) })
+    const execute = () => executeLate(run, session, { prepare, earlier })
+    session.post({ run, message, execute, isStored: true, earlier })
   }
+}
+
+/** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
+export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pick<AdoptedQueueDeps, 'runs'>): Run {
+  const { tenant, id: sessionId, workspace } = session
+  const { runId, startedAt, message, earlier } = waiting
+  const { background: needsNoReader = false } = message
+  return runs.adopt({
+    ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader },
+    about: { title: titleOf(message.prompt) },
+    ...(earlier && { earlier: { events: earlier.events, from: earlier.eventsFrom, reserved: earlier.reserved } }),
+  })
 }
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
@@ -42,8 +57,9 @@ async function prepareLate(
 async function* executeLate(
   run: Run,
   session: Session,
-  prepare: () => Promise<PreparedRun>,
+  { prepare, earlier }: { prepare: () => Promise<PreparedRun>; earlier: WaitingMessage['earlier'] },
 ): AsyncGenerator<AgentEvent, void> {
+  if (earlier) yield recovered(earlier.state.totals.turns + 1)
   let prepared: PreparedRun
   try {
     prepared = await prepare()
@@ -54,3 +70,11 @@ async function* executeLate(
   }
   yield* prepared.execute(run, session.start())
 }
+
+/** What was shown of this turn, and of later ones, is void: it begins anew. */
+const recovered = (turn: number): WarningEvent => ({
+  type: 'warning',
+  code: 'run_recovered',
+  message: `the server of this run failed, and another one goes on with turn ${turn}`,
+  detail: { turn_number: turn, suggestion: 'Drop what has come of this turn so far: it begins anew.' },
+})

@@ -1,16 +1,30 @@
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { BusyMarks } from './busy-marks.ts'
 import type { SessionSaver } from './session-saver.ts'
 import type { Sessions } from './sessions.ts'
 import type { StoredSessions } from './stored-sessions.ts'
 
-export type DurableInboxDeps = { sessions: Sessions; stored: StoredSessions; saver: Pick<SessionSaver, 'save'> }
+export type DurableInboxDeps = {
+  sessions: Sessions
+  stored: StoredSessions
+  saver: Pick<SessionSaver, 'save'>
+  /** Marks the sessions that have runs. Left out: runs end with this worker. */
+  marks?: Pick<BusyMarks, 'add'> | undefined
+}
+
+/** A gateway waits a second for the answer. */
+const ACCEPT_WITHIN_MS = 800
 
 /** The inbox of a worker whose sessions are stored (D32): it opens the session that a command names, and answers when the change is stored. */
-export function createDurableInbox(inbox: Inbox, { sessions, stored, saver }: DurableInboxDeps): Inbox {
+export function createDurableInbox(inbox: Inbox, { sessions, stored, saver, marks }: DurableInboxDeps): Inbox {
   const save = (tenant: TenantId, id: string) => saver.save(sessions.get(tenant, id))
+  const sendMessage: Inbox['sendMessage'] = (tenant, runId, message) =>
+    stored.act(tenant, message.sessionId, () => inbox.sendMessage(tenant, runId, message))
   return {
     ...inbox,
+    sendMessage,
+    ...(marks && keptRuns({ ...inbox, sendMessage }, { sessions, saver, marks })),
     async createSession(tenant, id, token, messages) {
       const isKnown = sessions.find(tenant, id) !== undefined
       const summary = await inbox.createSession(tenant, id, token, messages)
@@ -36,8 +50,6 @@ export function createDurableInbox(inbox: Inbox, { sessions, stored, saver }: Du
       await save(tenant, id)
       return count
     },
-    sendMessage: (tenant, runId, message) =>
-      stored.act(tenant, message.sessionId, () => inbox.sendMessage(tenant, runId, message)),
     async deleteSession(tenant, id, token) {
       await stored.act(tenant, id, async () => {
         const session = sessions.get(tenant, id)
@@ -45,5 +57,40 @@ export function createDurableInbox(inbox: Inbox, { sessions, stored, saver }: Du
         await inbox.deleteSession(tenant, id, token)
       })
     },
+  }
+}
+
+type KeptRunsDeps = Pick<DurableInboxDeps, 'sessions' | 'saver'> & { marks: Pick<BusyMarks, 'add'> }
+
+/** A message is accepted, and a run cancelled, when that is stored: a worker that goes on with the session knows of it. */
+const keptRuns = (
+  inbox: Inbox,
+  { sessions, saver, marks }: KeptRunsDeps,
+): Pick<Inbox, 'sendMessage' | 'cancelRun'> => ({
+  async sendMessage(tenant, runId, message) {
+    await inbox.sendMessage(tenant, runId, message)
+    const session = sessions.get(tenant, message.sessionId)
+    try {
+      await Promise.all([marks.add(session), saver.save(session, ACCEPT_WITHIN_MS)])
+    } catch (cause) {
+      await Promise.resolve(inbox.cancelRun(tenant, runId)).catch(() => {}) // It is gone with its session.
+      throw cause
+    }
+  },
+  async cancelRun(tenant, runId) {
+    await inbox.cancelRun(tenant, runId)
+    const id = sessionOf(inbox, tenant, runId)
+    const session = id === undefined ? undefined : sessions.find(tenant, id)
+    const isOpen = session?.runs?.end(runId) ?? false
+    if (session && (isOpen || session.log?.isDue)) await saver.save(session, ACCEPT_WITHIN_MS)
+  },
+})
+
+/** A run that was cancelled before it began is not known. */
+function sessionOf(inbox: Inbox, tenant: TenantId, runId: string): string | undefined {
+  try {
+    return inbox.getRun(tenant, runId).session_id
+  } catch {
+    return undefined
   }
 }

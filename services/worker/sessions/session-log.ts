@@ -3,6 +3,7 @@ import type { LogEntry, LogWrite, SessionFacts } from '../../../shared/agent/ses
 import type { SessionHead } from '../../../shared/agent/sessions/store.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { SessionRuns } from './session-runs.ts'
 
 /** The state with which an owner goes on with the log. */
 export type LogState = {
@@ -27,6 +28,7 @@ export type LoggedSession = {
   readonly conversation: Pick<Conversation, 'messages' | 'compactions'>
   readonly facts: SessionFacts
   readonly memories: readonly string[]
+  readonly runs?: Pick<SessionRuns, 'take'> | undefined
 }
 
 /** The times after which what still counts is written again, and how long it is stored then. */
@@ -35,7 +37,7 @@ export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
 /** How far the session is stored. */
 type Saved = { messages: number; compactions: number; memories: readonly string[] }
 /** An entry that is on its way. A repeated try sends the same, because the first one may have been stored. */
-type Pending = { write: LogWrite; saved: Saved; version: number }
+type Pending = { write: LogWrite; saved: Saved; version: number; onStored: (() => void) | undefined }
 type Waiter = { version: number; resolve: (isStored: boolean) => void }
 
 /** The part of a session's log that its owner writes: which messages are stored, which are not, and who waits for them. */
@@ -130,7 +132,8 @@ export class SessionLog {
 
   onStored(places: number): void {
     if (!this.#pending) return
-    const { write, saved, version } = this.#pending
+    const { write, saved, version, onStored } = this.#pending
+    onStored?.()
     this.#pending = undefined
     this.#nextSeq += places
     this.#saved = saved
@@ -168,11 +171,13 @@ export class SessionLog {
     const isCompacted = compactions !== this.#saved.compactions
     const isBase = this.#needsBase || isCompacted || now() - this.#baseMs > renewalMs
     this.#needsBase = false
+    const runs = session.runs?.take(isBase)
     const entry: LogEntry = {
       at: new Date(now()).toISOString(),
       facts: session.facts,
       messages: isBase ? messages : messages.slice(this.#saved.messages),
       ...((isBase || memories !== this.#saved.memories) && { memories }),
+      ...(runs && { runs: runs.entry }),
       ...(isBase && { isBase }),
     }
     const place = { workspace: this.head.workspace, seq: this.#nextSeq, owner: this.#owner }
@@ -180,6 +185,7 @@ export class SessionLog {
       write: { tenant, ...place, entry, expiresMs: now() + lifeMs },
       saved: { messages: messages.length, compactions, memories },
       version: this.#version,
+      onStored: runs?.onStored,
     }
   }
 }

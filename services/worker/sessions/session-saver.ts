@@ -56,16 +56,25 @@ export class SessionSaver {
     this.#loop.schedule()
   }
 
-  /** Stores what has changed. Throws `unavailable` when the store is too slow, and `not_found` when another worker has the session. */
-  async save(session: Session): Promise<void> {
+  /** Stores what has changed. Resolves when it is stored, however long that takes, and with `false` when another worker has the session. */
+  stored(session: Session): Promise<boolean> {
     this.note(session)
-    const isStored = await this.#stored(session)
+    return session.log?.stored() ?? Promise.resolve(true)
+  }
+
+  /** Stores what has changed. Throws `unavailable` when the store is too slow, and `not_found` when another worker has the session. */
+  async save(session: Session, withinMs = this.#deps.waitMs): Promise<void> {
+    this.note(session)
+    const isStored = await this.#stored(session, withinMs)
     if (!isStored) throw new AppError('not_found', 'another worker has taken the session over; try again')
   }
 
   /** Passes on the events of a run of the session, and stores its turns. */
   async *keep(session: Session, events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, void, undefined> {
+    const { runs } = session
     for await (const event of events) {
+      const waiting = runs?.send(event)
+      if (waiting) await waiting
       if (event.type === 'turn_end') this.note(session)
       if (isTerminal(event)) yield* this.#end(session, event)
       else yield event
@@ -88,9 +97,9 @@ export class SessionSaver {
     }
   }
 
-  async #stored({ log }: Session): Promise<boolean> {
+  async #stored({ log }: Session, withinMs = this.#deps.waitMs): Promise<boolean> {
     if (!log) return true
-    return withDeadline(log.stored(), this.#deps.waitMs, () => storeUnavailable('too slow'))
+    return withDeadline(log.stored(), withinMs, () => storeUnavailable('too slow'))
   }
 
   async #write(): Promise<boolean> {
@@ -115,6 +124,7 @@ export class SessionSaver {
     let bytes = 0
     for (const session of this.#changed) {
       if (batch.length === MAX_ENTRIES || bytes > MAX_BATCH_BYTES) break
+      if (session.log.end === undefined && session.runs?.isBetweenTurns) continue
       this.#changed.delete(session)
       if (!session.log.isDue) continue
       bytes += session.conversation.bytes

@@ -22,9 +22,12 @@ export class SessionUsage {
     return { usage: this.#usage, model: this.#model }
   }
 
-  /** Passes on the events of one run and counts what they report. A session has one run at a time. */
-  async *count(events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, void, undefined> {
-    const before = this.#usage
+  /**
+   * Passes on the events of one run and counts what they report. A session has one run at a time. `counted` is what of the run is part of the
+   * usage already.
+   */
+  async *count(events: AsyncIterable<RunEvent>, counted = NOTHING): AsyncGenerator<RunEvent, void, undefined> {
+    const before = differenceOf(this.#usage, counted)
     for await (const event of events) {
       if (event.type === 'turn_start') this.#model = event.model
       if (event.type === 'turn_end') this.#usage = sumOf(this.#usage, { ...event, turns: 1 })
@@ -40,6 +43,13 @@ const sumOf = (one: Usage, other: Usage): Usage => ({
   output_tokens: one.output_tokens + other.output_tokens,
   cost_usd: one.cost_usd + other.cost_usd,
   turns: one.turns + other.turns,
+})
+
+const differenceOf = (one: Usage, other: Usage): Usage => ({
+  input_tokens: one.input_tokens - other.input_tokens,
+  output_tokens: one.output_tokens - other.output_tokens,
+  cost_usd: one.cost_usd - other.cost_usd,
+  turns: one.turns - other.turns,
 })
 
 /** The totals of the whole run, with which it ends. */

@@ -1,6 +1,8 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
+import type { RunState } from '../../../shared/agent/engine/progress.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
+import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
@@ -12,6 +14,7 @@ import { MessageQueue, type QueuedRun } from './message-queue.ts'
 import { type LogState, SessionLog } from './session-log.ts'
 import { SessionMemory } from './session-memory.ts'
 import type { SessionPlace } from './session-room.ts'
+import { type RunsKeeper, SessionRuns } from './session-runs.ts'
 import { SessionUsage, type SessionUsageState } from './session-usage.ts'
 
 const TITLE_CHARS = 80
@@ -24,6 +27,8 @@ export type SessionOptions = {
   idleMs: number
   /** Stores the turns of its runs. Left out: the session is in memory only. */
   keep?: KeepTurns | undefined
+  /** Stores its runs, too, so that another worker can go on with them. */
+  keepRuns?: ((session: Session) => RunsKeeper) | undefined
   /** Called when the session has had no run for `idleMs`. */
   onIdle: () => void
 }
@@ -32,7 +37,16 @@ export type SessionOptions = {
 export type KeepTurns = (session: Session, events: AsyncIterable<RunEvent>) => AsyncIterable<RunEvent>
 
 /** A message that waits for its turn: it was accepted, and its run is known to the client. */
-export type WaitingMessage = { runId: string; startedAt: string; message: MessageRequest }
+export type WaitingMessage = {
+  runId: string
+  startedAt: string
+  message: MessageRequest
+  /** What another worker has done of it before it died. */
+  earlier?: EarlierRun | undefined
+}
+
+/** A message, which another worker has accepted if it is stored. */
+export type PostedRun = QueuedRun & { isStored?: boolean; earlier?: EarlierRun | undefined }
 
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
@@ -62,6 +76,8 @@ export class Session {
   readonly createdAt: string
   /** `undefined`: the session is in memory only. */
   readonly log: SessionLog | undefined
+  /** `undefined`: its runs end with this worker. */
+  readonly runs: SessionRuns | undefined
   title: string | undefined
   readonly #memory: SessionMemory
   readonly #usage: SessionUsage
@@ -89,6 +105,7 @@ export class Session {
     this.remembered = new RememberedTools(remembered)
     const saved = { messages: log?.nextSeq === 1 ? 0 : history.messages.length, compactions: 0 }
     this.log = log && options.keep && new SessionLog(log, { ...saved, memories: this.#memory.entries })
+    this.runs = this.log && options.keepRuns && new SessionRuns(options.keepRuns(this))
     this.#restartIdle()
   }
 
@@ -137,8 +154,9 @@ export class Session {
   /** The state that a run starts from now. */
   start(): RunStart {
     const { background } = this.#memory
-    const { conversation, remembered } = this
-    return { conversation, background, services: { memory: this.#memory }, remembered, warnings: [] }
+    const { conversation, remembered, runs } = this
+    const services = { memory: this.#memory }
+    return { conversation, background, services, remembered, warnings: [], progress: runs?.progress }
   }
 
   /** The runs that have not begun. */
@@ -171,13 +189,18 @@ export class Session {
     this.#queue.checkRoom(this.id)
   }
 
-  post({ run, message, execute }: QueuedRun): void {
+  post({ run, message, execute, isStored = false, earlier }: PostedRun): void {
     const { keep } = this.#options
-    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal))
+    const counted = earlier && usageOf(earlier.state)
+    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal), counted)
+    this.runs?.add(run, message, { isStored, earlier })
     this.#queue.post({
       run,
       message,
-      execute: (_run, signal) => (this.log && keep ? keep(this, count(signal)) : count(signal)),
+      execute: (_run, signal) => {
+        this.runs?.begin(run)
+        return this.log && keep ? keep(this, count(signal)) : count(signal)
+      },
     })
     this.title ??= titleOf(message.prompt)
     clearTimeout(this.#idleTimer)
@@ -212,6 +235,14 @@ export class Session {
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
   }
 }
+
+/** What the complete turns of a run have used. */
+const usageOf = ({ totals: { usage, costUsd, turns } }: RunState): SessionUsageState['usage'] => ({
+  input_tokens: usage.input,
+  output_tokens: usage.output,
+  cost_usd: costUsd,
+  turns,
+})
 
 const firstPromptOf = (messages: SessionState['messages']): string =>
   messages.find((message) => message.role === 'user')?.text ?? ''

@@ -8,9 +8,12 @@ import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
-import { type KeepTurns, Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type KeepTurns, Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
 import type { LogState } from './session-log.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
+
+/** Stores sessions. */
+export type Keeping = { keep: KeepTurns; keepRuns?: SessionOptions['keepRuns'] }
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }
 
@@ -18,16 +21,16 @@ export type SessionsLimits = { room: RoomLimits; idleMs: number }
 export class Sessions {
   readonly #limits: SessionsLimits
   readonly #onRemoved: (session: Session) => Promise<boolean>
-  readonly #keep: KeepTurns | undefined
+  readonly #keeping: Keeping | undefined
   readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
 
   /**
    * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
-   * another worker owns the session by now. With `keep` the sessions are stored.
+   * another worker owns the session by now. With `keeping` the sessions are stored.
    */
-  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keep?: KeepTurns) {
-    this.#keep = keep
+  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keeping?: Keeping) {
+    this.#keeping = keeping
     this.#limits = limits
     this.#room = new SessionRoom(limits.room)
     this.#onRemoved = onRemoved
@@ -44,7 +47,7 @@ export class Sessions {
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.checkPlace(identity.tenant)
     const createdAt = new Date().toISOString()
-    return this.adopt({ ...identity, createdAt, messages, log: this.#keep && newLog(identity, createdAt) })
+    return this.adopt({ ...identity, createdAt, messages, log: this.#keeping && newLog(identity, createdAt) })
   }
 
   /** Throws `rate_limit` when the tenant cannot have another session here. */
@@ -60,7 +63,7 @@ export class Sessions {
     const session = new Session(state, {
       place: this.#room.enter(tenant),
       idleMs: this.#limits.idleMs,
-      keep: this.#keep,
+      ...this.#keeping,
       onIdle: () => {
         this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
       },

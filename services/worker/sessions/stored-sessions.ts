@@ -1,3 +1,4 @@
+import type { StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { lifeOf } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
@@ -15,8 +16,8 @@ export type StoredSessionsDeps = {
   /** `undefined`: this process is alone, so that every session is its own. */
   claims: SessionClaims | undefined
   isDraining(): boolean
-  /** Called for each session that was opened, before its first command. */
-  onOpened(session: Session): void
+  /** Called for each session that was opened, before its first command, with the runs that its log tells of. */
+  onOpened(session: Session, runs: StoredRuns): Promise<void> | void
   log: Log
 }
 
@@ -88,8 +89,10 @@ export class StoredSessions {
     const loaded = await this.#takeOver(tenant, id, owner)
     if (claims && !(await claims.confirm({ tenant, id, token }))) throw noSession(id)
     if (isDraining()) throw drains()
-    const session = sessions.find(tenant, id) ?? sessions.adopt(stateOf(loaded, { tenant, token, owner }))
-    onOpened(session)
+    const known = sessions.find(tenant, id)
+    if (known) return known
+    const session = sessions.adopt(stateOf(loaded, { tenant, token, owner }))
+    await onOpened(session, loaded.runs)
     this.#deps.log.info('a stored session was opened', { session_id: id })
     return session
   }

@@ -1,4 +1,5 @@
 import type { JsonObject, PermissionPreview, PermissionResolution } from '../../kernel/events.ts'
+import type { AskState } from './progress.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
 /** The answer to a permission request, in the words of its reply and of its event. */
@@ -27,6 +28,10 @@ export type AskRequest = {
   input: JsonObject
   message: string
   preview?: PermissionPreview | undefined
+  /** The request that an earlier process has opened for the same call: its decision counts. */
+  earlier?: AskState | undefined
+  /** Called before the request is opened. */
+  keep?(ask: AskState): Promise<void>
 }
 
 /** Whether the run, with its sub-agents, may only look so far: until its plan is approved (`plan_mode`, D5.4). */

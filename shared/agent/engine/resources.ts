@@ -1,6 +1,7 @@
 import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ToolBox, ToolServices } from '../tools/port.ts'
 import type { Permissions } from './permissions.ts'
+import type { CallProgress } from './progress.ts'
 
 /** The model of a turn, and the one that may replace it. */
 export type Route = {
@@ -43,4 +44,11 @@ export type Tools = {
 }
 
 /** Everything that a run uses of its process. The reason that `signal` is aborted with is a `RunErrorCode`. */
-export type RunResources = { models: Models; tools: Tools; permissions: Permissions; signal: AbortSignal }
+export type RunResources = {
+  models: Models
+  tools: Tools
+  permissions: Permissions
+  signal: AbortSignal
+  /** Stores that tool calls begin. Left out: the run ends with its process. */
+  progress?: CallProgress | undefined
+}

@@ -16,12 +16,20 @@ import type {
   ToolResultBlock,
   Usage,
 } from '../providers/port.ts'
-import type { AgentTask, SubAgents } from '../tools/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
+import type { RunProgress } from './progress.ts'
 import type { Route, RunResources } from './resources.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
-import { AgentTree, createSubAgents, type Emit, type Lineage, narrow } from './sub-agents.ts'
+import {
+  AgentTree,
+  createSubAgents,
+  type Emit,
+  type EngineSubAgents,
+  type Lineage,
+  narrow,
+  type SubAgentOptions,
+} from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
 import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd, withTotals } from './usage.ts'
@@ -39,6 +47,8 @@ export type RunInput = {
   output?: StructuredOutput | undefined
   /** Sent to the client right behind the first `turn_start`. */
   warnings: readonly WarningEvent[]
+  /** Keeps what another process needs to go on with the run, and tells what an earlier one has done of it. */
+  progress?: RunProgress | undefined
 }
 
 /** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
@@ -63,31 +73,35 @@ export async function* run(
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
-  const { conversation } = input
+  const { conversation, progress } = input
   const models = createStickyModels(given.models)
-  const resources = { ...given, models }
+  const resources = { ...given, models, ...(progress && { progress }) }
   const { signal } = resources
-  const tree = new AgentTree()
+  const tree = progress?.tree ?? new AgentTree()
   const subAgentsFor = subAgentsOf(input, resources, { tree: lineage?.tree ?? tree, caller: lineage })
-  conversation.append({ role: 'user', text: input.prompt })
+  const hasPrompt = progress?.start(signal, given.permissions.planMode) ?? false
+  if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
   const context = contextOf(input, resources, lineage?.tree ?? tree)
-  let totals = startTotals()
+  let totals = progress?.totals ?? startTotals()
   const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
-  for (let turn = 1; turn <= input.maxTurns; turn++) {
+  for (let turn = totals.turns + 1; turn <= input.maxTurns; turn++) {
     const first = models.main()
-    yield { type: 'turn_start', turn_number: turn, model: first.primary.model }
+    const earlier = progress?.earlierStep(turn)
+    yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
     if (turn === 1) yield* input.warnings
-    yield* context.compactIfNeeded()
-    const { answer, route } = yield* askModel(input, { first, context, resources })
+    if (!earlier) yield* context.compactIfNeeded()
+    const asking = { first, context, resources }
+    const { answer, route } = earlier ? yield* repeatAnswer(earlier, first) : yield* askModel(input, asking)
     if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
     if (answer.failure) return yield withTotals(failureEvent(answer.failure), spent())
+    if (!earlier) progress?.beginStep(turn, route.model, answer)
     const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
     if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
 
     context.measure(answer.usage)
     const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
-    totals = yield* account(turn, { usage, route }, { totals, ...models })
+    totals = yield* account(turn, { usage, route }, { totals, progress, ...models })
     if (ending) return yield ending
     if (results.length > 0) continue
     return yield done(spent(), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
@@ -98,13 +112,14 @@ export async function* run(
 
 const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
 
+type Answered = { answer: Answer; route: ModelRoute }
 type Asking = { first: Route; context: Context; resources: RunResources & { models: StickyModels } }
 
 /** Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). */
 async function* askModel(
   input: RunInput,
   { first, context, resources }: Asking,
-): AsyncGenerator<AgentEvent, { answer: Answer; route: ModelRoute }, undefined> {
+): AsyncGenerator<AgentEvent, Answered, undefined> {
   const { models } = resources
   const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
   const answer = yield* ask(first)
@@ -114,6 +129,22 @@ async function* askModel(
   const shorter = yield* ask(second)
   models.stayWith(shorter.servedBy)
   return { answer: shorter, route: shorter.servedBy ?? second.primary }
+}
+
+type EarlierAnswer = NonNullable<ReturnType<RunProgress['earlierStep']>>
+
+/** The answer that another process got from the model, each block in one increment. */
+function* repeatAnswer(
+  { model, answer }: EarlierAnswer,
+  { primary, fallback }: Route,
+): Generator<AgentEvent, Answered> {
+  for (const block of answer.blocks) {
+    if (block.type === 'tool_use' || block.text === '') continue
+    const { type, text } = block
+    yield { type: `${type}_delta`, text }
+    yield { type, text }
+  }
+  return { answer, route: fallback?.model === model ? fallback : primary }
 }
 
 /** The summaries that compaction makes are no turns: their cost counts like the cost of sub-agents. */
@@ -131,16 +162,16 @@ type Family = { tree: AgentTree; caller: Lineage | undefined }
 /** A sub-agent is a run of this same loop, with a fresh history and a narrowed set of its caller's tools (D5.3). */
 function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, caller }: Family) {
   const { models, tools } = resources
-  const launch = ({ prompt, system = SUB_AGENT, tools: names }: AgentTask, lineage: Lineage) => {
+  const launch: SubAgentOptions['launch'] = ({ prompt, system = SUB_AGENT, tools: names }, lineage, progress) => {
     const toolBox = narrow(tools.toolBox, lineage.depth, names)
     return run(
       taskInput({ prompt, systemPrompt: system, maxTurns }),
-      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox } },
+      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox }, progress },
       lineage,
     )
   }
   const common = { tree, caller, toolBox: tools.toolBox, launch }
-  return (emit: Emit): SubAgents =>
+  return (emit: Emit): EngineSubAgents =>
     createSubAgents({ ...common, model: models.subAgents().primary.model, emit: caller?.emit ?? emit })
 }
 
@@ -169,13 +200,15 @@ function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[])
 async function* account(
   turn: number,
   { usage, route }: { usage: Usage; route: ModelRoute },
-  { totals, priceOf }: { totals: Totals; priceOf: PriceOf },
+  { totals, progress, priceOf }: { totals: Totals; progress: RunProgress | undefined; priceOf: PriceOf },
 ): AsyncGenerator<AgentEvent, Totals, undefined> {
   const { provider, model } = route
   const price = priceOf(provider, model, usage)
   if (price === undefined && !totals.unpriced.has(model)) yield priceUnknown(model)
+  const after = addTurn(totals, usage, { model, price })
+  progress?.endTurn(after)
   yield turnEnd(turn, usage, price ?? 0)
-  return addTurn(totals, usage, { model, price })
+  return after
 }
 
 const priceUnknown = (model: string): AgentEvent => ({

@@ -4,6 +4,7 @@ import { inSpan } from '../../kernel/trace.ts'
 import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
 import { LastAnswer } from './last-answer.ts'
+import type { CallProgress } from './progress.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
 /** Limits of D5.3. */
@@ -34,11 +35,16 @@ export type SubAgentOptions = {
   /** The caller's tools. */
   toolBox: ToolBox
   model: string
-  launch(task: AgentTask, child: Lineage): AsyncIterable<AgentEvent>
+  launch(task: AgentTask, child: Lineage, progress: CallProgress | undefined): AsyncIterable<AgentEvent>
+}
+
+/** `progress` stores that the sub-agent's tool calls begin. */
+export type EngineSubAgents = Omit<SubAgents, 'run'> & {
+  run(task: AgentTask, progress?: CallProgress): Promise<AgentReport>
 }
 
 /** Starts sub-agents for one agent's tool calls: runs of the same loop whose events go to the root's stream (D4.13). */
-export function createSubAgents(options: SubAgentOptions): SubAgents {
+export function createSubAgents(options: SubAgentOptions): EngineSubAgents {
   const { tree, toolBox } = options
   const depth = options.caller?.depth ?? 0
   let children = 0
@@ -55,12 +61,12 @@ export function createSubAgents(options: SubAgentOptions): SubAgents {
       if (tree.started + count <= MAX_IN_RUN) return undefined
       return `A run may start ${MAX_IN_RUN} sub-agents, and ${tree.started} were started: do the rest yourself.`
     },
-    async run(task) {
+    async run(task, progress) {
       children++
       tree.started++
       try {
         return await inSpan(INVOKE_AGENT, SUB_AGENT_SPAN, async (fail) => {
-          const report = await runSubAgent(task, options)
+          const report = await runSubAgent(task, options, progress)
           if (report.status !== 'completed') fail(report.status)
           return report
         })
@@ -78,7 +84,11 @@ const SUB_AGENT_SPAN = {
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 
-async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<AgentReport> {
+async function runSubAgent(
+  task: AgentTask,
+  options: SubAgentOptions,
+  progress: CallProgress | undefined,
+): Promise<AgentReport> {
   const { tree, caller, emit, model, launch } = options
   const id = newId('sub')
   const start = performance.now()
@@ -86,7 +96,8 @@ async function runSubAgent(task: AgentTask, options: SubAgentOptions): Promise<A
   const description = task.description ? { description: task.description } : {}
   await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: Date.now() })
   const collector = new ReportCollector(tree)
-  for await (const event of launch(task, { tree, depth: (caller?.depth ?? 0) + 1, id, emit })) {
+  const lineage = { tree, depth: (caller?.depth ?? 0) + 1, id, emit }
+  for await (const event of launch(task, lineage, progress)) {
     collector.add(event)
     const wrapped = emit(wrap(event, parentage))
     // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
@@ -136,6 +147,31 @@ class ReportCollector {
     if (event.type === 'turn_end') this.#tree.spent = addSpent(this.#tree.spent, usageOf(event), event.cost_usd)
     if (isTerminal(event)) this.#end = outcomeOf(event)
   }
+}
+
+/** The sub-agents of one tool call. What an earlier process knew of them counts. */
+export function keptSubAgents(agents: EngineSubAgents, callId: string, progress: CallProgress | undefined): SubAgents {
+  if (!progress) return agents
+  let count = 0
+  return {
+    depth: agents.depth,
+    refusal: (tasks) => agents.refusal(tasks),
+    async run(task) {
+      const key = `${callId} ${count++}`
+      const earlier = progress.earlierAgent(key)
+      if (earlier) return earlier.report ?? INTERRUPTED
+      const report = await agents.run(task, progress.ofAgent(key))
+      progress.endAgent(key, report)
+      return report
+    },
+  }
+}
+
+const INTERRUPTED: AgentReport = {
+  status: 'failed',
+  result: '',
+  error:
+    'it was interrupted by the failure of its server after it had begun to change things. Look what it has done before you go on',
 }
 
 const CANCELLED = new Set(['cancelled', 'session_deleted', 'worker_draining', 'worker_lost'])

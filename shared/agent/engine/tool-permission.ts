@@ -3,12 +3,13 @@ import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
 import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import type { EventQueue } from './event-queue.ts'
+import type { AskState, CallProgress } from './progress.ts'
 import type { RunResources } from './resources.ts'
 
 /** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */
 export type ReadyCall = { id: string; tool: Tool; input: JsonObject }
 
-type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
+type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'> & {
   events: Pick<EventQueue<AgentEvent>, 'push'>
 }
 
@@ -37,12 +38,14 @@ const PLAN_MODE =
 /** Asks the client. Without a decision the answer is a refusal. */
 async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { id: toolUseId, tool, input } = call
-  const { tools, permissions, events, signal } = step
+  const { tools, permissions, events, signal, progress } = step
   const toolName = tool.name
   const message = showControls(tool.describe(input))
   const preview = await previewOf(call, tools)
   if (signal.aborted) return refuse('The run has ended.')
-  const ask = await permissions.openAsk({ toolUseId, toolName, input, message, preview }).catch((cause: unknown) => {
+  const kept = progress && { earlier: progress.earlier(toolUseId)?.ask, keep: keepAsk(progress, toolUseId) }
+  const request = { toolUseId, toolName, input, message, preview, ...kept }
+  const ask = await permissions.openAsk(request).catch((cause: unknown) => {
     if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
   })
   if (!ask) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
@@ -56,6 +59,10 @@ async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { allow, reason, input: edited } = outcome
   if (!allow) return refuse(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
   return edited ? checkEdited(toolName, edited, step) : { input }
+}
+
+const keepAsk = (progress: CallProgress, callId: string) => async (ask: AskState) => {
+  if (!(await progress.ask(callId, ask))) throw new AppError('unavailable', 'another process has the run')
 }
 
 /** A preview that fails is left out: the request is made without it. */

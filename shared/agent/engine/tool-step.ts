@@ -3,17 +3,17 @@ import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/event
 import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { fail, type SubAgents, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
-import type { Emit } from './sub-agents.ts'
+import { type Emit, type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
 import { permit } from './tool-permission.ts'
 import type { ToolCall } from './turn.ts'
 
-export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal'> & {
+export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'> & {
   /** Returns the starter of sub-agents for this step's calls; their events go out through `emit`. */
-  subAgentsFor(emit: Emit): SubAgents
+  subAgentsFor(emit: Emit): EngineSubAgents
 }
 
 /** api.md "Limits": tool calls of one turn. */
@@ -65,19 +65,35 @@ const stepOf = (settled: readonly Settled[]): ToolStep => ({
   ending: settled.find(({ ending }) => ending)?.ending,
 })
 
-type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: EventQueue<AgentEvent>; agents: SubAgents }
+type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: EventQueue<AgentEvent>; agents: EngineSubAgents }
 
 async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
   const { id, toolName } = call
+  const known = earlierResult(call, step)
+  if (known) return announce(known, step)
   const { maxOutputChars } = step.tools
   const outcome = isWithinLimit
     ? await tracedOutcomeOf(call, step)
     : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
-  step.events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: outcome.isError })
   const { isError, attachments, ending } = outcome
-  return { result: { id, toolName, output, isError, ...(attachments && { attachments }) }, ending }
+  const result = { id, toolName, output, isError, ...(attachments && { attachments }) }
+  step.progress?.end(id, result)
+  return announce(result, step, ending)
+}
+
+function announce(result: ToolResultBlock, { events }: Pick<Step, 'events'>, ending?: PlanQueuedEvent): Settled {
+  const { id, toolName, output, isError } = result
+  events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: isError })
+  return { result, ending }
+}
+
+/** The result of a call that an earlier process has made, or may have made. */
+function earlierResult({ id, toolName }: ToolCall, { progress }: Step): ToolResultBlock | undefined {
+  const { hasBegun, result } = progress?.earlier(id) ?? {}
+  if (!hasBegun) return undefined
+  return result ?? { id, toolName, output: interrupted(toolName), isError: true }
 }
 
 function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
@@ -126,12 +142,17 @@ async function runTool(
   { call, step }: { call: ToolCall; step: Step },
 ): Promise<ToolOutcome> {
   for (;;) {
-    if (!(await step.tools.canAct(step.signal)) || step.signal.aborted) return fail('The run has ended.')
+    const mayStart = (await step.tools.canAct(step.signal)) && (await hasStored(tool, call, step))
+    if (!mayStart || step.signal.aborted) return fail('The run has ended.')
     const effects: Effects = { allowed: 0, refused: 0 }
     const outcome = await tryTool(tool, input, { call, step, effects })
     if (effects.refused === 0 || effects.allowed > 0) return outcome
   }
 }
+
+/** That a call which may change something begins is stored before: it is never made twice. */
+const hasStored = ({ isReadOnly = false, isIdempotent = false }: Tool, { id }: ToolCall, { progress }: Step) =>
+  isReadOnly || isIdempotent || !progress ? true : progress.begin(id)
 
 type Trial = { call: ToolCall; step: Step; effects: Effects }
 
@@ -161,7 +182,8 @@ function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): To
   }
   const { toolBox, services } = tools
   const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
-  return { ...services, workspace: tools.workspace(), signal, assertMayAct, report, policyOf, agents }
+  const ofCall = { workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
+  return { ...services, ...ofCall, signal, assertMayAct, report, policyOf }
 }
 
 const MAX_EDIT_CHARS = 10_000
@@ -169,6 +191,9 @@ const MAX_EDIT_CHARS = 10_000
 /** Stands before the output, so that the model knows what has run instead of its call. */
 const editNote = (input: JsonObject): string =>
   truncate(`The user changed the input of this call. It ran with ${JSON.stringify(input)}`, MAX_EDIT_CHARS, ' […]')
+
+const interrupted = (toolName: string): string =>
+  `${toolName} was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.`
 
 const MAY_NOT_ACT = 'The call was not made, because this server lost its connection to the others. Try again.'
 

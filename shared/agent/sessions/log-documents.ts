@@ -2,6 +2,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { CollectionSpec, OwnedDocument } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
+import type { RunsEntry } from './open-runs.ts'
 
 /**
  * The entries of all sessions' logs. `workspace` names the session: no other creation of its id has the same. The places of a log are numbered
@@ -29,7 +30,9 @@ export type LogEntry = {
   messages: readonly Message[]
   /** The session's memories, if they have changed. */
   memories?: readonly string[]
-  /** The messages are the whole history, and the memories all: no entry before this one counts. */
+  /** The runs of its messages, as far as they have changed. */
+  runs?: RunsEntry
+  /** The messages are the whole history, and the memories and runs all: no entry before this one counts. */
   isBase?: true
 }
 

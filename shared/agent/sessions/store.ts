@@ -5,6 +5,7 @@ import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../..
 import type { Message } from '../providers/port.ts'
 import { type Appended, append, deleteLog, entriesOf, lastEntry, nextSeqOf, ownerAt } from './log.ts'
 import { type LogEntry, type LogWrite, SESSION_LOG, type SessionFacts } from './log-documents.ts'
+import { type StoredRuns, storedRuns } from './open-runs.ts'
 
 /**
  * The sessions of a tenant that are stored. Their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that the few
@@ -29,6 +30,7 @@ export type LoadedSession = {
   messages: readonly Message[]
   memories: readonly string[]
   facts: SessionFacts
+  runs: StoredRuns
   /** The first place that is free. */
   nextSeq: number
   /** When the oldest entry that counts was written, and when the head was: milliseconds since 1970. */
@@ -182,6 +184,7 @@ async function readLog(
     messages: entries.flatMap(({ messages }) => messages),
     memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
     facts: last?.facts ?? NO_FACTS,
+    runs: storedRuns(entries),
     nextSeq,
     baseMs: oldestAt === undefined ? renewed_ms : Date.parse(oldestAt),
     headMs: renewed_ms,

@@ -94,6 +94,8 @@ export interface Tool {
   readonly alwaysAsks?: boolean
   /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
   readonly isReadOnly?: boolean
+  /** A call that was interrupted may be made again: it changes nothing more than the first time. */
+  readonly isIdempotent?: boolean
   /** Permission to call it ends plan mode. */
   readonly endsPlanMode?: boolean
   ruleSubject?(input: JsonObject): RuleSubject

@@ -39,7 +39,7 @@ export interface Inbox {
   listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
-  cancelRun(tenant: TenantId, runId: string): void
+  cancelRun(tenant: TenantId, runId: string): MayWait<void>
 }
 
 /** The commands that an executor receives: its runs come from the queue. */

@@ -2,6 +2,9 @@ import { LargeFrame } from './large-frame.ts'
 
 const FIRST_SLAB_BYTES = 2 * 1024
 const MAX_SLAB_BYTES = 32 * 1024
+/** A read passes at most this many numbers that were left out. */
+const MAX_SKIPPED = 16_384
+const NOTHING = Buffer.alloc(0)
 /** One UTF-16 unit becomes at most three bytes of UTF-8. */
 const MAX_BYTES_PER_UNIT = 3
 
@@ -17,7 +20,7 @@ type Slab<Content = Buffer | LargeFrame> = {
 export type KeptFrames = { content: Buffer | LargeFrame; lastSeq: number; size: number }
 
 /**
- * Keeps the latest frames of a run as UTF-8, numbered consecutively. The bytes are outside the JavaScript heap, their number is
+ * Keeps the latest frames of a run as UTF-8, numbered consecutively, except where numbers were left out (`skipTo`). The bytes are outside the JavaScript heap, their number is
  * exact, and reading does not copy them. A large frame is kept as it is, and counts as its number of characters. The buffer has no limit
  * of its own: the caller decides when to drop the oldest frame.
  */
@@ -25,9 +28,10 @@ export class FrameBuffer {
   readonly #slabs: Slab[] = []
   #firstSeq = 1
   #lastSeq = 0
+  #length = 0
   #bytes = 0
 
-  /** Number of the oldest frame kept, or `lastSeq + 1` when there is none. */
+  /** From this number on all frames are kept; `lastSeq + 1` when there is none. */
   get firstSeq(): number {
     return this.#firstSeq
   }
@@ -37,7 +41,7 @@ export class FrameBuffer {
   }
 
   get length(): number {
-    return this.#lastSeq - this.#firstSeq + 1
+    return this.#length
   }
 
   /** Size of all slabs, including the part that is not yet written. */
@@ -53,49 +57,73 @@ export class FrameBuffer {
     const size = slab.content.write(frame, start, 'utf8')
     slab.ends.push(start + size)
     this.#lastSeq++
+    this.#length++
     return size
+  }
+
+  /** The next frame has a higher number than `seq`: there are no frames with the numbers up to it. */
+  skipTo(seq: number): void {
+    if (seq <= this.#lastSeq) return
+    const last = this.#slabs.at(-1)
+    if (last && last.content instanceof Buffer) this.#trim({ ...last, content: last.content })
+    this.#lastSeq = seq
   }
 
   /** Drops the oldest frame. A slab is freed when all its frames are dropped. */
   shift(): void {
-    this.#firstSeq++
     const [oldest] = this.#slabs
-    if (oldest && oldest.firstSeq + oldest.ends.length <= this.#firstSeq)
-      this.#bytes -= this.#slabs.shift()?.content.length ?? 0
+    if (!oldest) return
+    this.#firstSeq = Math.max(this.#firstSeq, oldest.firstSeq) + 1
+    this.#length--
+    if (lastOf(oldest) < this.#firstSeq) this.#bytes -= this.#slabs.shift()?.content.length ?? 0
+  }
+
+  /** Frames before this number are not kept. Call it before the first one is added. */
+  startAt(seq: number): void {
+    this.#firstSeq = seq
+    this.#lastSeq = seq - 1
   }
 
   clear(): void {
     this.#firstSeq = this.#lastSeq + 1
+    this.#length = 0
     this.#slabs.length = 0
     this.#bytes = 0
   }
 
-  /** The frames after number `seq` up to the end of their slab. Frame `seq + 1` must be kept. */
+  /** The frames after number `seq` up to the end of their slab. Frame `seq + 1` must be kept, or was left out. */
   readAfter(seq: number): KeptFrames {
-    const slab = this.#slabs.findLast(({ firstSeq }) => firstSeq <= seq + 1)
-    if (!slab) throw new RangeError(`no frame after ${seq}`)
-    const { content, firstSeq, ends } = slab
+    if (seq + 1 < this.#firstSeq || seq >= this.#lastSeq) throw new RangeError(`no frame after ${seq}`)
+    const before = this.#slabs.findLastIndex(({ firstSeq }) => firstSeq <= seq + 1)
+    const candidate = this.#slabs[before]
+    const slab = candidate && lastOf(candidate) > seq ? candidate : this.#slabs[before + 1]
+    const leftOut = (slab?.firstSeq ?? this.#lastSeq + 1) - (seq + 1)
+    if (!slab || leftOut > MAX_SKIPPED)
+      return { content: NOTHING, lastSeq: seq + Math.min(leftOut, MAX_SKIPPED), size: 0 }
+    const { content, ends } = slab
     const [start, end] = [startOf(slab, seq + 1), ends.at(-1) ?? 0]
     return {
       content: content instanceof LargeFrame ? content : content.subarray(start, end),
-      lastSeq: firstSeq + ends.length - 1,
+      lastSeq: lastOf(slab),
       size: end - start,
     }
   }
 
   bytesAfter(seq: number): number {
-    const behind = this.#slabs.filter(({ firstSeq, ends }) => firstSeq + ends.length > seq + 1)
+    const behind = this.#slabs.filter((slab) => lastOf(slab) > seq)
     return behind.reduce((bytes, slab) => bytes + (slab.ends.at(-1) ?? 0) - startOf(slab, seq + 1), 0)
   }
 
   #pushLarge(frame: LargeFrame): number {
     this.#slabs.push({ content: frame, firstSeq: ++this.#lastSeq, ends: [frame.length] })
+    this.#length++
     this.#bytes += frame.length
     return frame.length
   }
 
   #slabFor(frame: string): Slab<Buffer> {
-    const last = bufferSlab(this.#slabs.at(-1))
+    const newest = this.#slabs.at(-1)
+    const last = newest && lastOf(newest) === this.#lastSeq ? bufferSlab(newest) : undefined
     const free = last ? last.content.length - (last.ends.at(-1) ?? 0) : 0
     if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a slab.
     const size = Buffer.byteLength(frame)
@@ -106,7 +134,17 @@ export class FrameBuffer {
     this.#bytes += slab.content.length
     return slab
   }
+
+  /** Frees what the last slab has not used. */
+  #trim(last: Slab<Buffer>): void {
+    const content = Buffer.allocUnsafeSlow(last.ends.at(-1) ?? 0)
+    last.content.copy(content)
+    this.#bytes += content.length - last.content.length
+    this.#slabs[this.#slabs.length - 1] = { ...last, content }
+  }
 }
+
+const lastOf = ({ firstSeq, ends }: Slab): number => firstSeq + ends.length - 1
 
 const bufferSlab = (slab: Slab | undefined): Slab<Buffer> | undefined =>
   slab?.content instanceof Buffer ? (slab as Slab<Buffer>) : undefined

@@ -63,6 +63,22 @@ export class Journal implements JournalSource {
     return this.#readers.size
   }
 
+  /**
+   * Begins with events of another process that has had the run: those from number `from` on, as far as they are known. The next event has a
+   * higher number than `reserved`.
+   */
+  restore(
+    events: readonly (readonly [seq: number, event: RunEvent])[],
+    { from, reserved }: { from: number; reserved: number },
+  ): void {
+    this.#buffer.startAt(from)
+    for (const [seq, event] of events) {
+      this.#buffer.skipTo(seq - 1)
+      this.append(event)
+    }
+    if (!this.#isEnded) this.#buffer.skipTo(reserved)
+  }
+
   /** Appends an event's frame and returns its size in bytes. A terminal event ends the journal; an event after it is a bug and throws. */
   append(event: RunEvent): number {
     if (this.#isEnded) throw new Error('an event follows the terminal event')

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { newToken } from '../../kernel/ids.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
 
 const RETRY_MS = 500
@@ -19,6 +20,8 @@ export type SessionClaims = {
   /** Keeps the claim. Returns `false` when it is another worker's by now. */
   confirm(session: HeldSession): Promise<boolean>
   release(session: HeldSession): Promise<boolean>
+  /** Records that these runs are at this worker now. */
+  moved(tenant: TenantId, runIds: readonly string[]): Promise<void>
 }
 
 export type HeldClaimsDeps<S extends HeldSession> = {
@@ -37,7 +40,7 @@ export type HeldClaimsDeps<S extends HeldSession> = {
 }
 
 /** The claims of one worker on the sessions in its memory. */
-export class HeldClaims<S extends HeldSession> implements SessionClaims {
+export class HeldClaims<S extends HeldSession> implements Omit<SessionClaims, 'moved'> {
   readonly #deps: HeldClaimsDeps<S>
   /** Sessions that are here, and not yet this worker's. */
   readonly #offered = new WeakSet<S>()

@@ -1,18 +1,26 @@
 import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 
+/** Follows the run behind frame `after` where it is now; `undefined` when it is nowhere else. */
+export type FollowElsewhere = (after: number) => Promise<FrameStream | undefined>
+
 /**
- * The stream of a run that may move to another worker while it waits, together with its session. When the stream breaks off before
- * its first frame, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
+ * The stream of a run that may move to another worker together with its session: while it waits, or with `DURABILITY=runs` when its worker
+ * dies (D32.7). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
  */
 export class MovableStream extends PullIterator<Frames> {
-  readonly #followElsewhere: () => Promise<FrameStream | undefined>
+  readonly #followElsewhere: FollowElsewhere
+  readonly #mayMoveBegun: boolean
+  /** What was yielded last ends inside a large frame, of which another stream cannot send the rest. */
+  #isInsideFrame = false
   #frames: FrameStream
   #source: AsyncIterator<Frames>
   #onLast: ((last: Frames) => void) | undefined
 
-  constructor(frames: FrameStream, followElsewhere: () => Promise<FrameStream | undefined>) {
+  /** `mayMoveBegun`: a run may move when its stream has begun. */
+  constructor(frames: FrameStream, followElsewhere: FollowElsewhere, mayMoveBegun = false) {
     super()
+    this.#mayMoveBegun = mayMoveBegun
     this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()
     this.#followElsewhere = followElsewhere
@@ -27,8 +35,11 @@ export class MovableStream extends PullIterator<Frames> {
     while (!this.isStopped) {
       const { done, value } = await this.#source.next()
       if (done) break
-      if (!isBrokenOff(value)) return value
-      const elsewhere = await this.#followElsewhere()
+      if (!this.#isBrokenOff(value)) {
+        this.#isInsideFrame = value.pieces !== undefined
+        return value
+      }
+      const elsewhere = await this.#followElsewhere(value.lastSeq)
       if (!elsewhere) {
         this.#onLast?.(value)
         return value
@@ -52,9 +63,11 @@ export class MovableStream extends PullIterator<Frames> {
 
   #listen(): void {
     const onLast = this.#onLast
-    if (onLast) this.#frames.onLast?.((last) => isBrokenOff(last) || onLast(last))
+    if (onLast) this.#frames.onLast?.((last) => this.#isBrokenOff(last) || onLast(last))
+  }
+
+  #isBrokenOff({ failure, lastSeq }: Frames): boolean {
+    if (failure !== 'stream_gap' && failure !== 'worker_lost') return false
+    return this.#mayMoveBegun ? !this.#isInsideFrame : lastSeq === 0
   }
 }
-
-const isBrokenOff = ({ failure, lastSeq }: Frames): boolean =>
-  lastSeq === 0 && (failure === 'stream_gap' || failure === 'worker_lost')

@@ -1,4 +1,5 @@
 import { isQueuedRun, newId } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { TenantRange } from '../commands/tenant-loads.ts'
@@ -16,6 +17,7 @@ import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
 import type { Membership } from './membership.ts'
 import { createRunId, RunCalls } from './run-calls.ts'
+import { type BusySource, RunRecovery } from './run-recovery.ts'
 import { RunStarts } from './run-starts.ts'
 import { RelayedStreams } from './streams/relayed-streams.ts'
 import type { CallArgs, CallResult } from './wire/calls.ts'
@@ -33,8 +35,11 @@ export type RelayBrokerDeps = {
   jobs: QueuedRunSource | undefined
   /** Whether a session is stored. Left out: sessions end with their worker. */
   isStored?: SessionRouterDeps['isStored']
+  /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
+  busySessions?: BusySource | undefined
   isBusAway(): boolean
   metrics: Metrics
+  log: Log
 }
 
 type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
@@ -50,6 +55,8 @@ export class RelayBroker {
   readonly workers = new Workers()
   readonly executors = new Executors()
   readonly streams: RelayedStreams
+  /** `undefined`: runs end with their worker. */
+  readonly recovery: RunRecovery | undefined
 
   constructor(deps: RelayBrokerDeps) {
     const { transport, membership, owners, movedRuns, jobs, isStored, isBusAway, metrics } = deps
@@ -67,12 +74,14 @@ export class RelayBroker {
       isRebuilt: async () => !isBusAway() && (await membership.isRebuilt()),
     })
     this.streams = new RelayedStreams({ send, sendLater, isAlive, isBusAway, metrics })
+    this.recovery = this.#createRecovery(deps)
     this.#runCalls = new RunCalls({
       workers: this.workers,
       executors: this.executors,
       calls: this.#calls,
       streams: this.streams,
       movedRuns,
+      recovery: this.recovery,
       areSessionsKept: isStored !== undefined,
       discover: (epoch) => membership.discover(epoch),
     })
@@ -92,6 +101,7 @@ export class RelayBroker {
   }
 
   stop(): void {
+    this.recovery?.stop()
     this.#calls.close()
   }
 
@@ -126,6 +136,7 @@ export class RelayBroker {
   /** Returns the number of streams that end with it. */
   onMemberLost(epoch: number): number {
     this.#calls.failAll(epoch)
+    void this.recovery?.recover(epoch)
     return this.streams.fail('worker_lost', epoch)
   }
 
@@ -206,6 +217,21 @@ export class RelayBroker {
   #callOwner<M extends SessionMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [tenant, id] = args
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
+  }
+
+  #createRecovery({ busySessions, movedRuns, membership, log }: RelayBrokerDeps): RunRecovery | undefined {
+    if (!busySessions) return undefined
+    return new RunRecovery({
+      busy: busySessions,
+      movedRuns,
+      isMember: (epoch) => membership.isMember(epoch),
+      open: ({ tenant, id }) =>
+        this.#sessions.callOwner({ tenant, id }, async ({ epoch }) => {
+          await this.#calls.call({ epoch }, 'getSession', [tenant, id])
+          return epoch
+        }),
+      log,
+    })
   }
 
   #accessTo(runId: string): RunAccess {

@@ -26,6 +26,8 @@ export type GatewayRelayDeps = {
   jobs?: QueuedRunSource | undefined
   /** Whether a session is stored, so that a worker can open it. Left out: sessions end with their worker. */
   isStored?: RelayBrokerDeps['isStored']
+  /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
+  busySessions?: RelayBrokerDeps['busySessions']
   /** Called when a worker or executor was lost, after its streams have begun to end. */
   onMemberLost?: ((epoch: number) => void) | undefined
 }
@@ -41,7 +43,10 @@ export class GatewayRelay {
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
 
-  constructor(ports: ClusterPorts, { pid, about, log, metrics, jobs, isStored, onMemberLost }: GatewayRelayDeps) {
+  constructor(
+    ports: ClusterPorts,
+    { pid, about, log, metrics, jobs, isStored, busySessions, onMemberLost }: GatewayRelayDeps,
+  ) {
     this.#ports = ports
     this.#own = { pid, ...about }
     const transport = this.#createTransport(metrics)
@@ -54,8 +59,10 @@ export class GatewayRelay {
       permissions: ports.permissions,
       jobs,
       isStored,
+      busySessions,
       isBusAway: () => ports.bus.awayMs() > 0,
       metrics,
+      log,
     })
   }
 
@@ -87,6 +94,7 @@ export class GatewayRelay {
     await listenForStarts(bus, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     await this.#membership.start()
     await this.#broker.workers.prepare()
+    this.#broker.recovery?.start()
     this.#watch = setInterval(() => {
       if (bus.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
     }, WATCH_MS)

@@ -9,6 +9,7 @@ import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { ExecutorCalls, RunPlace } from '../queued-runs/executor-calls.ts'
 import { MovableStream } from '../queued-runs/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
+import type { RunRecovery } from './run-recovery.ts'
 import type { RelayedStream } from './streams/relayed-stream.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import type { CallArgs, CallResult } from './wire/calls.ts'
@@ -20,6 +21,8 @@ export type RunCallsDeps = {
   calls: Pick<WorkerCalls, 'call' | 'isWorkerLost'>
   streams: Pick<RelayedStreams, 'open'>
   movedRuns: Pick<MovedRuns, 'find'>
+  /** Finds the runs of dead workers that others go on with. Left out: they are lost. */
+  recovery?: Pick<RunRecovery, 'find'> | undefined
   /** Whether sessions outlive their worker (D32). */
   areSessionsKept: boolean
   /** Lists the members again if this epoch is unknown, since it may have just joined. */
@@ -51,16 +54,17 @@ export class RunCalls implements ExecutorCalls {
   /** The same stream, which goes on at another worker when the run moves there before it begins. */
   movable(place: RunPlace, frames: FrameStream): FrameStream {
     let { epoch } = place
-    return new MovableStream(frames, async () => {
+    const followElsewhere = async (after: number) => {
       try {
-        const moved = await this.#deps.movedRuns.find(place.tenant, place.runId)
+        const moved = await this.#whereNow({ ...place, epoch })
         if (moved === undefined || moved === epoch) return undefined
         epoch = moved
-        return await this.followRun({ ...place, epoch }, 0)
+        return await this.followRun({ ...place, epoch }, after)
       } catch {
         return undefined // The stream ends with the failure that it has, and the client follows the run again.
       }
-    })
+    }
+    return new MovableStream(frames, followElsewhere, this.#deps.recovery !== undefined)
   }
 
   /** Whether the worker of this run is a member: the one that the run's id names, or the one that it has moved to. */
@@ -113,10 +117,15 @@ export class RunCalls implements ExecutorCalls {
       return await act(place)
     } catch (cause) {
       if (!hasKind(cause, 'not_found')) throw cause
-      const epoch = await this.#deps.movedRuns.find(place.tenant, place.runId)
+      const epoch = await this.#whereNow(place)
       if (epoch === undefined || epoch === place.epoch) throw cause
       return act({ ...place, epoch })
     }
+  }
+
+  #whereNow({ tenant, runId, epoch }: RunPlace): Promise<number | undefined> {
+    const { recovery, movedRuns } = this.#deps
+    return recovery ? recovery.find(tenant, runId, epoch) : movedRuns.find(tenant, runId)
   }
 
   async #call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {

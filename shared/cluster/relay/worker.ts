@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, notFound } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 import type { Inbox } from '../commands/inbox.ts'
 import type { SessionSummary } from '../commands/sessions.ts'
 import type { Lease } from '../members/lease.ts'
@@ -89,8 +90,13 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   /** The claims on sessions that this worker opens from the store. */
-  get claims(): SessionClaims {
+  get claims(): Omit<SessionClaims, 'moved'> {
     return this.#claims
+  }
+
+  /** Records that these runs, which another worker had, are here now. */
+  recordMoved(tenant: TenantId, runIds: readonly string[]): Promise<void> {
+    return this.#claims.untilAnswered(() => this.#adoptedRuns.add(tenant, runIds))
   }
 
   /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
@@ -198,7 +204,7 @@ export class WorkerRelay<S extends OwnedSession> {
       throw goneSession()
     }
     this.#worker.keep(session)
-    await this.#claims.untilAnswered(() => this.#adoptedRuns.add(session.tenant, runIds))
+    await this.recordMoved(session.tenant, runIds)
   }
 
   /** Transfers a session. While there is time and a worker that takes sessions, one that was not taken is offered again. */

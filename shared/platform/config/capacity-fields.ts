@@ -24,8 +24,8 @@ export const CAPACITY_FIELDS = {
   sessionIdleMs: field('SESSION_IDLE_SECS', or(seconds(1), '3600'), 'Seconds after which an idle session is removed.'),
   durability: field(
     'DURABILITY',
-    or(oneOf('off', 'sessions'), 'off'),
-    'What outlives the death of a worker: `sessions` stores each turn of a session before its run ends; `off` keeps sessions in memory. Set the same for all processes.',
+    or(oneOf('off', 'sessions', 'runs'), 'off'),
+    'What outlives the death of a worker: `sessions` stores each turn of a session before its run ends; with `runs` the runs of its messages go on at another worker, too; `off` keeps sessions in memory. Set the same for all processes.',
   ),
   runsPerWorker: field('RUNS_PER_WORKER', or(integer(1, COUNT), '256'), 'Runs that one worker executes at a time.'),
   runsPerTenant: field(

@@ -113,9 +113,9 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
       'REDIS_URL is not set, but RATE_LIMIT_STORE=redis: wanted redis://host:6379',
     port !== undefined && port > 0 && port === opsPort && `OPS_PORT is ${opsPort} like PORT: wanted another one`,
     isCluster &&
-      values.durability === 'sessions' &&
+      values.durability !== 'off' &&
       !isSet('MONGODB_URL') &&
-      'DURABILITY=sessions needs a store: MONGODB_URL is not set',
+      `DURABILITY=${values.durability} needs a store: MONGODB_URL is not set`,
     isSet('REDIS_SENTINELS') &&
       isSet('REDIS_CLUSTER') &&
       'REDIS_SENTINELS and REDIS_CLUSTER are both set: wanted one of them',

@@ -45,6 +45,10 @@ export class RunReporter {
         if (isLast) this.#reportEnd(known, figures)
         if (isLast && known.kind !== 'plan') this.#deps.usage?.add(known.tenant, usageOf(facts, figures))
       },
+      restore({ events, reserved }) {
+        for (const [, event] of events) figures.note(event)
+        recording?.restore(events, reserved)
+      },
       abandon: () => recording?.abandon(),
       get details() {
         return describeRun(facts, figures)

@@ -13,7 +13,9 @@ type State = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
  * | queued    |                                             | another process goes on with it      | abandoned                 |
  * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
  * | running   |                                             | the engine's last event, or its bug  | done, failed or cancelled |
+ * | running   |                                             | another process goes on with it      | abandoned                 |
  * | stopping  | as running                                  | the engine's last event, or its bug  | done, failed or cancelled |
+ * | stopping  |                                             | another process goes on with it      | abandoned                 |
  * | abandoned | waiting; nobody finds it here any more      |                                      |                           |
  *
  * The code of a cancel decides whether the run counts as failed. A run that has ended or was abandoned can be neither executed nor
@@ -30,6 +32,10 @@ export class RunState {
 
   get isEnded(): boolean {
     return isOutcome(this.#now)
+  }
+
+  get isAbandoned(): boolean {
+    return this.#now === 'abandoned'
   }
 
   begin(): void {
@@ -49,7 +55,7 @@ export class RunState {
   }
 
   abandon(): void {
-    this.#move(['queued'], 'abandoned')
+    this.#move(['queued', 'running', 'stopping'], 'abandoned')
   }
 
   /** Returns whether it is the first of the permissions that are asked at the same time. */

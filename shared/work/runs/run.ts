@@ -26,6 +26,15 @@ export type RunIdentity = {
   /** Its subject, when that is not a prompt. */
   kind?: 'flow' | 'plan'
   about?: RunAbout
+  /** The events that another process has sent of it. */
+  earlier?: EarlierEvents
+}
+
+/** All events from number `from` on that are known. None above `reserved` was sent. */
+export type EarlierEvents = {
+  events: readonly (readonly [seq: number, event: RunEvent])[]
+  from: number
+  reserved: number
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
@@ -48,6 +57,8 @@ export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'a
 export type RunReport = {
   /** `bytes` is the length of the event's frame. */
   note(event: RunEvent, of: { bytes: number; isLast: boolean }): void
+  /** Another process has sent these events. */
+  restore?(earlier: EarlierEvents): void
   /** Another process goes on with the run: it has not ended here. */
   abandon(): void
   /** The fields that tell what the run is and what it has spent by now. */
@@ -92,12 +103,13 @@ export class Run {
   #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
-  readonly #report: RunReport | undefined
+  readonly #report: RunReport | undefined = undefined
   #held: PromiseWithResolvers<void> | undefined
   readonly #state = new RunState()
   #endedMs: number | undefined
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
+  #hasEndedBefore = false
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -111,11 +123,16 @@ export class Run {
     this.#hooks = hooks
     this.#loop = loop
     this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
-    this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
     if (identity.isHeld) this.#held = Promise.withResolvers()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#resolveEnded = resolve
+    const { earlier } = identity
+    if (earlier) journal.restore(earlier.events, earlier)
+    const last = earlier?.events.at(-1)?.[1]
+    if (last && journal.isEnded) this.#endAsBefore(last)
+    else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
+    if (earlier) this.#report?.restore?.(earlier)
   }
 
   /** The session's id, or this run's own when it has no session: the first id of a permission reply's path (D4.1). */
@@ -137,7 +154,7 @@ export class Run {
 
   /** Whether its record is stored, so that it is found there. */
   get isRecorded(): boolean {
-    return this.#report?.isRecorded ?? false
+    return this.#report?.isRecorded ?? this.#hasEndedBefore
   }
 
   get signal(): AbortSignal {
@@ -172,11 +189,17 @@ export class Run {
     this.#held = undefined
   }
 
-  /** Another process goes on with the run, which has not begun here. */
+  /** Another process goes on with the run. What is left of it here has no effect any more. */
   abandon(): void {
     this.#state.abandon()
+    this.#abort.abort('worker_lost' satisfies CancelCode)
+    this.accept()
     this.journal.abandon()
     this.#report?.abandon()
+  }
+
+  get isAbandoned(): boolean {
+    return this.#state.isAbandoned
   }
 
   /** Resolves when the run may act or is cancelled. */
@@ -192,7 +215,7 @@ export class Run {
 
   /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
-    if (this.isEnded) return
+    if (this.isEnded || this.isAbandoned) return
     this.#state.begin()
     this.#hooks.onStarted?.(this)
     try {
@@ -200,7 +223,7 @@ export class Run {
         await this.#record(execute(this, this.#abort.signal), this.#abort.signal)
         if (this.#errorCode !== undefined) fail(this.#errorCode)
       })
-      if (!this.journal.isEnded) throw new Error('the engine ended without a terminal event')
+      if (!this.journal.isEnded && !this.isAbandoned) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
       if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
@@ -214,6 +237,15 @@ export class Run {
     this.#abort.abort(code)
     this.accept()
     if (by === 'caller') this.#append(errorEvent(code, 'the run was ended before its turn came'))
+  }
+
+  /** The run has ended in another process, which has reported it. */
+  #endAsBefore(last: RunEvent): void {
+    this.#state.end(outcomeOf(last))
+    this.#hasEndedBefore = true
+    this.#endedMs = Date.now()
+    this.#abort = NOTHING_TO_ABORT
+    this.#resolveEnded?.()
   }
 
   get #attributes(): Attributes {
@@ -236,6 +268,7 @@ export class Run {
   }
 
   #append(event: RunEvent): void {
+    if (this.isAbandoned) return
     const bytes = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, isLast: this.journal.isEnded })

@@ -125,8 +125,9 @@ export class Runs {
     await this.#until(() => this.#known.size === 0)
   }
 
-  /** Forgets a run that has not begun here: another process has adopted it. Its readers get a gap. */
+  /** Forgets a run: another process has adopted it. Its readers get a gap. */
   release(run: Run): void {
+    if (run.isAbandoned) return
     this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#leave(run)

@@ -11,6 +11,7 @@ import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 
 const TENANT = DEFAULT_TENANT
 const SILENT = new Promise<never>(() => {})
@@ -94,6 +95,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
     jobs: undefined,
     isBusAway: () => false,
     metrics: NO_METRICS,
+    log: SILENT_LOG,
   })
   return { relay, broker: relay.broker, calls, discovered }
 }

@@ -57,11 +57,9 @@ describe('the saver of sessions', () => {
     const onLost = (session: Session) => void lost.push(session)
     const deps = { store: sessionStore, idleMs: IDLE_MS, batchMs: 5, waitMs, onLost, log, now: () => now }
     const saver = new SessionSaver(deps)
-    const sessions = new Sessions(
-      limitsOf({ maxSessions: 100 }),
-      async () => true,
-      (session, events) => saver.keep(session, events),
-    )
+    const sessions = new Sessions(limitsOf({ maxSessions: 100 }), async () => true, {
+      keep: (session, events) => saver.keep(session, events),
+    })
     async function create(): Promise<Session> {
       const session = sessions.create({ id: `s${++count}`, tenant: TENANT, token: 'a1' })
       if (session.log) await sessionStore.add(TENANT, session.log.head)

@@ -39,8 +39,9 @@ describe('the stored sessions of a worker', () => {
       find: async () => token,
       confirm: async () => owns,
       release: async ({ id }) => released.push(id) > 0,
+      moved: async () => {},
     }
-    const sessions = new Sessions(limitsOf(), async () => true, keepNothing)
+    const sessions = new Sessions(limitsOf(), async () => true, { keep: keepNothing })
     const stored = new StoredSessions({
       ...{ store, sessions, idleMs: IDLE_MS, claims: token === undefined ? undefined : claims },
       isDraining: () => false,

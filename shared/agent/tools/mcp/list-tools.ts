@@ -14,6 +14,7 @@ export type ServerTool = {
   inputSchema: JsonObject
   /** As the server says, which may be wrong. */
   isReadOnly: boolean
+  isIdempotent: boolean
 }
 
 type Page = { tools: readonly unknown[]; nextCursor: string | undefined }
@@ -127,9 +128,11 @@ function readTool(entry: unknown): { tool: ServerTool; chars: number } | { probl
   if (schemaChars > MAX_SCHEMA_CHARS) return { problem: 'its schema is too large' }
   const words = description ?? title
   const shown = words === undefined ? undefined : truncate(words.toWellFormed(), MAX_DESCRIPTION_CHARS)
-  const isReadOnly = isJsonObject(annotations) && annotations['readOnlyHint'] === true
+  const hints = isJsonObject(annotations) ? annotations : {}
+  const isReadOnly = hints['readOnlyHint'] === true
+  const isIdempotent = hints['idempotentHint'] === true
   const chars = name.length + (shown?.length ?? 0) + schemaChars
-  return { tool: { name, description: shown, inputSchema, isReadOnly }, chars }
+  return { tool: { name, description: shown, inputSchema, isReadOnly, isIdempotent }, chars }
 }
 
 const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'

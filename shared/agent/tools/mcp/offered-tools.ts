@@ -10,7 +10,7 @@ export type OfferedToolsOptions = {
   /** The name of a tool in the engine. */
   nameOf: (tool: string) => string
   callTimeoutMs: number
-  /** The server is believed: tools that it calls read-only run in plan mode. */
+  /** The server is believed: tools that it calls read-only run in plan mode, and those that it calls idempotent may be called again (D32.9). */
   isTrusted: boolean
   /** Called with a sentence for tools that are left out, once as long as that stays so. */
   onProblem: (problem: string) => void
@@ -58,6 +58,7 @@ export class OfferedTools {
       inputSchema: tool.inputSchema,
       defaultPolicy: 'ask',
       isReadOnly: this.#options.isTrusted && tool.isReadOnly,
+      isIdempotent: this.#options.isTrusted && tool.isIdempotent,
       describe: () => `Call ${label}.`,
       run: (input: JsonObject, context) =>
         attempt({ subject: name, signal: context.signal }, () => callTool(remote, input, context)),

@@ -52,5 +52,6 @@ export class CapturedEvents {
 
 const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])
 
-const isDelta = (event: RunEvent): boolean =>
+/** Whether the event is one of many, which a later event makes needless. */
+export const isDelta = (event: RunEvent): boolean =>
   DELTAS.has(event.type === 'subagent_event' ? event.event_type : event.type)

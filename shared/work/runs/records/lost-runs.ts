@@ -5,6 +5,8 @@ export type LostRunsDeps = {
   store: Pick<RunRecordStore, 'nextOwner' | 'openOf' | 'add' | 'deleteOpen'>
   /** Whether the process can no longer record its runs itself. */
   isGone(owner: string): Promise<boolean>
+  /** Whether another process goes on with the run, and records it. */
+  goesOn?(run: RunFacts): boolean
   retentionDays(tenant: RunFacts['tenant']): Promise<number>
   now(): Date
 }
@@ -45,18 +47,20 @@ export async function recordLostRuns(deps: LostRunsDeps): Promise<number> {
   return count
 }
 
-async function recordLostRunsOf(owner: string, { store, retentionDays, now }: LostRunsDeps): Promise<number> {
+async function recordLostRunsOf(owner: string, { store, goesOn, retentionDays, now }: LostRunsDeps): Promise<number> {
   let count = 0
   for (let groups = await store.openOf(owner); groups.length > 0; groups = await store.openOf(owner)) {
     for (const { id, runs } of groups) {
       const endedAt = now().toISOString()
       const ended = await Promise.all(
-        runs.map(async (run): Promise<EndedRun> => {
-          const keptDays = await retentionDays(run.tenant)
-          return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
-        }),
+        runs
+          .filter((run) => !goesOn?.(run))
+          .map(async (run): Promise<EndedRun> => {
+            const keptDays = await retentionDays(run.tenant)
+            return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
+          }),
       )
-      await store.add(ended)
+      if (ended.length > 0) await store.add(ended)
       await store.deleteOpen([id])
       count += runs.length
     }

@@ -38,6 +38,12 @@ export class RunRecording {
     this.#parts.onEnd(recordOf(this.facts, this.#figures, end))
   }
 
+  /** Begins with the events of another process. None above number `lastSeq` was sent. */
+  restore(events: readonly (readonly [seq: number, event: RunEvent])[], lastSeq: number): void {
+    for (const [seq, event] of events) this.#events.add(seq, event, JSON.stringify(event).length)
+    this.#eventCount = lastSeq
+  }
+
   /** Another process goes on with the run, and records it. */
   abandon(): void {
     this.#events.drop()

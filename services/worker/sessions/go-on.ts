@@ -1,0 +1,46 @@
+import type { StoredRun, StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
+import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
+import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
+import type { PermissionStore } from '../../../shared/cluster/permissions/store.ts'
+import { retryUntil } from '../../../shared/kernel/async/retry.ts'
+import type { Draining } from '../draining.ts'
+import { type AdoptedQueueDeps, adoptQueue, adoptRun } from './adopted-queue.ts'
+import type { BusyMarks } from './busy-marks.ts'
+import type { Session, WaitingMessage } from './session.ts'
+
+export type GoOnDeps = AdoptedQueueDeps & {
+  permissions: Pick<PermissionStore, 'decide'>
+  draining: Pick<Draining, 'keep'>
+  sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
+  busyMarks?: Pick<BusyMarks, 'add'> | undefined
+  /** How long an ended run stays known. */
+  limits: { runResumeMs: number }
+}
+
+const RETRY_MS = 200
+
+/**
+ * Goes on with the runs of a session whose worker died. None acts or sends an event before the store says that this worker has it, and where
+ * its readers find it.
+ */
+export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
+  const { permissions, draining, sessionClaims, busyMarks, limits } = deps
+  return async (session, { open, last }) => {
+    const { tenant, id: scopeId } = session
+    void session.hold()
+    adoptQueue(session, open.map(waitingOf), deps)
+    const ended = last && Date.now() - Date.parse(last.endedAt) < limits.runResumeMs ? [last] : []
+    for (const run of ended) adoptRun(session, waitingOf(run), deps)
+    for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {
+      const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
+      void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
+    }
+    const runIds = [...open, ...ended].map(({ runId }) => runId)
+    if (runIds.length > 0) await sessionClaims?.moved(tenant, runIds)
+    const mark = async () => busyMarks?.add(session)
+    if (open.length > 0) await retryUntil(mark, { pauses: RETRY_MS, mayPass: () => session.log?.end === undefined })
+    draining.keep(session)
+  }
+}
+
+const waitingOf = ({ message, ...run }: StoredRun): WaitingMessage => ({ ...run, message: message as MessageRequest })

@@ -1,0 +1,151 @@
+import { type ProgressKeeper, RunProgress } from '../../../shared/agent/engine/progress.ts'
+import type { AcceptedMessage, EarlierRun, RunsEntry } from '../../../shared/agent/sessions/open-runs.ts'
+import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
+import { isTerminal, type JsonObject, type RunEvent } from '../../../shared/kernel/events.ts'
+import type { Run } from '../../../shared/work/runs/run.ts'
+import { KeptEvents } from './kept-events.ts'
+
+/** So many numbers are reserved in the log with each entry, and again when so few are left. */
+const RESERVED = 4_096
+const FEW_LEFT = 1_024
+
+/** Stores the changes of a session. */
+export type RunsKeeper = {
+  note(): void
+  /** Resolves with `false` when the session is another worker's now, or was deleted. */
+  stored(): Promise<boolean>
+}
+
+type Open = {
+  accepted: AcceptedMessage
+  run: Run
+  progress: RunProgress
+  events: KeptEvents
+  /** No event above this number is sent, as far as the log says. */
+  reserved: number
+  /** Whether the log has the message. Before, nobody reads its events. */
+  isStored: boolean
+}
+
+/** What an entry of the log says of the runs. `onStored` is to be called when it is stored. */
+export type TakenRuns = { entry: RunsEntry; onStored(): void }
+
+/** The runs of a session that have not ended, as its log tells another worker of them (D32.7). */
+export class SessionRuns {
+  readonly #keeper: RunsKeeper
+  readonly #open = new Map<string, Open>()
+  #active: Open | undefined
+  /** What the log lacks. */
+  #accepted: AcceptedMessage[] = []
+  #ended: string[] = []
+
+  constructor(keeper: RunsKeeper) {
+    this.#keeper = keeper
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0
+  }
+
+  /** The progress of the run that was begun last. */
+  get progress(): RunProgress | undefined {
+    return this.#active?.progress
+  }
+
+  /** Whether a turn is complete whose last event has not come yet. */
+  get isBetweenTurns(): boolean {
+    const active = this.#active && this.#open.get(this.#active.run.id)
+    return active !== undefined && active.progress.totals.turns !== active.events.turns
+  }
+
+  /** The session has a message. `isStored`: another worker has accepted it, and perhaps begun it. */
+  add(
+    run: Run,
+    message: MessageRequest,
+    { isStored, earlier }: { isStored: boolean; earlier?: EarlierRun | undefined },
+  ) {
+    const accepted = { run_id: run.id, started_at: run.startedAt.toISOString(), message: message as JsonObject }
+    const progress = new RunProgress(this.#progressKeeper(), earlier)
+    const events = new KeptEvents(earlier && { ...earlier, turns: earlier.state.totals.turns })
+    this.#open.set(run.id, { accepted, run, progress, events, reserved: earlier?.reserved ?? 0, isStored })
+    if (!isStored) this.#accepted.push(accepted)
+    void run.ended.then(() => {
+      if (this.end(run.id)) this.#keeper.note()
+    })
+  }
+
+  /** The run begins here, or goes on. */
+  begin(run: Run): void {
+    this.#active = this.#open.get(run.id)
+  }
+
+  /** The client has ended the run, or it has ended: no other worker goes on with it. */
+  end(runId: string): boolean {
+    const isOpen = this.#open.delete(runId)
+    if (isOpen) this.#ended.push(runId)
+    return isOpen
+  }
+
+  /** The run's next event is about to be sent. A promise resolves when it may be. */
+  send(event: RunEvent): Promise<unknown> | undefined {
+    const active = this.#active
+    if (!active) return undefined
+    const { run, events, reserved, isStored } = active
+    const seq = run.journal.lastSeq + 1
+    events.add(seq, event)
+    if (isTerminal(event)) this.end(run.id)
+    else if (isStored && seq > reserved) return this.#progressKeeper().stored(run.signal)
+    else if (isStored && seq === reserved - FEW_LEFT) this.#keeper.note()
+    return undefined
+  }
+
+  /** What has changed since the last time, or everything. */
+  take(isBase: boolean): TakenRuns | undefined {
+    const active = this.#active
+    const all = new Set([...(active ? [active] : []), ...this.#open.values()])
+    const accepted = isBase ? Array.from(all, (open) => open.accepted) : this.#accepted
+    const ended = this.#ended
+    if (!active && accepted.length + ended.length === 0) return undefined
+    this.#accepted = []
+    this.#ended = []
+    if (active && !this.#open.has(active.run.id)) this.#active = undefined
+    const stored = accepted.flatMap(({ run_id: id }) => this.#open.get(id) ?? [])
+    const reserved = active ? active.run.journal.lastSeq + RESERVED : 0
+    return {
+      entry: {
+        ...(accepted.length > 0 && { accepted }),
+        ...(active && { active: activeOf(active, { isBase, reserved }) }),
+        ...(ended.length > 0 && { ended }),
+      },
+      onStored() {
+        if (active) active.reserved = reserved
+        for (const open of stored) open.isStored = true
+      },
+    }
+  }
+
+  #progressKeeper(): ProgressKeeper {
+    return {
+      note: () => this.#keeper.note(),
+      stored: (signal) => unlessAborted(signal, () => this.#keeper.stored()),
+    }
+  }
+}
+
+function activeOf({ run, progress, events }: Open, { isBase, reserved }: { isBase: boolean; reserved: number }) {
+  const step = progress.takeStep(isBase)
+  return { run_id: run.id, state: progress.state, ...(step && { step }), ...events.take(isBase), reserved }
+}
+
+/** Resolves with `false` as soon as the signal is aborted. */
+async function unlessAborted(signal: AbortSignal, work: () => Promise<boolean>): Promise<boolean> {
+  if (signal.aborted) return false
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const stop = () => resolve(false)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([promise, work()])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}

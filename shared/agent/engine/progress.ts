@@ -1,0 +1,226 @@
+import type { ToolResultBlock } from '../providers/port.ts'
+import type { AgentReport } from '../tools/port.ts'
+import type { PlanMode } from './permissions.ts'
+import { AgentTree } from './sub-agents.ts'
+import type { Answer } from './turn.ts'
+import { startTotals, type Totals } from './usage.ts'
+
+type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
+
+/** How far a run is after its last complete turn, as JSON (D32.7). */
+export type RunState = {
+  /** Whether the conversation contains the prompt. */
+  hasBegun: boolean
+  totals: StoredTotals
+  agents: { started: number; spent: StoredTotals }
+  /** Whether plan mode is on. */
+  isPlanning: boolean
+}
+
+/** A permission request, so that another process can wait for the same decision. */
+export type AskState = { id: string; created_at: string; expires_at: string }
+
+/** What is known of a tool call. `hasBegun`: it may have had an effect. */
+export type CallState = { ask?: AskState; hasBegun?: true; result?: ToolResultBlock }
+
+/** What is known of a sub-agent. Without a report it may have had an effect. */
+export type AgentState = { report?: AgentReport }
+
+/** The turn whose tool calls are under way. */
+export type StepState = {
+  turn: number
+  model: string
+  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'>
+  calls: { readonly [callId: string]: CallState }
+  /** By the id of the call and the number of the sub-agent in it. */
+  agents: { readonly [key: string]: AgentState }
+  /** The permission requests of sub-agents. */
+  agentAsks: readonly string[]
+}
+
+/** The step, or what has changed of it since the entry before. */
+export type StepEntry = Omit<StepState, 'model' | 'answer'> & Partial<Pick<StepState, 'model' | 'answer'>>
+
+/** Stores the progress of a run. */
+export type ProgressKeeper = {
+  /** Stores what has changed, without anybody waiting for it. */
+  note(): void
+  /** Resolves with `true` when it is stored, and with `false` when the run has ended or is another process's. */
+  stored(signal: AbortSignal): Promise<boolean>
+}
+
+/** What an agent's tool calls store before they have an effect. */
+export interface CallProgress {
+  earlier(callId: string): CallState | undefined
+  /** The call may have an effect from now on. Resolves with `false` when it must have none. */
+  begin(callId: string): Promise<boolean>
+  /** The client is about to be asked. Resolves with `false` when it must not be. */
+  ask(callId: string, ask: AskState): Promise<boolean>
+  end(callId: string, result: ToolResultBlock): void
+  earlierAgent(key: string): AgentState | undefined
+  endAgent(key: string, report: AgentReport): void
+  /** The progress of a sub-agent. It is not stored turn by turn: one that has had no effect begins anew. */
+  ofAgent(key: string): CallProgress
+}
+
+export type EarlierProgress = { state: RunState; step?: StepState | undefined }
+
+type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
+  calls: Map<string, CallState>
+  agents: Map<string, AgentState>
+  agentAsks: string[]
+  isStored: boolean
+  /** The calls and sub-agents, by their keys, that have changed since it was taken last. */
+  changed: Set<string>
+}
+
+/** The progress of a run, from which another process can go on with it. */
+export class RunProgress implements CallProgress {
+  readonly #keeper: ProgressKeeper
+  readonly #wasPlanning: boolean | undefined
+  readonly tree = new AgentTree()
+  #signal = NEVER
+  #planMode: PlanMode | undefined
+  #hasBegun = false
+  #totals = startTotals()
+  #step: Step | undefined
+
+  /** `earlier`: another process has begun the run. */
+  constructor(keeper: ProgressKeeper, earlier?: EarlierProgress) {
+    this.#keeper = keeper
+    this.#wasPlanning = earlier?.state.isPlanning
+    if (!earlier) return
+    const { hasBegun, totals, agents } = earlier.state
+    this.#hasBegun = hasBegun
+    this.#totals = totalsFrom(totals)
+    this.tree.started = agents.started
+    this.tree.spent = totalsFrom(agents.spent)
+    this.#step = earlier.step && stepFrom(earlier.step)
+  }
+
+  /** Those of the complete turns. */
+  get totals(): Totals {
+    return this.#totals
+  }
+
+  get state(): RunState {
+    const { started, spent } = this.tree
+    return {
+      hasBegun: this.#hasBegun,
+      totals: toStored(this.#totals),
+      agents: { started, spent: toStored(spent) },
+      isPlanning: this.#planMode?.isOn ?? this.#wasPlanning ?? false,
+    }
+  }
+
+  /** Begins the run, or goes on with it. Returns whether the conversation contains the prompt already. */
+  start(signal: AbortSignal, planMode: PlanMode | undefined): boolean {
+    this.#signal = signal
+    this.#planMode = planMode
+    if (planMode && this.#wasPlanning !== undefined) planMode.isOn = this.#wasPlanning
+    const hadBegun = this.#hasBegun
+    this.#hasBegun = true
+    return hadBegun
+  }
+
+  /** The model's answer of this turn, whose tool calls were under way in another process. */
+  earlierStep(turn: number): Pick<StepState, 'model' | 'answer'> | undefined {
+    return this.#step?.turn === turn ? this.#step : undefined
+  }
+
+  /** The model has answered, and its tool calls begin. */
+  beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage }: Answer): void {
+    const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }) }
+    this.#step = { ...noCalls(), turn, model, answer, isStored: false }
+  }
+
+  endTurn(totals: Totals): void {
+    this.#totals = totals
+    this.#step = undefined
+  }
+
+  /** What another process needs of the step: all of it, or only what has changed since it was taken last. */
+  takeStep(isWhole: boolean): StepEntry | undefined {
+    const step = this.#step
+    const isDue = step && (step.changed.size > 0 || (isWhole && step.isStored))
+    if (!isDue) return undefined
+    const { turn, model, answer, agentAsks, changed } = step
+    const isAll = isWhole || !step.isStored
+    const only = <T>(from: Map<string, T>) => Object.fromEntries([...from].filter(([key]) => isAll || changed.has(key)))
+    step.changed = new Set()
+    step.isStored = true
+    return { turn, ...(isAll && { model, answer }), calls: only(step.calls), agents: only(step.agents), agentAsks }
+  }
+
+  earlier(callId: string): CallState | undefined {
+    return this.#step?.calls.get(callId)
+  }
+
+  begin(callId: string): Promise<boolean> {
+    this.#change('calls', callId, { hasBegun: true })
+    return this.#keeper.stored(this.#signal)
+  }
+
+  ask(callId: string, ask: AskState): Promise<boolean> {
+    this.#change('calls', callId, { ask })
+    return this.#keeper.stored(this.#signal)
+  }
+
+  /** The result of a call that had no effect is not needed: the call is made again. */
+  end(callId: string, result: ToolResultBlock): void {
+    if (!this.earlier(callId)?.hasBegun) return
+    this.#change('calls', callId, { result })
+    this.#keeper.note()
+  }
+
+  earlierAgent(key: string): AgentState | undefined {
+    return this.#step?.agents.get(key)
+  }
+
+  endAgent(key: string, report: AgentReport): void {
+    this.#change('agents', key, { report })
+    this.#keeper.note()
+  }
+
+  ofAgent(key: string): CallProgress {
+    const child: CallProgress = {
+      ...NOTHING_EARLIER,
+      begin: () => {
+        this.#change('agents', key, {})
+        return this.#keeper.stored(this.#signal)
+      },
+      ask: (_callId, { id }) => {
+        this.#step?.agentAsks.push(id)
+        this.#step?.changed.add(id)
+        return this.#keeper.stored(this.#signal)
+      },
+      ofAgent: () => child,
+    }
+    return child
+  }
+
+  #change(kind: 'calls' | 'agents', key: string, change: CallState & AgentState): void {
+    const step = this.#step
+    step?.[kind].set(key, { ...step[kind].get(key), ...change })
+    step?.changed.add(key)
+  }
+}
+
+const NEVER = new AbortController().signal
+
+const NOTHING_EARLIER = { earlier: () => undefined, end() {}, earlierAgent: () => undefined, endAgent() {} }
+
+const noCalls = () => ({ calls: new Map(), agents: new Map(), agentAsks: [], changed: new Set<string>() })
+
+const stepFrom = ({ calls, agents, agentAsks, ...answered }: StepState): Step => ({
+  ...answered,
+  calls: new Map(Object.entries(calls)),
+  agents: new Map(Object.entries(agents)),
+  agentAsks: [...agentAsks],
+  isStored: true,
+  changed: new Set(),
+})
+
+const toStored = ({ unpriced, ...totals }: Totals): StoredTotals => ({ ...totals, unpriced: [...unpriced] })
+
+const totalsFrom = ({ unpriced, ...totals }: StoredTotals): Totals => ({ ...totals, unpriced: new Set(unpriced) })

@@ -1,0 +1,80 @@
+import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/progress.ts'
+
+/** A message that was accepted. */
+export type AcceptedMessage = { run_id: string; started_at: string; message: JsonObject }
+
+/** An event with its number. */
+export type NumberedEvent = readonly [seq: number, event: RunEvent]
+
+/** How far the run is that was begun. */
+export type ActiveRun = {
+  run_id: string
+  state: RunState
+  step?: StepEntry
+  /** The events of its complete turns, without deltas, since the entry before. */
+  events?: readonly NumberedEvent[]
+  /** Earlier events than this number are not stored any more. */
+  events_from?: number
+  /** No event with a higher number has been sent to anybody. */
+  reserved: number
+}
+
+/** The runs of a session's messages that have not ended, as far as they have changed since the entry before (D32.7). */
+export type RunsEntry = {
+  accepted?: readonly AcceptedMessage[]
+  active?: ActiveRun
+  /** The ids of those that have ended. `active` may be one of them, with its last events. */
+  ended?: readonly string[]
+}
+
+/** What an earlier process has done of a run. */
+export type EarlierRun = EarlierProgress & { events: readonly NumberedEvent[]; eventsFrom: number; reserved: number }
+
+/** A run that another process has accepted. `earlier` is missing when it has not begun. */
+export type StoredRun = { runId: string; startedAt: string; message: JsonObject; earlier?: EarlierRun }
+
+/** The runs of a session: those that go on, in the order of their messages, and the one that ended last. */
+export type StoredRuns = { open: readonly StoredRun[]; last?: EndedRun }
+export type EndedRun = StoredRun & { earlier: EarlierRun; endedAt: string }
+
+/** Reads the runs from the entries of a log, oldest first. */
+export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[]): StoredRuns {
+  const open = new Map<string, StoredRun>()
+  let last: StoredRuns['last']
+  for (const { at, runs } of entries) {
+    if (!runs) continue
+    for (const { run_id: runId, started_at: startedAt, message } of runs.accepted ?? [])
+      if (!open.has(runId)) open.set(runId, { runId, startedAt, message })
+    const active = runs.active && open.get(runs.active.run_id)
+    if (active && runs.active) open.set(active.runId, { ...active, earlier: goOn(active.earlier, runs.active) })
+    for (const runId of runs.ended ?? []) {
+      const run = open.get(runId)
+      if (run?.earlier) last = { ...run, earlier: run.earlier, endedAt: at }
+      open.delete(runId)
+    }
+  }
+  return { open: [...open.values()], ...(last && { last }) }
+}
+
+function goOn(earlier: EarlierRun | undefined, active: ActiveRun): EarlierRun {
+  const { state, step, events = [], events_from: eventsFrom, reserved } = active
+  const kept = eventsFrom === undefined ? (earlier?.events ?? []) : []
+  const isSameTurn = earlier?.state.totals.turns === state.totals.turns
+  const stepBefore = isSameTurn ? earlier.step : undefined
+  return {
+    state,
+    step: step ? mergeSteps(stepBefore, step) : stepBefore,
+    events: [...kept, ...events],
+    eventsFrom: eventsFrom ?? earlier?.eventsFrom ?? 1,
+    reserved,
+  }
+}
+
+/** A step begins with its answer; what follows has changes of its calls. */
+function mergeSteps(before: StepState | undefined, { model, answer, ...changed }: StepEntry): StepState | undefined {
+  if (model !== undefined && answer !== undefined) return { ...changed, model, answer }
+  if (!before) return undefined
+  const { calls, agents } = before
+  return { ...before, ...changed, calls: { ...calls, ...changed.calls }, agents: { ...agents, ...changed.agents } }
+}

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hasKind } from '../../kernel/errors.ts'
+import { epochOfRun } from '../../kernel/ids.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+import type { MovedRuns } from '../owners/moved-runs.ts'
+import type { SessionKey } from '../owners/owners.ts'
+
+type BusySession = { id: string; tenant: TenantId; session_id: string }
+
+/** The sessions that have runs, by the epoch of the worker that has them, so that those of one that died are found (D32.8). */
+export interface BusySource {
+  /** The next worker, in the order of their names, that has left some. */
+  nextOwner(after: string | undefined): Promise<string | undefined>
+  of(owner: string, limit: number): Promise<BusySession[]>
+  delete(ids: readonly string[]): Promise<void>
+}
+
+export type RunRecoveryDeps = {
+  busy: BusySource
+  movedRuns: Pick<MovedRuns, 'find'>
+  isMember(epoch: number): Promise<boolean>
+  /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` for a session that is gone. */
+  open(session: SessionKey): Promise<number>
+  log: Log
+}
+
+const AT_A_TIME = 16
+const PAGE = 200
+/** The pause before what has failed is tried again, and the time after which it is left to the next sweep. */
+const RETRY_MS = 250
+const PATIENCE_MS = 20_000
+/** How often a stream looks where its run is, and how long it waits for it. */
+const LOOK_MS = 200
+const WAIT_MS = 10_000
+const SWEEP_MS = 30_000
+
+/**
+ * Has the sessions of dead workers opened by others, which go on with their runs. Every gateway does it for each worker that it sees lost, and
+ * looks now and then for those of which none was left to see it: a session that has an owner again is left as it is.
+ */
+export class RunRecovery {
+  readonly #deps: RunRecoveryDeps
+  /** Those under way, by the epoch of the dead worker. */
+  readonly #recovering = new Map<number, Promise<void>>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: RunRecoveryDeps) {
+    this.#deps = deps
+  }
+
+  start(): void {
+    void this.#sweep()
+    this.#timer = setInterval(() => void this.#sweep(), SWEEP_MS).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** The worker of this epoch is no member any more. Resolves when others have its sessions that had runs. */
+  recover(epoch: number): Promise<void> {
+    const known = this.#recovering.get(epoch)
+    if (known) return known
+    const recovering = this.#recover(epoch).finally(() => this.#recovering.delete(epoch))
+    this.#recovering.set(epoch, recovering)
+    return recovering
+  }
+
+  /**
+   * Where a run is now that is not at the worker of this epoch any more. Waits while the sessions of a dead worker are being opened;
+   * `undefined` when none goes on with the run.
+   */
+  async find(tenant: TenantId, runId: string, from: number): Promise<number | undefined> {
+    const until = performance.now() + WAIT_MS
+    while (performance.now() < until) {
+      const found = await this.#look(tenant, runId, from).catch(() => 'away' as const)
+      if (found === 'away') await sleep(LOOK_MS)
+      else if (found !== 'later') return found
+    }
+    return undefined
+  }
+
+  async #look(tenant: TenantId, runId: string, from: number): Promise<number | 'later' | undefined> {
+    const { movedRuns, isMember } = this.#deps
+    const moved = await movedRuns.find(tenant, runId)
+    if (moved !== undefined && moved !== from && (await isMember(moved))) return moved
+    const last = moved ?? epochOfRun(runId)
+    if (await isMember(last)) return undefined
+    const isOver = await Promise.race([this.recover(last).then(() => true), sleep(LOOK_MS, false)])
+    return isOver && (await movedRuns.find(tenant, runId)) === moved ? undefined : 'later'
+  }
+
+  async #sweep(): Promise<void> {
+    const { busy, isMember, log } = this.#deps
+    try {
+      for (let owner = await busy.nextOwner(undefined); owner !== undefined; owner = await busy.nextOwner(owner))
+        if (!(await isMember(Number(owner)))) void this.recover(Number(owner))
+    } catch (cause) {
+      log.debug('the runs of dead workers cannot be looked for now', { cause })
+    }
+  }
+
+  async #recover(epoch: number): Promise<void> {
+    const until = performance.now() + PATIENCE_MS
+    while (!(await this.#openAll(epoch).catch(() => false))) {
+      if (performance.now() > until)
+        return this.#deps.log.warn('sessions of a dead worker could not be opened', { epoch })
+      await sleep(RETRY_MS)
+    }
+  }
+
+  /** Returns whether none is left. */
+  async #openAll(epoch: number): Promise<boolean> {
+    const { busy } = this.#deps
+    for (;;) {
+      const sessions = await busy.of(String(epoch), PAGE)
+      const opened: string[] = []
+      const next = shuffled(sessions)[Symbol.iterator]()
+      const work = async () => {
+        for (const session of next) if (await this.#open(session, epoch)) opened.push(session.id)
+      }
+      await Promise.all(Array.from({ length: AT_A_TIME }, work))
+      if (opened.length > 0) await busy.delete(opened)
+      if (opened.length < sessions.length) return false
+      if (sessions.length < PAGE) return true
+    }
+  }
+
+  /** Returns whether another worker has the session, or it is gone. */
+  async #open({ tenant, session_id: id }: BusySession, epoch: number): Promise<boolean> {
+    try {
+      return (await this.#deps.open({ tenant, id })) !== epoch
+    } catch (cause) {
+      return hasKind(cause, 'not_found')
+    }
+  }
+}
+
+/** Several gateways do the same work, each in an order of its own. */
+const shuffled = <T>(items: readonly T[]): T[] =>
+  items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item)
