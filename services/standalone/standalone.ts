@@ -16,18 +16,21 @@ import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
 import { openTenantConfig } from '../wiring/open-tenant-config.ts'
 import { createPlanQueue } from '../wiring/plan-queue.ts'
 import { openLocalRunRecorder, openRecordedBroker } from '../wiring/run-records.ts'
-import { openWorker } from '../worker/open-worker.ts'
+import { type OpenedWorker, openWorker } from '../worker/open-worker.ts'
+import { recoverRuns } from '../worker/recover-runs.ts'
 import type { Worker } from '../worker/worker.ts'
 import { createPages } from './create-pages.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
-import { recoverRuns } from './recover-runs.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
 const STREAMS_MS = 3_000
 const CLOSE_MS = 5_000
 
+/** Each start is another process: an earlier one has left what it had. */
+const START = String(Date.now())
+
 /** No other process can take this worker's sessions or claim them. */
-const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined }
+const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined, owner: () => START }
 
 export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
 
@@ -46,10 +49,8 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = createPlanQueue(settings.plans, store, { queue, events })
   const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
-  const owner = String(Date.now()) // Each start is another process: what an earlier one had is recovered.
-  const own = { ...ALONE, owner: () => owner }
-  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...own }
-  const { worker, toolBox, schemas, settled, close: closeTools } = await openWorker(settings.worker, log, parts)
+  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
+  const { worker, toolBox, schemas, settled, close: closeTools } = await openRecovered(settings.worker, log, parts)
   const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
@@ -57,18 +58,8 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const flowParts = { ...shared, broker, executors: executor.executors }
   const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
-  const form = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
-  await recoverRuns(store.busySessions, { inbox: worker.inbox, owner, log })
-  const http = await openHttp(settings.http, {
-    ...form,
-    events,
-    toolBox,
-    store,
-    log,
-    tenantConfig,
-    ...ops,
-    ...surfaces,
-  })
+  const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
+  const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, ...surfaces })
   await executor.start()
   ops.show(createPages(settings.process, { worker, executor, store, tenantConfig }))
   ops.ready({})
@@ -86,6 +77,13 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
       ops.close,
     ],
   }
+}
+
+/** Opens the worker, which goes on with the runs that an earlier process has left. */
+async function openRecovered(...[settings, log, parts]: Parameters<typeof openWorker>): Promise<OpenedWorker> {
+  const opened = await openWorker(settings, log, parts)
+  await recoverRuns(parts.store?.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })
+  return opened
 }
 
 type Draining = {

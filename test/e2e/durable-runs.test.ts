@@ -33,7 +33,7 @@ describe('runs after the death of their processes', () => {
     })
     after(() => cluster.close())
 
-    it('D32.7: kill -9 of the worker', async () => {
+    it('D32.7a: kill -9 of the worker', async () => {
       const [url = ''] = cluster.urls
       const id = await create(url)
       model.otherwise(() => [{ text: 'a' }, { hold: new Promise(() => {}) }])

@@ -24,7 +24,7 @@ export function checkStream(frames: readonly Frame[], { isRecorded = false } = {
 
 const isRecovery = ({ data }: Frame): boolean => data['code'] === 'run_recovered'
 
-/** What counts: the warning `run_recovered` makes all void that came of its turn before (D32.7). Numbered from the first on, without gaps. */
+/** What counts: the warning `run_recovered` makes all void that came of its turn before (D32.7a). Numbered from the first on, without gaps. */
 function withoutVoid(frames: readonly Frame[]): Frame[] {
   let valid: Frame[] = []
   for (const frame of frames) {

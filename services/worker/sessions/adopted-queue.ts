@@ -18,7 +18,7 @@ export type AdoptedQueueDeps = {
 
 /**
  * Queues the messages that another worker has accepted for the session, under the ids that their clients know. A run that it has begun goes on
- * behind its last complete turn (D32.7).
+ * behind its last complete turn (D32.7a).
  */
 export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): void {
   const { tenant } = session

@@ -25,19 +25,7 @@ export function createDurableInbox(inbox: Inbox, { sessions, stored, saver, mark
     ...inbox,
     sendMessage,
     ...(marks && keptRuns({ ...inbox, sendMessage }, { sessions, saver, marks })),
-    async createSession(tenant, id, token, messages) {
-      const isKnown = sessions.find(tenant, id) !== undefined
-      const summary = await inbox.createSession(tenant, id, token, messages)
-      const session = sessions.get(tenant, id)
-      try {
-        await stored.add(session)
-        if (session.conversation.messages.length > 0) await saver.save(session)
-      } catch (cause) {
-        if (!isKnown) await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
-        throw cause
-      }
-      return summary
-    },
+    createSession: createStored(inbox, { sessions, stored, saver }),
     getSession: (...args) => stored.act(args[0], args[1], () => inbox.getSession(...args)),
     listMessages: (...args) => stored.act(args[0], args[1], () => inbox.listMessages(...args)),
     async renameSession(tenant, id, title) {
@@ -59,6 +47,22 @@ export function createDurableInbox(inbox: Inbox, { sessions, stored, saver, mark
     },
   }
 }
+
+const createStored =
+  (inbox: Inbox, { sessions, stored, saver }: Omit<DurableInboxDeps, 'marks'>): Inbox['createSession'] =>
+  async (tenant, id, token, messages) => {
+    const isKnown = sessions.find(tenant, id) !== undefined
+    const summary = await inbox.createSession(tenant, id, token, messages)
+    const session = sessions.get(tenant, id)
+    try {
+      await stored.add(session)
+      if (session.conversation.messages.length > 0) await saver.save(session)
+    } catch (cause) {
+      if (!isKnown) await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
+      throw cause
+    }
+    return summary
+  }
 
 type KeptRunsDeps = Pick<DurableInboxDeps, 'sessions' | 'saver'> & { marks: Pick<BusyMarks, 'add'> }
 

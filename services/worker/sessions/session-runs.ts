@@ -1,4 +1,4 @@
-import { type ProgressKeeper, RunProgress } from '../../../shared/agent/engine/progress.ts'
+import { type ProgressKeeper, RunProgress } from '../../../shared/agent/engine/run-progress.ts'
 import type { AcceptedMessage, EarlierRun, RunsEntry } from '../../../shared/agent/sessions/open-runs.ts'
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import { isTerminal, type JsonObject, type RunEvent } from '../../../shared/kernel/events.ts'
@@ -30,7 +30,7 @@ type Open = {
 /** What an entry of the log says of the runs. `onStored` is to be called when it is stored. */
 export type TakenRuns = { entry: RunsEntry; onStored(): void }
 
-/** The runs of a session that have not ended, as its log tells another worker of them (D32.7). */
+/** The runs of a session that have not ended, as its log tells another worker of them (D32.7a). */
 export class SessionRuns {
   readonly #keeper: RunsKeeper
   readonly #open = new Map<string, Open>()

@@ -1,6 +1,6 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
-import type { RunState } from '../../../shared/agent/engine/progress.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'

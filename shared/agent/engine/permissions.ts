@@ -1,5 +1,5 @@
 import type { JsonObject, PermissionPreview, PermissionResolution } from '../../kernel/events.ts'
-import type { AskState } from './progress.ts'
+import type { AskState } from './call-progress.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
 /** The answer to a permission request, in the words of its reply and of its event. */

@@ -1,7 +1,7 @@
 import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ToolBox, ToolServices } from '../tools/port.ts'
+import type { CallProgress } from './call-progress.ts'
 import type { Permissions } from './permissions.ts'
-import type { CallProgress } from './progress.ts'
 
 /** The model of a turn, and the one that may replace it. */
 export type Route = {

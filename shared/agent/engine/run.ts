@@ -1,5 +1,6 @@
 import {
   type AgentEvent,
+  type DoneEvent,
   type ErrorEvent,
   errorEvent,
   type RunErrorCode,
@@ -18,8 +19,8 @@ import type {
 } from '../providers/port.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
-import type { RunProgress } from './progress.ts'
 import type { Route, RunResources } from './resources.ts'
+import type { RunProgress } from './run-progress.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   AgentTree,
@@ -84,14 +85,13 @@ export async function* run(
   const context = contextOf(input, resources, lineage?.tree ?? tree)
   let totals = progress?.totals ?? startTotals()
   const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
+  if (progress?.stopReason) return yield done(spent(), progress.stopReason)
   for (let turn = totals.turns + 1; turn <= input.maxTurns; turn++) {
     const first = models.main()
     const earlier = progress?.earlierStep(turn)
     yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
     if (turn === 1) yield* input.warnings
-    if (!earlier) yield* context.compactIfNeeded()
-    const asking = { first, context, resources }
-    const { answer, route } = earlier ? yield* repeatAnswer(earlier, first) : yield* askModel(input, asking)
+    const { answer, route } = yield* askModel(input, { first, earlier, context, resources })
     if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
     if (answer.failure) return yield withTotals(failureEvent(answer.failure), spent())
     if (!earlier) progress?.beginStep(turn, route.model, answer)
@@ -101,25 +101,42 @@ export async function* run(
     context.measure(answer.usage)
     const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
     conversation.append(...turnMessages(answer, results))
-    totals = yield* account(turn, { usage, route }, { totals, progress, ...models })
+    const stopReason = stopReasonOf(answer, results)
+    totals = yield* account({ turn, usage, route, stopReason }, { totals, progress, ...models })
     if (ending) return yield ending
-    if (results.length > 0) continue
-    return yield done(spent(), answer.outcome === 'stopped' ? 'stop_sequence' : 'end_turn')
+    if (stopReason) return yield done(spent(), stopReason)
   }
   const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
   yield withTotals(outOfTurns, spent())
 }
 
+/** A turn without tool calls is the last one. */
+function stopReasonOf({ outcome }: Answer, results: readonly ToolResultBlock[]): DoneEvent['stop_reason'] | undefined {
+  if (results.length > 0) return undefined
+  return outcome === 'stopped' ? 'stop_sequence' : 'end_turn'
+}
+
 const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
 
 type Answered = { answer: Answer; route: ModelRoute }
-type Asking = { first: Route; context: Context; resources: RunResources & { models: StickyModels } }
+type EarlierAnswer = ReturnType<RunProgress['earlierStep']>
+type Asking = {
+  first: Route
+  earlier: EarlierAnswer
+  context: Context
+  resources: RunResources & { models: StickyModels }
+}
 
-/** Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). */
+/**
+ * Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). An answer that an
+ * earlier process has got is not asked for again.
+ */
 async function* askModel(
   input: RunInput,
-  { first, context, resources }: Asking,
+  { first, earlier, context, resources }: Asking,
 ): AsyncGenerator<AgentEvent, Answered, undefined> {
+  if (earlier) return yield* repeatAnswer(earlier, first)
+  yield* context.compactIfNeeded()
   const { models } = resources
   const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
   const answer = yield* ask(first)
@@ -131,11 +148,9 @@ async function* askModel(
   return { answer: shorter, route: shorter.servedBy ?? second.primary }
 }
 
-type EarlierAnswer = NonNullable<ReturnType<RunProgress['earlierStep']>>
-
 /** The answer that another process got from the model, each block in one increment. */
 function* repeatAnswer(
-  { model, answer }: EarlierAnswer,
+  { model, answer }: NonNullable<EarlierAnswer>,
   { primary, fallback }: Route,
 ): Generator<AgentEvent, Answered> {
   for (const block of answer.blocks) {
@@ -196,17 +211,18 @@ function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[])
   return messages
 }
 
+type EndedTurn = { turn: number; usage: Usage; route: ModelRoute; stopReason: DoneEvent['stop_reason'] | undefined }
+
 /** Yields the turn's `turn_end` and adds its cost up. The first turn of a model without a price carries its warning (D4.10). */
 async function* account(
-  turn: number,
-  { usage, route }: { usage: Usage; route: ModelRoute },
+  { turn, usage, route, stopReason }: EndedTurn,
   { totals, progress, priceOf }: { totals: Totals; progress: RunProgress | undefined; priceOf: PriceOf },
 ): AsyncGenerator<AgentEvent, Totals, undefined> {
   const { provider, model } = route
   const price = priceOf(provider, model, usage)
   if (price === undefined && !totals.unpriced.has(model)) yield priceUnknown(model)
   const after = addTurn(totals, usage, { model, price })
-  progress?.endTurn(after)
+  progress?.endTurn(after, stopReason)
   yield turnEnd(turn, usage, price ?? 0)
   return after
 }

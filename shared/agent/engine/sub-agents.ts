@@ -3,8 +3,8 @@ import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import type { CallProgress } from './call-progress.ts'
 import { LastAnswer } from './last-answer.ts'
-import type { CallProgress } from './progress.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
 
 /** Limits of D5.3. */

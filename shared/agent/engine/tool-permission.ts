@@ -2,8 +2,8 @@ import { AppError } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
 import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
+import type { AskState, CallProgress } from './call-progress.ts'
 import type { EventQueue } from './event-queue.ts'
-import type { AskState, CallProgress } from './progress.ts'
 import type { RunResources } from './resources.ts'
 
 /** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */

@@ -1,5 +1,5 @@
 import type { JsonObject, RunEvent } from '../../kernel/events.ts'
-import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/progress.ts'
+import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/run-progress.ts'
 
 /** A message that was accepted. */
 export type AcceptedMessage = { run_id: string; started_at: string; message: JsonObject }
@@ -20,7 +20,7 @@ export type ActiveRun = {
   reserved: number
 }
 
-/** The runs of a session's messages that have not ended, as far as they have changed since the entry before (D32.7). */
+/** The runs of a session's messages that have not ended, as far as they have changed since the entry before (D32.7a). */
 export type RunsEntry = {
   accepted?: readonly AcceptedMessage[]
   active?: ActiveRun

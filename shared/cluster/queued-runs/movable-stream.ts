@@ -6,7 +6,7 @@ export type FollowElsewhere = (after: number) => Promise<FrameStream | undefined
 
 /**
  * The stream of a run that may move to another worker together with its session: while it waits, or with `DURABILITY=runs` when its worker
- * dies (D32.7). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
+ * dies (D32.7a). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
  */
 export class MovableStream extends PullIterator<Frames> {
   readonly #followElsewhere: FollowElsewhere

@@ -10,7 +10,7 @@ export type OfferedToolsOptions = {
   /** The name of a tool in the engine. */
   nameOf: (tool: string) => string
   callTimeoutMs: number
-  /** The server is believed: tools that it calls read-only run in plan mode, and those that it calls idempotent may be called again (D32.9). */
+  /** The server is believed: tools that it calls read-only run in plan mode, and those that it calls idempotent may be called again (D32.9a). */
   isTrusted: boolean
   /** Called with a sentence for tools that are left out, once as long as that stays so. */
   onProblem: (problem: string) => void

@@ -1,5 +1,7 @@
+import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
+import type { AgentState, AskState, CallProgress, CallState } from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
 import { AgentTree } from './sub-agents.ts'
 import type { Answer } from './turn.ts'
@@ -7,7 +9,7 @@ import { startTotals, type Totals } from './usage.ts'
 
 type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
 
-/** How far a run is after its last complete turn, as JSON (D32.7). */
+/** How far a run is after its last complete turn, as JSON (D32.7a). */
 export type RunState = {
   /** Whether the conversation contains the prompt. */
   hasBegun: boolean
@@ -15,16 +17,9 @@ export type RunState = {
   agents: { started: number; spent: StoredTotals }
   /** Whether plan mode is on. */
   isPlanning: boolean
+  /** Set when the last complete turn was the last of the run. */
+  stopReason?: DoneEvent['stop_reason']
 }
-
-/** A permission request, so that another process can wait for the same decision. */
-export type AskState = { id: string; created_at: string; expires_at: string }
-
-/** What is known of a tool call. `hasBegun`: it may have had an effect. */
-export type CallState = { ask?: AskState; hasBegun?: true; result?: ToolResultBlock }
-
-/** What is known of a sub-agent. Without a report it may have had an effect. */
-export type AgentState = { report?: AgentReport }
 
 /** The turn whose tool calls are under way. */
 export type StepState = {
@@ -49,20 +44,6 @@ export type ProgressKeeper = {
   stored(signal: AbortSignal): Promise<boolean>
 }
 
-/** What an agent's tool calls store before they have an effect. */
-export interface CallProgress {
-  earlier(callId: string): CallState | undefined
-  /** The call may have an effect from now on. Resolves with `false` when it must have none. */
-  begin(callId: string): Promise<boolean>
-  /** The client is about to be asked. Resolves with `false` when it must not be. */
-  ask(callId: string, ask: AskState): Promise<boolean>
-  end(callId: string, result: ToolResultBlock): void
-  earlierAgent(key: string): AgentState | undefined
-  endAgent(key: string, report: AgentReport): void
-  /** The progress of a sub-agent. It is not stored turn by turn: one that has had no effect begins anew. */
-  ofAgent(key: string): CallProgress
-}
-
 export type EarlierProgress = { state: RunState; step?: StepState | undefined }
 
 type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
@@ -83,6 +64,7 @@ export class RunProgress implements CallProgress {
   #planMode: PlanMode | undefined
   #hasBegun = false
   #totals = startTotals()
+  #stopReason: DoneEvent['stop_reason'] | undefined
   #step: Step | undefined
 
   /** `earlier`: another process has begun the run. */
@@ -90,7 +72,8 @@ export class RunProgress implements CallProgress {
     this.#keeper = keeper
     this.#wasPlanning = earlier?.state.isPlanning
     if (!earlier) return
-    const { hasBegun, totals, agents } = earlier.state
+    const { hasBegun, totals, agents, stopReason } = earlier.state
+    this.#stopReason = stopReason
     this.#hasBegun = hasBegun
     this.#totals = totalsFrom(totals)
     this.tree.started = agents.started
@@ -103,6 +86,11 @@ export class RunProgress implements CallProgress {
     return this.#totals
   }
 
+  /** Why the run has come to its end, of which only the last event is missing. */
+  get stopReason(): DoneEvent['stop_reason'] | undefined {
+    return this.#stopReason
+  }
+
   get state(): RunState {
     const { started, spent } = this.tree
     return {
@@ -110,6 +98,7 @@ export class RunProgress implements CallProgress {
       totals: toStored(this.#totals),
       agents: { started, spent: toStored(spent) },
       isPlanning: this.#planMode?.isOn ?? this.#wasPlanning ?? false,
+      ...(this.#stopReason && { stopReason: this.#stopReason }),
     }
   }
 
@@ -134,8 +123,9 @@ export class RunProgress implements CallProgress {
     this.#step = { ...noCalls(), turn, model, answer, isStored: false }
   }
 
-  endTurn(totals: Totals): void {
+  endTurn(totals: Totals, stopReason: DoneEvent['stop_reason'] | undefined): void {
     this.#totals = totals
+    this.#stopReason = stopReason
     this.#step = undefined
   }
 
