@@ -14,8 +14,9 @@ export type Cluster = {
   workers: readonly Child[]
   /** Empty without a MONGODB_URL. */
   executors: readonly Child[]
-  /** Starts one more executor, which `close` stops. */
+  /** Starts one more, which `close` stops. */
   startExecutor(): Promise<Child>
+  startWorker(): Promise<Child>
   redisUrls: readonly string[]
   close(): Promise<void>
 }
@@ -43,6 +44,11 @@ export async function startCluster(
         return { child, url: (JSON.parse(line) as { url?: string }).url ?? '' }
       }),
     )
+  const startOne = async (role: 'executor' | 'worker') => {
+    const [started] = await startAll(role, 1)
+    if (!started) throw new Error(`no ${role} was started`)
+    return started.child
+  }
   try {
     // First, so that each gateway finds them when it joins.
     const [workers, executors] = await Promise.all([
@@ -57,11 +63,8 @@ export async function startCluster(
       gateways: gateways.map(childOf),
       workers: workers.map(childOf),
       executors: executors.map(childOf),
-      async startExecutor() {
-        const [started] = await startAll('executor', 1)
-        if (!started) throw new Error('no executor was started')
-        return started.child
-      },
+      startExecutor: () => startOne('executor'),
+      startWorker: () => startOne('worker'),
       close,
     }
   } catch (cause) {

@@ -22,6 +22,7 @@ export class ChunkedBody {
   /** Returns false when the client is behind; `drain` follows. */
   write(text: string | Uint8Array): boolean {
     const res = this.#res
+    if (text.length === 0) return !res.writableNeedDrain // An empty chunk would end the body.
     if (!this.#isChunked) return res.write(text)
     const bytes = typeof text === 'string' ? Buffer.from(text) : text
     if (bytes.length <= MAX_COPIED_BYTES) return res.write(chunkOf(bytes))

@@ -18,6 +18,8 @@ export type JournalSource = {
   /** Nothing more is kept or will be: every reader has a gap. */
   readonly isAbandoned: boolean
   readonly lastSeq: number
+  /** The number of the newest frame. Numbers above it, up to the last, were left out. */
+  readonly newestSeq: number
   /** The frames after number `seq`, merged, or a large one. `undefined` when the next one is no longer kept. */
   readAfter(seq: number): KeptFrames | undefined
   bytesAfter(seq: number): number
@@ -78,7 +80,7 @@ export class JournalCursor implements FrameCursor {
   get state(): 'waiting' | 'ready' | 'ended' {
     if (this.#isClosed) return 'ended'
     if (this.#open) return this.#isPieceAwaited ? 'waiting' : 'ready'
-    if (this.#journal.isAbandoned || this.#seq < this.#journal.lastSeq) return 'ready'
+    if (this.#journal.isAbandoned || this.#seq < this.#journal.newestSeq) return 'ready'
     return this.#journal.isEnded ? 'ended' : 'waiting'
   }
 

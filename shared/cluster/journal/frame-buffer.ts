@@ -28,6 +28,7 @@ export class FrameBuffer {
   readonly #slabs: Slab[] = []
   #firstSeq = 1
   #lastSeq = 0
+  #newestSeq = 0
   #length = 0
   #bytes = 0
 
@@ -38,6 +39,11 @@ export class FrameBuffer {
 
   get lastSeq(): number {
     return this.#lastSeq
+  }
+
+  /** Number of the newest frame that was added. */
+  get newestSeq(): number {
+    return this.#newestSeq
   }
 
   get length(): number {
@@ -56,7 +62,7 @@ export class FrameBuffer {
     const start = slab.ends.at(-1) ?? 0
     const size = slab.content.write(frame, start, 'utf8')
     slab.ends.push(start + size)
-    this.#lastSeq++
+    this.#newestSeq = ++this.#lastSeq
     this.#length++
     return size
   }
@@ -115,7 +121,8 @@ export class FrameBuffer {
   }
 
   #pushLarge(frame: LargeFrame): number {
-    this.#slabs.push({ content: frame, firstSeq: ++this.#lastSeq, ends: [frame.length] })
+    this.#newestSeq = ++this.#lastSeq
+    this.#slabs.push({ content: frame, firstSeq: this.#newestSeq, ends: [frame.length] })
     this.#length++
     this.#bytes += frame.length
     return frame.length

@@ -55,6 +55,10 @@ export class Journal implements JournalSource {
     return this.#buffer.lastSeq
   }
 
+  get newestSeq(): number {
+    return this.#buffer.newestSeq
+  }
+
   get isEnded(): boolean {
     return this.#isEnded
   }
