@@ -41,18 +41,19 @@ class Seen:
     def __init__(self) -> None:
         self.ids: list[int] = []
         self.text = ""
-        #: How many permission requests came, and which replies counted.
-        self.asked = 0
+        #: The permission requests that came, and which replies counted.
+        self.asked: set[str] = set()
         self.counted: list[bool] = []
         self._pieces = TextPieces()
 
     def take(self, event: Event) -> None:
         self.ids.append(event.id)
-        self.asked += event.event == "permission_request"
+        if event.event == "permission_request":
+            self.asked.add(event.data["id"])
         self.text += self._pieces.take(event)
 
     def is_answered(self) -> bool:
-        return len(self.counted) == self.asked
+        return len(self.counted) == len(self.asked)
 
     def outcome(self, end: Json, output: str = "") -> Json:
         is_whole = end["end"] in ("done", "plan_queued")

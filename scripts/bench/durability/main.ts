@@ -8,10 +8,10 @@ import { cpuMs } from '../proc.ts'
 
 const USAGE = `npm run bench:durability -- [--quick]
   --quick  fewer messages
-Measures what DURABILITY=sessions costs a message of a session beside DURABILITY=off: CPU of worker and gateway, writes of MongoDB, and the time
-to the end of a message's stream. The two take turns, each in a cluster of its own.
+Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, writes of MongoDB, and the
+time to the end of a message's stream. The three take turns, each in a cluster of its own.
 `
-const MODES = ['off', 'sessions'] as const
+const MODES = ['off', 'sessions', 'runs'] as const
 type Mode = (typeof MODES)[number]
 type Sample = { workerMs: number; gatewayMs: number; writes: number; latencyMs: number }
 
@@ -23,19 +23,23 @@ const isQuick = process.argv.includes('--quick')
 const ROUNDS = isQuick ? 2 : 5
 /** How many sessions are answered at a time, and how many messages each gets. */
 const LOADS = [
-  { name: 'one at a time', sessions: 1, messages: isQuick ? 100 : 300 },
-  { name: '32 at a time', sessions: 32, messages: isQuick ? 20 : 60 },
+  { name: 'one at a time', sessions: 1, messages: isQuick ? 100 : 300, prompt: '/say hello' },
+  { name: '32 at a time', sessions: 32, messages: isQuick ? 20 : 60, prompt: '/say hello' },
+  { name: '8 at a time, 1,000 events each', sessions: 8, messages: isQuick ? 4 : 12, prompt: '/tokens 1000' },
 ]
-const PROMPT = '/say hello'
 const FREE_PORTS = { port: 0, opsPort: 0 }
 const STOP_WITHIN_MS = 3_000
 
 await using stack = new AsyncDisposableStack()
 const mongo = stack.use(await startMongoSet())
-const clusters = { off: await startCluster('off', mongo), sessions: await startCluster('sessions', mongo) }
+const clusters = {
+  off: await startCluster('off', mongo),
+  sessions: await startCluster('sessions', mongo),
+  runs: await startCluster('runs', mongo),
+}
 process.stdout.write(`load average ${loadavg()[0]?.toFixed(1)}\n`)
 for (const load of LOADS) {
-  const samples: Record<Mode, Sample[]> = { off: [], sessions: [] }
+  const samples: Record<Mode, Sample[]> = { off: [], sessions: [], runs: [] }
   for (const mode of MODES) await measure(clusters[mode], load) // A round that warms up.
   for (let round = 0; round < ROUNDS; round++)
     for (const mode of MODES) samples[mode].push(await measure(clusters[mode], load))
@@ -73,11 +77,11 @@ async function startCluster(mode: Mode, { url }: MongoSet) {
 
 async function measure(
   { base, pids, client }: Started,
-  { sessions, messages }: { sessions: number; messages: number },
+  { sessions, messages, prompt }: (typeof LOADS)[number],
 ): Promise<Sample> {
   const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(base)))
   const before = { worker: cpuMs(pids.worker), gateway: cpuMs(pids.gateway), writes: await writesOf(client) }
-  const latencies = await Promise.all(ids.map((id) => converse(base, id, messages)))
+  const latencies = await Promise.all(ids.map((id) => converse({ base, id, prompt }, messages)))
   const count = sessions * messages
   return {
     workerMs: (cpuMs(pids.worker) - before.worker) / count,
@@ -93,10 +97,13 @@ async function createSession(base: string): Promise<string> {
 }
 
 /** Sends messages one after the other. Resolves with the mean time that one took. */
-async function converse(base: string, id: string, messages: number): Promise<number> {
+async function converse(
+  { base, id, prompt }: { base: string; id: string; prompt: string },
+  messages: number,
+): Promise<number> {
   const begunAt = performance.now()
   for (let i = 0; i < messages; i++) {
-    const body = JSON.stringify({ prompt: PROMPT })
+    const body = JSON.stringify({ prompt })
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${base}/sessions/${id}/messages`, { method: 'POST', headers, body })
     const text = await response.text()
@@ -119,9 +126,13 @@ async function writesOf(client: MongoClient): Promise<number> {
 function report(name: string, samples: Record<Mode, Sample[]>): string {
   const of = (mode: Mode, field: keyof Sample) => median(samples[mode].map((sample) => sample[field]))
   const row = (label: string, field: keyof Sample, unit: string) => {
-    const [off, on] = [of('off', field), of('sessions', field)]
-    const more = off > 0 ? ` (${(100 * (on / off - 1)).toFixed(1)} %)` : ''
-    return `  ${label}: off ${off.toFixed(3)}, sessions ${on.toFixed(3)} ${unit}${more}\n`
+    const off = of('off', field)
+    const shown = MODES.map((mode) => {
+      const value = of(mode, field)
+      const more = mode !== 'off' && off > 0 ? ` (${(100 * (value / off - 1)).toFixed(1)} %)` : ''
+      return `${mode} ${value.toFixed(3)}${more}`
+    })
+    return `  ${label}: ${shown.join(', ')} ${unit}\n`
   }
   return [
     `${name}\n`,

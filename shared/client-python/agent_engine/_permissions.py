@@ -109,6 +109,8 @@ class RunAsks:
         self._session_of = session_of
         self._asks: dict[str, AsyncPermissionAsk] = {}
         self._subagents: dict[str, str] = {}
+        # The ids of all requests so far: one comes again when another server goes on with the run.
+        self._begun: set[str] = set()
 
     def take(self, event: Event, run_id: str) -> AsyncPermissionAsk | None:
         """Takes an event, and returns the request that it begins."""
@@ -117,8 +119,9 @@ class RunAsks:
             self._subagents[data["id"]] = data["subagent_id"]  # It comes twice: first wrapped, then plain.
         if event.event == "permission_resolved" and (decided := self._asks.pop(data["id"], None)) is not None:
             decided.settle(data)
-        if event.event != "permission_request":
+        if event.event != "permission_request" or data["id"] in self._begun:
             return None
+        self._begun.add(data["id"])
         ask = AsyncPermissionAsk(self._transport, data, run_id, lambda: self._session_of(run_id), self._subagents.get(data["id"]))
         self._asks[ask.id] = ask
         return ask

@@ -67,7 +67,8 @@ class AsyncRun:
         self._on_permission = on_permission
         self._is_end = is_end
         self._asks = RunAsks(transport, session_of or _same)
-        self._texts: list[str] = []
+        self._texts: list[tuple[int, str]] = []
+        self._turn = 0
         self._end: Event | None = None
         self._failure: BaseException | None = None
         self._is_sent = False
@@ -96,7 +97,7 @@ class AsyncRun:
         """Reads the run to its end. Raises `RunFailed`, `RunLost`, `ApiError` and `ConnectionFailed`."""
         while await self._next() is not None:
             pass
-        output, end = "\n\n".join(self._texts), self._end or Event(0, "plan_queued", {})
+        output, end = "\n\n".join(text for _, text in self._texts), self._end or Event(0, "plan_queued", {})
         if end.event == "done":
             return RunResult(self.id or "", output, end.data, end.data["stop_reason"])
         return RunResult(self.id or "", output, None, "plan_queued", end.data.get("plan_id"), end.data.get("note"))
@@ -151,8 +152,12 @@ class AsyncRun:
 
     def _take(self, event: Event) -> None:
         self.last_event_id = event.id
+        if event.event == "turn_start":
+            self._turn = event.data["turn_number"]
         if event.event == "text":
-            self._texts.append(event.data["text"])
+            self._texts.append((self._turn, event.data["text"]))
+        if _is_recovery(event):
+            self._texts = [each for each in self._texts if each[0] < event.data["detail"]["turn_number"]]
         if event.event in LAST:
             self._end = event
             self._asks.close()
@@ -224,6 +229,8 @@ class TextPieces:
 
     def take(self, event: Event) -> str:
         """The text that the event adds, which may be none."""
+        if _is_recovery(event):
+            self._shown = ""
         if event.event not in ("text_delta", "text"):
             return ""
         text: str = event.data["text"]
@@ -233,6 +240,11 @@ class TextPieces:
         self._shown = "" if event.event == "text" else self._shown + text
         self._is_first = False
         return gap + text
+
+
+def _is_recovery(event: Event) -> bool:
+    """Whether another server goes on with the run: what has come of the turn that it names is void."""
+    return event.event == "warning" and bool(event.data["code"] == "run_recovered")
 
 
 async def _same(run_id: str) -> str:

@@ -1,6 +1,6 @@
 import type { RunEvent, Schema } from '../api.ts'
 import { addSubagent, changeSubagent, reduceBlocks } from './reduce-blocks.ts'
-import { EMPTY_RUN, type RunEnd, type RunView, type UsageView } from './run-view.ts'
+import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } from './run-view.ts'
 
 /**
  * The view of a run after one more event. It is pure: an event that was seen before changes nothing, and neither does one behind the
@@ -17,11 +17,11 @@ export function reduceRun(state: RunView | undefined, event: RunEvent, at?: numb
 function changeOf(view: RunView, event: RunEvent, at: number | undefined): Partial<RunView> {
   switch (event.event) {
     case 'turn_start':
-      return { turn: event.data }
+      return { turn: event.data, turnStarts: [...view.turnStarts, startOf(view, event.data)] }
     case 'turn_end':
       return { usage: addTurn(view.usage, event.data) }
     case 'warning':
-      return { warnings: [...view.warnings, event.data] }
+      return { ...withoutVoid(view, event.data), warnings: [...view.warnings, event.data] }
     case 'subagent_start':
       return { blocks: addSubagent(view.blocks, event.data) }
     case 'subagent_event':
@@ -49,6 +49,19 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
     case 'tool_result':
       return { blocks: reduceBlocks(view.blocks, event, at) }
   }
+}
+
+const startOf = ({ blocks, permissions, usage }: RunView, turn: Schema<'TurnStartData'>): TurnStart => ({
+  ...{ blocks, permissions, usage },
+  turnNumber: turn.turn_number,
+})
+
+/** After the failure of its server the run goes on with the turn that the warning names: what was shown of it is void. */
+function withoutVoid(view: RunView, { code, detail }: Schema<'WarningData'>): Partial<RunView> {
+  if (code !== 'run_recovered') return {}
+  const at = view.turnStarts.findIndex(({ turnNumber }) => turnNumber >= Number(detail['turn_number']))
+  const { turnNumber: _turn, ...before } = view.turnStarts[at] ?? {}
+  return at < 0 ? {} : { ...before, turnStarts: view.turnStarts.slice(0, at) }
 }
 
 function changeBySubagent(view: RunView, data: Schema<'SubagentEventData'>, at: number | undefined): Partial<RunView> {

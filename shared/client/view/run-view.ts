@@ -59,7 +59,12 @@ export type RunView = {
   end?: RunEnd
   /** The sub-agents whose requests have come wrapped, by the requests' ids. The plain form follows. */
   askedBy: Readonly<Record<string, string>>
+  /** How the run was before each of its turns: one that another server begins anew goes on from there. */
+  turnStarts: readonly TurnStart[]
 }
+
+/** The run before a turn. */
+export type TurnStart = Pick<RunView, 'blocks' | 'permissions' | 'usage'> & { turnNumber: number }
 
 /** A run before its first event. */
 export const EMPTY_RUN: RunView = {
@@ -70,4 +75,5 @@ export const EMPTY_RUN: RunView = {
   warnings: [],
   usage: { input_tokens: 0, output_tokens: 0, cache_read_tokens: 0, cost_usd: 0, turn_count: 0 },
   askedBy: {},
+  turnStarts: [],
 }

@@ -50,6 +50,16 @@ describe('a run at the client', () => {
     expect([run.id, run.lastEventId]).to.deep.equal(['run_1', 4])
   })
 
+  it('D32.7a: leaves out the text of a turn that another server begins anew', async () => {
+    const start = (id: number, turn: number): SentEvent => ({ id, event: 'turn_start', data: { turn_number: turn } })
+    const recovered = { code: 'run_recovered', message: 'again', detail: { turn_number: 2 } }
+    const events = [start(1, 1), text(2, 'kept'), start(3, 2), text(4, 'void'), delta(5, 'cut')]
+    const { run } = runOn(
+      streams(...events, { id: 90, event: 'warning', data: recovered }, start(91, 2), text(92, 'new'), done(93)),
+    )
+    expect((await run.result()).output).to.equal('kept\n\nnew')
+  })
+
   it('is started once, and then resumed behind its last event', async () => {
     const { run, sent, paths } = runOn(streams(delta(1, 'a'), delta(2, 'b')), breakOff, streams(text(3, 'ab'), done(4)))
     const { output } = await run.result()

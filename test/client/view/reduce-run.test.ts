@@ -124,4 +124,26 @@ describe('reduceRun', () => {
     timeOf(5_000)
     expect(timeOf(50_000)).to.be.below(20 * Math.max(timeOf(5_000), 5))
   })
+
+  it('D32.7a: what came of a turn that another server begins anew is void', () => {
+    const at = (id: number, event: string, data: object) => ({ id, event, data }) as RunEvent
+    const events = [
+      at(1, 'turn_start', { turn_number: 1, model: 'm' }),
+      at(2, 'text', { text: 'kept' }),
+      at(3, 'turn_end', { turn_number: 1, input_tokens: 1, output_tokens: 1, cost_usd: 0 }),
+      at(4, 'turn_start', { turn_number: 2, model: 'm' }),
+      at(5, 'tool_use', { id: 'c1', tool_name: 'Write', input: {} }),
+      at(6, 'permission_request', { id: 'p1', tool_use_id: 'c1', tool_name: 'Write', input: {} }),
+      at(7, 'warning', { code: 'run_recovered', message: 'again', detail: { turn_number: 2 } }),
+      at(8, 'turn_start', { turn_number: 2, model: 'm' }),
+      at(9, 'text_delta', { text: 'new' }),
+    ]
+    const view = reduceAll(events)
+    expect(view.blocks.map((block) => block.kind === 'text' && block.text)).to.deep.equal(['kept', 'new'])
+    expect([view.permissions, view.status, view.usage.turn_count]).to.deep.equal([[], 'running', 1])
+    const anew = [at(10, 'warning', { code: 'run_recovered', detail: { turn_number: 1 } })]
+    expect([...events, ...anew].reduce<RunView>((so, event) => reduceRun(so, event), EMPTY_RUN).blocks).to.deep.equal(
+      [],
+    )
+  })
 })
