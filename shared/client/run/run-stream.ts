@@ -46,7 +46,9 @@ export class RunStream implements AsyncIterable<RunEvent> {
   readonly #source: RunSource
   readonly #listeners: { [Name in keyof Listeners]: Set<Listeners[Name]> } = { event: new Set(), permission: new Set() }
   readonly #asks = new PendingAsks()
-  readonly #texts = new TurnTexts()
+  readonly #texts: string[] = []
+  /** How many texts came before each turn. */
+  readonly #before: number[] = []
   /** The newest event that was read. */
   #newest: Link = { event: undefined }
   #end: RunEvent | undefined
@@ -97,8 +99,9 @@ export class RunStream implements AsyncIterable<RunEvent> {
   async *textStream(): AsyncGenerator<string, void, undefined> {
     let shown = ''
     let isFirst = true
-    for await (const { event, data } of this) {
-      if (event === 'warning' && data.code === 'run_recovered') shown = ''
+    for await (const each of this) {
+      const { event, data } = each
+      if (isRecovery(each)) shown = ''
       if (event !== 'text_delta' && event !== 'text') continue
       // A recorded run has no increments, so the rest of a block comes with its whole text.
       const text = event === 'text_delta' ? data.text : data.text.slice(shown.length)
@@ -111,7 +114,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   /** Reads the run to its end. Throws `RunFailed`, `RunLost`, `ApiError` and `ConnectionFailed`. */
   async result(): Promise<RunResult> {
     for await (const _ of this);
-    return resultOf(this.#source.knownId, this.#texts.all.join('\n\n'), this.#end as RunEvent)
+    return resultOf(this.#source.knownId, this.#texts.join('\n\n'), this.#end as RunEvent)
   }
 
   /** Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error` `cancelled`. */
@@ -150,7 +153,10 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   #take(link: Link, event: RunEvent): void {
     this.#newest = link
-    this.#texts.take(event)
+    if (event.event === 'text') this.#texts.push(event.data.text)
+    if (event.event === 'turn_start') this.#before[event.data.turn_number] = this.#texts.length
+    if (isRecovery(event))
+      this.#texts.splice(this.#before[Number(event.data.detail['turn_number'])] ?? this.#texts.length)
     if (LAST.has(event.event)) this.#finish(event)
     const { transport, sessionOf } = this.#options
     const ask = this.#asks.take(event, { transport, sessionOf, runId: this.id ?? '' })
@@ -204,22 +210,9 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 }
 
-/** The texts of a run, without those of turns that another server has begun anew. */
-class TurnTexts {
-  #texts: { turn: number; text: string }[] = []
-  #turn = 0
-
-  get all(): string[] {
-    return this.#texts.map(({ text }) => text)
-  }
-
-  take({ event, data }: RunEvent): void {
-    if (event === 'turn_start') this.#turn = data.turn_number
-    if (event === 'text') this.#texts.push({ turn: this.#turn, text: data.text })
-    if (event !== 'warning' || data.code !== 'run_recovered') return
-    this.#texts = this.#texts.filter(({ turn }) => turn < Number(data.detail['turn_number']))
-  }
-}
+/** Another server goes on with the run. What has come of the turn that the warning names is void. */
+const isRecovery = (event: RunEvent): event is Extract<RunEvent, { event: 'warning' }> =>
+  event.event === 'warning' && event.data.code === 'run_recovered'
 
 /** The server closes the stream by itself now. Reading that lets the connection be used again. */
 function closeInTime({ events, abort }: Connection): void {

@@ -17,7 +17,7 @@ export function reduceRun(state: RunView | undefined, event: RunEvent, at?: numb
 function changeOf(view: RunView, event: RunEvent, at: number | undefined): Partial<RunView> {
   switch (event.event) {
     case 'turn_start':
-      return { turn: event.data, turnStarts: [...view.turnStarts, startOf(view, event.data)] }
+      return { turn: event.data, turnStarts: [...view.turnStarts, startOf(event.data.turn_number, view)] }
     case 'turn_end':
       return { usage: addTurn(view.usage, event.data) }
     case 'warning':
@@ -51,17 +51,15 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
   }
 }
 
-const startOf = ({ blocks, permissions, usage }: RunView, turn: Schema<'TurnStartData'>): TurnStart => ({
-  ...{ blocks, permissions, usage },
-  turnNumber: turn.turn_number,
+const startOf = (turn: number, { blocks, permissions, usage }: RunView): TurnStart => ({
+  turn,
+  before: { blocks, permissions, usage },
 })
 
 /** After the failure of its server the run goes on with the turn that the warning names: what was shown of it is void. */
-function withoutVoid(view: RunView, { code, detail }: Schema<'WarningData'>): Partial<RunView> {
-  if (code !== 'run_recovered') return {}
-  const at = view.turnStarts.findIndex(({ turnNumber }) => turnNumber >= Number(detail['turn_number']))
-  const { turnNumber: _turn, ...before } = view.turnStarts[at] ?? {}
-  return at < 0 ? {} : { ...before, turnStarts: view.turnStarts.slice(0, at) }
+function withoutVoid({ turnStarts }: RunView, { code, detail }: Schema<'WarningData'>): Partial<RunView> {
+  const start = turnStarts.find(({ turn }) => code === 'run_recovered' && turn >= Number(detail['turn_number']))
+  return start ? { ...start.before, turnStarts: turnStarts.slice(0, turnStarts.indexOf(start)) } : {}
 }
 
 function changeBySubagent(view: RunView, data: Schema<'SubagentEventData'>, at: number | undefined): Partial<RunView> {

@@ -64,7 +64,7 @@ export type RunView = {
 }
 
 /** The run before a turn. */
-export type TurnStart = Pick<RunView, 'blocks' | 'permissions' | 'usage'> & { turnNumber: number }
+export type TurnStart = { turn: number; before: Pick<RunView, 'blocks' | 'permissions' | 'usage'> }
 
 /** A run before its first event. */
 export const EMPTY_RUN: RunView = {
