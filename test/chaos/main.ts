@@ -1,4 +1,5 @@
 import { runScenarios } from '../harness/scenarios.ts'
+import { durableRuns } from './scenarios/durable-runs.ts'
 import { freezeGateway } from './scenarios/freeze-gateway.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
 import { killExecutor } from './scenarios/kill-executor.ts'
@@ -27,6 +28,7 @@ await runScenarios({
     lossyRelay,
     ledgerFence,
     killWorker,
+    durableRuns,
     tokens,
     rollingRestart,
     promoteReplica,

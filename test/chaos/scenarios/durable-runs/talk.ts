@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { checkStream } from '../../../support/stream-grammar.ts'
+import { now } from '../../history.ts'
+import { gatewayFor } from '../../sessions.ts'
+import type { SseFrame } from '../../sse-reader.ts'
+import type { StreamClient } from '../../stream-client.ts'
+import type { World } from '../../world.ts'
+
+/** What was found wrong, and how long clients waited for a run that another worker went on with. */
+export type Findings = {
+  messages: number
+  recovered: number
+  pausesMs: number[]
+  ended: string[]
+  lost: string[]
+  changed: string[]
+  broken: string[]
+}
+
+export const noFindings = (): Findings => ({
+  ...{ messages: 0, recovered: 0, pausesMs: [] },
+  ...{ ended: [], lost: [], changed: [], broken: [] },
+})
+
+const PATIENCE_MS = 20_000
+const RETRY_MS = 250
+/** A client that leaves does so after so many frames. */
+const LEAVES_AFTER = 8
+
+/** A run whose effect is a line in a file of its session, and its text `0 1 2 …` before and behind it. */
+export function promptOf(mark: string): string {
+  const count = (from: number) => Array.from({ length: 8 }, (_, n) => `/say ${from + n}\n/sleep 80`).join('\n')
+  const command = `echo ${mark} >> effects.txt; sleep 0.2`
+  return [
+    count(0),
+    `/tool Bash ${JSON.stringify({ command })}`,
+    count(8),
+    '/tool Glob {"pattern":"*"}',
+    count(16),
+  ].join('\n')
+}
+
+const NUMBERS = Array.from({ length: 24 }, (_, n) => n).join(' ')
+
+/** Sends messages to one session until the time is over, as a client that comes back when its connection ends. */
+export class Talk {
+  readonly #world: World
+  readonly #id: string
+  readonly #n: number
+  readonly #findings: Findings
+
+  constructor(world: World, { id, n }: { id: string; n: number }, findings: Findings) {
+    this.#world = world
+    this.#id = id
+    this.#n = n
+    this.#findings = findings
+  }
+
+  async until(endsAt: number): Promise<void> {
+    for (let count = 1; now() < endsAt; count++) await this.#say(`${this.#id}_${count}`, (this.#n + count) % 3 === 0)
+  }
+
+  async #say(mark: string, leaves: boolean): Promise<void> {
+    const reader = new Reader()
+    const first = await this.#open(mark, reader)
+    if (!first) return void this.#findings.lost.push(`${mark}: ${this.#id} takes no message`)
+    this.#findings.messages++
+    if (leaves) {
+      await first.atLeast(LEAVES_AFTER)
+      first.leave()
+    } else await first.ended
+    const replay = leaves || !reader.isOver ? await this.#comeBack(first.run, reader) : undefined
+    if (!leaves && replay) this.#findings.ended.push(`${mark} ${first.run}: the stream ended, then ${replay}`)
+    if (!reader.isDone) this.#findings.ended.push(`${mark} ${first.run}: ${reader.end}`)
+    this.#judge(mark, first.run, reader)
+  }
+
+  #judge(mark: string, run: string, reader: Reader): void {
+    const findings = this.#findings
+    findings.changed.push(...reader.changed.map((what) => `${mark} ${run}: ${what}`))
+    if (reader.pauseMs !== undefined) findings.pausesMs.push(reader.pauseMs)
+    if (reader.isRecovered) findings.recovered++
+    const problem = reader.isDone ? reader.problem : ''
+    if (problem !== '') findings.broken.push(`${mark} ${run}: ${problem}`)
+  }
+
+  /** A refusal that says to try again is retried. */
+  async #open(mark: string, reader: Reader): Promise<StreamClient | undefined> {
+    const until = now() + PATIENCE_MS
+    for (let tries = 0; now() < until; tries++) {
+      const path = `/sessions/${this.#id}/messages`
+      const stream = this.#world.stream(gatewayFor(this.#world, this.#n + tries), {
+        ...{ path, body: { prompt: promptOf(mark) }, onFrame: (frame) => reader.take(frame) },
+      })
+      if ((await stream.opened) === 200) return stream
+      await sleep(RETRY_MS)
+    }
+    return undefined
+  }
+
+  /** Follows the run behind the last frame, through the gateways in turn, until it has ended. */
+  async #comeBack(run: string, reader: Reader): Promise<string> {
+    const until = now() + PATIENCE_MS
+    let how = ''
+    for (let n = this.#n + 1; !reader.isOver && now() < until; n++) {
+      reader.resume()
+      const after = reader.lastSeq
+      const stream = this.#world.stream(gatewayFor(this.#world, n), {
+        ...{ path: `/runs/${run}/events?last_event_id=${after}`, after, onFrame: (frame) => reader.take(frame) },
+      })
+      const { status } = await stream.ended
+      how = `${how} ${status}`
+      if (!reader.isOver) await sleep(RETRY_MS)
+    }
+    return `${how} ${reader.end}`
+  }
+}
+
+/** The frames of one run as its client gets them, over as many connections as it takes. */
+class Reader {
+  readonly #frames: (SseFrame & { id: number })[] = []
+  #at = 0
+  readonly changed: string[] = []
+  pauseMs: number | undefined
+  isRecovered = false
+
+  get lastSeq(): number {
+    return this.#frames.at(-1)?.seq ?? 0
+  }
+
+  get end(): string {
+    const last = this.#frames.at(-1)
+    return last ? `${last.event} ${String(last.data['code'] ?? '')}` : 'nothing'
+  }
+
+  get isDone(): boolean {
+    return this.#frames.at(-1)?.event === 'done'
+  }
+
+  get isOver(): boolean {
+    const last = this.#frames.at(-1)
+    return last?.event === 'done' || (last?.event === 'error' && !PASSING.has(String(last.data['code'])))
+  }
+
+  /** An error that ended a connection only is none of the run. */
+  resume(): void {
+    if (this.#frames.at(-1)?.event === 'error') this.#frames.pop()
+    this.#at = 0
+  }
+
+  take(frame: SseFrame): void {
+    if (frame.seq <= this.lastSeq && frame.event !== 'error')
+      this.changed.push(`frame ${frame.seq} ${frame.event} came behind frame ${this.lastSeq}`)
+    if (frame.data['code'] === 'run_recovered') {
+      this.isRecovered = true
+      if (this.#at > 0) this.pauseMs = now() - this.#at
+    }
+    this.#at = now()
+    this.#frames.push({ ...frame, id: frame.seq })
+  }
+
+  /** What is wrong with the whole stream. */
+  get problem(): string {
+    try {
+      // The one who comes back to a run that was recovered gets its turns without deltas.
+      checkStream(this.#frames, { isRecorded: this.isRecovered })
+    } catch (cause) {
+      return String(cause)
+    }
+    const said = this.#validTexts().join(' ').replaceAll(/\s+/g, ' ')
+    return said.split(NUMBERS).length === 2 ? '' : `it said ${said.slice(-200)}`
+  }
+
+  #validTexts(): string[] {
+    let texts: { turn: number; text: string }[] = []
+    let turn = 0
+    for (const { event, data } of this.#frames) {
+      if (event === 'turn_start') turn = Number(data['turn_number'])
+      if (event === 'text') texts.push({ turn, text: String(data['text']) })
+      if (data['code'] !== 'run_recovered') continue
+      const { turn_number: from } = data['detail'] as { turn_number: number }
+      texts = texts.filter((each) => each.turn < from)
+    }
+    return texts.map(({ text }) => text)
+  }
+}
+
+/** Codes of terminal frames that end a connection while the run goes on. */
+const PASSING = new Set(['relay_unavailable', 'worker_draining', 'slow_consumer'])
