@@ -25,7 +25,11 @@ export const createLocalQueue = (inbox: RunInbox, epoch: number, source: QueuedR
 export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, queue?: LocalQueue): Broker {
   const onWorker: RunAccess = {
     getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
-    followRun: async (tenant, runId, after) => new CursorStream(inbox.followRun(tenant, runId, after)),
+    async followRun(tenant, runId, after) {
+      const cursor = inbox.followRun(tenant, runId, after)
+      inbox.acceptRun(tenant, runId)
+      return new CursorStream(cursor)
+    },
     cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
   }
   const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)

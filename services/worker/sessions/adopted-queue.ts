@@ -35,14 +35,19 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pick<AdoptedQueueDeps, 'runs'>): Run {
   const { tenant, id: sessionId, workspace } = session
-  const { runId, startedAt, message, earlier } = waiting
+  const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
   const { background: needsNoReader = false } = message
-  return runs.adopt({
-    ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader },
+  const run = runs.adopt({
+    ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
     about: { title: titleOf(message.prompt) },
     ...(earlier && { earlier: { events: earlier.events, from: earlier.eventsFrom, reserved: earlier.reserved } }),
   })
+  // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
+  if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
+  return run
 }
+
+const CANCELLED_WITHIN_MS = 5_000
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
 async function prepareLate(

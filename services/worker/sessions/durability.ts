@@ -7,7 +7,7 @@ import type { Workspaces } from '../../../shared/work/runs/workspaces.ts'
 import type { BusyMarks } from './busy-marks.ts'
 import { createDurableInbox } from './durable-inbox.ts'
 import type { Session } from './session.ts'
-import type { RunsKeeper } from './session-runs.ts'
+import { RESERVED, type RunsKeeper } from './session-runs.ts'
 import { SessionSaver } from './session-saver.ts'
 import type { Keeping, Sessions } from './sessions.ts'
 import { StoredSessions } from './stored-sessions.ts'
@@ -65,7 +65,15 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
         workspaces.open(session.tenant, session.workspace)
         if (marks) await deps.goOn(session, runs)
       }
-      const stored = new StoredSessions({ store, idleMs, claims, onOpened, log, ...opening })
+      const stored = new StoredSessions({
+        store,
+        idleMs,
+        claims,
+        reserved: marks && RESERVED,
+        onOpened,
+        log,
+        ...opening,
+      })
       return createDurableInbox(inbox, { sessions: opening.sessions, stored, saver, marks })
     },
     async remove({ tenant, log: own }) {

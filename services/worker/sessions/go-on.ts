@@ -36,9 +36,11 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
     }
     const runIds = [...open, ...ended].map(({ runId }) => runId)
-    if (runIds.length > 0) await sessionClaims?.moved(tenant, runIds)
     const mark = async () => busyMarks?.add(session)
-    if (open.length > 0) await retryUntil(mark, { pauses: RETRY_MS, mayPass: () => session.log?.end === undefined })
+    await Promise.all([
+      runIds.length > 0 && sessionClaims?.moved(tenant, runIds),
+      open.length > 0 && retryUntil(mark, { pauses: RETRY_MS, mayPass: () => session.log?.end === undefined }),
+    ])
     draining.keep(session)
   }
 }

@@ -6,7 +6,7 @@ import type { Run } from '../../../shared/work/runs/run.ts'
 import { KeptEvents } from './kept-events.ts'
 
 /** So many numbers are reserved in the log with each entry, and again when so few are left. */
-const RESERVED = 4_096
+export const RESERVED = 4_096
 const FEW_LEFT = 1_024
 
 /** Stores the changes of a session. */
@@ -25,6 +25,8 @@ type Open = {
   reserved: number
   /** Whether the log has the message. Before, nobody reads its events. */
   isStored: boolean
+  /** Whether its client has it. */
+  isConfirmed: boolean
 }
 
 /** What an entry of the log says of the runs. `onStored` is to be called when it is stored. */
@@ -37,6 +39,7 @@ export class SessionRuns {
   #active: Open | undefined
   /** What the log lacks. */
   #accepted: AcceptedMessage[] = []
+  #confirmed: string[] = []
   #ended: string[] = []
 
   constructor(keeper: RunsKeeper) {
@@ -67,8 +70,14 @@ export class SessionRuns {
     const accepted = { run_id: run.id, started_at: run.startedAt.toISOString(), message: message as JsonObject }
     const progress = new RunProgress(this.#progressKeeper(), earlier)
     const events = new KeptEvents(earlier && { ...earlier, turns: earlier.state.totals.turns })
-    this.#open.set(run.id, { accepted, run, progress, events, reserved: earlier?.reserved ?? 0, isStored })
+    const open = { accepted, run, progress, events, reserved: earlier?.granted ?? 0, isStored, isConfirmed: false }
+    this.#open.set(run.id, open)
     if (!isStored) this.#accepted.push(accepted)
+    // It is stored with what comes next.
+    void run.whenAccepted().then(() => {
+      open.isConfirmed = true
+      this.#confirmed.push(run.id)
+    })
     void run.ended.then(() => {
       if (this.end(run.id)) this.#keeper.note()
     })
@@ -104,9 +113,10 @@ export class SessionRuns {
     const active = this.#active
     const all = new Set([...(active ? [active] : []), ...this.#open.values()])
     const accepted = isBase ? Array.from(all, (open) => open.accepted) : this.#accepted
-    const ended = this.#ended
-    if (!active && accepted.length + ended.length === 0) return undefined
+    const [confirmed, ended] = [isBase ? confirmedOf(all) : this.#confirmed, this.#ended]
+    if (!active && accepted.length + confirmed.length + ended.length === 0) return undefined
     this.#accepted = []
+    this.#confirmed = []
     this.#ended = []
     if (active && !this.#open.has(active.run.id)) this.#active = undefined
     const stored = accepted.flatMap(({ run_id: id }) => this.#open.get(id) ?? [])
@@ -114,6 +124,7 @@ export class SessionRuns {
     return {
       entry: {
         ...(accepted.length > 0 && { accepted }),
+        ...(confirmed.length > 0 && { confirmed }),
         ...(active && { active: activeOf(active, { isBase, reserved }) }),
         ...(ended.length > 0 && { ended }),
       },
@@ -131,6 +142,9 @@ export class SessionRuns {
     }
   }
 }
+
+const confirmedOf = (all: ReadonlySet<Open>): string[] =>
+  [...all].flatMap(({ isConfirmed, accepted }) => (isConfirmed ? [accepted.run_id] : []))
 
 function activeOf({ run, progress, events }: Open, { isBase, reserved }: { isBase: boolean; reserved: number }) {
   const step = progress.takeStep(isBase)

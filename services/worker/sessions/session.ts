@@ -41,6 +41,8 @@ export type WaitingMessage = {
   runId: string
   startedAt: string
   message: MessageRequest
+  /** `false`: its client may have been told that it was not accepted. */
+  isConfirmed?: boolean
   /** What another worker has done of it before it died. */
   earlier?: EarlierRun | undefined
 }

@@ -1,4 +1,4 @@
-import type { StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
+import { grantNumbers, type StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { lifeOf } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
@@ -16,6 +16,8 @@ export type StoredSessionsDeps = {
   /** `undefined`: this process is alone, so that every session is its own. */
   claims: SessionClaims | undefined
   isDraining(): boolean
+  /** How many numbers of events are reserved for the run that was begun. Left out: runs end with their worker. */
+  reserved?: number | undefined
   /** Called for each session that was opened, before its first command, with the runs that its log tells of. */
   onOpened(session: Session, runs: StoredRuns): Promise<void> | void
   log: Log
@@ -99,15 +101,17 @@ export class StoredSessions {
 
   /** Loads the session and takes the next place of its log: its former owner, if that still lives, finds it taken. */
   async #takeOver(tenant: TenantId, id: string, owner: string): Promise<LoadedSession> {
-    const { store, idleMs } = this.#deps
+    const { store, idleMs, reserved = 0 } = this.#deps
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const loaded = await store.load(tenant, id)
       if (!loaded) throw noSession(id)
       const { head, nextSeq: seq, facts } = loaded
-      const entry = { at: new Date().toISOString(), facts, messages: [] }
+      const granted = reserved > 0 ? grantNumbers(loaded.runs, reserved) : { runs: loaded.runs }
+      const runs = granted.entry && { runs: granted.entry }
+      const entry = { at: new Date().toISOString(), facts, messages: [], ...runs }
       const place = { tenant, workspace: head.workspace, seq, owner }
       const [added] = await store.append([{ ...place, entry, expiresMs: Date.now() + lifeOf(idleMs) }])
-      if (added?.isOwn) return { ...loaded, nextSeq: seq + added.places }
+      if (added?.isOwn) return { ...loaded, runs: granted.runs, nextSeq: seq + added.places }
     }
     throw tooMany(`session ${id} is in use at another worker; try again`, 1)
   }

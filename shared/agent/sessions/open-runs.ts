@@ -23,16 +23,33 @@ export type ActiveRun = {
 /** The runs of a session's messages that have not ended, as far as they have changed since the entry before (D32.7a). */
 export type RunsEntry = {
   accepted?: readonly AcceptedMessage[]
+  /** The ids of those whose clients have them. */
+  confirmed?: readonly string[]
   active?: ActiveRun
   /** The ids of those that have ended. `active` may be one of them, with its last events. */
   ended?: readonly string[]
 }
 
 /** What an earlier process has done of a run. */
-export type EarlierRun = EarlierProgress & { events: readonly NumberedEvent[]; eventsFrom: number; reserved: number }
+export type EarlierRun = EarlierProgress & {
+  events: readonly NumberedEvent[]
+  eventsFrom: number
+  reserved: number
+  /** The last number that is reserved for the worker that goes on with it. */
+  granted?: number
+}
 
-/** A run that another process has accepted. `earlier` is missing when it has not begun. */
-export type StoredRun = { runId: string; startedAt: string; message: JsonObject; earlier?: EarlierRun }
+/**
+ * A run that another process has accepted. `earlier` is missing when it has not begun. Unless it is confirmed, its client may have been told that it
+ * was not accepted.
+ */
+export type StoredRun = {
+  runId: string
+  startedAt: string
+  message: JsonObject
+  isConfirmed: boolean
+  earlier?: EarlierRun
+}
 
 /** The runs of a session: those that go on, in the order of their messages, and the one that ended last. */
 export type StoredRuns = { open: readonly StoredRun[]; last?: EndedRun }
@@ -45,7 +62,11 @@ export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[])
   for (const { at, runs } of entries) {
     if (!runs) continue
     for (const { run_id: runId, started_at: startedAt, message } of runs.accepted ?? [])
-      if (!open.has(runId)) open.set(runId, { runId, startedAt, message })
+      if (!open.has(runId)) open.set(runId, { runId, startedAt, message, isConfirmed: false })
+    for (const runId of runs.confirmed ?? []) {
+      const run = open.get(runId)
+      if (run) open.set(runId, { ...run, isConfirmed: true })
+    }
     const active = runs.active && open.get(runs.active.run_id)
     if (active && runs.active) open.set(active.runId, { ...active, earlier: goOn(active.earlier, runs.active) })
     for (const runId of runs.ended ?? []) {
@@ -55,6 +76,19 @@ export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[])
     }
   }
   return { open: [...open.values()], ...(last && { last }) }
+}
+
+/** Reserves numbers for the worker that goes on with these runs: what its first entry says, and the runs with it. */
+export function grantNumbers(runs: StoredRuns, count: number): { runs: StoredRuns; entry?: RunsEntry } {
+  const begun = runs.open.find(({ earlier }) => earlier)
+  if (!begun?.earlier) return { runs }
+  const { state, reserved } = begun.earlier
+  const granted = reserved + count
+  const open = runs.open.map((run) => (run === begun ? { ...run, earlier: { ...begun.earlier, granted } } : run))
+  return {
+    runs: { ...runs, open: open as StoredRun[] },
+    entry: { active: { run_id: begun.runId, state, reserved: granted } },
+  }
 }
 
 function goOn(earlier: EarlierRun | undefined, active: ActiveRun): EarlierRun {

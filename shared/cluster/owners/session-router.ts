@@ -18,6 +18,9 @@ export type SessionRouterDeps = {
 /** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
 export type SessionCreation<T> = { create(claim: Claim): Promise<T>; undo(claim: Claim): void }
 
+/** `isKnown`: the session was stored a moment ago. Its worker says if it is not any more. */
+type CallOptions = { isKnown?: boolean }
+
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
 const HANDOFF_STEP_MS = 50
@@ -46,10 +49,14 @@ export class SessionRouter {
    * Calls the session's owner. During a hand-off the owner refuses because it is draining, or no longer has the session: the
    * owner is then looked up and called again, for as long as a hand-off may take.
    */
-  async callOwner<T>(session: SessionKey, call: (claim: Claim) => Promise<T>): Promise<T> {
+  async callOwner<T>(
+    session: SessionKey,
+    call: (claim: Claim) => Promise<T>,
+    { isKnown = false }: CallOptions = {},
+  ): Promise<T> {
     const until = performance.now() + HANDOFF_MS
     while (true) {
-      const claim = await this.#findOwner(session)
+      const claim = await this.#findOwner(session, isKnown)
       try {
         return await call(claim)
       } catch (cause) {
@@ -154,12 +161,13 @@ export class SessionRouter {
    * Throws `not_found` when no worker that is alive owns the session. One that is stored is claimed for the worker it hashes to, which opens
    * it at the call that follows.
    */
-  async #findOwner(session: SessionKey): Promise<Claim> {
+  async #findOwner(session: SessionKey, isKnown: boolean): Promise<Claim> {
     const { owners, isRebuilt, isStored = async () => false } = this.#deps
     const claim = await owners.find(session)
     if (claim && (await this.#isAlive(claim.epoch))) return claim
     if (!claim && !(await isRebuilt())) throw rebuilding()
-    if (!(await isStored(session))) throw notFound(`no session ${session.id}: create it with POST /sessions`)
+    if (!isKnown && !(await isStored(session)))
+      throw notFound(`no session ${session.id}: create it with POST /sessions`)
     const opening = (await this.#claim(session)) ?? (await owners.find(session)) // Another gateway was faster.
     if (!opening) throw rebuilding()
     return opening

@@ -8,7 +8,7 @@ import { Executors } from '../members/executors.ts'
 import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
-import type { Owners } from '../owners/owners.ts'
+import type { Claim, Owners } from '../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
@@ -27,7 +27,7 @@ import { WorkerCalls } from './worker-calls.ts'
 
 export type RelayBrokerDeps = {
   transport: Pick<Transport, 'outbox'>
-  membership: Pick<Membership, 'discover' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
+  membership: Pick<Membership, 'discover' | 'epoch' | 'isMember' | 'isRebuilt' | 'refreshMembers'>
   owners: Owners
   movedRuns: Pick<MovedRuns, 'find'>
   permissions: PermissionStore
@@ -42,6 +42,9 @@ export type RelayBrokerDeps = {
   log: Log
 }
 
+/** How long a worker may take to read a session from the store. */
+const OPEN_MS = 5_000
+
 type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
 
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
@@ -55,6 +58,8 @@ export class RelayBroker {
   readonly workers = new Workers()
   readonly executors = new Executors()
   readonly streams: RelayedStreams
+  /** The epochs of all gateways. */
+  #gateways: readonly number[] = []
   /** `undefined`: runs end with their worker. */
   readonly recovery: RunRecovery | undefined
 
@@ -90,6 +95,7 @@ export class RelayBroker {
       calls: this.#calls,
       streams: this.streams,
       membership,
+      recovery: this.recovery,
       isBusAway,
     })
     this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
@@ -131,6 +137,7 @@ export class RelayBroker {
   onMembers(members: readonly Member[]): void {
     this.workers.update(members)
     this.executors.update(members)
+    this.#gateways = members.flatMap(({ role, epoch }) => (role === 'gateway' ? [epoch] : []))
   }
 
   /** Returns the number of streams that end with it. */
@@ -225,11 +232,14 @@ export class RelayBroker {
       busy: busySessions,
       movedRuns,
       isMember: (epoch) => membership.isMember(epoch),
-      open: ({ tenant, id }) =>
-        this.#sessions.callOwner({ tenant, id }, async ({ epoch }) => {
-          await this.#calls.call({ epoch }, 'getSession', [tenant, id])
+      open: ({ tenant, id }) => {
+        const open = async ({ epoch }: Claim) => {
+          await this.#calls.call({ epoch, deadlineMs: OPEN_MS }, 'getSession', [tenant, id])
           return epoch
-        }),
+        }
+        return this.#sessions.callOwner({ tenant, id }, open, { isKnown: true })
+      },
+      rank: () => this.#gateways.filter((epoch) => epoch < membership.epoch).length,
       log,
     })
   }

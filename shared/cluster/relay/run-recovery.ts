@@ -22,16 +22,21 @@ export type RunRecoveryDeps = {
   isMember(epoch: number): Promise<boolean>
   /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` for a session that is gone. */
   open(session: SessionKey): Promise<number>
+  /** How many gateways are to begin before this one: together they would do the same work several times. */
+  rank(): number
   log: Log
 }
 
 const AT_A_TIME = 16
 const PAGE = 200
+/** A gateway begins so much later than the one before it, by which time that one has done the work. */
+const STEP_MS = 400
+const MAX_STEPS = 3
 /** The pause before what has failed is tried again, and the time after which it is left to the next sweep. */
 const RETRY_MS = 250
 const PATIENCE_MS = 20_000
 /** How often a stream looks where its run is, and how long it waits for it. */
-const LOOK_MS = 200
+const LOOK_MS = 100
 const WAIT_MS = 10_000
 const SWEEP_MS = 30_000
 
@@ -103,6 +108,7 @@ export class RunRecovery {
 
   async #recover(epoch: number): Promise<void> {
     const until = performance.now() + PATIENCE_MS
+    await sleep(STEP_MS * Math.min(this.#deps.rank(), MAX_STEPS))
     while (!(await this.#openAll(epoch).catch(() => false))) {
       if (performance.now() > until)
         return this.#deps.log.warn('sessions of a dead worker could not be opened', { epoch })

@@ -6,6 +6,7 @@ import { lessLoadedOfTwo, type Workers } from '../members/workers.ts'
 import { isUnanswered, noWorker } from '../owners/session-router.ts'
 import type { Membership } from './membership.ts'
 import { createRunId } from './run-calls.ts'
+import type { RunRecovery } from './run-recovery.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
 
@@ -20,6 +21,8 @@ export type RunStartsDeps = {
   calls: Pick<WorkerCalls, 'call' | 'callInBackground'>
   streams: Pick<RelayedStreams, 'openNew' | 'accept'>
   membership: Pick<Membership, 'refreshMembers'>
+  /** Finds the runs of dead workers that others go on with. Left out: they are lost. */
+  recovery?: Pick<RunRecovery, 'find'> | undefined
   isBusAway(): boolean
 }
 
@@ -88,7 +91,7 @@ export class RunStarts {
     start: (stream: number) => Promise<void>,
   ): Promise<OpenedRun> {
     this.refuseIfClosing()
-    const { streams, calls } = this.#deps
+    const { streams } = this.#deps
     const { number, stream } = streams.openNew(epoch)
     if (isSessionKept) stream.keepSession()
     try {
@@ -97,9 +100,19 @@ export class RunStarts {
       return { runId, frames: stream }
     } catch (cause) {
       await stream.return()
-      if (isUnanswered(cause)) calls.callInBackground(epoch, 'cancelRun', [tenant, runId])
+      if (isUnanswered(cause)) this.#cancel(tenant, runId, epoch)
       throw cause
     }
+  }
+
+  /** Cancels a run of which its client does not know, also at the worker that goes on with it when the first one has died. */
+  #cancel(tenant: TenantId, runId: string, epoch: number): void {
+    const { calls, recovery } = this.#deps
+    const cancelElsewhere = async () => {
+      const moved = await recovery?.find(tenant, runId, epoch)
+      if (moved !== undefined) calls.callInBackground(moved, 'cancelRun', [tenant, runId])
+    }
+    calls.callInBackground(epoch, 'cancelRun', [tenant, runId], () => void cancelElsewhere())
   }
 
   #startOn(callee: Callee, tenant: TenantId, request: RunRequest): Promise<OpenedRun> {

@@ -40,10 +40,17 @@ export class WorkerCalls {
     return (await this.#calls.call(request)) as CallResult<M>
   }
 
-  /** Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. */
-  callInBackground<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): void {
+  /** Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. `onUnanswered` is called when the worker is gone. */
+  callInBackground<M extends WorkerMethod>(
+    epoch: number,
+    method: M,
+    args: CallArgs<M>,
+    onUnanswered: () => void = () => {},
+  ): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
-    this.#calls.call(request).catch(() => {}) // The worker is gone, or has already done it.
+    this.#calls.call(request).catch((cause: unknown) => {
+      if (isUnanswered(cause)) onUnanswered() // Else the worker has already done it.
+    })
   }
 
   /** Whether a call failed because its worker is no longer a member. */

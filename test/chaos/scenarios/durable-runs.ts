@@ -5,7 +5,6 @@ import { ensureMongod } from '../../../scripts/local-services/mongo-server.ts'
 import { allOf, type Guarantee, noneOf, quantileOf } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
-import { now } from '../history.ts'
 import { createSessions } from '../sessions.ts'
 import { World } from '../world.ts'
 import { noFindings, Talk } from './durable-runs/talk.ts'
@@ -13,7 +12,7 @@ import { noFindings, Talk } from './durable-runs/talk.ts'
 type Size = { sessions: number; kills: number; everyMs: number; workers: number }
 
 const SHORT: Size = { sessions: 6, kills: 1, everyMs: 2_500, workers: 3 }
-const FULL: Size = { sessions: 100, kills: 12, everyMs: 10_000, workers: 4 }
+const FULL: Size = { sessions: 200, kills: 60, everyMs: 10_000, workers: 4 }
 const PAUSE_MS = 6_000
 
 /** Kills one worker after the other while clients talk in sessions, and replaces each. */
@@ -32,8 +31,8 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
   await using world = await World.open({ random, workers: size.workers, env })
   const ids = await createSessions(world, size.sessions)
   const findings = noFindings()
-  const endsAt = now() + (size.kills + 1) * size.everyMs
-  const talks = ids.map((id, n) => new Talk(world, { id, n }, findings).until(endsAt))
+  let isOver = false
+  const talks = ids.map((id, n) => new Talk(world, { id, n }, findings).until(() => isOver))
   for (let kill = 1; kill <= size.kills; kill++) {
     await sleep(size.everyMs - random.between(0, 500))
     await world.kill(random.pick(world.workers))
@@ -41,6 +40,7 @@ async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guaran
     world.history.length = 0
     say(`kill ${kill}: ${findings.messages} messages, ${findings.recovered} runs recovered`)
   }
+  isOver = true
   await Promise.all(talks)
   const marks = effectsIn(world.dataDir)
   const repeated = [...Map.groupBy(marks, (mark) => mark)].flatMap(([mark, all]) => (all.length > 1 ? [mark] : []))

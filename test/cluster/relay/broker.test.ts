@@ -72,6 +72,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       },
     },
     membership: {
+      epoch: 1,
       discover: async (epoch) => void discovered.push(epoch),
       isMember: async () => false,
       isRebuilt: async () => true,

@@ -42,7 +42,7 @@ export function promptOf(mark: string): string {
 
 const NUMBERS = Array.from({ length: 24 }, (_, n) => n).join(' ')
 
-/** Sends messages to one session until the time is over, as a client that comes back when its connection ends. */
+/** Sends messages to one session, one after the other, as a client that comes back when its connection ends. */
 export class Talk {
   readonly #world: World
   readonly #id: string
@@ -56,8 +56,8 @@ export class Talk {
     this.#findings = findings
   }
 
-  async until(endsAt: number): Promise<void> {
-    for (let count = 1; now() < endsAt; count++) await this.#say(`${this.#id}_${count}`, (this.#n + count) % 3 === 0)
+  async until(isOver: () => boolean): Promise<void> {
+    for (let count = 1; !isOver(); count++) await this.#say(`${this.#id}_${count}`, (this.#n + count) % 3 === 0)
   }
 
   async #say(mark: string, leaves: boolean): Promise<void> {
