@@ -48,6 +48,7 @@ export class RunRecovery {
   readonly #deps: RunRecoveryDeps
   /** Those under way, by the epoch of the dead worker. */
   readonly #recovering = new Map<number, Promise<void>>()
+  readonly #stopped = new AbortController()
   #timer: NodeJS.Timeout | undefined
 
   constructor(deps: RunRecoveryDeps) {
@@ -60,6 +61,7 @@ export class RunRecovery {
   }
 
   stop(): void {
+    this.#stopped.abort()
     clearInterval(this.#timer)
   }
 
@@ -78,9 +80,9 @@ export class RunRecovery {
    */
   async find(tenant: TenantId, runId: string, from: number): Promise<number | undefined> {
     const until = performance.now() + WAIT_MS
-    while (performance.now() < until) {
+    while (performance.now() < until && !this.#stopped.signal.aborted) {
       const found = await this.#look(tenant, runId, from).catch(() => 'away' as const)
-      if (found === 'away') await sleep(LOOK_MS)
+      if (found === 'away') await this.#pause(LOOK_MS)
       else if (found !== 'later') return found
     }
     return undefined
@@ -92,7 +94,7 @@ export class RunRecovery {
     if (moved !== undefined && moved !== from && (await isMember(moved))) return moved
     const last = moved ?? epochOfRun(runId)
     if (await isMember(last)) return undefined
-    const isOver = await Promise.race([this.recover(last).then(() => true), sleep(LOOK_MS, false)])
+    const isOver = await Promise.race([this.recover(last).then(() => true), this.#pause(LOOK_MS)])
     return isOver && (await movedRuns.find(tenant, runId)) === moved ? undefined : 'later'
   }
 
@@ -108,12 +110,17 @@ export class RunRecovery {
 
   async #recover(epoch: number): Promise<void> {
     const until = performance.now() + PATIENCE_MS
-    await sleep(STEP_MS * Math.min(this.#deps.rank(), MAX_STEPS))
-    while (!(await this.#openAll(epoch).catch(() => false))) {
+    await this.#pause(STEP_MS * Math.min(this.#deps.rank(), MAX_STEPS))
+    while (!this.#stopped.signal.aborted && !(await this.#openAll(epoch).catch(() => false))) {
       if (performance.now() > until)
         return this.#deps.log.warn('sessions of a dead worker could not be opened', { epoch })
-      await sleep(RETRY_MS)
+      await this.#pause(RETRY_MS)
     }
+  }
+
+  /** Resolves with `false` after the time, or when this gateway leaves. */
+  #pause(ms: number): Promise<false> {
+    return sleep(ms, false as const, { signal: this.#stopped.signal }).catch(() => false as const)
   }
 
   /** Returns whether none is left. */
