@@ -106,6 +106,7 @@ describe('runs after the death of their processes', () => {
 
   describe('in a cluster', () => {
     let cluster: Cluster
+    let started: Cluster['workers'][number] | undefined
     before(async () => {
       const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder }
       cluster = await startCluster(settings, { executors: 0 })
@@ -113,6 +114,16 @@ describe('runs after the death of their processes', () => {
     after(() => cluster.close())
     const workerOf = (runId: string) =>
       cluster.workers.find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
+    /** Sends a message to a new session that this worker has. */
+    async function openAt(worker: Cluster['workers'][number] | undefined, url: string, prompt: string) {
+      for (;;) {
+        const id = await create(url)
+        const stream = await open(url, id, prompt)
+        if (workerOf(stream.runId) === worker) return { id, stream }
+        await callApi(`${url}/sessions/${id}`, initOf('DELETE'))
+        await stream.all()
+      }
+    }
     /** A session that has the same worker as the run. */
     async function createBeside(url: string, runId?: string): Promise<string> {
       for (;;) {
@@ -216,14 +227,33 @@ describe('runs after the death of their processes', () => {
       )
     }).timeout(60_000)
 
+    it('D32.5: a worker that was only frozen has no effect when it continues, and leaves the requests of its runs open', async () => {
+      const [url = ''] = cluster.urls
+      started = await cluster.startWorker()
+      const frozen = cluster.workers.find(({ isRunning }) => isRunning)
+      const begin = (prompt: string) => openAt(frozen, url, prompt)
+      const [text, ask] = [await begin('text'), await begin('ask')]
+      await text.stream.until('text_delta')
+      const asking = await ask.stream.until('permission_request')
+      hasDied = true
+      process.kill(frozen?.pid ?? 0, 'SIGSTOP')
+      for (const { stream } of [text, ask]) await stream.until('warning')
+      process.kill(frozen?.pid ?? 0, 'SIGCONT')
+      await frozen?.line(/it rejoins under a new epoch/, 10_000)
+      expect((await text.stream.all()).at(-1)?.event).to.equal('done')
+      expect(await reply(url, ask.id, asking.data['id'])).to.equal(200)
+      expect((await ask.stream.all()).at(-1)?.event).to.equal('done')
+      expect(results(ask.stream)[0]).to.include('a.txt')
+    }).timeout(60_000)
+
     it('D32.7a: when worker and gateway die, a client that comes back to another gateway goes on with its run', async () => {
       const [dying = '', url = ''] = cluster.urls
-      await cluster.startWorker()
       const stream = await open(dying, await create(dying), 'text')
+      const isAtStarted = started?.output.includes(`wk_${epochOfRun(stream.runId)}"`)
+      const worker = isAtStarted ? started : cluster.workers.find(({ isRunning }) => isRunning)
       const seen = await stream.until('text_delta')
       hasDied = true
-      const workers = cluster.workers.filter(({ isRunning }) => isRunning)
-      await Promise.all([...workers, cluster.gateways[0]].map((each) => each?.kill('SIGKILL')))
+      await Promise.all([worker, cluster.gateways[0]].map((each) => each?.kill('SIGKILL')))
       const again = await follow(url, stream.runId, seen.id)
       await again.all()
       expectRecovered(again, 1)

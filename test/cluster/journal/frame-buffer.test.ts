@@ -120,4 +120,38 @@ describe('frame buffer', () => {
     expect(() => frames.readAfter(0)).to.throw(RangeError, 'no frame after 0')
     expect(() => new FrameBuffer().readAfter(0)).to.throw(RangeError)
   })
+
+  it('D32.7a: numbers that were left out are passed over, also at the end, and count as no frames', () => {
+    const frames = new FrameBuffer()
+    frames.push('a')
+    frames.skipTo(4)
+    frames.push('b')
+    frames.skipTo(100)
+    expect(rangeOf(frames)).to.deep.equal({ firstSeq: 1, lastSeq: 100, length: 2 })
+    expect([frames.newestSeq, frames.bytes, frames.bytesAfter(1)]).to.deep.equal([5, 2, 1])
+    expect([read(frames, 0), read(frames, 1), read(frames, 3), read(frames, 5)]).to.deep.equal([
+      [1, 1],
+      [1, 5],
+      [1, 5],
+      [0, 100],
+    ])
+    frames.push('cc')
+    expect([read(frames, 5), frames.newestSeq]).to.deep.equal([[2, 101], 101])
+    frames.shift()
+    frames.shift()
+    expect(rangeOf(frames)).to.deep.equal({ firstSeq: 6, lastSeq: 101, length: 1 })
+  })
+
+  it('one read passes a limited number of them, which a message can count', () => {
+    const frames = new FrameBuffer()
+    frames.skipTo(100_000)
+    frames.push('a')
+    let seq = 0
+    for (let reads = 0; seq < 100_001; reads++) {
+      const [, to] = read(frames, seq)
+      expect(to - seq).to.be.within(1, 65_535)
+      expect(reads).to.be.below(10)
+      seq = to
+    }
+  })
 })

@@ -53,6 +53,16 @@ describe('the stream of a run that may move', () => {
     }
   })
 
+  it('D32.7a: where runs outlive their worker it goes on behind its last frame, unless it breaks off inside a large one', async () => {
+    const after: number[] = []
+    const places = [streamOf([frame(9), frame(10)])]
+    const elsewhere = async (seq: number) => (after.push(seq), places.shift())
+    const stream = new MovableStream(streamOf([frame(3), failureFrame(3, 'worker_lost')]), elsewhere, true)
+    expect([await seqsOf(stream), after]).to.deep.equal([[3, 9, 10], [3]])
+    const inside = [frame(3), { text: 'half', lastSeq: 3, pieces: 1 }, failureFrame(3, 'worker_lost')]
+    expect(await seqsOf(new MovableStream(streamOf(inside), elsewhere, true))).to.deep.equal([3, 3, 'worker_lost'])
+  })
+
   it('its listener gets the last frames of where the run has ended, and none of a stream that broke off before', async () => {
     const heardOf = async (places: FrameStream[]) => {
       const heard: (number | string)[] = []

@@ -1,0 +1,112 @@
+import { expect } from 'chai'
+import type { AskRequest } from '../../../shared/agent/engine/permissions.ts'
+import { RunProgress, type StepState } from '../../../shared/agent/engine/run-progress.ts'
+import { succeed } from '../../../shared/agent/tools/port.ts'
+import { call, collect, resourcesOf, SOON, tool } from './tool-step-setup.ts'
+
+const ANSWER = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'complete' } as const
+
+/** The progress of a run in its first turn. `stored` counts the stores that were waited for. */
+function setUp({ isOwn = true, step }: { isOwn?: boolean; step?: StepState } = {}) {
+  const stored = { count: 0, noted: 0 }
+  const keeper = { note: () => void stored.noted++, stored: async () => (++stored.count, isOwn) }
+  const earlier = step && { state: new RunProgress(keeper).state, step }
+  const progress = new RunProgress(keeper, earlier)
+  progress.start(new AbortController().signal, undefined)
+  if (!step) progress.beginStep(1, 'm', { ...ANSWER, blocks: [], toolCalls: [] })
+  return { progress, stored }
+}
+
+const stepOf = (calls: StepState['calls'], agents: StepState['agents'] = {}): StepState => ({
+  ...{ turn: 1, model: 'm', answer: { ...ANSWER, blocks: [], toolCalls: [] }, calls, agents, agentAsks: [] },
+})
+
+describe('the progress of a run', () => {
+  it('D32.9a: that a tool which may change something begins is stored before; of one that reads, nothing is', async () => {
+    const { progress, stored } = setUp()
+    const seen: number[] = []
+    const note = (name: string, more = {}) => ({
+      ...tool(name, async () => (seen.push(stored.count), succeed('x'))),
+      ...more,
+    })
+    const tools = [note('Write'), note('Read', { isReadOnly: true }), note('Put', { isIdempotent: true })]
+    const resources = { ...resourcesOf({ tools }), progress }
+    await collect([call('c1', 'Read'), call('c2', 'Put')], resources)
+    expect([seen, progress.takeStep(false)]).to.deep.equal([[0, 0], undefined])
+    await collect([call('c3', 'Write')], resources)
+    expect(seen).to.deep.equal([0, 0, 1])
+    const result = { id: 'c3', toolName: 'Write', output: 'x', isError: false }
+    expect(progress.takeStep(false)).to.deep.include({ turn: 1, model: 'm', calls: { c3: { hasBegun: true, result } } })
+    expect(progress.takeStep(false)).to.equal(undefined)
+  })
+
+  it('D32.5: a tool is not run when the store says that another process has the run', async () => {
+    const { progress } = setUp({ isOwn: false })
+    const { results } = await collect([call('c1', 'Write')], { ...resourcesOf({ tools: [tool('Write')] }), progress })
+    expect(results[0]).to.include({ isError: true, output: 'The run has ended.' })
+  })
+
+  it('D32.9a: a call that another process had begun is not made again: its result counts, or that it may have run', async () => {
+    const result = { id: 'c2', toolName: 'Write', output: 'kept', isError: false }
+    const { progress } = setUp({ step: stepOf({ c1: { hasBegun: true }, c2: { hasBegun: true, result } }) })
+    let ran = 0
+    const write = tool('Write', async () => (ran++, succeed('again')))
+    const calls = ['c1', 'c2', 'c3'].map((id) => call(id, 'Write'))
+    const { results } = await collect(calls, { ...resourcesOf({ tools: [write] }), progress })
+    expect(results.map(({ output }) => output)).to.deep.equal([
+      'Write was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.',
+      ...['kept', 'again'],
+    ])
+    expect(ran).to.equal(1)
+  })
+
+  it('D32.9b: a permission request is stored before it is opened, and another process waits for the same one', async () => {
+    const asked: AskRequest[] = []
+    const ask = { id: 'perm_1', created_at: SOON, expires_at: SOON }
+    const openAsk = async (request: AskRequest) => {
+      asked.push(request)
+      if (!request.earlier) await request.keep?.(ask)
+      return {
+        id: 'perm_1',
+        expiresAt: SOON,
+        decision: Promise.resolve({ allow: true, how: 'reply', reason: '' } as const),
+      }
+    }
+    const resources = resourcesOf({ tools: [tool('Write')], policy: 'ask', openAsk })
+    const first = setUp()
+    await collect([call('c1', 'Write')], { ...resources, progress: first.progress })
+    expect([asked[0]?.earlier, first.stored.count]).to.deep.equal([undefined, 2])
+    const { progress } = setUp({ step: stepOf({ c1: { ask } }) })
+    await collect([call('c1', 'Write')], { ...resources, progress })
+    expect(asked[1]?.earlier).to.deep.equal(ask)
+  })
+
+  it('D32.9c: a sub-agent that had ended is not run again, nor one that may have changed something; another is', async () => {
+    const report = { status: 'completed', result: 'kept' } as const
+    const { progress } = setUp({ step: stepOf({}, { 'c1 0': { report }, 'c1 1': {} }) })
+    const child = progress.ofAgent('c1 2')
+    await child.begin('c9')
+    progress.endAgent('c1 3', report)
+    expect(progress.takeStep(false)?.agents).to.deep.equal({ 'c1 2': {}, 'c1 3': { report } })
+    expect([progress.earlierAgent('c1 0'), progress.earlierAgent('c1 1')]).to.deep.equal([{ report }, {}])
+    expect(child.earlier('c9')).to.equal(undefined)
+  })
+
+  it('goes on with what another process knew: the prompt, the turns, the sub-agents and the end', () => {
+    const { progress } = setUp()
+    progress.tree.started = 3
+    progress.endTurn(
+      { usage: { input: 5, cacheRead: 1, cacheWrite: 0, output: 2 }, costUsd: 1, turns: 2, unpriced: new Set(['m']) },
+      'end_turn',
+    )
+    const state = JSON.parse(JSON.stringify(progress.state)) as typeof progress.state
+    const next = new RunProgress({ note() {}, stored: async () => true }, { state })
+    expect(next.start(new AbortController().signal, undefined)).to.equal(true)
+    expect([next.totals.turns, next.totals.unpriced.has('m'), next.tree.started, next.stopReason]).to.deep.equal([
+      ...[2, true, 3, 'end_turn'],
+    ])
+    const plan = { isOn: true }
+    new RunProgress({ note() {}, stored: async () => true }, { state }).start(new AbortController().signal, plan)
+    expect(plan.isOn).to.equal(false)
+  })
+})

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { RunRecovery, type RunRecoveryDeps } from '../../../shared/cluster/relay/run-recovery.ts'
+import { AppError, notFound } from '../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { until } from '../../support/until.ts'
+
+const RUN = `run_${(7).toString(16).padStart(8, '0')}${'0'.repeat(24)}`
+
+/** Worker 7 has died and has left these sessions; worker 8 opens them. `moved` holds where their runs are. */
+function setUp({ left = ['s1', 's2'], ...changes }: Partial<RunRecoveryDeps> & { left?: string[] } = {}) {
+  const marks = new Map(left.map((id) => [id, { id: `mark ${id}`, tenant: TENANT, session_id: id }]))
+  const opened: string[] = []
+  const moved = new Map<string, number>()
+  const recovery = new RunRecovery({
+    busy: {
+      nextOwner: async (after) => (after === undefined && marks.size > 0 ? '7' : undefined),
+      of: async (owner, limit) => (owner === '7' ? [...marks.values()].slice(0, limit) : []),
+      delete: async (ids) => {
+        for (const [id, mark] of marks) if (ids.includes(mark.id)) marks.delete(id)
+      },
+    },
+    movedRuns: { find: async (_tenant, runId) => moved.get(runId) },
+    isMember: async (epoch) => epoch !== 7,
+    rank: () => 0,
+    async open({ id }) {
+      opened.push(id)
+      moved.set(RUN, 8)
+      return 8
+    },
+    log: SILENT_LOG,
+    ...changes,
+  })
+  return { recovery, opened, moved, left: () => [...marks.keys()] }
+}
+
+describe('the recovery of runs', () => {
+  it('D32.8: has each session of a dead worker opened once, however often it is asked, and forgets that it had runs', async () => {
+    const { recovery, opened, left } = setUp()
+    await Promise.all([recovery.recover(7), recovery.recover(7)])
+    expect([opened.toSorted(), left()]).to.deep.equal([['s1', 's2'], []])
+  })
+
+  it('D32.8: a session that cannot be opened yet is tried again, and one that is gone is forgotten', async () => {
+    const tries: string[] = []
+    const open = async ({ id }: { id: string }) => {
+      tries.push(id)
+      if (id === 's1') throw notFound('gone')
+      if (tries.filter((each) => each === id).length === 1) throw new AppError('unavailable', 'full')
+      return 8
+    }
+    const { recovery, left } = setUp({ open })
+    await recovery.recover(7)
+    expect([tries.toSorted(), left()]).to.deep.equal([['s1', 's2', 's2'], []])
+  })
+
+  it('a session that the worker itself still answers for is not forgotten', async () => {
+    const answers = [7, 7, 8, 8]
+    const { recovery, left } = setUp({ left: ['s1'], open: async () => answers.shift() ?? 8 })
+    const recovering = recovery.recover(7)
+    await until(() => answers.length < 3, { what: 'a second try' })
+    expect(left()).to.deep.equal(['s1'])
+    await recovering
+    expect([left(), answers.length]).to.deep.equal([[], 1])
+  })
+
+  it('D32.7a: a run of a dead worker is found where it went on, and waited for meanwhile', async () => {
+    const opening = Promise.withResolvers<number>()
+    const { recovery, moved } = setUp({ left: ['s1'], open: () => opening.promise })
+    const finding = recovery.find(TENANT, RUN, 7)
+    moved.set(RUN, 8)
+    expect(await finding).to.equal(8)
+    opening.resolve(8)
+    await recovery.recover(7)
+  })
+
+  it('D32.4: a run that nobody goes on with is nowhere, nor is one that its living worker does not know', async () => {
+    const { recovery } = setUp({ left: ['s1'], open: async () => 8 })
+    expect(await recovery.find(TENANT, RUN, 7)).to.equal(undefined)
+    const alive = setUp({ isMember: async () => true })
+    expect([await alive.recovery.find(TENANT, RUN, 7), alive.opened]).to.deep.equal([undefined, []])
+  })
+
+  it('D32.7a: a run whose second worker died too is found at the third', async () => {
+    const { recovery, moved } = setUp({ isMember: async (epoch) => epoch === 9, left: [] })
+    moved.set(RUN, 8)
+    const finding = recovery.find(TENANT, RUN, 8)
+    moved.set(RUN, 9)
+    expect(await finding).to.equal(9)
+  })
+
+  it('D32.8: at its start a gateway looks for the sessions of workers that nobody saw die', async () => {
+    const { recovery, left } = setUp()
+    recovery.start()
+    await until(() => left().length === 0, { what: 'the sessions to be opened' })
+    recovery.stop()
+  })
+})
