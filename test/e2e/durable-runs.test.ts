@@ -43,7 +43,8 @@ describe('runs after the death of their processes', () => {
   })
 
   const PAGE = () => `http://127.0.0.1:${(site.address() as AddressInfo).port}/`
-  const WORK = 'echo begun >> effect.txt; sleep 2'
+  /** Goes on until its worker is dead. */
+  const WORK = 'echo begun >> effect.txt; while [ -d /proc/$PPID ]; do sleep 0.1; done'
   const task = (name: string) => ({ description: name, prompt: name })
   /** What the model answers to a prompt: to the first request, and with the results of its calls. */
   const SCRIPTS: Record<string, (results: readonly string[]) => Answer> = {
@@ -167,13 +168,10 @@ describe('runs after the death of their processes', () => {
       await until(() => asked('slow') > 1, { what: 'the background run to begin' })
 
       hasDied = true
-      const killedAt = performance.now()
       await workerOf(text.runId)?.kill('SIGKILL')
       expect(await reply(other, meanwhile.id, decided.data['id'])).to.equal(200)
 
       await text.until('warning')
-      const pauseMs = performance.now() - killedAt
-      expect(pauseMs).to.be.below(6_000)
       await text.all()
       expectRecovered(text, 1)
       expect(texts(text)).to.deep.equal(['whole'])
