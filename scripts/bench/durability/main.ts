@@ -25,7 +25,12 @@ const ROUNDS = isQuick ? 2 : 5
 const LOADS = [
   { name: 'one at a time', sessions: 1, messages: isQuick ? 100 : 300, prompt: '/say hello' },
   { name: '32 at a time', sessions: 32, messages: isQuick ? 20 : 60, prompt: '/say hello' },
-  { name: '8 at a time, 1,000 events each', sessions: 8, messages: isQuick ? 4 : 12, prompt: '/tokens 1000' },
+  {
+    name: '8 at a time, 1,000 events each',
+    sessions: 8,
+    messages: isQuick ? 6 : 20,
+    prompt: `/say ${'word '.repeat(1_000)}`,
+  },
 ]
 const FREE_PORTS = { port: 0, opsPort: 0 }
 const STOP_WITHIN_MS = 3_000

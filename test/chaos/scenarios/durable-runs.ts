@@ -11,7 +11,7 @@ import { noFindings, Talk } from './durable-runs/talk.ts'
 
 type Size = { sessions: number; kills: number; everyMs: number; workers: number }
 
-const SHORT: Size = { sessions: 6, kills: 1, everyMs: 2_500, workers: 3 }
+const SHORT: Size = { sessions: 4, kills: 1, everyMs: 2_000, workers: 2 }
 const FULL: Size = { sessions: 200, kills: 60, everyMs: 10_000, workers: 4 }
 const PAUSE_MS = 6_000
 
