@@ -153,11 +153,11 @@ describe('runs after the death of their processes', () => {
       const decided = await meanwhile.stream.until('permission_request')
       const read = await begin('read')
       await read.stream.until('tool_use')
-      const { body: started } = await callApi(
+      const { body: accepted } = await callApi(
         `${url}/sessions/${await createBeside(url, text.runId)}/messages`,
         initOf('POST', { prompt: 'slow', background: true }),
       )
-      const background = (started as { run_id: string }).run_id
+      const background = (accepted as { run_id: string }).run_id
       const queued = await open(url, textId, 'queued')
       await text.until('text_delta')
       await text.until('text_delta')
@@ -251,7 +251,7 @@ describe('runs after the death of their processes', () => {
       const worker = isAtStarted ? started : cluster.workers.find(({ isRunning }) => isRunning)
       const seen = await stream.until('text_delta')
       hasDied = true
-      await Promise.all([worker, cluster.gateways[0]].map((each) => each?.kill('SIGKILL')))
+      await Promise.all([worker?.kill('SIGKILL'), cluster.gateways[0]?.kill('SIGKILL')])
       const again = await follow(url, stream.runId, seen.id)
       await again.all()
       expectRecovered(again, 1)
@@ -286,10 +286,10 @@ describe('runs after the death of their processes', () => {
         expectRecovered(again, 1)
         const after = await follow(url, queued.runId, 0)
         expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
-        const asked = await follow(url, ask.runId, request.id)
-        await asked.all()
-        expectRecovered(asked, 1)
-        expect(results(asked)[0]).to.include('a.txt')
+        const allowed = await follow(url, ask.runId, request.id)
+        await allowed.all()
+        expectRecovered(allowed, 1)
+        expect(results(allowed)[0]).to.include('a.txt')
       } finally {
         await second.end('SIGKILL')
       }
