@@ -28,7 +28,7 @@ import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import { type AdoptedQueueDeps, adoptQueue } from './sessions/adopted-queue.ts'
 import type { BusyMarks } from './sessions/busy-marks.ts'
 import { createDurability, type Durability, type DurabilityDeps } from './sessions/durability.ts'
-import { createGoOn } from './sessions/go-on.ts'
+import { createGoOn, markBusy } from './sessions/go-on.ts'
 import type { Session } from './sessions/session.ts'
 import type { SessionSaver } from './sessions/session-saver.ts'
 import { Sessions } from './sessions/sessions.ts'
@@ -158,6 +158,7 @@ function ownership(deps: Owning): Owned {
       void session.hold()
       adoptQueue(session, waiting, deps)
       if (session.log?.isDue) saver?.note(session)
+      if (waiting.length > 0) void markBusy(session, deps.busyMarks)
       return session
     },
     keep: (session) => draining.keep(session),

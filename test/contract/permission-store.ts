@@ -62,6 +62,15 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await store.find(pending)).to.equal(undefined)
   })
 
+  it('D32.9b: a request that is opened again is the same one, pending or decided', async () => {
+    const pending = await opened()
+    await store.open(pending)
+    await reply(store, pending, { allow: true })
+    await store.open(pending)
+    expect(await store.decision(pending)).to.deep.equal({ state: 'allowed' })
+    expect(await store.find(pending)).to.equal(undefined)
+  })
+
   it('api.md Permission request: a second reply is 409 and changes nothing', async () => {
     const pending = await opened()
     await reply(store, pending, { allow: true })

@@ -8,10 +8,12 @@ export type BusyMarksDeps = {
   owner(): string
 }
 
-const SWEEP_EVERY_MS = 2_000
+const SWEEP_EVERY_MS = 5_000
+/** Longer than it takes until a worker is evicted: one that is cut off from the others may end a run of which nobody hears. */
+const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
-type Mark = { id: string; stored: Promise<void>; wasIdle: boolean }
+type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
 export class BusyMarks {
@@ -28,14 +30,13 @@ export class BusyMarks {
   /** Resolves when the session is marked. Throws `unavailable`. */
   async add(session: Session): Promise<void> {
     const mark = this.#marks.get(session) ?? this.#insert(session)
-    mark.wasIdle = false
+    mark.idleSince = undefined
     await mark.stored
   }
 
   /** Resolves when the marks of sessions without runs are deleted, or soon after when the store is away. */
   async settled(): Promise<void> {
-    for (const mark of this.#marks.values()) mark.wasIdle = true
-    await this.#sweep()
+    await this.#sweep(0)
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -44,20 +45,21 @@ export class BusyMarks {
     const id = newToken()
     const { tenant, id: session_id } = session
     const stored = this.#deps.store.add({ id, owner: this.#deps.owner(), tenant, session_id })
-    const mark = { id, stored, wasIdle: false }
+    const mark: Mark = { id, stored, idleSince: undefined }
     this.#marks.set(session, mark)
     stored.catch(() => this.#marks.delete(session)) // The caller is told.
     this.#timer ??= setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
     return mark
   }
 
-  async #sweep(): Promise<void> {
+  async #sweep(idleMs = IDLE_MS): Promise<void> {
+    const now = performance.now()
     for (const [session, mark] of this.#marks) {
+      mark.idleSince = session.runs?.isEmpty === false ? undefined : (mark.idleSince ?? now)
       const isMoved = session.log?.end === 'moved' // Whoever goes on with it deletes the mark.
-      const isIdle = session.runs?.isEmpty !== false
-      if (isMoved || (isIdle && mark.wasIdle)) this.#marks.delete(session)
-      if (!isMoved && isIdle && mark.wasIdle) this.#left.push(mark.id)
-      mark.wasIdle = isIdle
+      const isOver = mark.idleSince !== undefined && now - mark.idleSince >= idleMs
+      if (isMoved || isOver) this.#marks.delete(session)
+      if (isOver && !isMoved) this.#left.push(mark.id)
     }
     const ids = this.#left.splice(0, MAX_DELETED)
     if (ids.length === 0) return

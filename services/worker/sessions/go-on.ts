@@ -36,13 +36,19 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
     }
     const runIds = [...open, ...ended].map(({ runId }) => runId)
-    const mark = async () => busyMarks?.add(session)
     await Promise.all([
       runIds.length > 0 && sessionClaims?.moved(tenant, runIds),
-      open.length > 0 && retryUntil(mark, { pauses: RETRY_MS, mayPass: () => session.log?.end === undefined }),
+      open.length > 0 && markBusy(session, busyMarks),
     ])
     draining.keep(session)
   }
+}
+
+/** Marks a session that this worker has got from another one. Resolves when that is stored, or the session is another worker's again. */
+export async function markBusy(session: Session, marks: GoOnDeps['busyMarks']): Promise<void> {
+  const isOwn = () => session.log?.end === undefined
+  const mark = async () => marks?.add(session)
+  await retryUntil(mark, { pauses: RETRY_MS, mayPass: isOwn, ref: false }).catch(() => {}) // Then it is not its own.
 }
 
 const waitingOf = ({ message, ...run }: StoredRun): WaitingMessage => ({ ...run, message: message as MessageRequest })

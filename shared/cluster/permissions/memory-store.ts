@@ -32,6 +32,7 @@ export function createMemoryPermissionStore(): PermissionStore {
     async open(request) {
       const key = `${request.tenant} ${request.scopeId}`
       const scope = scopes.get(key) ?? new Map<string, Entry>()
+      if (scope.has(request.id)) return
       const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
       const deadline = performance.now() + waitMsOf(request)
       scope.set(request.id, { runId: request.runId, deadline, decided: undefined, decision: promise, resolve })

@@ -1,0 +1,152 @@
+// Tests services/worker/sessions/durable-inbox.ts, busy-marks.ts and go-on.ts: runs that go on, in a cluster within this process.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { COLLECTIONS } from '../../services/wiring/collections.ts'
+import { BusyMarks } from '../../services/worker/sessions/busy-marks.ts'
+import { type BusySessions, createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
+import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
+import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import type { Store } from '../../shared/platform/store/port.ts'
+import { openSqliteStore } from '../../shared/platform/store/sqlite/sqlite.ts'
+import { statusOf, textOf } from '../support/broker-answers.ts'
+import { createMemoryRelay } from '../support/relay.ts'
+import { until } from '../support/until.ts'
+
+const IDLE_MS = 60_000
+
+describe('runs that are stored', () => {
+  let dir: string
+  let store: Store
+  let sessionStore: SessionStore
+  let busySessions: BusySessions
+  let relay: ReturnType<typeof createMemoryRelay>
+  before(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agent-engine-kept-runs-'))
+    store = await openSqliteStore({ file: join(dir, 'kept.db'), collections: COLLECTIONS })
+    sessionStore = createSessionStore(store, { idleMs: IDLE_MS })
+    busySessions = createBusySessions(store)
+  })
+  after(async () => {
+    await store.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    relay = createMemoryRelay(new MemoryCluster())
+  })
+  const marks: BusyMarks[] = []
+  afterEach(async () => {
+    await relay.close()
+    for (const each of marks.splice(0)) await each.settled()
+  })
+
+  async function openWorker() {
+    const busyMarks = new BusyMarks({ store: busySessions, owner: () => String(worker.epoch) })
+    marks.push(busyMarks)
+    const worker = await relay.worker({ deps: { sessionStore, busyMarks }, limits: { sessionIdleMs: IDLE_MS } })
+    return worker
+  }
+  async function openBroker(): Promise<Broker> {
+    const { broker } = await relay.gateway({
+      isStored: async ({ tenant, id }) => (await sessionStore.find(tenant, id)) !== undefined,
+      busySessions,
+    })
+    return broker
+  }
+  const send = async (broker: Broker, id: string, prompt: string) => broker.sendMessage(TENANT, id, { prompt })
+  const hasSession = ({ worker }: Awaited<ReturnType<typeof openWorker>>) =>
+    until(() => [...worker.sessions()].length === 1, { what: 'the session to be opened' })
+  const isAsking = (broker: Broker) =>
+    until(async () => (await broker.listPermissions(TENANT, { limit: 9 })).permissions[0], { what: 'the run to ask' })
+
+  it('D32.7a, D32.9b: a run whose worker died waits for the same permission at another, and the message behind it waits on', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const asking = await send(broker, id, '/tool Ask {}\n/say bye')
+    const behind = await send(broker, id, '/say next')
+    const asked = await isAsking(broker)
+    const second = await openWorker()
+    first.link.cut()
+    const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
+    await hasSession(second)
+    const isOpen = () =>
+      broker.replyPermission(TENANT, id, asked.id, { allow: true }).then(
+        () => true,
+        () => false,
+      )
+    await until(isOpen, { what: 'the permission to be given' })
+    expect(await text).to.match(/run_recovered[^]*event: turn_start[^]*event: permission_resolved[^]*event: done/)
+    expect(await next).to.match(/event: done/)
+    expect((await text).match(new RegExp(`event: permission_request\ndata: {"id":"${asked.id}"`, 'g'))).to.have.length(
+      2,
+    )
+  })
+
+  it('D32.7b: a run that was cancelled is not gone on with', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const { runId, frames } = await send(broker, id, '/tool Ask {}')
+    await isAsking(broker)
+    const text = textOf(frames)
+    await broker.cancelRun(TENANT, runId)
+    expect(await text).to.match(/"code":"cancelled"/)
+    const loaded = await sessionStore.load(TENANT, id)
+    expect(loaded?.runs.open).to.deep.equal([])
+    const second = await openWorker()
+    first.link.cut()
+    await until(async () => (await statusOf(broker.getSession(TENANT, id))) === 200, {
+      what: 'the session to be opened',
+    })
+    expect([...second.worker.sessions()].map(({ summary }) => summary.active_run_id)).to.deep.equal([null])
+  })
+
+  it('D32.7a: a run that its worker has ended when nobody could hear it any more is found at another, with its end', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const { frames } = await send(broker, id, '/sleep 500\n/say late')
+    const text = textOf(frames)
+    const second = await openWorker()
+    first.link.cut()
+    await hasSession(second)
+    expect(await text)
+      .to.match(/event: text\ndata: [^\n]*late[^]*event: done/)
+      .and.not.contain('run_recovered')
+  })
+
+  it('D32.8: messages that moved with their session from a draining worker go on when the next one dies', async () => {
+    const leaving = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const asking = await send(broker, id, '/tool Ask {}')
+    const behind = await send(broker, id, '/tool Ask {}\n/say next')
+    const asked = await isAsking(broker)
+    const second = await openWorker()
+    const [, text] = [textOf(asking.frames), textOf(behind.frames)]
+    const draining = leaving.drain(5_000)
+    await broker.replyPermission(TENANT, id, asked.id, { allow: true })
+    await draining
+    await leaving.leave()
+    await until(async () => (await broker.listPermissions(TENANT, { limit: 9 })).permissions.length === 1, {
+      what: 'the message behind to be answered at the second worker',
+    })
+    await until(async () => (await busySessions.of(String(second.epoch), 9)).length === 1, { what: 'the mark' })
+    const third = await openWorker()
+    second.link.cut()
+    await hasSession(third)
+    await until(
+      async () => {
+        const [request] = (await broker.listPermissions(TENANT, { limit: 9 })).permissions
+        return request && (await statusOf(broker.replyPermission(TENANT, id, request.id, { allow: true }))) === 200
+      },
+      { what: 'the permission to be given at the third worker' },
+    )
+    expect(await text).to.match(/run_recovered[^]*event: done/)
+  })
+})
