@@ -28,7 +28,7 @@ const RETRY_MS = 250
 const LEAVES_AFTER = 8
 
 /** A run whose effect is a line in a file of its session, and its text `0 1 2 …` before and behind it. */
-export function promptOf(mark: string): string {
+function promptOf(mark: string): string {
   const count = (from: number) => Array.from({ length: 8 }, (_, n) => `/say ${from + n}\n/sleep 80`).join('\n')
   const command = `echo ${mark} >> effects.txt; sleep 0.2`
   return [
