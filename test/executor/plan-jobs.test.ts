@@ -32,6 +32,7 @@ describe('the jobs that execute plans', () => {
     const ran: string[] = []
     const announced: string[] = []
     const removed: string[] = []
+    const left: string[] = []
     const drain = new AbortController()
     const runs = new Runs(
       { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
@@ -46,6 +47,7 @@ describe('the jobs that execute plans', () => {
         return result(each.id)
       },
       removeFolder: async (_tenant, planId) => void removed.push(planId),
+      leaveFolder: (_tenant, planId) => void left.push(planId),
       executors: { isAlive: async (epoch) => epoch === EPOCH },
       epoch: () => EPOCH,
       isHeld: () => true,

@@ -19,7 +19,7 @@ describe('the steps of a plan', () => {
     const runStep = createPlanSteps({
       models: createServerModels(DEMO_MODELS),
       tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
-      workspaces: { open: () => '/nowhere' },
+      workspaces: { openKept: () => '/nowhere' },
       maxTurns: 2,
       reporter: {
         open(facts) {
