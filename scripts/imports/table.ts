@@ -192,6 +192,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
+  ['services/wiring/open-workspaces.ts', 'shared/work/runs/kept/**'], // Few processes keep their workspaces in a store.
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.

@@ -37,11 +37,7 @@ const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
   const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
-  const isPlanOver = async (tenant: TenantId, scope: string) => {
-    const plan = await parts.store.plans.get(tenant, planIdOf(scope))
-    return plan === undefined || isEnded(plan)
-  }
-  const opened = await openWorkspaces(settings.workspaces, { sweeps: { isPlanOver }, log })
+  const opened = await openWorkspaces(settings.workspaces, { sweeps: { isPlanOver: planLook(parts) }, log })
   const { workspaces } = opened
   const slots = slotsOf(settings)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }
@@ -78,6 +74,14 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     },
   }
 }
+
+/** Whether nobody needs the folder of a plan any more. */
+const planLook =
+  ({ store }: OpenParts) =>
+  async (tenant: TenantId, scope: string): Promise<boolean> => {
+    const plan = await store.plans.get(tenant, planIdOf(scope))
+    return plan === undefined || isEnded(plan)
+  }
 
 type Handlers = Pick<JobWork, 'handle' | 'givenUp'>
 

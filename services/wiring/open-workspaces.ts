@@ -70,6 +70,7 @@ async function checkStore(objects: Objects, log: Log): Promise<void> {
     log.error('the store of the workspaces (WORKSPACE_STORE) cannot be used', { cause: reason })
     return
   }
+  await objects.close()
   throw new ConfigError([
     'WORKSPACE_STORE is a store that ignores If-Match and If-None-Match of a write: wanted one that keeps them, since a process that was thought dead could overwrite newer files',
   ])
@@ -79,12 +80,17 @@ const SWEEP_EVERY_MS = 600_000
 
 /** Sweeps the folders at once and from time to time. Returns the function that ends it. */
 function startSweep(workspaces: Workspaces, log: Log): () => void {
+  let hasEnded = false
   const sweep = () => {
     workspaces.sweep().catch((cause: unknown) => {
+      if (hasEnded) return
       log.warn('the folders of dead processes could not be removed; it is tried again', { cause })
     })
   }
   sweep()
   const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
-  return () => clearInterval(timer)
+  return () => {
+    hasEnded = true
+    clearInterval(timer)
+  }
 }

@@ -63,7 +63,7 @@ describe('the jobs that execute plans', () => {
       const text = runs.get(TENANT, planRunId(id)).follow(0).take()?.text.toString() ?? ''
       return Array.from(text.matchAll(/^event: (\w+)$/gm), ([, type]) => type)
     }
-    return { jobs, handle, eventsOf, ran, announced, removed, drain, runs }
+    return { jobs, handle, eventsOf, ran, announced, removed, left, drain, runs }
   }
 
   async function submit(steps = DIAMOND): Promise<PlanRecord> {
@@ -201,7 +201,7 @@ describe('the jobs that execute plans', () => {
 
   it('give the plan back when the process drains, after the step that runs', async () => {
     const gate = Promise.withResolvers<StepResult>()
-    const { handle, drain, eventsOf } = createExecutor({ stepsOf: () => () => gate.promise })
+    const { handle, drain, eventsOf, left } = createExecutor({ stepsOf: () => () => gate.promise })
     const plan = await submit([step('a'), step('b', 'a')])
     const handled = handle(plan)
     await until(async () => (await read(plan)).executor === EPOCH, { what: 'the plan to be claimed' })
@@ -212,6 +212,7 @@ describe('the jobs that execute plans', () => {
     expect(given).to.include({ status: 'queued', executor: null, starts: 0 })
     expect(statusesOf(given)).to.deep.equal({ a: 'done', b: 'pending' })
     expect(eventsOf(plan).at(-1)).to.equal('error')
+    expect(left, 'the folder, too').to.deep.equal([plan.plan_id])
   })
 
   it('give the plan back that is asked to give way, after the step that runs, and go on with it later', async () => {

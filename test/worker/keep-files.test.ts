@@ -38,7 +38,12 @@ describe('the files of a session at the end of its run', () => {
 
   it('D35: that cannot be stored are a warning, and the run ends as it would', async () => {
     for (const cause of [new AppError('unavailable', 'away'), new TooMuch('too much'), new Error('bug')])
-      expect(await run(() => Promise.reject(cause))).to.deep.equal(['text_delta', 'saving', 'workspace_not_stored', 'done'])
+      expect(await run(() => Promise.reject(cause))).to.deep.equal([
+        'text_delta',
+        'saving',
+        'workspace_not_stored',
+        'done',
+      ])
   })
 
   it('D35: that another worker has taken over end the run with worker_lost in place of done', async () => {

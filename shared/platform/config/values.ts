@@ -144,8 +144,8 @@ export type BucketPlace = { bucket: string; prefix: string }
 
 /** Parses `s3://bucket/prefix`. */
 export const bucketPlace: Parse<BucketPlace> = (raw) => {
-  const [, bucket, path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/.exec(raw) ?? []
-  const names = path.split('/').filter((name) => name !== '')
+  const [, bucket, rest = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/.exec(raw) ?? []
+  const names = rest.split('/').filter((name) => name !== '')
   if (bucket === undefined || names.some((name) => name === '.' || name === '..'))
     return new InvalidValue('a bucket, such as s3://bucket or s3://bucket/prefix')
   return { bucket, prefix: names.map((name) => `${name}/`).join('') }

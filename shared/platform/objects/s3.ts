@@ -45,23 +45,28 @@ type Call = {
 
 /** Opens the objects of a bucket. */
 export function openS3(place: S3Place, { egress, waitMs = WAIT_MS, pageKeys = PAGE_KEYS }: S3Options): Objects {
-  const send = createSender(place, egress)
+  const closing = new AbortController()
+  const { signal } = closing
+  const send = createSender(place, egress, signal)
   const repeat = <T>(attempt: () => Promise<T>): Promise<T> =>
-    retryUntil(attempt, { pauses: PAUSES, until: performance.now() + waitMs, mayPass: isPassing })
+    retryUntil(attempt, { pauses: PAUSES, until: performance.now() + waitMs, mayPass: isPassing, signal })
   return {
     has: (key) => repeat(() => has(send, key)),
     find: (key) => repeat(() => find(send, key)),
     write: (key, content, when) => repeat(() => write(send, { key, content, when })),
     delete: (key) => repeat(() => remove(send, key)),
     list: (prefix) => list((call) => repeat(() => textOf(send, call)), { start: place.prefix, prefix, pageKeys }),
-    close: () => egress.close(),
+    close() {
+      closing.abort(away('closed'))
+      return egress.close()
+    },
   }
 }
 
 type Send = (call: Call) => Promise<EgressResponse>
 
 /** Signs each request. Its answer has no status above 299, except those that `EXPECTED` names. */
-function createSender(place: S3Place, egress: Pick<Egress, 'request'>): Send {
+function createSender(place: S3Place, egress: Pick<Egress, 'request'>, signal: AbortSignal): Send {
   const cache = new Map<string, ArrayBuffer>()
   return async ({ method, key, query = {}, headers = {}, content }) => {
     const url = new URL(addressOf(place, key === undefined ? '' : `${place.prefix}${key}`))
@@ -80,7 +85,7 @@ function createSender(place: S3Place, egress: Pick<Egress, 'request'>): Send {
         ...(content && { 'content-length': String(content.bytes) }),
       },
       ...(content && { body: content.open() }),
-      signal: new AbortController().signal,
+      signal,
       maxBytes: Infinity,
       timeoutMs: method === 'GET' ? READ_MS : REQUEST_MS + Math.ceil((content?.bytes ?? 0) / LEAST_BYTES_PER_MS),
     }

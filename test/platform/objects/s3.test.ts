@@ -71,7 +71,7 @@ describe('objects in S3', () => {
     await Promise.all(keys.map((key) => objects.write(key, contentOf('x'))))
     await objects.write('m/other', contentOf('x'))
     const paged = s3.open({ pageKeys: 3 })
-    const found = await Array.fromAsync(paged.list('l/'))
+    const found = await listAll(paged, 'l/')
     expect(found.map(({ key }) => key)).to.deep.equal(keys)
     expect(found[0]?.ageMs).to.be.within(-2_000, 60_000)
     expect(await keysOf('none/')).to.deep.equal([])

@@ -55,6 +55,7 @@ export class KeptFolder {
   #claim: Claim | undefined
   #isBehind = false
   #retry: NodeJS.Timeout | undefined
+  #leftOut: ReadonlySet<string> = new Set()
   /** When the manifest was written or looked for the last time, on the clock of `performance.now()`. */
   #usedMs = performance.now()
 
@@ -73,6 +74,7 @@ export class KeptFolder {
   bring(): Promise<void> {
     this.#bringing ??= this.#next(() => this.#bring()).catch((cause: unknown) => {
       this.#bringing = undefined
+      this.#deps.log.error('stored files could not be brought here', { folder: this.#name, cause })
       throw cause
     })
     return this.#bringing
@@ -209,7 +211,8 @@ export class KeptFolder {
     if (!claim || !scan) return
     const { files, hashed } = await this.#upload(scan.files, claim)
     const content = { folders: scan.folders, files, links: scan.links }
-    if (scan.leftOut.length > 0) this.#reportLeftOut(scan.leftOut)
+    const unread = scan.files.flatMap(({ path }) => (hashed.has(path) ? [] : [path]))
+    this.#reportLeftOut([...scan.leftOut, ...unread])
     if (isSameContent(content, claim.manifest)) {
       this.#claim = { ...claim, hashed }
       return
@@ -281,9 +284,11 @@ export class KeptFolder {
   }
 
   #reportLeftOut(paths: readonly string[]): void {
-    const [first = ''] = paths
-    this.#deps.log.warn('links that lead out of their folder, and special files, are not stored', {
-      ...{ folder: this.#name, count: paths.length, first },
+    const isKnown = paths.every((path) => this.#leftOut.has(path))
+    this.#leftOut = new Set(paths)
+    if (isKnown) return
+    this.#deps.log.warn('links that lead out, files that cannot be read and special files are not stored', {
+      ...{ folder: this.#name, count: paths.length, first: paths[0] },
     })
   }
 }

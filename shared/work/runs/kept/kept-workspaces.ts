@@ -4,7 +4,7 @@ import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { readAll } from '../../../platform/objects/content.ts'
 import type { Objects } from '../../../platform/objects/port.ts'
-import { createWorkspaces, type Workspaces } from '../workspaces.ts'
+import { createWorkspaces, type KeptFiles, type Workspaces } from '../workspaces.ts'
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
 import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
 import { MAX_MANIFEST_BYTES, readManifest } from './manifest.ts'
@@ -26,92 +26,110 @@ const HOUR_MS = 3_600_000
 const TOUCH_MS = HOUR_MS / 4
 
 /**
- * Folders of a process that shares no disk with the others: sessions' and plans' folders are kept in a store. `parent` may be shared all the
- * same, since the process has a folder of its own in it.
+ * Opens the folders of a process that shares no disk with the others: sessions' and plans' folders are kept in a store. `parent` may be shared
+ * all the same, since the process has a folder of its own in it.
  */
-export async function openKeptWorkspaces(
-  parent: string,
-  deps: KeptWorkspacesDeps,
-): Promise<Workspaces & Required<Pick<Workspaces, 'kept'>>> {
-  const root = await openRoot(parent)
-  const plain = createWorkspaces(root)
-  const folders = new Map<string, KeptFolder>()
-  const folderOf = (tenant: TenantId, scope: string): KeptFolder => {
-    const name = workspacePath('', tenant, scope)
-    const folder =
-      folders.get(name) ?? new KeptFolder({ tenant, scope, path: workspacePath(root, tenant, scope) }, name, deps)
-    folders.set(name, folder)
-    return folder
-  }
-  /** The folder that this process has open; it has it no more then. */
-  const take = (tenant: TenantId, scope: string): KeptFolder | undefined => {
-    const name = workspacePath('', tenant, scope)
-    const folder = folders.get(name)
-    folders.delete(name)
-    return folder
-  }
-  const leaving = createLeaving()
-  return {
-    open: plain.open,
-    openKept: (tenant, scope) => folderOf(tenant, scope).identity.path,
-    async remove(tenant, scope) {
-      const folder = take(tenant, scope)
-      await (folder ? leaving.add(folder, folder.remove()) : plain.remove(tenant, scope))
-    },
-    release(tenant, scope) {
-      const folder = take(tenant, scope)
-      if (folder)
-        leaving.add(folder, folder.release()).catch(() => {}) // Only its copy on this disk is left.
-      else plain.release(tenant, scope)
-    },
-    get openCount() {
-      return plain.openCount + folders.size
-    },
-    async sweep() {
-      await markRoot(root)
-      await sweepRoots(parent)
-      for (const folder of [...folders.values()])
-        await folder.touch(TOUCH_MS).catch((cause: unknown) => {
-          if (!hasKind(cause, 'conflict')) throw cause
-        })
-      await sweepStore(deps)
-    },
-    kept: {
-      async bring(tenant, scope) {
-        const folder = folderOf(tenant, scope)
-        await leaving.of(folder.identity.path)
-        await folder.bring()
-      },
-      save: async (tenant, scope) => folders.get(workspacePath('', tenant, scope))?.save(),
-      async close() {
-        for (const folder of folders.values()) leaving.add(folder, folder.release()).catch(() => {})
-        await leaving.all()
-        if (![...leaving.behind].some((folder) => folder.isBehind)) await removeWorkspace(root)
-        await deps.objects.close()
-      },
-    },
-  }
-}
+export const openKeptWorkspaces = async (parent: string, deps: KeptWorkspacesDeps): Promise<KeptWorkspaces> =>
+  new KeptWorkspaces(parent, await openRoot(parent), deps)
 
-/** The folders that are being left, by their paths: one is brought here again only when its former copy is gone. */
-function createLeaving() {
-  const under = new Map<string, Promise<void>>()
-  const behind = new Set<KeptFolder>()
-  return {
-    behind,
-    add(folder: KeptFolder, left: Promise<void>): Promise<void> {
-      const { path } = folder.identity
-      const done = left
-        .catch(() => {})
-        .then(() => {
-          if (folder.isBehind) behind.add(folder)
-          if (under.get(path) === done) under.delete(path)
-        })
-      under.set(path, done)
-      return left
-    },
-    of: (path: string): Promise<void> | undefined => under.get(path),
-    all: async () => void (await Promise.all(under.values())),
+export class KeptWorkspaces implements Workspaces {
+  readonly #parent: string
+  readonly #root: string
+  readonly #deps: KeptWorkspacesDeps
+  readonly #plain: Workspaces
+  readonly #folders = new Map<string, KeptFolder>()
+  /** The folders that are being left. One is brought here again only when its former copy is gone. */
+  readonly #leaving = new Map<string, Promise<void>>()
+  /** Whether the store lacks something of a folder that was left. */
+  #isBehind = false
+  readonly kept: KeptFiles
+
+  constructor(parent: string, root: string, deps: KeptWorkspacesDeps) {
+    this.#parent = parent
+    this.#root = root
+    this.#deps = deps
+    this.#plain = createWorkspaces(root)
+    this.kept = {
+      bring: (tenant, scope) => this.#bring(tenant, scope),
+      save: async (tenant, scope) => this.#folders.get(workspacePath('', tenant, scope))?.save(),
+      close: () => this.#close(),
+    }
+  }
+
+  open(tenant: TenantId, scope: string): string {
+    return this.#plain.open(tenant, scope)
+  }
+
+  openKept(tenant: TenantId, scope: string): string {
+    return this.#folderOf(tenant, scope).identity.path
+  }
+
+  async remove(tenant: TenantId, scope: string): Promise<void> {
+    const folder = this.#take(tenant, scope)
+    await (folder ? this.#leave(folder, folder.remove()) : this.#plain.remove(tenant, scope))
+  }
+
+  release(tenant: TenantId, scope: string): void {
+    const folder = this.#take(tenant, scope)
+    if (folder)
+      this.#leave(folder, folder.release()).catch(() => {}) // Only its copy on this disk is left.
+    else this.#plain.release(tenant, scope)
+  }
+
+  get openCount(): number {
+    return this.#plain.openCount + this.#folders.size
+  }
+
+  async sweep(): Promise<void> {
+    await markRoot(this.#root)
+    await sweepRoots(this.#parent)
+    for (const folder of [...this.#folders.values()])
+      await folder.touch(TOUCH_MS).catch((cause: unknown) => {
+        if (!hasKind(cause, 'conflict')) throw cause
+      })
+    await sweepStore(this.#deps)
+  }
+
+  #folderOf(tenant: TenantId, scope: string): KeptFolder {
+    const name = workspacePath('', tenant, scope)
+    const known = this.#folders.get(name)
+    if (known) return known
+    const folder = new KeptFolder({ tenant, scope, path: workspacePath(this.#root, tenant, scope) }, name, this.#deps)
+    this.#folders.set(name, folder)
+    return folder
+  }
+
+  /** The folder, if this process has it open, which it has no more then. */
+  #take(tenant: TenantId, scope: string): KeptFolder | undefined {
+    const name = workspacePath('', tenant, scope)
+    const folder = this.#folders.get(name)
+    this.#folders.delete(name)
+    return folder
+  }
+
+  #leave(folder: KeptFolder, left: Promise<void>): Promise<void> {
+    const { path } = folder.identity
+    const done = left
+      .catch(() => {})
+      .then(() => {
+        this.#isBehind ||= folder.isBehind
+        if (this.#leaving.get(path) === done) this.#leaving.delete(path)
+      })
+    this.#leaving.set(path, done)
+    return left
+  }
+
+  async #bring(tenant: TenantId, scope: string): Promise<void> {
+    const folder = this.#folderOf(tenant, scope)
+    await this.#leaving.get(folder.identity.path)
+    await folder.bring()
+  }
+
+  async #close(): Promise<void> {
+    for (const folder of this.#folders.values()) this.#leave(folder, folder.release()).catch(() => {})
+    await Promise.all(this.#leaving.values())
+    if (!this.#isBehind) await removeWorkspace(this.#root)
+    await this.#deps.objects.close()
   }
 }
 

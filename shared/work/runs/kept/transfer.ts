@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { type FileHandle, mkdir, open, symlink, utimes } from 'node:fs/promises'
+import { chmod, type FileHandle, mkdir, open, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { openFile, readUpTo } from '../../../agent/tools/workspace/file.ts'
@@ -75,9 +75,10 @@ type Fetching = { objects: Pick<Objects, 'find'>; keyOf(file: KeptFile): string;
 /** Makes a folder at `root`, where there is nothing, with what a manifest lists. Each file is checked by its hash. */
 export async function fetchContent(root: string, content: FolderContent, fetching: Fetching): Promise<void> {
   await makeWorkspace(root)
-  for (const { path, mode } of content.folders) await mkdir(join(root, path), { mode: mode | 0o700 })
+  for (const { path } of content.folders) await mkdir(join(root, path), { mode: 0o700 })
   await fetching.gate.each(content.files, (file) => fetchFile(join(root, file.path), file, fetching))
   for (const { path, target } of content.links) await symlink(target, join(root, path))
+  for (const { path, mode } of content.folders.toReversed()) await chmod(join(root, path), mode)
 }
 
 async function fetchFile(target: string, file: KeptFile, { objects, keyOf }: Fetching): Promise<void> {

@@ -6,6 +6,8 @@ import { hasKind } from '../../../../shared/kernel/errors.ts'
 import { newToken } from '../../../../shared/kernel/ids.ts'
 import { contentOf, readAll } from '../../../../shared/platform/objects/content.ts'
 import type { Objects } from '../../../../shared/platform/objects/port.ts'
+import { Gate } from '../../../../shared/work/runs/kept/gate.ts'
+import { KeptFolder } from '../../../../shared/work/runs/kept/kept-folder.ts'
 import { TooMuch } from '../../../../shared/work/runs/kept/scan.ts'
 import { workspacesContract } from '../../../contract/workspaces.ts'
 import { listAll } from '../../../support/s3.ts'
@@ -209,6 +211,44 @@ describe('workspaces that a store keeps', () => {
     await save(one)
     await one.kept.close()
     expect(await readdir(one.dir)).to.deep.equal([])
+  })
+
+  it('a folder that is in use is shown to the store, whether its files are here or not', async () => {
+    const writtenBy = async (owner: { touch(ms: number): Promise<void> }) => {
+      const before = await tagOf()
+      await owner.touch(0)
+      return (await tagOf()) !== before
+    }
+    const tagOf = async () => {
+      const found = await objects.find(`folders/acme/${scope}`)
+      return found && (await readAll(found.body, 10_000)) && found.tag
+    }
+    const folder = async () => {
+      const gate = new Gate(2)
+      const store = s3.open()
+      const path = join((await open()).dir, 'own')
+      return new KeptFolder({ tenant, scope, path }, `acme/${scope}`, {
+        objects: store,
+        limits: { maxBytes: 9, maxFiles: 9 },
+        gate,
+        log: SILENT_LOG,
+      })
+    }
+    const [one, two] = [await folder(), await folder()]
+    expect(await writtenBy(one), 'there is none').to.equal(false)
+    await one.bring()
+    await mkdir(one.identity.path)
+    await writeFile(join(one.identity.path, 'a'), 'x')
+    await one.save()
+    expect(await writtenBy(one)).to.equal(true)
+    await one.touch(HOUR_MS)
+    await writeFile(join(one.identity.path, 'a'), 'y')
+    await one.save()
+    expect(await writtenBy(two), 'an adopted session').to.equal(true)
+    expect(hasKind(await failureOf(one.touch(0)), 'conflict')).to.equal(true)
+    await two.bring()
+    expect(await readFile(join(two.identity.path, 'a'), 'utf8')).to.equal('y')
+    await two.remove()
   })
 
   describe('that nobody uses', () => {

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Objects } from '../../../../shared/platform/objects/port.ts'
 import { Gate } from '../../../../shared/work/runs/kept/gate.ts'
-import { type KeptWorkspacesDeps, openKeptWorkspaces } from '../../../../shared/work/runs/kept/kept-workspaces.ts'
+import {
+  type KeptWorkspaces,
+  type KeptWorkspacesDeps,
+  openKeptWorkspaces,
+} from '../../../../shared/work/runs/kept/kept-workspaces.ts'
 import { type TestS3, useS3 } from '../../../support/s3.ts'
 import { SILENT_LOG } from '../../../support/silent-log.ts'
 
-export type Kept = Awaited<ReturnType<typeof openKeptWorkspaces>>
+export type Kept = KeptWorkspaces & { dir: string }
 
 /** Opens processes that share no disk, over one store. What they ask of it is counted. */
 export function useKept(s3: TestS3 = useS3()) {
@@ -31,20 +35,15 @@ export function useKept(s3: TestS3 = useS3()) {
     s3,
     /** The operations on objects since the last call, with the kinds of their keys. */
     took: () => asked.splice(0).map((each) => each.replace(/\/.*/s, '')),
-    async open(changes: Partial<KeptWorkspacesDeps> = {}): Promise<Kept & { dir: string }> {
+    async open(changes: Partial<KeptWorkspacesDeps> = {}): Promise<Kept> {
       const dir = await mkdtemp(join(tmpdir(), 'ae-kept-'))
       const limits = { maxBytes: 10_000_000, maxFiles: 100 }
       const objects = counted(s3.open({ waitMs: 300 }))
       const deps = { objects, limits, gate: new Gate(8), sweeps: { storedMs: 0 }, log: SILENT_LOG, ...changes }
       const kept = await openKeptWorkspaces(dir, deps)
-      opened.push({ kept, dir })
-      return {
-        ...kept,
-        dir,
-        get openCount() {
-          return kept.openCount
-        },
-      }
+      const own: Kept = Object.assign(kept, { dir })
+      opened.push({ kept: own, dir })
+      return own
     },
   }
 }
