@@ -13,13 +13,20 @@ type Folder = Pick<Run, 'id' | 'tenant' | 'workspace'>
 /** How long a run waits at its end until its session's files are stored, and a session before another worker takes it over. */
 const SAVE_WAIT_MS = 5_000
 
-/** Passes on the events of a session's run, and stores its files before the last one (D35). */
+/** Passes on the events of a session's run, and stores its files before the last one; behind its turns nobody waits for that (D35). */
 export async function* keepFiles(
   folder: Folder,
   events: AsyncIterable<AgentEvent>,
   deps: KeepFilesDeps,
 ): AsyncGenerator<AgentEvent, void, undefined> {
+  let isSaving = false
+  const saveBehind = async () => {
+    isSaving = true
+    await deps.kept.save(folder.tenant, folder.workspace).catch(() => {}) // The end of the run tells.
+    isSaving = false
+  }
   for await (const event of events) {
+    if (event.type === 'turn_end' && !isSaving) void saveBehind()
     if (isTerminal(event)) yield* endOf(folder, event, deps)
     else yield event
   }

@@ -36,6 +36,26 @@ describe('the files of a session at the end of its run', () => {
     expect(await run(async () => {}, cut)).to.deep.equal(['text_delta', 'saving', 'saved', 'cancelled'])
   })
 
+  it('D35: are stored behind each turn, one time after the other, and nobody waits for that', async () => {
+    const saves: PromiseWithResolvers<void>[] = []
+    const kept = {
+      save() {
+        const saving = Promise.withResolvers<void>()
+        saves.push(saving)
+        return saving.promise
+      },
+    }
+    const turn = { type: 'turn_end' } as AgentEvent
+    const events = (async function* () {
+      yield* [turn, turn, TEXT]
+      saves[0]?.reject(new Error('away'))
+      await new Promise(setImmediate)
+      yield turn
+    })()
+    for await (const _ of keepFiles(folder, events, { kept, log })) expect(saves.length).to.be.within(1, 2)
+    expect(saves).to.have.length(2)
+  })
+
   it('D35: that cannot be stored are a warning, and the run ends as it would', async () => {
     for (const cause of [new AppError('unavailable', 'away'), new TooMuch('too much'), new Error('bug')])
       expect(await run(() => Promise.reject(cause))).to.deep.equal([

@@ -52,10 +52,11 @@ async function useAll(spec: CollectionSpec, rows: Collection): Promise<void> {
 }
 
 async function useLists(
-  { order, filters = [], total }: CollectionSpec,
+  { order, filters: declared, total }: CollectionSpec,
   rows: Collection,
   doc: JsonObject,
 ): Promise<void> {
+  const filters: readonly string[] = declared ?? []
   const tenant = tenantId('one')
   if (total) await rows.total(tenant, pick(doc, total.within))
   if (!order) return

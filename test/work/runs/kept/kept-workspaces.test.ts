@@ -110,6 +110,25 @@ describe('workspaces that a store keeps', () => {
     expect(await readFile(join(third, 'a'), 'utf8')).to.equal('first')
   })
 
+  it('D35: what a former process deletes late is no content of its successor', async () => {
+    const mayDelete = Promise.withResolvers<void>()
+    const store = s3.open()
+    const former = await open({
+      objects: { ...store, delete: (key) => mayDelete.promise.then(() => store.delete(key)) },
+    })
+    const old = await bring(former)
+    for (const text of ['same', 'other']) {
+      await writeFile(join(old, 'a'), text)
+      await save(former)
+    }
+    const next = await open()
+    await writeFile(join(await bring(next), 'a'), 'same')
+    await save(next)
+    mayDelete.resolve()
+    await former.kept.close() // It waits for what is under way.
+    expect(await readFile(join(await bring(await open()), 'a'), 'utf8')).to.equal('same')
+  })
+
   it('D35: of processes that bring a folder at the same time one has it in the end', async () => {
     const first = await open()
     await writeFile(join(await bring(first), 'a'), 'x')
