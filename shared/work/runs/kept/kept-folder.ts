@@ -18,8 +18,9 @@ import {
   readManifest,
   writeManifest,
 } from './manifest.ts'
-import { type ScanLimits, type ScannedFile, scanFolder, TooMuch } from './scan.ts'
-import { fetchContent, readContent } from './transfer.ts'
+import { type ScanLimits, scanFolder, TooMuch } from './scan.ts'
+import { type HashedFiles, sendContents } from './send.ts'
+import { fetchContent } from './transfer.ts'
 
 export type KeptFolderDeps = {
   objects: Objects
@@ -32,15 +33,11 @@ export type KeptFolderDeps = {
 /** `path` is where this process has the folder. */
 export type FolderIdentity = { tenant: TenantId; scope: string; path: string }
 
-/** The content of a file that was hashed, at a time in milliseconds. */
-type Hashed = { mark: string; atMs: number; sha256: string; bytes: number }
 /** What the store has of a folder that this process has claimed. */
-type Claim = { manifest: Manifest; tag: string; hashed: ReadonlyMap<string, Hashed> }
+type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles }
 
 const CLAIM_TRIES = 5
 const RETRY_MS = 5_000
-/** A file that was changed this shortly before it was hashed may change again without another time. */
-const RACY_MS = 2_000
 
 /**
  * A session's or plan's folder that the store keeps. Its manifest is written by compare-and-set: whoever brings the folder claims it by
@@ -209,7 +206,9 @@ export class KeptFolder {
     const claim = this.#claim
     const scan = claim && (await scanFolder(this.identity.path, this.#deps.limits))
     if (!claim || !scan) return
-    const { files, hashed } = await this.#upload(scan.files, claim)
+    const { objects, gate } = this.#deps
+    const place = { root: this.identity.path, prefix: filesPrefix(this.#name), objects, gate }
+    const { files, hashed } = await sendContents(scan.files, { ...claim, ...place })
     const content = { folders: scan.folders, files, links: scan.links }
     const unread = scan.files.flatMap(({ path }) => (hashed.has(path) ? [] : [path]))
     this.#reportLeftOut([...scan.leftOut, ...unread])
@@ -231,45 +230,6 @@ export class KeptFolder {
       throw new AppError('conflict', 'another server has taken the files over')
     }
     this.#claim = { manifest, tag, hashed }
-  }
-
-  /** Sends the contents that the store does not have. */
-  async #upload(
-    scanned: readonly ScannedFile[],
-    { manifest, hashed: before }: Claim,
-  ): Promise<{ files: KeptFile[]; hashed: Map<string, Hashed> }> {
-    const stored = new Map(manifest.files.map(({ sha256, object }) => [sha256, Promise.resolve(object)]))
-    const hashed = new Map<string, Hashed>()
-    const files = await this.#deps.gate.each(scanned, async (file) => {
-      const { path, mode, mtimeMs } = file
-      const known = await this.#store(file, { known: before.get(path), stored, owner: manifest.owner })
-      if (!known) return []
-      hashed.set(path, known)
-      const { sha256, bytes } = known
-      return [{ path, mode, mtimeMs, bytes, sha256, object: (await stored.get(sha256)) ?? '' }]
-    })
-    return { files: files.flat(), hashed }
-  }
-
-  /** Hashes a file that may have changed, and sends its content if it is new; `undefined` when the file has gone. */
-  async #store(
-    { path, mark, ctimeMs }: ScannedFile,
-    { known, stored, owner }: { known: Hashed | undefined; stored: Map<string, Promise<string>>; owner: string },
-  ): Promise<Hashed | undefined> {
-    const isSame = known?.mark === mark && known.atMs - ctimeMs > RACY_MS && stored.has(known.sha256)
-    if (known && isSame) return known
-    const atMs = Date.now()
-    const content = await readContent(this.identity.path, path)
-    if (!content) return undefined
-    const { sha256, bytes } = content
-    if (!stored.has(sha256)) {
-      const object = `${owner}/${sha256}`
-      const sending = this.#deps.objects.write(`${filesPrefix(this.#name)}${object}`, content).then(() => object)
-      sending.catch(() => {}) // It is thrown where it is waited for.
-      stored.set(sha256, sending)
-    }
-    await stored.get(sha256)
-    return { mark, atMs, sha256, bytes }
   }
 
   /** Deletes contents that the manifest does not name any more. What remains goes with the folder. */

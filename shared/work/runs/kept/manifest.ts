@@ -34,7 +34,7 @@ export function readManifest(text: string): Manifest {
   return { owner, revision, tenant, scope, folders, files, links }
 }
 
-const OBJECT = /^[0-9a-f]{16}\/[0-9a-f]{64}$/
+const OBJECT = /^[0-9a-f]{16}\/\d+-[0-9a-f]{64}$/
 
 /** Whether two folders hold the same; their objects may have other names. */
 export const isSameContent = (one: FolderContent, other: FolderContent): boolean =>

@@ -1,8 +1,8 @@
-// Tests kept-folder.ts, transfer.ts and scan.ts: what a process does with its folders is seen at the store and at the next process.
+// Tests kept-folder.ts, send.ts, transfer.ts and scan.ts: what a process does with its folders is seen at the store and at the next process.
 import { mkdir, readdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { hasKind } from '../../../../shared/kernel/errors.ts'
+import { AppError, hasKind } from '../../../../shared/kernel/errors.ts'
 import { newToken } from '../../../../shared/kernel/ids.ts'
 import { contentOf, readAll } from '../../../../shared/platform/objects/content.ts'
 import type { Objects } from '../../../../shared/platform/objects/port.ts'
@@ -129,6 +129,23 @@ describe('workspaces that a store keeps', () => {
     expect(await readFile(join(await bring(await open()), 'a'), 'utf8')).to.equal('same')
   })
 
+  it('D35: a deletion that is carried out late, after it was given up, deletes nothing that was written since', async () => {
+    const late: string[] = []
+    const store = s3.open()
+    const giveUp = (key: string) => Promise.reject(new AppError('unavailable', `no answer for ${late.push(key)}`))
+    const one = await open({ objects: { ...store, delete: giveUp } })
+    const path = await bring(one)
+    for (const text of ['same', 'other', 'same']) {
+      await writeFile(join(path, 'a'), text)
+      await save(one)
+    }
+    one.release(tenant, scope)
+    const two = await open()
+    for (const key of late) await store.delete(key)
+    expect(late).to.have.length(2)
+    expect(await readFile(join(await bring(two), 'a'), 'utf8')).to.equal('same')
+  })
+
   it('D35: of processes that bring a folder at the same time one has it in the end', async () => {
     const first = await open()
     await writeFile(join(await bring(first), 'a'), 'x')
@@ -157,7 +174,7 @@ describe('workspaces that a store keeps', () => {
 
   it('D5.2: a manifest that names something outside of the folder is refused, and nothing is written', async () => {
     const owner = 'a'.repeat(16)
-    const file = { mode: 0o600, mtimeMs: 0, bytes: 1, sha256: 'b'.repeat(64), object: `${owner}/${'b'.repeat(64)}` }
+    const file = { mode: 0o600, mtimeMs: 0, bytes: 1, sha256: 'b'.repeat(64), object: `${owner}/1-${'b'.repeat(64)}` }
     const base = { format: 1, owner, revision: 1, tenant, scope, folders: [], files: [], links: [] }
     for (const wrong of [
       { files: [{ ...file, path: '../out' }] },
