@@ -29,6 +29,7 @@ export type WarningCode =
   | 'customer_scope_fallback'
   | 'price_unknown'
   | 'session_not_stored'
+  | 'workspace_not_stored'
 
 export type JsonObject = { [key: string]: unknown }
 

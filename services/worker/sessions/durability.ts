@@ -12,7 +12,7 @@ import { StoredSessions } from './stored-sessions.ts'
 export type DurabilityDeps = {
   store: SessionStore
   claims: SessionClaims | undefined
-  workspaces: Pick<Workspaces, 'open'>
+  workspaces: Pick<Workspaces, 'openKept'>
   idleMs: number
   /** Forgets a session that another worker owns. */
   release(session: Session): void
@@ -44,7 +44,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
   return {
     saver,
     wrap(inbox, opening) {
-      const onOpened = ({ tenant, workspace }: Session) => void workspaces.open(tenant, workspace)
+      const onOpened = ({ tenant, workspace }: Session) => void workspaces.openKept(tenant, workspace)
       const stored = new StoredSessions({ store, idleMs, claims, onOpened, log, ...opening })
       return createDurableInbox(inbox, { sessions: opening.sessions, stored, saver })
     },

@@ -24,6 +24,8 @@ export type SessionOptions = {
   idleMs: number
   /** Stores the turns of its runs. Left out: the session is in memory only. */
   keep?: KeepTurns | undefined
+  /** Called when no run goes on any more, before another worker takes the session over. */
+  onHeld?: ((session: Session) => Promise<void>) | undefined
   /** Called when the session has had no run for `idleMs`. */
   onIdle: () => void
 }
@@ -157,8 +159,9 @@ export class Session {
   }
 
   /** Begins no further run. Resolves when the one that was begun has ended. */
-  hold(): Promise<void> {
-    return this.#queue.hold()
+  async hold(): Promise<void> {
+    await this.#queue.hold()
+    await this.#options.onHeld?.(this)
   }
 
   /** Begins runs again. */

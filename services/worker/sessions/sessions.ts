@@ -8,7 +8,7 @@ import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
-import { type KeepTurns, Session, type SessionIdentity, type SessionState } from './session.ts'
+import { type KeepTurns, Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
 import type { LogState } from './session-log.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 
@@ -19,15 +19,22 @@ export class Sessions {
   readonly #limits: SessionsLimits
   readonly #onRemoved: (session: Session) => Promise<boolean>
   readonly #keep: KeepTurns | undefined
+  readonly #onHeld: SessionOptions['onHeld']
   readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
 
   /**
    * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
-   * another worker owns the session by now. With `keep` the sessions are stored.
+   * another worker owns the session by now. With `keep` the sessions are stored. `onHeld` as in `SessionOptions`.
    */
-  constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keep?: KeepTurns) {
+  constructor(
+    limits: SessionsLimits,
+    onRemoved: (session: Session) => Promise<boolean>,
+    keep?: KeepTurns,
+    onHeld?: SessionOptions['onHeld'],
+  ) {
     this.#keep = keep
+    this.#onHeld = onHeld
     this.#limits = limits
     this.#room = new SessionRoom(limits.room)
     this.#onRemoved = onRemoved
@@ -61,6 +68,7 @@ export class Sessions {
       place: this.#room.enter(tenant),
       idleMs: this.#limits.idleMs,
       keep: this.#keep,
+      onHeld: this.#onHeld,
       onIdle: () => {
         this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
       },

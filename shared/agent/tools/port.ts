@@ -92,6 +92,8 @@ export interface Tool {
   readonly defaultPolicy: Policy
   /** Each call needs the client's permission, even under the policy `allow`. */
   readonly alwaysAsks?: boolean
+  /** It reads or writes the run's folder. */
+  readonly usesFiles?: boolean
   /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
   readonly isReadOnly?: boolean
   /** Permission to call it ends plan mode. */

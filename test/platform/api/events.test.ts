@@ -162,6 +162,7 @@ const WARNINGS = members<WarningCode>({
   customer_scope_fallback: true,
   price_unknown: true,
   session_not_stored: true,
+  workspace_not_stored: true,
 })
 
 const ERROR_KINDS = members<ErrorKind>({
