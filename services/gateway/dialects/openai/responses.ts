@@ -20,7 +20,7 @@ import { ResponsesProjection } from './responses-projection.ts'
 /** OpenAI's Responses API. A response ends at an approval; the next one, with `previous_response_id`, brings the answer and goes on. */
 export function responsesRoutes(deps: DialectDeps): RouteTable {
   return {
-    '/openai/v1/responses': { post: deps.admit(create(deps)) },
+    '/openai/v1/responses': { post: deps.admitAnswers(create(deps)) },
     '/openai/v1/responses/:id': { get: retrieve(deps) },
     '/openai/v1/responses/:id/cancel': { post: cancel(deps) },
   }

@@ -1,15 +1,16 @@
 import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
+import type { RunEvent } from '../../../../shared/kernel/events.ts'
 import { untilAborted } from '../../starting/run-answer.ts'
 import { FrameDecoder } from '../../streams/run-events.ts'
 import { ProjectedRun } from './projected-run.ts'
-import type { Part, ProjectedEvent, Projection } from './projection.ts'
+import type { Part, Projection } from './projection.ts'
 
 /** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
 export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
 
 /** The frames of one response in another format, for the same relay that sends the run's own. */
-class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterableIterator<Frames, undefined> {
+class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIterator<Frames, undefined> {
   readonly #frames: AsyncIterator<Frames>
   readonly #response: ProjectedRun<Chunk, Event>
   readonly #wire: Wire<Chunk>
@@ -64,7 +65,7 @@ class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterab
 export type Source = Part & { frames: FrameStream }
 
 /** The frames of a response for the relay, and its last text when the gateway cuts it off. */
-export function streamOf<Chunk, Event extends ProjectedEvent>(
+export function streamOf<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
   projection: Projection<Chunk, Event>,
   wire: Wire<Chunk>,
@@ -79,7 +80,7 @@ export function streamOf<Chunk, Event extends ProjectedEvent>(
  * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. Throws the reason of `signal`, at which
  * the reader leaves the run.
  */
-export async function readResponse<Chunk, Event extends ProjectedEvent>(
+export async function readResponse<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
   projection: Projection<Chunk, Event>,
   { signal, until = Number.POSITIVE_INFINITY }: { signal: AbortSignal; until?: number },
