@@ -4,7 +4,8 @@ import type { Streamed } from '../../streams/sse.ts'
 import type { Fields } from '../shared/fields.ts'
 import type { Projection } from '../shared/projection.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
-import { type RpcAnswer, RpcError, type RpcId, rpcWire } from './rpc.ts'
+import { type RpcAnswer, RpcError, type RpcId } from './rpc.ts'
+import { rpcWire } from './rpc-wire.ts'
 import type { TaskRef } from './task-id.ts'
 
 /** One request of a client: `id` is that of JSON-RPC. */

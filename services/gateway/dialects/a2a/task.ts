@@ -5,6 +5,8 @@ import { type TaskRef, taskId } from './task-id.ts'
 export type TaskState = 'SUBMITTED' | 'WORKING' | 'COMPLETED' | 'FAILED' | 'CANCELED' | 'INPUT_REQUIRED'
 export type Part = { text: string } | { data: unknown }
 export type Artifact = { artifactId: string; name: string; parts: Part[] }
+/** How an artifact grows: in a stream its text comes in pieces. */
+export type ArtifactUpdate = { artifact: Artifact; append: boolean; lastChunk?: true }
 export type Status = { state: TaskState; message?: JsonObject; timestamp?: string }
 export type TaskFields = { status: Status; artifacts: readonly Artifact[]; metadata?: JsonObject | undefined }
 
@@ -35,7 +37,7 @@ export class TaskWriter {
     return { result: { statusUpdate: { ...this.#ids, status: statusOf(status), ...(metadata && { metadata }) } } }
   }
 
-  artifactUpdate(artifact: Artifact, chunk: { append: boolean; lastChunk?: true }): RpcAnswer {
+  artifactUpdate(artifact: Artifact, chunk: Omit<ArtifactUpdate, 'artifact'>): RpcAnswer {
     return { result: { artifactUpdate: { ...this.#ids, artifact, ...chunk } } }
   }
 }

@@ -50,7 +50,8 @@ class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIter
 
   #project(frames: Frames): string {
     this.#lastSeq = frames.lastSeq
-    const chunks = this.#decoder.take(frames).flatMap((numbered) => this.#response.take(numbered))
+    const chunks: Chunk[] = []
+    for (const numbered of this.#decoder.take(frames)) chunks.push(...this.#response.take(numbered))
     const written = chunks.length > 0 ? this.#wire.render(chunks) : ''
     if (!this.#response.isOver) return written
     void this.#frames.return?.()?.catch(() => {}) // The response is complete, whatever becomes of its reader of the run.
