@@ -2,9 +2,8 @@ import { openAsBlob } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
-import { ApiError, ConnectionFailed } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { accessTo } from '../connect/connect.ts'
+import { postForm } from '../connect/post-form.ts'
 import { EXIT } from '../exit-codes.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { plain, plainJson } from '../text/plain.ts'
@@ -38,7 +37,7 @@ async function transcribe(file: string, { json, ...options }: TranscribeOptions,
   form.set('file', await openAsBlob(path), basename(path))
   const { signal, release } = abortOnInterrupt(io)
   try {
-    const answer = await post(form, signal, cli)
+    const answer = await postForm('/audio/transcriptions', { form, signal }, cli)
     output.out(json ? `${plain(answer)}\n` : `${textOf(answer)}\n`)
   } catch (cause) {
     if (!signal.aborted) throw cause
@@ -55,24 +54,6 @@ function formOf({ instance, model, language, field }: Omit<TranscribeOptions, 'j
   if (language !== undefined) form.set('language', language)
   for (const [name, value] of field) form.append(name, value)
   return form
-}
-
-/** The client sends JSON only, so a form is sent here. */
-async function post(form: FormData, signal: AbortSignal, { io, target }: Cli): Promise<string> {
-  const { url, token } = accessTo(io, await target())
-  const send = (bearer: string | undefined) =>
-    fetch(`${url.replace(/\/+$/, '')}/audio/transcriptions`, {
-      ...{ method: 'POST', body: form, signal },
-      headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-    }).catch((cause: unknown) => {
-      throw signal.aborted ? cause : new ConnectionFailed('the connection failed', { cause })
-    })
-  const first = typeof token === 'function' ? await token() : token
-  const refused = await send(first)
-  const response = refused.status === 401 && typeof token === 'function' ? await send(await token(first)) : refused
-  const body = await response.text()
-  if (!response.ok) throw new ApiError(response, body)
-  return body
 }
 
 /** The text of the answer, or all of it where the backend has another form. */
