@@ -11,8 +11,8 @@ import type { TaskRef } from './task-id.ts'
 
 const MAX_MESSAGES = 100
 const PAGE = 200
-/** The pages of a session, of 128 KB each, in which the messages of a run are looked for. */
-const MAX_PAGES = 40
+/** The pages of messages, of 128 KB each. */
+const MAX_PAGES = 8
 
 /** How many of the newest messages a client wants; `undefined` when it says nothing. */
 export function historyLength(fields: Fields): number | undefined {
@@ -40,11 +40,12 @@ export async function historyOfRun(
   try {
     let cursor: string | null = null
     for (let pages = 0; pages < MAX_PAGES; pages++) {
-      const page = await broker.listMessages(tenant, contextId, { limit: PAGE, ...(cursor !== null && { cursor }) })
+      const filter = { limit: PAGE, runId, ...(cursor !== null && { cursor }) }
+      const page = await broker.listMessages(tenant, contextId, filter)
       const own = page.messages.filter(({ run_id: id }) => id === runId)
       for (const message of own) found.push(messageOf(write, message, found.length + 1))
       cursor = page.next_cursor
-      if (cursor === null || (found.length > 0 && own.length === 0)) break
+      if (cursor === null) break
     }
   } catch (cause) {
     if (!hasKind(cause, 'not_found')) throw cause

@@ -1,5 +1,7 @@
+import type { Response } from 'express'
 import type { RunFilter } from '../../../../shared/cluster/commands/runs.ts'
 import { decodeCursor, encodeCursor, type PageRequest } from '../../../../shared/kernel/cursor.ts'
+import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { readTime } from '../../../../shared/kernel/time.ts'
@@ -20,6 +22,8 @@ const DEFAULT_SIZE = 50
 const MAX_SIZE = 100
 /** A task with its artifacts or its history is made from its events. */
 const MAX_WHOLE = 20
+/** Behind this many characters of such tasks the others are shown without. */
+const MAX_CHARS = 4 * 1024 * 1024
 
 type Wanted = {
   contextId: string | undefined
@@ -43,7 +47,7 @@ export async function listTasks(deps: DialectDeps, call: Call): Promise<void> {
   call.res.json(
     rpcAnswer(call.id, {
       result: {
-        tasks: await Promise.all(tasks.map((task) => shown(deps, call, { task, wanted }))),
+        tasks: await shown(deps, call, { tasks, wanted }),
         nextPageToken: next ? encodeCursor([next.list, next.cursor, before]) : '',
         pageSize: wanted.size,
         totalSize: next ? before + 1 : before, // Nobody counts the rest: this is the least that there are.
@@ -146,13 +150,33 @@ function listsOf({ broker, plans }: DialectDeps, tenant: TenantId, { contextId, 
   return [...runs, { name: 'plans', read }]
 }
 
+/** Tasks that are made from their events, one after the other, until an answer holds enough of them. */
 async function shown(
   deps: DialectDeps,
   { res }: Call,
-  { task, wanted }: { task: ListedTask; wanted: Wanted },
+  { tasks, wanted }: { tasks: readonly ListedTask[]; wanted: Wanted },
+): Promise<JsonObject[]> {
+  if (!wanted.isWhole && wanted.length === 0) return tasks.map(headOf)
+  const all: JsonObject[] = []
+  let chars = 0
+  for (const listed of tasks) {
+    const task = chars > MAX_CHARS ? headOf(listed) : await wholeOf(deps, res, { listed, wanted })
+    chars += JSON.stringify(task).length
+    all.push(task)
+  }
+  return all
+}
+
+async function wholeOf(
+  deps: DialectDeps,
+  res: Response,
+  { listed, wanted }: { listed: ListedTask; wanted: Wanted },
 ): Promise<JsonObject> {
-  const head = headOf(task)
-  if (!wanted.isWhole && wanted.length === 0) return head
-  const seen = await readTask(deps, res, task.ref)
-  return withHistory({ ...seen, task: wanted.isWhole ? seen.task : head }, wanted.length)
+  try {
+    const seen = await readTask(deps, res, listed.ref)
+    return await withHistory({ ...seen, task: wanted.isWhole ? seen.task : headOf(listed) }, wanted.length)
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return headOf(listed) // It has expired since it was listed.
+    throw cause
+  }
 }

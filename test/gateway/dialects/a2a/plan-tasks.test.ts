@@ -4,13 +4,14 @@ import { expect } from 'chai'
 import { PlanProjection } from '../../../../services/gateway/dialects/a2a/plan-projection.ts'
 import type { RunPage, RunSummary } from '../../../../shared/cluster/commands/runs.ts'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import { notFound } from '../../../../shared/kernel/errors.ts'
 import type { PlanEvent } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { tenantId } from '../../../support/tenant.ts'
 import { FedStream } from '../../../work/flows/calls/fed-stream.ts'
 import { AT, executorOf, stepOf } from '../../../work/plans/calls-setup.ts'
 import { CHAIN, openPlanning, type Planning } from '../../plan-setup.ts'
-import { LIVE_RUN, RUN_ID, useGateways } from '../../setup.ts'
+import { DONE, framesOf, LIVE_RUN, RUN_ID, useGateways } from '../../setup.ts'
 
 type Answer = { result?: { task?: object } & Record<string, unknown>; error?: { code: number; message: string } }
 
@@ -255,6 +256,35 @@ describe('ListTasks', () => {
     ])
     expect((await list({ status: 'TASK_STATE_AUTH_REQUIRED' })).page.tasks).to.deep.equal([])
     expect(asked).to.have.length(3)
+  })
+
+  it('shows artifacts and messages where they are asked for, and the record of a task that has gone meanwhile', async () => {
+    const seen: object[] = []
+    const [there, gone] = [run('1', { status: 'done', ...ENDED }), run('2', { status: 'done', ...ENDED })]
+    const { list } = await listing([], {
+      methods: {
+        listRuns: async (_tenant, { limit }) => {
+          expect(limit).to.equal(20)
+          return { runs: [there, gone], next_cursor: null }
+        },
+        getRun: async (_tenant, id) => {
+          if (id === gone.run_id) throw notFound('no such run')
+          return there
+        },
+        followRun: async () => framesOf({ type: 'text', text: 'Done.' }, DONE),
+        listMessages: async (_tenant, _id, filter) => {
+          seen.push(filter)
+          const message = { blocks: [{ type: 'text' as const, text: 'Hi' }], run_id: there.run_id, at: AT }
+          return { messages: [{ role: 'user' as const, ...message }], next_cursor: null }
+        },
+      },
+    })
+    const { page } = await list({ includeArtifacts: true, historyLength: 5 })
+    expect(page.tasks.map((task) => [textsOf(task), task.history.length])).to.deep.equal([
+      [{ text: 'Done.' }, 1],
+      [{}, 0],
+    ])
+    expect(seen).to.deep.equal([{ limit: 200, runId: there.run_id }])
   })
 
   it('selects by the time of a state, and refuses what it cannot read', async () => {
