@@ -228,14 +228,16 @@ inBothForms('flows in other formats', (startProduct, form) => {
       const client = await open()
       const states: unknown[] = []
       for await (const { payload } of client.sendMessageStream(call(name, { text: 'hello' }))) {
-        if (payload?.$case === 'task') {
-          const { id } = payload.value
-          expect((await client.getTask({ tenant: '', id })).status?.state).to.equal(TaskState.TASK_STATE_WORKING)
-          await client.cancelTask({ tenant: '', id, metadata: undefined })
-        }
-        if (payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+        if (payload?.$case === 'task') states.push(payload.value.status?.state)
+        if (payload?.$case !== 'statusUpdate') continue
+        states.push(payload.value.status?.state)
+        if (states.length > 2) continue
+        const { taskId: id } = payload.value
+        expect((await client.getTask({ tenant: '', id })).status?.state).to.equal(TaskState.TASK_STATE_WORKING)
+        await client.cancelTask({ tenant: '', id, metadata: undefined })
       }
       gate.resolve()
+      expect(states.slice(0, 2)).to.deep.equal([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING])
       expect(states.at(-1)).to.equal(TaskState.TASK_STATE_CANCELED)
     })
   })

@@ -1,5 +1,4 @@
 import type { Response } from 'express'
-import { isLost } from '../../../../shared/cluster/commands/runs.ts'
 import { newId, runIdOf } from '../../../../shared/kernel/ids.ts'
 import { leaving } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
@@ -36,7 +35,8 @@ export async function runFlow(
   call.res.setHeader('X-Trace-ID', started.traceId)
   const runId = runIdOf(started.traceId)
   const ref = { runId, contextId: message.contextId ?? runId }
-  return opened({ ref, source: { frames: await started.frames() }, projection: new TaskProjection(ref) })
+  const projection = new TaskProjection(ref, { isQueued: true })
+  return opened({ ref, source: { frames: await started.frames() }, projection })
 }
 
 /** Makes a task from the events of its run until now, whatever it has waited for in between. The run of a dead process has no number of events. */
@@ -44,9 +44,9 @@ export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskR
   const tenant = tenantOf(res)
   const run = await broker.getRun(tenant, ref.runId)
   const count = run.event_count
-  const isQueued = run.ended_at === null && count === 0
+  const isQueued = run.status === 'waiting' && count === 0
   const projection = new TaskProjection(ref, { isQueued })
-  if (!isQueued || isLost(run)) {
+  if (!isQueued) {
     const frames = await broker.followRun(tenant, ref.runId, 0)
     const until = run.ended_at === null ? count : Number.POSITIVE_INFINITY
     await readResponse({ frames, passed: Number.POSITIVE_INFINITY }, projection, { signal: leaving(res), until })
