@@ -1,5 +1,6 @@
 // Tests events.ts, tools.ts, webhooks.ts and transcribe.ts: their options and output, against a server, a receiver and a backend.
 
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,11 +20,13 @@ describe('ae events, tools, webhooks and transcribe', () => {
   let other: Server
   let address: string
   before(async () => {
-    other = createServer(async (req, res) => {
-      received.push({ path: req.url ?? '', body: (await buffer(req)).toString('latin1') })
-      const isText = received.at(-1)?.body.includes('response_format')
-      res.setHeader('content-type', isText ? 'text/plain' : 'application/json')
-      res.end(isText ? 'WEBVTT' : '{"text":"Good \\u001b[31mmorning"}')
+    other = createServer((req, res) => {
+      void buffer(req).then((bytes) => {
+        received.push({ path: req.url ?? '', body: bytes.toString('latin1') })
+        const isText = received.at(-1)?.body.includes('response_format')
+        res.setHeader('content-type', isText ? 'text/plain' : 'application/json')
+        res.end(isText ? 'WEBVTT' : '{"text":"Good \\u001b[31mmorning"}')
+      })
     })
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
@@ -33,10 +36,9 @@ describe('ae events, tools, webhooks and transcribe', () => {
 
   it('events prints what happens, one event a line, of the types that are wanted, and ends after so many or at Ctrl-C', async () => {
     const watched = at.ae.start(['events', '--types', 'run.started', 'run.ended', '-n', '2'])
-    watched.child.stderr.once('data', async () => {
-      await until(async () => (await run('run', '/say one')).code === 0 && watched.child.exitCode !== null, {
-        what: 'both events',
-      })
+    await once(watched.child.stderr, 'data')
+    await until(async () => (await run('run', '/say one')).code === 0 && watched.child.exitCode !== null, {
+      what: 'both events',
     })
     expect(await watched.exited).to.equal(0)
     expect(await watched.out).to.match(/^(run\.(started|ended) +\{.*"run_id":"run_[0-9a-f]{32}".*\}\n){2}$/)

@@ -26,7 +26,7 @@ describe('the events in frames', () => {
 
   it('the rest of a large frame does not come behind a failure', () => {
     const decoder = new FrameDecoder<AgentEvent>()
-    const [first = '', second = ''] = [renderFrame(1, delta('large')), renderFrame(1, DONE)]
+    const [first, second] = [renderFrame(1, delta('large')), renderFrame(1, DONE)]
     expect(decoder.take({ text: first.slice(0, 20), lastSeq: 0, pieces: 1 })).to.deep.equal([])
     expect(decoder.take({ text: second, lastSeq: 0, failure: 'slow_consumer' })).to.deep.equal([
       { seq: 1, event: DONE },
