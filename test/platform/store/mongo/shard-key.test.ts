@@ -4,6 +4,7 @@ import { type Db, type Document, MongoClient } from 'mongodb'
 import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { canExpire, indexedFields } from '../../../../shared/platform/store/document.ts'
+import { MongoCollection } from '../../../../shared/platform/store/mongo/collection.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
 import type { Collection, CollectionSpec, Fields, Scalar, Store } from '../../../../shared/platform/store/port.ts'
 import { useMongo } from '../../../support/mongo.ts'
@@ -42,6 +43,7 @@ async function useAll(spec: CollectionSpec, rows: Collection): Promise<void> {
   await Promise.all(
     docs.flatMap((doc) => [one, other].map((tenant) => rows.replaceIfVersion(tenant, { doc, version: 9 }))),
   )
+  await rows.update(one, { key: pick(second, spec.key), where: pick(second, spec.key), set: { other: 1 } })
   await useLists(spec, rows, first)
   await rows.delete(one, pick(first, spec.key))
   await rows.delete(other, pick(second, spec.key), 1)
@@ -80,7 +82,7 @@ const isTargeted = (filter: Document = {}): boolean =>
 type Profiled = { op: string; ns: string; command: Document; planSummary?: string }
 
 const filterOf = ({ command }: Profiled): Document | undefined =>
-  command['filter'] ?? command['q'] ?? command['pipeline']?.[0]?.['$match']
+  command['filter'] ?? command['q'] ?? command['query'] ?? command['pipeline']?.[0]?.['$match']
 
 describe('a MongoDB whose collections are sharded by tenant', () => {
   const mongo = useMongo()
@@ -89,13 +91,22 @@ describe('a MongoDB whose collections are sharded by tenant', () => {
   let db: Db
   let store: Store
   let sent: Profiled[]
+  const called = new Set<string | symbol>()
+  const noting = (rows: Collection): Collection =>
+    new Proxy(rows, {
+      get(target, name) {
+        called.add(name)
+        const method: unknown = Reflect.get(target, name)
+        return typeof method === 'function' ? method.bind(target) : method
+      },
+    })
   before(async () => {
     store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS })
     client = await new MongoClient(mongo.url).connect()
     db = client.db(database)
     await db.createCollection('system.profile', { capped: true, size: PROFILE_BYTES })
     await db.command({ profile: 2 })
-    for (const spec of COLLECTIONS) await useAll(spec, store.collection(spec))
+    for (const spec of COLLECTIONS) await useAll(spec, noting(store.collection(spec)))
     await db.command({ profile: 0 })
     const own = COLLECTIONS.map(({ name }) => `${database}.${name}`)
     sent = await db
@@ -106,6 +117,11 @@ describe('a MongoDB whose collections are sharded by tenant', () => {
   after(async () => {
     await store.close()
     await client.close()
+  })
+
+  it('every method of the port was called', () => {
+    const all = Object.getOwnPropertyNames(MongoCollection.prototype).filter((name) => name !== 'constructor')
+    expect([...called]).to.have.members(all)
   })
 
   it('no operation of any collection asks all shards: each names its tenant, or a tenant in each of its branches', () => {
