@@ -6,7 +6,7 @@ const DRAWS = 101
 const FIRST_EPOCH = 1_700_000_000
 
 /** What a node may use of its core, so that there is room for bursts. */
-export const NODE_BUSY = 0.7
+const NODE_BUSY = 0.7
 
 /**
  * The load of the fullest node to the mean, where each gateway's channel is at one node: by far the most messages go to gateways. The median over
