@@ -1,4 +1,5 @@
 import { runScenarios } from '../harness/scenarios.ts'
+import { clusterNodeDies } from './scenarios/cluster-node-dies.ts'
 import { freezeGateway } from './scenarios/freeze-gateway.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
 import { killExecutor } from './scenarios/kill-executor.ts'
@@ -30,6 +31,7 @@ await runScenarios({
     tokens,
     rollingRestart,
     promoteReplica,
+    clusterNodeDies,
     freezeGateway,
   ],
   lanes: 3,

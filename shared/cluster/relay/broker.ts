@@ -160,9 +160,10 @@ export class RelayBroker {
       return this.#sessions.create(
         { tenant, id },
         {
-          create: ({ epoch, token }) => {
+          create: ({ epoch, token }, isLastTry) => {
             const hasAlternative = this.workers.eligible.some((other) => other.epoch !== epoch)
-            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token, ...messages])
+            const callee = { epoch, hasAlternative, isUrgent: hasAlternative && !isLastTry }
+            return this.#calls.call(callee, 'createSession', [tenant, id, token, ...messages])
           },
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
         },

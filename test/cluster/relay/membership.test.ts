@@ -7,6 +7,9 @@ import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
 import { member, OWN, setUp } from './membership-setup.ts'
 
+/** A renewal every 50 ms at most: longer than the rebuild time of 150 ms. */
+const AWAY_RENEWALS = 8
+
 describe('membership: of this process', () => {
   const started: Membership[] = []
   const start = async (membership: Membership) => {
@@ -142,6 +145,24 @@ describe('membership: of this process', () => {
     await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
     expect(performance.now() - emptiedAt).to.be.within(100, 1_000)
     expect(calls.filter((call) => call === 'emptied')).to.have.length(1)
+  })
+
+  it('the time in which Redis is away again is no part of the rebuild time', async () => {
+    const back = Promise.withResolvers<void>()
+    let renewals = 0
+    const { membership } = setUp({
+      renew: () => {
+        renewals++
+        if (renewals === 1) return 'keys_lost'
+        if (renewals < AWAY_RENEWALS) throw new Error('Redis is away')
+        back.resolve()
+        return 'renewed'
+      },
+    })
+    await start(membership)
+    await back.promise
+    expect(await membership.isRebuilt()).to.equal(false)
+    await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
   })
 
   it('nothing is rebuilt while the boot marker in Redis is not the one this process knows', async () => {
