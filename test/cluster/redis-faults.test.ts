@@ -88,7 +88,9 @@ describe('broker over Redis when a part of the cluster fails', () => {
     await textOf(frames)
     const channel = mute.link.publish
     mute.link.publish = () => Promise.reject(new Error('mute'))
+    const since = performance.now()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/sleep 60000' }))).to.equal(503)
+    expect(performance.now() - since).to.be.within(900, 5_000)
     await until(() => mute.worker.liveRuns() === 0, { what: 'the run to be cancelled' })
     mute.link.publish = channel
   })

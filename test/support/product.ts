@@ -108,12 +108,25 @@ async function startProduct(
     call: (method, path, body, headers) => callApi(nextUrl(path), initOf(method, body, headers)),
     stream: (path, body, headers) =>
       openStream(nextUrl(path), initOf(body === undefined ? 'GET' : 'POST', body, headers)),
-    run: (body, headers) => openStream(nextUrl('/agent/run'), initOf('POST', body, headers)),
+    run: (body, headers) => openConfirmed(() => openStream(nextUrl('/agent/run'), initOf('POST', body, headers))),
     async close() {
       await opened.close()
       await model.close()
       await rm(dataDir, { recursive: true, force: true })
     },
+  }
+}
+
+const TRIES = 5
+
+/** Opens the stream of a run, again when no worker has confirmed the run in time, as it happens on a busy machine: it has not begun then. */
+async function openConfirmed(open: () => Promise<EventStream>): Promise<EventStream> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await open()
+    } catch (cause) {
+      if (tries === TRIES || !String(cause).includes('"code":"worker_silent"')) throw cause
+    }
   }
 }
 

@@ -15,14 +15,8 @@ export type SessionRouterDeps = {
   isStored?: ((session: SessionKey) => Promise<boolean>) | undefined
 }
 
-/**
- * Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. After the last try
- * no other worker is asked.
- */
-export type SessionCreation<T> = {
-  create(claim: Claim, isLastTry: boolean): Promise<T>
-  undo(claim: Claim): void
-}
+/** Creates a session under a claim, or deletes what a creation without an answer may have left at the claim's worker. */
+export type SessionCreation<T> = { create(claim: Claim): Promise<T>; undo(claim: Claim): void }
 
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
@@ -136,7 +130,7 @@ export class SessionRouter {
     creation: SessionCreation<T> & { isLastTry: boolean },
   ): Promise<T> {
     try {
-      return await creation.create(claim, creation.isLastTry)
+      return await creation.create(claim)
     } catch (cause) {
       if (isUnanswered(cause)) creation.undo(claim)
       const mayMove = !creation.isLastTry && isRefusedForRoom(cause)

@@ -160,10 +160,9 @@ export class RelayBroker {
       return this.#sessions.create(
         { tenant, id },
         {
-          create: ({ epoch, token }, isLastTry) => {
+          create: ({ epoch, token }) => {
             const hasAlternative = this.workers.eligible.some((other) => other.epoch !== epoch)
-            const callee = { epoch, hasAlternative, isUrgent: hasAlternative && !isLastTry }
-            return this.#calls.call(callee, 'createSession', [tenant, id, token, ...messages])
+            return this.#calls.call({ epoch, hasAlternative }, 'createSession', [tenant, id, token, ...messages])
           },
           undo: ({ epoch, token }) => this.#calls.callInBackground(epoch, 'deleteSession', [tenant, id, token]),
         },

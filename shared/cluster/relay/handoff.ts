@@ -21,7 +21,7 @@ export type HandoffDeps = {
 const SLOTS = { all: 32, large: 8 }
 const LARGE_CHARS = 128 * 1024
 /** A session may be megabytes large, so it is not sent again as soon as other calls are. */
-const LIMITS: Partial<CallLimits> = { deadlineMs: 5_000, resendMs: 1_000 }
+const LIMITS: CallLimits = { deadlineMs: 5_000, resendMs: 1_000 }
 
 /** Transfers the sessions of a draining worker to the workers they hash to without it. */
 export class SessionHandoff {

@@ -19,7 +19,7 @@ const MISSING: RunPage = { runs: [], next_cursor: null, incomplete: true }
  * is lost meanwhile are lost with it.
  */
 export async function listRuns(calls: Asking, { tenant, filter, epochs }: Listing): Promise<RunPage> {
-  const ask = (epoch: number) => calls.call({ epoch, isUrgent: true }, 'listRuns', [tenant, filter])
+  const ask = (epoch: number) => calls.call({ epoch }, 'listRuns', [tenant, filter])
   const { answers: pages, silence } = await askEach(calls, epochs, ask)
   if (silence && pages.length === 0) throw silence
   return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
@@ -31,7 +31,7 @@ const MISSING_SESSIONS: SessionPage = { sessions: [], next_cursor: null, incompl
 
 /** Merges the pages of the workers that answer. Throws `unavailable` when none does. The sessions of one that is lost are lost with it. */
 export async function listSessions(calls: Asking, { tenant, page, epochs }: PageListing): Promise<SessionPage> {
-  const ask = (epoch: number) => calls.call({ epoch, isUrgent: true }, 'listSessions', [tenant, page])
+  const ask = (epoch: number) => calls.call({ epoch }, 'listSessions', [tenant, page])
   const { answers: pages, silence } = await askEach(calls, epochs, ask)
   if (silence && pages.length === 0) throw silence
   return mergeSessions(silence ? [...pages, MISSING_SESSIONS] : pages, page.limit)
@@ -51,8 +51,7 @@ export async function listTenants(
   range: TenantRange,
   epochs: readonly number[],
 ): Promise<{ tenants: TenantLoad[]; isIncomplete: boolean }> {
-  const ask = (epoch: number) => calls.call({ epoch, isUrgent: true }, 'listTenants', [range])
-  const asked = await Promise.allSettled(epochs.map(ask))
+  const asked = await Promise.allSettled(epochs.map((epoch) => calls.call({ epoch }, 'listTenants', [range])))
   const answers = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   return { tenants: mergeLoads(answers, range), isIncomplete: answers.length < asked.length }
 }

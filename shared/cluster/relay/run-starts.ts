@@ -9,7 +9,7 @@ import { createRunId } from './run-calls.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
 
-/** How long the call to a worker may take when another one is tried after it. */
+/** How long the call to one of several workers may take. */
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
@@ -53,7 +53,7 @@ export class RunStarts {
   }
 
   /**
-   * Tries one worker after another until one accepts or the time is over; the last one may be slow. A customer's run is tried first on the worker that
+   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
    * the customer hashes to; any other is tried on the less loaded of two.
    */
   async start(tenant: TenantId, request: RunRequest): Promise<OpenedRun> {
@@ -69,11 +69,10 @@ export class RunStarts {
       const { epoch } = worker
       left = left.filter((other) => other.epoch !== epoch)
       const remainingMs = until - performance.now()
-      const isLast = left.length === 0 || remainingMs < TRY_MS + MIN_TRY_MS
-      const callee = { epoch, hasAlternative: true, deadlineMs: isLast ? remainingMs : TRY_MS, isUrgent: !isLast }
+      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
       worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
       try {
-        return await this.#startOn(callee, tenant, request)
+        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
       } catch (cause) {
         worker.load--
         if (!this.#canTryAnother(cause, until)) throw cause

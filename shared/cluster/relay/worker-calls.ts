@@ -16,15 +16,11 @@ export type Callee = {
   epoch: number
   /** Another worker can be called instead: the call fails at once when no process has subscribed to this one's channel. */
   hasAlternative?: boolean
-  /** How long a call waits for an answer that may never come; 1 s by default. */
   deadlineMs?: number
-  /** The call fails at its deadline even if the worker may only be busy. */
-  isUrgent?: boolean
 }
 
+/** How long a client may wait until its request is accepted. */
 export const ACCEPT_MS = 1_000
-/** How long a call waits while the worker is a member that hears it, and Redis answers. A worker that is frozen is no member any more by then. */
-const BUSY_MS = 5_000
 const BACKGROUND_MS = 10_000
 
 /** The calls that a gateway makes to workers and executors. */
@@ -39,10 +35,8 @@ export class WorkerCalls {
   /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while the bus is away. */
   async call<M extends WorkerMethod>(callee: Callee, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     if (this.#deps.isBusAway()) throw busAway()
-    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS, isUrgent = false } = callee
-    const limits = { deadlineMs, patienceMs: isUrgent ? 0 : BUSY_MS }
-    const mayBeAnswered = () => this.#deps.isAlive(epoch) && !this.#deps.isBusAway()
-    const request = { ...this.#request(epoch, method, args), hasAlternative, mayBeAnswered, limits }
+    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS } = callee
+    const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs } }
     return (await this.#calls.call(request)) as CallResult<M>
   }
 

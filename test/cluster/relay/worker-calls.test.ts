@@ -1,26 +1,24 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { readCall } from '../../../shared/cluster/relay/wire/calls.ts'
 import { WorkerCalls } from '../../../shared/cluster/relay/worker-calls.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 
 /** The calls of a gateway that knows these workers. `sent` has each request once, also when it was repeated. */
-function setUp(state: { alive?: number[]; isBusAway?: boolean } = {}) {
+function setUp({ alive = [1], isBusAway = false } = {}) {
   const sent = new Map<number, string>()
   const calls = new WorkerCalls({
-    isAlive: (epoch) => (state.alive ?? [1]).includes(epoch),
+    isAlive: (epoch) => alive.includes(epoch),
     send: (epoch, { stream, body }) => {
       const { method, args } = readCall(Buffer.from(body ?? ''))
       sent.set(stream, `${epoch} ${method} ${args.join(' ')}`)
     },
-    isBusAway: () => state.isBusAway ?? false,
+    isBusAway: () => isBusAway,
   })
   const answer = (id: number, body: object) => calls.settle(id, Buffer.from(JSON.stringify(body)))
   return { calls, sent: () => [...sent.values()], answer }
 }
 
 const TENANT = DEFAULT_TENANT
-const PAST_DEADLINE_MS = 20
 const failureOf = (call: Promise<unknown>) =>
   call.then(
     () => expect.fail('it has not failed'),
@@ -56,26 +54,13 @@ describe('the calls of a gateway to workers', () => {
   it('end at their deadline, when their worker is lost, and when this process leaves', async () => {
     const { calls } = setUp()
     const call = (epoch: number, deadlineMs?: number) =>
-      failureOf(calls.call({ epoch, ...(deadlineMs && { deadlineMs, isUrgent: true }) }, 'cancelRun', [TENANT, 'r']))
+      failureOf(calls.call({ epoch, ...(deadlineMs && { deadlineMs }) }, 'cancelRun', [TENANT, 'r']))
     const [late, lost, left] = [call(1, 1), call(2), call(3)]
     calls.failAll(2)
     expect(await lost).to.include({ code: 'worker_silent' })
     expect(await late).to.include({ code: 'worker_silent' })
     calls.close()
     expect(await left).to.include({ code: 'worker_silent' })
-  })
-
-  it('are awaited beyond their deadline while the worker is a member that may be busy, and no longer than Redis answers', async () => {
-    for (const change of [{ alive: [] as number[] }, { isBusAway: true }]) {
-      const state = { alive: [1], isBusAway: false }
-      const { calls, answer } = setUp(state)
-      const [busy, lost] = [1, 2].map(() => calls.call({ epoch: 1, deadlineMs: 1 }, 'cancelRun', [TENANT, 'r']))
-      await sleep(PAST_DEADLINE_MS)
-      answer(1, { value: null })
-      expect(await busy).to.equal(null)
-      Object.assign(state, change)
-      expect(await failureOf(lost ?? Promise.resolve())).to.include({ code: 'worker_silent' })
-    }
   })
 
   it('that can be made elsewhere fail at once without a subscriber; others wait for the worker', async () => {
@@ -91,8 +76,7 @@ describe('the calls of a gateway to workers', () => {
 
   it('without an answer mean a lost worker only when that is no member any more', async () => {
     const { calls } = setUp({ alive: [1] })
-    const callee = { epoch: 1, deadlineMs: 1, isUrgent: true }
-    const silent = await failureOf(calls.call(callee, 'cancelRun', [TENANT, 'r']))
+    const silent = await failureOf(calls.call({ epoch: 1, deadlineMs: 1 }, 'cancelRun', [TENANT, 'r']))
     expect([calls.isWorkerLost(1, silent), calls.isWorkerLost(2, silent)]).to.deep.equal([false, true])
     expect(calls.isWorkerLost(2, new Error('refused'))).to.equal(false)
   })

@@ -4,6 +4,9 @@ import { until } from '../../support/until.ts'
 /** The product of a describe block that is started before its first test. */
 export type RunningProduct = () => Product
 
+/** On a busy machine a worker may not confirm a run in time, which has not begun then. */
+export const BUSY_TRIES = 5
+
 export const tool = (name: string, input: unknown): string => `/tool ${name} ${JSON.stringify(input)}`
 export const write = (path: string, content = 'hello'): string => tool('Write', { path, content })
 export const agent = (...lines: string[]): string => tool('Agent', { description: 'help', prompt: lines.join('\n') })

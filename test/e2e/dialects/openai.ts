@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import OpenAI from 'openai'
 import type { Response as ModelResponse, ResponseOutputItem } from 'openai/resources/responses/responses'
-import { agent, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
+import { agent, BUSY_TRIES, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
 
 const CUT = { input: '/say before\n/sleep 300\n/say after' }
 const LIST = tool('TodoWrite', { todos: [] })
 
 /** The package `openai` of npm, unmodified. */
 export function openaiTests(product: RunningProduct): void {
-  const client = () => new OpenAI({ baseURL: `${product().url}/openai/v1`, apiKey: 'none', maxRetries: 0 })
+  const client = (maxRetries = 0) => new OpenAI({ baseURL: `${product().url}/openai/v1`, apiKey: 'none', maxRetries })
   const respond = (input: OpenAI.Responses.ResponseInput | string, rest: object = {}) =>
     client().responses.create({ model: 'main', input, ...rest }) as Promise<ModelResponse>
   const types = ({ output }: ModelResponse) => output.map(({ type }) => type)
@@ -192,12 +192,12 @@ export function openaiTests(product: RunningProduct): void {
     const completed = async (content: string) => {
       const request = { model: 'main', messages: [{ role: 'user' as const, content }], stream: true as const }
       let text = ''
-      for await (const { choices } of await client().chat.completions.create(request))
+      for await (const { choices } of await client(BUSY_TRIES).chat.completions.create(request))
         text += choices[0]?.delta.content ?? ''
       return text
     }
     const responded = async (input: string) => {
-      const { output } = await client().responses.stream({ model: 'main', input }).finalResponse()
+      const { output } = await client(BUSY_TRIES).responses.stream({ model: 'main', input }).finalResponse()
       const texts = output.flatMap((item) => (item.type === 'message' ? item.content : []))
       return texts.map((part) => (part.type === 'output_text' ? part.text : '')).join('\n\n')
     }

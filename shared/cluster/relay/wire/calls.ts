@@ -83,31 +83,23 @@ function unwrap(answer: Answer): unknown {
 
 export type CallLimits = {
   deadlineMs: number
-  /** Up to this time after its beginning a call is awaited beyond the deadline, while it `mayBeAnswered`. */
-  patienceMs: number
   /** The call is sent again this often until it is answered: the bus may have lost it, or its answer. */
   resendMs: number
 }
 
-const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, patienceMs: 0, resendMs: 250 }
-/** How often it is asked whether a call that is past its deadline may still be answered. */
-const ASK_MS = 50
+const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, resendMs: 250 }
 
 export type CallRequest = {
   epoch: number
   send: (id: number) => void
   /** The caller can try another process: the call fails at once when a message to this one has no subscriber. */
   hasAlternative?: boolean
-  /** Asked from the deadline on: `false` when the process will not answer, as far as the caller knows. */
-  mayBeAnswered?: () => boolean
   limits?: Partial<CallLimits>
 }
 
 type PendingCall = {
   epoch: number
   hasAlternative: boolean
-  /** Its last message had a subscriber, as far as is known. */
-  isHeard: boolean
   resolve: (answer: Answer) => void
   reject: (error: AppError) => void
 }
@@ -118,25 +110,14 @@ export class Calls {
   #lastId = 0
 
   /** Calls the process of this epoch. Throws its refusal, or `unavailable` (`worker_silent`) when it does not answer. */
-  async call({ epoch, send, hasAlternative = false, mayBeAnswered, limits }: CallRequest): Promise<unknown> {
-    const { resendMs, deadlineMs, patienceMs } = { ...CALL_LIMITS, ...limits }
+  async call({ epoch, send, hasAlternative = false, limits }: CallRequest): Promise<unknown> {
+    const { resendMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    const pending = { epoch, hasAlternative, isHeard: true, resolve, reject }
-    const sendAgain = () => {
-      pending.isHeard = true
-      send(id)
-    }
-    const until = performance.now() + patienceMs
-    const check = () => {
-      const isAwaited = performance.now() < until && pending.isHeard && mayBeAnswered?.() !== false
-      if (isAwaited) deadline = setTimeout(check, ASK_MS)
-      else reject(unanswered())
-    }
-    this.#pending.set(id, pending)
+    this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
     send(id)
-    const resend = setInterval(sendAgain, resendMs)
-    let deadline = setTimeout(check, deadlineMs)
+    const resend = setInterval(() => send(id), resendMs)
+    const deadline = setTimeout(() => reject(unanswered()), deadlineMs)
     try {
       return unwrap(await promise)
     } finally {
@@ -151,12 +132,10 @@ export class Calls {
     this.#pending.get(id)?.resolve(readAnswer(body))
   }
 
-  /** A message to this process had no subscriber: fails the calls that can be made elsewhere. The others end at their deadline. */
+  /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */
   failUndelivered(epoch: number): void {
     for (const call of this.#pending.values()) {
-      if (call.epoch !== epoch) continue
-      call.isHeard = false
-      if (call.hasAlternative) call.reject(unanswered())
+      if (call.epoch === epoch && call.hasAlternative) call.reject(unanswered())
     }
   }
 

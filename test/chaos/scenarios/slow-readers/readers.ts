@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { now } from '../../history.ts'
 
 const TICK = /event: text_delta\ndata: {"text":"(\d+\.?\d*) "/g
+const TRIES = 5
+const RETRY_MS = 1_000
 
 export type Ticking = { readers: number; ticks: number; everyMs: number }
 
@@ -42,10 +44,15 @@ export async function readAll(url: string, prompt: string, readers: number): Pro
   await Promise.all(Array.from({ length: readers }, read))
 }
 
+/** Starts a run. Retries a 503: on a busy machine a worker may not confirm a run in time. */
 async function post(url: string, agent: Agent, prompt: string): Promise<IncomingMessage> {
-  const req = request(`${url}/agent/run`, { agent, method: 'POST', headers: { 'content-type': 'application/json' } })
-  req.end(JSON.stringify({ prompt }))
-  const [res]: IncomingMessage[] = await once(req, 'response')
-  if (res?.statusCode !== 200) throw new Error(`the run was refused with ${res?.statusCode}`)
-  return res
+  for (let left = TRIES; ; left--) {
+    const req = request(`${url}/agent/run`, { agent, method: 'POST', headers: { 'content-type': 'application/json' } })
+    req.end(JSON.stringify({ prompt }))
+    const [res]: IncomingMessage[] = await once(req, 'response')
+    if (res?.statusCode === 200) return res
+    res?.resume()
+    if (res?.statusCode !== 503 || left === 1) throw new Error(`the run was refused with ${res?.statusCode}`)
+    await sleep(RETRY_MS)
+  }
 }

@@ -108,31 +108,6 @@ describe('calls', () => {
     expect(timers()).to.equal(before)
   })
 
-  it('beyond its deadline a call is awaited while the process may be busy, and for no longer than its patience', async () => {
-    const limits = { deadlineMs: 1, patienceMs: 60_000, resendMs: 10_000 }
-    const calls = new Calls()
-    let asked = 0
-    const answerLate = () => {
-      if (++asked === 2) calls.settle(1, Buffer.from('{"value":7}'))
-      return true
-    }
-    expect(await calls.call({ epoch: 7, send: () => {}, mayBeAnswered: answerLate, limits })).to.equal(7)
-    const silent = calls.call({ epoch: 7, send: () => {}, mayBeAnswered: () => ++asked < 4, limits })
-    expect(await failureOf(silent)).to.include({ code: 'worker_silent' })
-    expect(asked).to.equal(4)
-    const impatient = { ...limits, patienceMs: 20 }
-    expect(await failureOf(calls.call({ epoch: 7, send: () => {}, limits: impatient }))).to.include({
-      code: 'worker_silent',
-    })
-  })
-
-  it('a call whose last message had no subscriber is not awaited beyond its deadline', async () => {
-    const limits = { deadlineMs: 1, patienceMs: 60_000, resendMs: 10_000 }
-    const calls = new Calls()
-    const send = () => calls.failUndelivered(7)
-    expect(await failureOf(calls.call({ epoch: 7, send, limits }))).to.include({ code: 'worker_silent' })
-  })
-
   it('an answered call leaves no timer', async () => {
     await new Promise(setImmediate) // From here on the count includes the timeout of this test.
     const before = timers()
