@@ -121,7 +121,7 @@ function guaranteesOf({ pairs, edges, unnotified, lost }: Races): Guarantee[] {
     none('races without exactly one winner that the engine follows', wrong.length, wrong[0]),
     {
       ...allOf('races at the timeout won by each side', atEdge, Math.ceil(edges.length * EDGE_SHARE)),
-      unit: 'races', // A machine that is too busy for any reply to be in time has raced too little, and has broken nothing.
+      unit: ' races', // A machine that is too busy for any reply to be in time has raced too little, and has broken nothing.
       detail: `${replied} by a reply, ${edges.length - replied} by the timeout`,
     },
     quantileOf('from reply to resumption, p99', resumed(pairs), { part: 0.99, atMost: 100 }),
