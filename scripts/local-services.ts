@@ -3,6 +3,7 @@ import { ensureKubectl } from './local-services/kubectl.ts'
 import { ensureMongod } from './local-services/mongo-server.ts'
 import { ensurePythonClient } from './local-services/python-client.ts'
 import { ensureRedisServer } from './local-services/redis-server.ts'
+import { ensureS3 } from './local-services/s3.ts'
 
 // For the shell scripts: `node scripts/local-services.ts ensure redis` installs the named services where they are missing. It
 // exits with 0 when each can be started.
@@ -13,6 +14,7 @@ const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> 
   haproxy: (say) => ensureProgram('haproxy', say),
   tini: (say) => ensureProgram('tini', say),
   curl: (say) => ensureProgram('curl', say),
+  s3: ensureS3,
   kubectl: ensureKubectl,
   'python-client': ensurePythonClient,
 }

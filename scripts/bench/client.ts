@@ -11,6 +11,8 @@ export type Streamed = {
   totalMs: number
 }
 
+type Sent = { body?: string; headers?: Record<string, string> }
+
 /** Sends requests to one server over kept connections. It uses only node:http, so that the client costs little. */
 export class Client {
   readonly #target: Target
@@ -45,8 +47,8 @@ export class Client {
   }
 
   /** Sends a JSON request and resolves with the body of its answer. */
-  async text(path: string, body: object): Promise<string> {
-    const res = await this.#post(path, JSON.stringify(body))
+  async text(path: string, body: object, headers: Record<string, string> = {}): Promise<string> {
+    const res = await this.#post(path, JSON.stringify(body), headers)
     const text = await this.#read(res)
     if (res.statusCode !== undefined && res.statusCode < 300) return text
     throw new Error(`${path} answered ${res.statusCode}: ${text.slice(0, 200)}`)
@@ -68,12 +70,12 @@ export class Client {
     return text
   }
 
-  #post(path: string, body: string): Promise<IncomingMessage> {
-    return this.#send('POST', path, body)
+  #post(path: string, body: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+    return this.#send('POST', path, { body, headers })
   }
 
-  async #send(method: 'GET' | 'POST', path: string, body?: string): Promise<IncomingMessage> {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body ?? '') }
+  async #send(method: 'GET' | 'POST', path: string, { body, headers: given }: Sent = {}): Promise<IncomingMessage> {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body ?? ''), ...given }
     const req = request({
       host: '127.0.0.1',
       port: this.#target.port,

@@ -62,4 +62,14 @@ export const DIALECTS = {
     beforeText: '"delta":"',
     end: '"type":"RUN_FINISHED"',
   },
+  a2a: {
+    ...GATEWAY,
+    runPath: '/v1/a2a',
+    body: (text) => {
+      const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text }] }
+      return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } })
+    },
+    beforeText: '"name":"text","parts":[{"text":"',
+    end: '"TASK_STATE_COMPLETED"',
+  },
 } satisfies Record<string, Dialect>

@@ -12,6 +12,10 @@ export type FlowService = Disposable & {
   direct(): Promise<void>
   /** Runs the flow with this many sub-agents. Throws unless its output is valid. */
   run(subAgents: number): Promise<void>
+  /** The same as a stream of events. */
+  stream(subAgents: number): Promise<void>
+  /** The same as a tool of the MCP server, with its progress. */
+  callTool(subAgents: number): Promise<void>
 }
 
 /** Time that the provider takes for the answer of a sub-agent. The main agent's comes at once. */
@@ -54,6 +58,18 @@ export async function openFlowService(
   for (const count of counts) await untilItRuns(() => run(count))
   return {
     run,
+    async stream(subAgents) {
+      const body = { input: INPUT, provider_instance: 'fast' }
+      const headers = { accept: 'text/event-stream' }
+      const answer = await ours.text(`${basePath}/flows/${nameOf(subAgents)}/run`, body, headers)
+      if (!answer.includes('"verdict":"ok"')) throw new Error(`a flow answered ${answer.slice(-200)}`)
+    },
+    async callTool(subAgents) {
+      const params = { name: nameOf(subAgents), arguments: INPUT, _meta: { progressToken: 1 } }
+      const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+      const answer = await ours.text(`${basePath}/mcp`, request, { accept: 'application/json, text/event-stream' })
+      if (!answer.includes('"structuredContent":{"answer"')) throw new Error(`a tool answered ${answer.slice(0, 200)}`)
+    },
     async direct() {
       const messages = [{ role: 'user', content: JSON.stringify(INPUT) }]
       await direct.text(`${pathOf(0)}/chat/completions`, { model: 'bench', stream: true, messages })
@@ -73,6 +89,7 @@ async function configure(send: Send, providerPort: number, counts: readonly numb
     const url = `http://127.0.0.1:${providerPort}${pathOf(ms)}`
     await send('PUT', `/config/instances/${name}`, { type: 'openai-compatible', url })
   }
+  await send('PUT', '/config/engine', { routing: { main: { instance: 'fast', model: 'bench' } } })
   for (const count of counts) {
     await send('PUT', `/flows/${nameOf(count)}`, definitionOf(count))
     await send('POST', `/flows/${nameOf(count)}/publish`, {})

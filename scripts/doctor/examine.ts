@@ -7,6 +7,7 @@ import { checkModels } from './models.ts'
 import { checkMongo } from './mongo.ts'
 import { checkStreaming, checkTrustedHops } from './public-url.ts'
 import { checkClock, checkRedis } from './redis.ts'
+import { checkWorkspaceStore } from './workspace-store.ts'
 
 const CHECKS: Record<string, Check> = {
   redis: checkRedis,
@@ -19,6 +20,7 @@ const CHECKS: Record<string, Check> = {
   access: checkAccess,
   'open files': checkOpenFiles,
   folders: checkFolders,
+  'workspace store': checkWorkspaceStore,
   proxies: checkTrustedHops,
   streaming: checkStreaming,
 }
@@ -46,6 +48,7 @@ function applies(name: string, { isCluster, publicUrl, token, config }: Patient)
   if (['redis', 'mongodb', 'clock'].includes(name)) return isCluster
   if (['proxies', 'streaming'].includes(name)) return publicUrl !== undefined
   if (name === 'issuer') return config.oidcIssuer !== undefined
+  if (name === 'workspace store') return config.workspaceStore !== undefined
   if (name === 'models') return config.model !== undefined
   return name !== 'token' || token !== undefined
 }

@@ -11,6 +11,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['kernel', 'shared/kernel/**'],
   ['platform/config', 'shared/platform/config/**'],
   ['platform/net', 'shared/platform/net/**'],
+  ['platform/objects', 'shared/platform/objects/**'],
   ['platform/api', 'shared/platform/api/**'],
   ['client', 'shared/client/**'],
   ['platform/store', 'shared/platform/store/**'],
@@ -93,6 +94,7 @@ export const ADAPTERS: readonly (readonly [technology: string, files: readonly s
   ['chat', ['shared/agent/providers/chat/**']],
   ['demo', ['shared/agent/providers/demo/**']],
   ['mcp', ['shared/agent/tools/mcp/**']],
+  ['s3', ['shared/platform/objects/s3.ts']],
   ['egress', ['shared/platform/net/egress{,-*}.ts']],
   ['otel', ['shared/platform/tracing/otel.ts']],
 ]
@@ -103,6 +105,7 @@ export const ADAPTERS: readonly (readonly [technology: string, files: readonly s
  */
 export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
+  aws4fetch: ['shared/platform/objects/s3.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],
@@ -162,7 +165,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
     'shared/platform/net/egress{,-*}.ts',
     'shared/client/**',
     'services/console/{api,sign-in}/**',
-    'services/cli/connect/device-flow.ts',
+    'services/cli/connect/{device-flow,post-form}.ts',
   ],
 }
 
@@ -170,7 +173,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
   [
     'services/{executor,gateway,worker,wiring}/**/*.ts',
-    'shared/{platform/{net,store},agent/{providers,tools},tenancy/auth,work/queue}/**',
+    'shared/{platform/{net,objects,store},agent/{providers,tools},tenancy/auth,work/queue}/**',
   ],
   ['services/cli/**', 'services/cli/**'], // Each command is loaded when it is named, so that all start at once.
   ['services/cli/**', 'yaml'],
@@ -189,6 +192,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/ops/open-queues.ts', 'shared/work/queue/bullmq-board.ts'],
   ['services/ops/**', 'prom-client'], // Most processes are never asked for their metrics.
   ['shared/work/queue/bullmq.ts', 'bullmq'], // It costs a gateway 75 ms and 20 MB, and few serve flows at once.
+  ['services/wiring/open-workspaces.ts', 'shared/work/runs/kept/**'], // Few processes keep their workspaces in a store.
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.

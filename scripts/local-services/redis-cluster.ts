@@ -27,6 +27,8 @@ export async function startRedisCluster({ primaries = 3, hasReplicas = false } =
     String(NODE_TIMEOUT_MS),
     '--repl-diskless-sync-delay',
     '0',
+    '--cluster-announce-ip', // A node that has met no other does not know its own address.
+    '127.0.0.1',
   ]
   const servers = await Promise.all(Array.from({ length: count }, () => startRedis({ args })))
   for (const server of servers) started.use(server)

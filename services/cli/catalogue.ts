@@ -81,6 +81,24 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/why.ts')).defineWhy,
   },
   {
+    name: 'events',
+    group: DAILY,
+    summary: 'what happens to all runs, plans, flows and settings, as it happens',
+    load: async () => (await import('./commands/events.ts')).defineEvents,
+  },
+  {
+    name: 'tools',
+    group: DAILY,
+    summary: 'the tools that agents have here',
+    load: async () => (await import('./commands/tools.ts')).defineTools,
+  },
+  {
+    name: 'transcribe',
+    group: DAILY,
+    summary: 'turn a recording into text',
+    load: async () => (await import('./commands/transcribe.ts')).defineTranscribe,
+  },
+  {
     name: 'flows',
     group: WORK,
     summary: 'named flows: JSON in, JSON out',
@@ -115,6 +133,12 @@ export const CATALOGUE: readonly Entry[] = [
     group: SERVER,
     summary: 'providers, keys, routing, limits and webhooks',
     load: async () => (await import('./commands/config.ts')).defineConfig,
+  },
+  {
+    name: 'webhooks',
+    group: SERVER,
+    summary: 'where events are sent, and what has become of the messages',
+    load: async () => (await import('./commands/webhooks.ts')).defineWebhooks,
   },
   {
     name: 'api',

@@ -25,9 +25,10 @@ export function createPlanJobs(
     stepsOf: createPlanSteps({ models, tools, workspaces, maxTurns, reporter, log }),
     async removeFolder(tenant, planId) {
       const id = planRunId(planId)
-      workspaces.open(tenant, id) // An earlier executor may have made it.
+      workspaces.openKept(tenant, id) // An earlier executor may have made it.
       await workspaces.remove(tenant, id)
     },
+    leaveFolder: (tenant, planId) => workspaces.release(tenant, planRunId(planId)),
     isHeld: () => fence.isHeld(),
     events,
     metrics,

@@ -1,15 +1,17 @@
 import { unattended } from '../../shared/agent/tools/unattended.ts'
+import { planIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { WebhookDispatcher } from '../../shared/tenancy/webhooks/dispatcher.ts'
+import { isEnded } from '../../shared/work/plans/plan-runs.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { PlanTicks } from '../../shared/work/plans/ticks.ts'
 import type { Consume, Job } from '../../shared/work/queue/port.ts'
 import { mostSlots, type SlotLimits } from '../../shared/work/queue/slots.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
-import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
+import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { createPlanJobs } from './create-plan-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
@@ -35,7 +37,8 @@ const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
   const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
-  const workspaces = createWorkspaces(settings.workspaceDir)
+  const opened = await openWorkspaces(settings.workspaces, { sweeps: { isPlanOver: planLook(parts) }, log })
+  const { workspaces } = opened
   const slots = slotsOf(settings)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }
   const { events, recorder } = parts
@@ -67,10 +70,18 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     },
     async close() {
       stopSweeps()
-      await Promise.all([dispatcher?.close(), usage.close(), recorder.settled()])
+      await Promise.all([dispatcher?.close(), usage.close(), recorder.settled(), opened.close()])
     },
   }
 }
+
+/** Whether nobody needs the folder of a plan any more. */
+const planLook =
+  ({ store }: OpenParts) =>
+  async (tenant: TenantId, scope: string): Promise<boolean> => {
+    const plan = await store.plans.get(tenant, planIdOf(scope))
+    return plan === undefined || isEnded(plan)
+  }
 
 type Handlers = Pick<JobWork, 'handle' | 'givenUp'>
 

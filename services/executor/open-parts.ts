@@ -34,7 +34,7 @@ export type OpenParts = {
 /** `tools` are those that ask nobody. */
 export type ExecutorParts = OpenParts & {
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
-  workspaces: Pick<Workspaces, 'open' | 'remove'>
+  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'remove' | 'release' | 'kept'>
   usage: UsageSink
 }
 

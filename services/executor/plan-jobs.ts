@@ -20,6 +20,8 @@ export type PlanJobsDeps = {
   stepsOf(tenant: TenantId, planId: string): RunStep
   /** Removes the folder of a plan that has ended. */
   removeFolder(tenant: TenantId, planId: string): Promise<void>
+  /** Another executor goes on with the plan. */
+  leaveFolder(tenant: TenantId, planId: string): void
   executors: Pick<KnownExecutors, 'isAlive'>
   /** This executor's epoch, under which it claims plans. */
   epoch(): number
@@ -63,7 +65,7 @@ export class PlanJobs {
   }
 
   async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
-    const { plans, removeFolder, log } = this.#deps
+    const { plans, removeFolder, leaveFolder, log } = this.#deps
     const found = await plans.get(tenant, id)
     if (!found) return { end: undefined }
     if (isEnded(found)) return { end: endOf(found) }
@@ -71,6 +73,7 @@ export class PlanJobs {
     const plan = await this.#claim(tenant, found)
     if (!plan) return undefined
     const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, leaving)
+    if (outcome !== 'ended') leaveFolder(tenant, id)
     if (outcome === 'given_back') return { end: { again: true } }
     if (outcome === 'lost') return undefined
     await removeFolder(tenant, id).catch((cause: unknown) => {

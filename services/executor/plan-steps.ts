@@ -2,13 +2,17 @@ import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts
 import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
+import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
+import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
@@ -19,7 +23,7 @@ export type PlanStepsDeps = {
   models: ModelSource
   /** Their policies ask nobody (`unattended`). */
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
-  workspaces: Pick<Workspaces, 'open'>
+  workspaces: Pick<Workspaces, 'openKept' | 'kept'>
   maxTurns: number
   reporter: Pick<RunReporter, 'open'>
   log: Log
@@ -51,7 +55,9 @@ export const createPlanSteps =
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
         const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
-        const result = await runStep(task, resources, report)
+        const ended = await runStep(task, resources, report)
+        const { kept } = deps.workspaces
+        const result = kept ? await keepFiles(ended, () => kept.save(tenant, planRunId(planId))) : ended
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -68,13 +74,15 @@ function resourcesOf(
   { deps, signal }: { deps: PlanStepsDeps; signal: AbortSignal },
 ): StepResources {
   const { models, tools, workspaces, log } = deps
+  const { kept } = workspaces
   const runId = planRunId(planId)
   return {
     models: models.modelsFor(tenant, undefined, 'plan'),
     tools: {
       ...tools,
       services: {},
-      workspace: () => workspaces.open(tenant, runId),
+      workspace: () => workspaces.openKept(tenant, runId),
+      bringFiles: kept && (() => kept.bring(tenant, runId)),
       onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
     },
     signal: withCode(signal),
@@ -107,5 +115,21 @@ async function runStep(
   } catch (cause) {
     report.note(errorEvent('internal', 'internal error'), { bytes: 0, isLast: true }) // The run of the step has an end, too.
     throw cause
+  }
+}
+
+/** How long a step waits at its end until the files of its plan are stored. */
+const SAVE_WAIT_MS = 30_000
+
+/** Stores the files of the plan: its next step may run at another executor. A step whose files are not stored has failed (D35). */
+async function keepFiles(result: StepResult, save: () => Promise<void>): Promise<StepResult> {
+  const { spent } = result
+  try {
+    await withDeadline(save(), SAVE_WAIT_MS, () => storeUnavailable('too slow'))
+    return result
+  } catch (cause) {
+    if ('error' in result) return result
+    const reason = cause instanceof AppError || cause instanceof TooMuch ? cause.message : 'internal error'
+    return { error: `the files of the step could not be stored: ${reason}`, ...(spent && { spent }) }
   }
 }

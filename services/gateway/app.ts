@@ -20,12 +20,12 @@ import { checkHost, refuseForeignPages } from '../http/host.ts'
 import { nearestPath } from '../http/nearest-path.ts'
 import { logRequests } from '../http/request-log.ts'
 import { createRoutes, type RouteTable } from '../http/routes.ts'
-import { type BodyLimits, createReadBody } from './bodies/body.ts'
+import { type BodyLimits, createCheckValue, createReadBody } from './bodies/body.ts'
 import { dialectRoutes } from './dialects/dialects.ts'
+import { answersWhileHeapIsHigh, whileHeapIsLow } from './middleware/admission.ts'
 import { authenticate } from './middleware/auth.ts'
 import { type CorsRules, cors } from './middleware/cors.ts'
 import { constantHeaders } from './middleware/headers.ts'
-import { whileHeapIsLow } from './middleware/heap.ts'
 import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
 import { withScopes } from './middleware/scopes.ts'
 import { limitTenant } from './middleware/tenant-limit.ts'
@@ -165,7 +165,8 @@ function hintWith(basePath: string, table: RouteTable): (path: string) => string
 /** The routes that require a token and count against the rate limit. */
 function guardedRoutes(deps: AppDeps): RouteTable {
   const { broker, log, metrics, toolBox, ledger, config, flows, dispatches, plans } = deps
-  const readBody = createReadBody(createBodies(), deps.body)
+  const bodies = createBodies()
+  const readBody = createReadBody(bodies, deps.body)
   const relay = createRelay(deps.relay, { log, metrics })
   const once = new StartOnce(deps.startKeys, broker)
   const answerStart = createAnswerStart(broker, relay, once)
@@ -195,7 +196,8 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
     ...dialectRoutes(deps.dialects, {
       ...{ ...deps, ...deps.facts, keepaliveMs: deps.relay.keepaliveMs },
-      ...{ once, readBody, relay, admit },
+      ...{ once, readBody, checkValue: createCheckValue(bodies), relay, admit },
+      admitAnswers: answersWhileHeapIsHigh(deps.isHeapHigh),
     }),
   })
 }

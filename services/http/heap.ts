@@ -28,7 +28,10 @@ export function createHeapGuard(read: () => HeapUse = getHeapStatistics, now = (
 
 /** Throws `unavailable` while the heap is too full for new work. */
 export function refuseAtHighHeap(isHeapHigh: IsHeapHigh): void {
-  if (!isHeapHigh()) return
-  const text = 'this server has too little memory for new work at the moment; try again'
-  throw new AppError('unavailable', text, { retryAfterSecs: RETRY_SECS })
+  if (isHeapHigh()) throw tooFull()
 }
+
+export const tooFull = (): AppError =>
+  new AppError('unavailable', 'this server has too little memory for new work at the moment; try again', {
+    retryAfterSecs: RETRY_SECS,
+  })

@@ -7,11 +7,11 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
-import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
+import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
 import { BusyMarks } from './sessions/busy-marks.ts'
@@ -37,18 +37,19 @@ export type OpenedWorker = {
   schemas: SchemaCheckers
   /** Resolves when what is known of ended runs is stored. Call it when all have ended. */
   settled(): Promise<void>
-  /** Closes the tools. Call it when all runs have ended. */
+  /** Closes the tools and the workspaces. Call it when all runs have ended. */
   close(): Promise<void>
 }
 
 /** Opens a worker with its models and tools. */
 export async function openWorker(
-  { tools, models: modelSettings, limits, workspaceDir }: Settings['worker'],
+  { tools, models: modelSettings, limits, workspaces: workspaceSettings }: Settings['worker'],
   log: Log,
   { tenantConfig, events, store, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(tools, log)
-  const workspaces = createWorkspaces(workspaceDir, store?.sessions && limits.sessionIdleMs)
+  const sweeps = { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }
+  const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, { sweeps, log })
   const models = await createModelSource(modelSettings, tenantConfig, log)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })
@@ -68,7 +69,6 @@ export async function openWorker(
     limits,
     log,
   })
-  const stopSweep = startSweep(workspaces, log)
   return {
     worker,
     toolBox,
@@ -77,22 +77,8 @@ export async function openWorker(
       await Promise.all([reporter.settled(), usage?.close(), worker.sessionsSettled()])
     },
     async close() {
-      stopSweep()
+      await closeWorkspaces()
       await close()
     },
   }
-}
-
-const SWEEP_EVERY_MS = 600_000
-
-/** Sweeps the folders at once and from time to time. Returns the function that ends it. */
-function startSweep(workspaces: Workspaces, log: Log): () => void {
-  const sweep = () => {
-    workspaces.sweep().catch((cause: unknown) => {
-      log.warn('the folders of dead workers could not be removed; it is tried again', { cause })
-    })
-  }
-  sweep()
-  const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
-  return () => clearInterval(timer)
 }

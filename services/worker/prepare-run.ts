@@ -17,9 +17,16 @@ export type EngineOptions = {
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'mayAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
+  /** Where the processes share no folder: how the files of a session's run come here, and are stored at its end. */
+  files?: RunFiles | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Default of `max_turns`. */
   maxTurns: number
+}
+
+export type RunFiles = {
+  bring(run: Run): Promise<void>
+  keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
 }
 
 /** The state that a run starts from, besides its request. */
@@ -60,7 +67,9 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
       execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
         const planMode = { isOn: request.plan_mode === true }
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
-        return runEngine({ ...settings, ...start }, resourcesOf(run, { models, services, permissions }, options))
+        const resources = resourcesOf(run, { models, services, permissions }, options)
+        const events = runEngine({ ...settings, ...start }, resources)
+        return options.files && run.sessionId !== undefined ? options.files.keep(run, events) : events
       },
     }
   }
@@ -77,7 +86,7 @@ type RunParts = { models: Models; services: ToolServices; permissions: Permissio
 function resourcesOf(
   run: Run,
   { models, services, permissions }: RunParts,
-  { tools, workspaceOf, onToolBug }: EngineOptions,
+  { tools, workspaceOf, files, onToolBug }: EngineOptions,
 ): RunResources {
   return {
     models,
@@ -89,6 +98,7 @@ function resourcesOf(
       },
       services,
       workspace: () => workspaceOf(run),
+      bringFiles: files && run.sessionId !== undefined ? () => files.bring(run) : undefined,
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
     permissions,

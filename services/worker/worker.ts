@@ -21,6 +21,7 @@ import type { IsHeapHigh } from '../http/heap.ts'
 import { Draining } from './draining.ts'
 import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
+import { keepBeforeMove, keepFiles } from './keep-files.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
@@ -154,7 +155,7 @@ function ownership(deps: Owning): Owned {
     find: ({ tenant, id }) => sessions.find(tenant, id),
     adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
-      workspaces.open(session.tenant, session.workspace) // It is where the previous worker left it.
+      workspaces.openKept(session.tenant, session.workspace) // It is where the previous worker left it.
       void session.hold()
       adoptQueue(session, waiting, deps)
       if (session.log?.isDue) saver?.note(session)
@@ -211,7 +212,10 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     if (isOwner) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
     return isOwner
   }
-  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, onRemoved, durable?.keeping)
+  const { kept } = workspaces
+  const onHeld = kept && ((session: Session) => keepBeforeMove(session, { kept, log }))
+  const keeping = { ...durable?.keeping, onHeld }
+  return new Sessions({ room: roomOf(limits), idleMs: limits.sessionIdleMs }, onRemoved, keeping)
 }
 
 function createDurabilityFor(
@@ -235,11 +239,17 @@ const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps): PrepareRun {
   const { workspaces, models, toolBox, permissions, limits, fence, log, metrics, reporter } = deps
+  const { kept } = workspaces
   return createPrepareRun({
     models,
     tools: { toolBox, ...createFenceGuard(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter, log }),
-    workspaceOf: ({ tenant, workspace }) => workspaces.open(tenant, workspace),
+    workspaceOf: ({ tenant, workspace, sessionId }) =>
+      sessionId === undefined ? workspaces.open(tenant, workspace) : workspaces.openKept(tenant, workspace),
+    files: kept && {
+      bring: ({ tenant, workspace }) => kept.bring(tenant, workspace),
+      keep: (run, events) => keepFiles(run, events, { kept, log }),
+    },
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,
   })

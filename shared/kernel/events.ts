@@ -30,6 +30,7 @@ export type WarningCode =
   | 'price_unknown'
   | 'session_not_stored'
   | 'run_recovered'
+  | 'workspace_not_stored'
 
 export type JsonObject = { [key: string]: unknown }
 

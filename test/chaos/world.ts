@@ -21,8 +21,8 @@ export type WorldOptions = {
   executors?: number
   /** The Redis of the processes, which the scenario has started. By default the world's own. */
   redisUrl?: string
-  /** Puts a fault proxy between each process and Redis. */
-  hasProxies?: boolean
+  /** Puts a fault proxy between each process, or each of a role, and Redis. All proxies run in this process. */
+  hasProxies?: boolean | Role
   /** Settings of every process, or of the process of this role and name. They replace the defaults, which choose the demo model. */
   env?: Settings | ((role: Role, name: string) => Settings)
   /** Headers of every request. */
@@ -54,6 +54,8 @@ export class World implements AsyncDisposable {
   readonly #procs = new Procs((entry) => this.record(entry))
   readonly #proxies: RedisProxy[] = []
   readonly #violations: Violation[] = []
+  /** The streams of ended rounds. */
+  readonly #earlier = new Set<string | undefined>()
   readonly #started: Record<Role, number> = { gateway: 0, worker: 0, executor: 0 }
   /** Members by the epoch that their runs' ids begin with. */
   readonly #byEpoch = new Map<number, Member>()
@@ -86,8 +88,9 @@ export class World implements AsyncDisposable {
     return this.#options.headers ?? {}
   }
 
+  /** What a stream of an ended round brings proves nothing: that it had not ended is recorded already. */
   record(entry: Entry): void {
-    this.history.push(entry)
+    if (!('stream' in entry && this.#earlier.has(entry.stream))) this.history.push(entry)
   }
 
   /** The violations in the history, those of ended rounds included. */
@@ -98,15 +101,17 @@ export class World implements AsyncDisposable {
   /** Checks the history and clears it. For scenarios of many rounds, when all streams of the round have ended. */
   endRound(): void {
     this.#violations.push(...check(this.history))
+    for (const entry of this.history) if ('stream' in entry) this.#earlier.add(entry.stream)
     this.history.length = 0
   }
 
   async start(role: Role): Promise<Member> {
     const name = `${role} ${++this.#started[role]}`
     const { random, hasProxies } = this.#options
-    const proxy = hasProxies
-      ? await startRedisProxy({ target: this.redis.url, random: random.fork(`proxy of ${name}`) })
-      : undefined
+    const proxy =
+      hasProxies === true || hasProxies === role
+        ? await startRedisProxy({ target: this.redis.url, random: random.fork(`proxy of ${name}`) })
+        : undefined
     if (proxy) this.#proxies.push(proxy)
     const proc = await this.#procs.start({
       name,

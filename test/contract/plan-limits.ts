@@ -57,6 +57,10 @@ export function planLimitsContract(opened: () => Store): void {
       limits.maxPlans,
     )
     for (const each of processes) await refusalOf(each.create(tenant, newPlan()))
+    const [roomy, without] = [newTenant(), open({ maxPlans: Infinity, maxBytes: Infinity }, watched)]
+    operations.length = 0
+    for (let i = 0; i < 5; i++) await without.create(roomy, newPlan())
+    expect(operations.filter((each) => each === 'total active_plans')).to.have.length.below(5)
     const bytes = newTenant()
     const few = open({ maxPlans: Infinity, maxBytes: 65 * PLAN_BYTES }, watched)
     operations.length = 0

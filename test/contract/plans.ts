@@ -135,7 +135,8 @@ export function planContract(open: OpenStore): void {
     const plan = record([step('a')])
     const { plan_id } = plan
     await creating.create(TENANT, plan)
-    expect(operations.splice(0), 'there was much room').to.deep.equal(['insert active_plans', 'insert plans'])
+    const again = operations.splice(0).filter((each) => each !== 'total active_plans') // It is counted once a second.
+    expect(again).to.deep.equal(['insert active_plans', 'insert plans'])
     await counted.get(TENANT, plan_id)
     expect(operations.splice(0)).to.deep.equal(['get plans'])
     await counted.change(TENANT, plan_id, claim(by(7)))

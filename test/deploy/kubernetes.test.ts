@@ -153,6 +153,28 @@ for (const folder of FOLDERS)
     })
   })
 
+describe('deploy/k8s/overlays/no-shared-disk', () => {
+  it('claims no volume, names the bucket, and differs from production in nothing else', async () => {
+    const [own, production] = await Promise.all(
+      ['no-shared-disk', 'production'].map((each) => renderKustomize(`overlays/${each}`)),
+    )
+    const kindsOf = (manifests: Manifest[] = []) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(kindsOf(own)).to.deep.equal(
+      kindsOf(production).filter((each) => each !== 'PersistentVolumeClaim workspaces'),
+    )
+    await checkSchemas(own ?? [])
+    const find = (of: string) => own?.find(({ kind, metadata }) => `${kind} ${metadata.name}` === of)
+    for (const role of ['worker', 'executor']) {
+      const { volumes } = find(`Deployment ${role}`)?.spec.template.spec ?? {}
+      expect(volumes).to.deep.include({ name: 'workspaces', emptyDir: { sizeLimit: '20Gi' } })
+    }
+    const { data = {} } = find('ConfigMap agent-engine') ?? {}
+    for (const name of ['WORKSPACE_STORE', 'WORKSPACE_STORE_REGION'])
+      expect(() => SETTINGS.get(name)?.parse(data[name] ?? ''), name).to.not.throw()
+    expect(data['WORKSPACE_STORE']).to.match(/^s3:/)
+  })
+})
+
 describe('the check of Kubernetes manifests', () => {
   it('finds a wrong type, a missing field and an unknown field', async () => {
     const good: Manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: {}, spec: undefined }

@@ -21,10 +21,10 @@ inBothForms('flows in other formats', (startProduct, form) => {
   const clients: Client[] = []
   const url = () => new URL(`${bench.product.url}/mcp`)
 
-  async function connect(mode: (typeof MODES)[number]): Promise<Client> {
+  async function connect(mode: (typeof MODES)[number], headers: Record<string, string> = {}): Promise<Client> {
     const client = new Client(CLIENT, { versionNegotiation: { mode: mode === MODES[0] ? { pin: mode } : 'legacy' } })
     clients.push(client)
-    await client.connect(new StreamableHTTPClientTransport(url()))
+    await client.connect(new StreamableHTTPClientTransport(url(), { requestInit: { headers } }))
     return client
   }
 
@@ -139,6 +139,37 @@ inBothForms('flows in other formats', (startProduct, form) => {
     })
   }
 
+  it('a call whose connection breaks goes on in the protocol of 2025; the same call with its key gets the result', async () => {
+    const name = await bench.publish(DEFINITION)
+    const gate = Promise.withResolvers<void>()
+    bench.main.otherwise(() => [{ hold: gate.promise }, { text: GOOD }])
+    const headers = { 'idempotency-key': randomUUID() }
+    const first = await connect(MODES[1], headers)
+    const asked = bench.main.requests.length
+    const lost = first.callTool({ name, arguments: { text: 'hello' } }).catch((cause: unknown) => cause)
+    await until(() => bench.main.requests.length > asked, { what: 'the run to call its model' })
+    await first.close()
+    expect(await lost).to.be.instanceOf(Error)
+    const again = (await connect(MODES[1], headers)).callTool({ name, arguments: { text: 'hello' } })
+    gate.resolve()
+    expect((await again).structuredContent).to.deep.equal({ answer: 'yes' })
+    expect(bench.main.requests).to.have.length(asked + 1)
+  })
+
+  it('200 calls at a time get their own answers', async () => {
+    const name = await bench.publish({ ...DEFINITION, output_schema: textSchema('said') })
+    bench.main.otherwise(({ body }) => {
+      const [, number] = /number (\d+)/.exec(JSON.stringify(body)) ?? []
+      return JSON.stringify({ said: `number ${number}` })
+    })
+    const client = await connect(MODES[0])
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => client.callTool({ name, arguments: { text: `number ${i}` } })),
+    )
+    for (const [i, { structuredContent, content }] of answers.entries())
+      expect(structuredContent, JSON.stringify(content)).to.deep.equal({ said: `number ${i}` })
+  })
+
   it('a subscriber learns that the tools have changed', async () => {
     const client = await connect(MODES[0])
     let changes = 0
@@ -197,14 +228,16 @@ inBothForms('flows in other formats', (startProduct, form) => {
       const client = await open()
       const states: unknown[] = []
       for await (const { payload } of client.sendMessageStream(call(name, { text: 'hello' }))) {
-        if (payload?.$case === 'task') {
-          const { id } = payload.value
-          expect((await client.getTask({ tenant: '', id })).status?.state).to.equal(TaskState.TASK_STATE_WORKING)
-          await client.cancelTask({ tenant: '', id, metadata: undefined })
-        }
-        if (payload?.$case === 'statusUpdate') states.push(payload.value.status?.state)
+        if (payload?.$case === 'task') states.push(payload.value.status?.state)
+        if (payload?.$case !== 'statusUpdate') continue
+        states.push(payload.value.status?.state)
+        if (states.length > 2) continue
+        const { taskId: id } = payload.value
+        expect((await client.getTask({ tenant: '', id })).status?.state).to.equal(TaskState.TASK_STATE_WORKING)
+        await client.cancelTask({ tenant: '', id, metadata: undefined })
       }
       gate.resolve()
+      expect(states.slice(0, 2)).to.deep.equal([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING])
       expect(states.at(-1)).to.equal(TaskState.TASK_STATE_CANCELED)
     })
   })

@@ -152,6 +152,41 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect((await call('POST', '/config/instances/asked/discover')).status).to.equal(502)
   })
 
+  it('D28.1: changes are listed, newest first, with who has made which, from what to what, and no key', async () => {
+    const since = new Date().toISOString()
+    await putInstance('audited')
+    await putInstance('audited', { key: 'sk-other-canary-9876' })
+    await call('DELETE', '/config/instances/audited')
+    await call('PUT', '/config/engine', { routing: {}, audit: { store_payloads: true, retention_days: 7 } })
+    const { status, body, text } = await call('GET', '/config/changes?limit=4')
+    expect(status, text).to.equal(200)
+    type Listed = {
+      at: string
+      subject: string
+      changes: { part: string; name: string | null; from: unknown; to: unknown }[]
+    }
+    const listed = (body as { changes: Listed[] }).changes
+    expect(listed.map(({ subject }) => subject)).to.deep.equal(Array.from({ length: 4 }, () => 'anonymous'))
+    for (const { at } of listed) expect(at >= since).to.equal(true)
+    const [audit, removed, replaced, added] = listed.map(({ changes: [change] }) => change)
+    expect(audit).to.include({ part: 'audit', name: null })
+    expect(audit?.to).to.include({ retention_days: 7 })
+    expect([added, replaced, removed].map((change) => [change?.part, change?.name])).to.deep.equal(
+      Array.from({ length: 3 }, () => ['instance', 'audited']),
+    )
+    expect([added?.from, removed?.to]).to.deep.equal([null, null])
+    expect(added?.to).to.deep.equal(replaced?.from)
+    expect(replaced?.to).to.deep.equal(removed?.from).and.not.deep.equal(added?.to)
+    for (const secret of [KEY, 'sk-other-canary-9876']) expect(text).to.not.include(secret)
+  })
+
+  it('D19.1: GET /me says who asks, and what this server has and allows', async () => {
+    const { body } = await call('GET', '/me')
+    expect(body).to.deep.include({ tenant: 't_default', subject: 'anonymous', rate_limit_rpm: 0, model: 'test-model' })
+    expect(body).to.have.property('base_path', form === 'cluster' ? '/api/v1' : '/v1')
+    expect(body).to.have.nested.property('features.config', true)
+  })
+
   it('nothing that was stored is answered in clear', async () => {
     await putInstance('hidden', { options: { headers: { 'x-token': 'canary-header-value' } } })
     await call('PUT', '/config/secrets/hidden', { value: KEY })

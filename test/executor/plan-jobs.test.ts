@@ -32,6 +32,7 @@ describe('the jobs that execute plans', () => {
     const ran: string[] = []
     const announced: string[] = []
     const removed: string[] = []
+    const left: string[] = []
     const drain = new AbortController()
     const runs = new Runs(
       { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
@@ -46,6 +47,7 @@ describe('the jobs that execute plans', () => {
         return result(each.id)
       },
       removeFolder: async (_tenant, planId) => void removed.push(planId),
+      leaveFolder: (_tenant, planId) => void left.push(planId),
       executors: { isAlive: async (epoch) => epoch === EPOCH },
       epoch: () => EPOCH,
       isHeld: () => true,
@@ -61,7 +63,7 @@ describe('the jobs that execute plans', () => {
       const text = runs.get(TENANT, planRunId(id)).follow(0).take()?.text.toString() ?? ''
       return Array.from(text.matchAll(/^event: (\w+)$/gm), ([, type]) => type)
     }
-    return { jobs, handle, eventsOf, ran, announced, removed, drain, runs }
+    return { jobs, handle, eventsOf, ran, announced, removed, left, drain, runs }
   }
 
   async function submit(steps = DIAMOND): Promise<PlanRecord> {
@@ -217,7 +219,7 @@ describe('the jobs that execute plans', () => {
 
   it('give the plan back when the process drains, after the step that runs', async () => {
     const gate = Promise.withResolvers<StepResult>()
-    const { handle, drain, eventsOf } = createExecutor({ stepsOf: () => () => gate.promise })
+    const { handle, drain, eventsOf, left } = createExecutor({ stepsOf: () => () => gate.promise })
     const plan = await submit([step('a'), step('b', 'a')])
     const handled = handle(plan)
     await until(async () => (await read(plan)).executor === EPOCH, { what: 'the plan to be claimed' })
@@ -228,6 +230,7 @@ describe('the jobs that execute plans', () => {
     expect(given).to.include({ status: 'queued', executor: null, starts: 0 })
     expect(statusesOf(given)).to.deep.equal({ a: 'done', b: 'pending' })
     expect(eventsOf(plan).at(-1)).to.equal('error')
+    expect(left, 'the folder, too').to.deep.equal([plan.plan_id])
   })
 
   it('give the plan back that is asked to give way, after the step that runs, and go on with it later', async () => {

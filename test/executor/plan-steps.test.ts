@@ -22,7 +22,7 @@ describe('the steps of a plan', () => {
     const runStep = createPlanSteps({
       models: createServerModels(DEMO_MODELS),
       tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
-      workspaces: { open: () => '/nowhere' },
+      workspaces: { openKept: () => '/nowhere' },
       maxTurns: 2,
       reporter: {
         open(facts) {
@@ -131,5 +131,34 @@ describe('the steps of a plan', () => {
     const failure = await runStep(STEP, new Map(), never).catch((cause: unknown) => cause)
     expect(failure).to.be.instanceOf(TypeError)
     expect(noted).to.deep.equal([['error', true]])
+  })
+
+  describe('whose processes share no folder', () => {
+    const kept = (save: () => Promise<void>) => {
+      const folder = { openKept: () => '/nowhere', kept: { save, bring: async () => {}, close: async () => {} } }
+      return setUp({ workspaces: folder }).runStep
+    }
+
+    it('D35: a step has ended when the files of its plan are stored', async () => {
+      const stored = Promise.withResolvers<void>()
+      let hasEnded = false
+      const ending = kept(() => stored.promise)(STEP, new Map(), never).then((result) => {
+        hasEnded = true
+        return result
+      })
+      await new Promise(setImmediate)
+      expect(hasEnded).to.equal(false)
+      stored.resolve()
+      expect(await ending).to.have.property('output')
+    })
+
+    it('D35: a step whose files cannot be stored has failed, with what it has used; a failed one keeps its error', async () => {
+      const away = kept(() => Promise.reject(new AppError('unavailable', 'the store is away')))
+      const failed = await away(STEP, new Map(), never)
+      expect(failed).to.have.property('error', 'the files of the step could not be stored: the store is away')
+      expect(failed).to.have.nested.property('spent.input_tokens')
+      const other = await away({ ...STEP, prompt: '/fail timeout' }, new Map(), never)
+      expect(other).to.have.property('error').that.does.not.include('stored')
+    })
   })
 })

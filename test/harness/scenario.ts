@@ -15,6 +15,8 @@ export type Scenario = {
   /** The promise's number in test/README.md, such as `P1`. */
   id: string
   promise: string
+  /** It has no short form: without `--full` it does not run. */
+  isFullOnly?: boolean
   /** Throws when it could not measure. A broken promise is not an error. */
   run(options: ScenarioOptions): Promise<Guarantee[]>
 }

@@ -29,7 +29,9 @@ export async function runScenarios(script: ScenarioScript): Promise<never> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
   const isFull = options.full && !options.short
   const run = { isFull, isTimed: !options.untimed, random: new Random(chooseSeed(options.seed, say)) }
-  const waiting = choose(script.scenarios, options.only).values()
+  const waiting = choose(script.scenarios, options.only)
+    .filter((each) => isFull || !each.isFullOnly)
+    .values()
   let isAllKept = true
   const runLane = async () => {
     for (const scenario of waiting) if (!(await report(scenario, run))) isAllKept = false

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { nodesFor, slotOf, spreadOfChannels } from '../../scripts/bench/scale/redis-nodes.ts'
 import { placeRuns, placeSessions } from '../../scripts/bench/scale/simulation.ts'
 import { type Costs, sizeFor, usersOf } from '../../scripts/bench/scale/sizing.ts'
 import { Random } from '../harness/seed.ts'
@@ -40,5 +41,17 @@ describe('the sizes that bench:scale computes', () => {
     const random = new Random(1)
     const runs = placeRuns({ gateways: 4, workers: 50, runs: 1_000, random: () => random.next() })
     expect(runs.max).to.be.within(1, 1.8)
+  })
+
+  it('a node of a Redis Cluster carries the channels that hash to it, and the fullest decides how many nodes are needed', () => {
+    expect([slotOf('123456789'), slotOf('foo')]).to.deep.equal([12_739, 12_182]) // As CLUSTER KEYSLOT answers.
+    const random = new Random(1)
+    const draw = { random: () => random.next() }
+    expect(spreadOfChannels({ gateways: 100, nodes: 1, ...draw })).to.equal(1)
+    expect(spreadOfChannels({ gateways: 100, nodes: 10, ...draw })).to.be.within(1.2, 2.2)
+    expect(nodesFor({ cores: 0.5, gateways: 4, ...draw })).to.deep.equal({ nodes: 1, fullest: 0.5 })
+    const many = nodesFor({ cores: 7, gateways: 80, ...draw })
+    expect(many?.nodes).to.be.within(13, 25)
+    expect(nodesFor({ cores: 7, gateways: 2, ...draw })).to.equal(undefined)
   })
 })

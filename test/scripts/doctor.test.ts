@@ -22,6 +22,7 @@ import { Child } from '../support/child.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useRedis } from '../support/redis.ts'
+import { useS3 } from '../support/s3.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -58,6 +59,7 @@ describe('npm run doctor', function () {
   this.timeout(60_000)
   const redis = useRedis()
   const mongo = useMongo()
+  const s3 = useS3()
   let dir: string
   /** The settings of a cluster without a store, which is a finding, too. */
   let env: Record<string, string>
@@ -100,6 +102,15 @@ describe('npm run doctor', function () {
     await once(server, 'listening')
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
+
+  it('looks at the store of the workspaces: its answer, its key, and the conditions of writes', async () => {
+    const own = { ...env, ...s3.env }
+    const fine = await doctor(own)
+    expect(fine.lines).to.include('ok       workspace store')
+    const refused = await doctor({ ...own, WORKSPACE_STORE_SECRET_KEY: 'other-secret-0123456789' })
+    expect(problems(refused).join()).to.include('workspace store: ').and.include('403 SignatureDoesNotMatch')
+    expect(refused.lines.join()).to.not.include('other-secret')
+  })
 
   it('finds nothing wrong with a cluster that is well, prints one line per check, and exits with 0', async () => {
     await fillStore()

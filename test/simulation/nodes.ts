@@ -174,6 +174,7 @@ const logOf = ({ time, onBug }: SimWorld): Log => ({
 
 const NO_WORKSPACES: Workspaces = {
   open: () => '/nowhere',
+  openKept: () => '/nowhere',
   remove: async () => {},
   release() {},
   openCount: 0,

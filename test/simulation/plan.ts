@@ -118,6 +118,6 @@ function faultOf(at: number, random: Random): Fault {
     case 'commands doubled':
       return { kind, at, forMs: random.whole(500, 6_000), share: random.between(0.02, 0.4) }
     case 'slow wires':
-      return { kind, at, forMs: random.whole(500, 6_000), slowMs: random.between(5, 120) }
+      return { kind, at, forMs: random.whole(500, 6_000), slowMs: random.between(5, random.pick([120, 300])) }
   }
 }

@@ -125,6 +125,26 @@ describe('workspaces', () => {
     }
   })
 
+  it('D35: a session is held for another worker when its run has ended and its files are stored', async () => {
+    const saved = Promise.withResolvers<void>()
+    const folders: string[] = []
+    const kept = {
+      bring: async () => {},
+      save: (_tenant: string, scope: string) => (folders.push(scope), saved.promise),
+      close: async () => {},
+    }
+    workspaces = { ...createWorkspaces(root), kept }
+    const { inbox, sessions } = openWorker()
+    await inbox.createSession(TENANT, 's1', TOKENS[0])
+    const [session] = [...sessions()]
+    const held = session?.hold().then(() => 'held')
+    expect(await Promise.race([held, new Promise((resolve) => setImmediate(resolve, 'waiting'))])).to.equal('waiting')
+    saved.resolve()
+    expect(await held).to.equal('held')
+    expect(folders).to.deep.equal([sessionFolder('s1', TOKENS[0])])
+    await inbox.deleteSession(TENANT, 's1')
+  })
+
   describe('that nobody uses', () => {
     const make = async (name: string, ageMs: number) => {
       const path = join(root, TENANT, name)

@@ -8,7 +8,7 @@ import type { Running } from '../processes.ts'
 export const STREAMS = 50
 export const TOKENS = 2000
 /** Time for the work that a gateway does after the last byte. */
-const AFTER_MS = 200
+export const AFTER_MS = 200
 
 /** CPU time of the gateway process, with enough unpaced streams that the kernel's resolution of 10 ms does not matter. */
 export const cpu: Figure = {

@@ -1,7 +1,8 @@
 import { memberProgram, type Role } from '../../local-cluster/member.ts'
 import { slotsOf } from '../../local-cluster/slots.ts'
 import { startMongoSet } from '../../local-services/mongo.ts'
-import { startRedis } from '../../local-services/redis.ts'
+import { type RedisServer, startRedis } from '../../local-services/redis.ts'
+import { startRedisCluster } from '../../local-services/redis-cluster.ts'
 import { MASTER_KEY } from '../master-key.ts'
 import { cpuMs, rssMiB } from '../proc.ts'
 
@@ -18,9 +19,12 @@ export type ScaleCluster = AsyncDisposable & {
   /** CPU time in milliseconds, and resident memory in MiB. */
   cpuMs(): PerPart
   rssMiB(): PerPart
+  /** CPU time of each node of Redis, in milliseconds. */
+  nodesCpuMs(): number[]
 }
 
-export type Counts = { gateways: number; workers: number; executors?: number }
+/** Without `redisNodes` there is one Redis, with them a Redis Cluster. */
+export type Counts = { gateways: number; workers: number; executors?: number; redisNodes?: number }
 
 export const BASE_PATH = '/api/v1'
 const FREE_PORTS = { port: 0, opsPort: 0 }
@@ -46,17 +50,17 @@ export async function startScaleCluster(
 ): Promise<ScaleCluster> {
   await using started = new AsyncDisposableStack()
   const { gateways, workers, executors = 0 } = counts
-  const redis = started.use(await startRedis())
+  const redis = await startNodes(started, counts)
   const mongo = executors > 0 ? started.use(await startMongoSet()) : undefined
   const env = {
     ...SETTINGS,
-    REDIS_URL: redis.url,
+    ...redis.env,
     ...(mongo && { MONGODB_URL: mongo.url }),
     MODEL_BASE_URL: place.modelUrl,
     DATA_DIR: place.dataDir,
     ...place.env,
   }
-  const pids: { part: Part; pid: number }[] = [{ part: 'redis', pid: redis.pid }]
+  const pids: { part: Part; pid: number }[] = redis.servers.map(({ pid }) => ({ part: 'redis', pid }))
   for (const { pid } of mongo?.members ?? []) pids.push({ part: 'mongo', pid })
   const slots = await slotsOf({ gateways, workers, executors }, FREE_PORTS)
   for (const slot of slots.toSorted((a, b) => Number(a.role === 'gateway') - Number(b.role === 'gateway'))) {
@@ -74,12 +78,24 @@ export async function startScaleCluster(
   }
   return {
     ports: slots.flatMap(({ port }) => (port === null ? [] : [port])),
-    redisUrl: redis.url,
+    redisUrl: redis.servers[0]?.url ?? '',
     processes: pids,
     cpuMs: sumOf(cpuMs),
     rssMiB: sumOf(rssMiB),
+    nodesCpuMs: () => redis.servers.map(({ pid }) => cpuMs(pid)),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
+}
+
+type Nodes = { servers: readonly RedisServer[]; env: Readonly<Record<string, string>> }
+
+async function startNodes(started: AsyncDisposableStack, { redisNodes }: Counts): Promise<Nodes> {
+  if (redisNodes === undefined) {
+    const server = started.use(await startRedis())
+    return { servers: [server], env: { REDIS_URL: server.url } }
+  }
+  const { nodes, servers } = started.use(await startRedisCluster({ primaries: redisNodes }))
+  return { servers, env: { REDIS_CLUSTER: nodes.map(({ host, port }) => `${host}:${port}`).join(',') } }
 }
 
 /** `after` less `before`, divided by `units`. */

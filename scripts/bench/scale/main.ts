@@ -2,21 +2,26 @@ import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Processes } from '../processes.ts'
 import { FULL, QUICK } from './measures.ts'
-import { reportOf } from './report.ts'
-import { measureRound, type Round } from './rounds.ts'
+import { nodesReportOf, reportOf } from './report.ts'
+import { measureNodesRound, measureRound } from './rounds.ts'
 
 const ROUNDS = 3
 const WITHIN_MS = 1_500_000
 /** Beyond this load average, other processes distort what is done in a second, but hardly the CPU of a unit. */
 const CALM_LOAD = 1
 
-const USAGE = `npm run bench:scale -- [--quick]
-  --quick  one round with fewer sessions and streams
+const USAGE = `npm run bench:scale -- [--quick] [--redis-nodes]
+  --quick        one round with fewer sessions and streams
+  --redis-nodes  only what streams cost each node of a Redis Cluster of 1, 2 and 3 nodes
 Measures what streams, runs and idle sessions cost in each kind of process, what a second gateway and a second worker add, and computes from it
 what so many users need. ${ROUNDS} rounds on fresh processes, about 8 minutes on 2 cores.
 `
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    'redis-nodes': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 })
 if (options.help) {
   process.stdout.write(USAGE)
@@ -30,11 +35,19 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const [load = 0] = loadavg()
 if (load > CALM_LOAD) process.stdout.write(`the machine is busy (load ${load.toFixed(1)})\n`)
 const signal = AbortSignal.timeout(WITHIN_MS)
-const rounds: Round[] = []
-for (let n = 1; n <= (options.quick ? 1 : ROUNDS); n++) {
-  const from = performance.now()
-  rounds.push(await measureRound({ processes, size: options.quick ? QUICK : FULL, signal }))
-  process.stdout.write(`round ${n}: ${((performance.now() - from) / 1_000).toFixed(0)} s\n`)
-}
-process.stdout.write(`\n${reportOf(rounds, Math.random)}\n`)
+const around = { processes, size: options.quick ? QUICK : FULL, signal }
+const report = options['redis-nodes']
+  ? nodesReportOf(await inRounds(() => measureNodesRound(around)))
+  : reportOf(await inRounds(() => measureRound(around)), Math.random)
+process.stdout.write(`\n${report}\n`)
 process.exit(0)
+
+async function inRounds<T>(measure: () => Promise<T>): Promise<T[]> {
+  const rounds: T[] = []
+  for (let n = 1; n <= (options.quick ? 1 : ROUNDS); n++) {
+    const from = performance.now()
+    rounds.push(await measure())
+    process.stdout.write(`round ${n}: ${((performance.now() - from) / 1_000).toFixed(0)} s\n`)
+  }
+  return rounds
+}

@@ -39,6 +39,15 @@ export async function measureEvents(cluster: ScaleCluster, { windowMs }: Size): 
   return { each: each(after, before, events / THOUSAND), perSecond: (events * THOUSAND) / ms }
 }
 
+/** The same, and the part of each node of Redis. */
+export async function measureNodes(cluster: ScaleCluster, size: Size): Promise<Cost & { nodes: number[] }> {
+  const before = cluster.nodesCpuMs()
+  const cost = await measureEvents(cluster, size)
+  const spent = cluster.nodesCpuMs().map((ms, at) => ms - (before[at] ?? 0))
+  const all = spent.reduce((sum, ms) => sum + ms, 0)
+  return { ...cost, nodes: spent.map((ms) => ((cost.each.redis ?? 0) * ms) / all) }
+}
+
 const EVENT_STREAMS = 60
 const EVERY_MS = 50
 

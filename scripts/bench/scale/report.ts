@@ -2,12 +2,13 @@ import { align } from '../align.ts'
 import { median } from '../statistics.ts'
 import type { Part, PerPart } from './cluster.ts'
 import type { Cost } from './measures.ts'
-import { FORMS, type Form, mediansOf, type Round } from './rounds.ts'
+import { nodesFor, spreadOfChannels } from './redis-nodes.ts'
+import { FORMS, type Form, mediansOf, type NodesRound, type Round } from './rounds.ts'
 import { placeRuns, placeSessions } from './simulation.ts'
 import { type Costs, HABITS, type Need, sizeFor, usersOf } from './sizing.ts'
 
 const PARTS: readonly Part[] = ['gateway', 'worker', 'executor', 'redis', 'mongo']
-const USERS = [1_000, 10_000, 50_000, 100_000]
+const USERS = [1_000, 10_000, 17_000, 50_000, 100_000, 170_000]
 const PROCESSES = 1_000
 const SESSIONS_PER_WORKER = 200
 
@@ -20,9 +21,23 @@ export function reportOf(rounds: readonly Round[], random: () => number): string
     '\nWhat a second gateway and a second worker add (all of one kind together)',
     renderForms(rounds),
     `\nWhat users at work need: each sends a message every ${HABITS.everySecs} s and reads ${HABITS.events} events over ${HABITS.answerSecs} s`,
-    renderSizes(costs),
+    renderSizes(costs, random),
     `\n${PROCESSES} processes (simulated with the product's ring and its choice of workers)`,
     renderSimulation(costs, random),
+  ].join('\n')
+}
+
+/** What the same streams cost each node of a Redis Cluster. */
+export function nodesReportOf(rounds: readonly NodesRound[]): string {
+  const rows = Object.keys(rounds[0] ?? {}).map((form) => {
+    const all = rounds.flatMap((round) => round[form] ?? [])
+    const middle = (part: Part) => numberOf(median(all.map(({ each }) => each[part] ?? 0)))
+    const nodes = all.map((each) => each.nodes.map((ms) => ms.toFixed(1)).join(' + '))
+    return [form, middle('redis'), middle('gateway'), middle('worker'), nodes.join(', ')]
+  })
+  return [
+    'CPU in ms of 1,000 events with a Redis Cluster (medians), and of each node in each round',
+    align([['', 'Redis', 'gateway', 'worker', 'nodes'], ...rows]),
   ].join('\n')
 }
 
@@ -72,8 +87,12 @@ function renderForms(rounds: readonly Round[]): string {
   ])
 }
 
-function renderSizes(costs: Costs): string {
-  const cells = USERS.map((users) => cellsOf(sizeFor(users, costs)))
+function renderSizes(costs: Costs, random: () => number): string {
+  const cells = USERS.map((users) => {
+    const need = sizeFor(users, costs)
+    const nodes = nodesFor({ cores: need.redisCores, gateways: need.gateways, random })
+    return [...cellsOf(need), nodes ? `${nodes.nodes} (${nodes.fullest.toFixed(2)})` : '-']
+  })
   const head = [
     'users',
     'streams',
@@ -85,6 +104,7 @@ function renderSizes(costs: Costs): string {
     'MiB each',
     'Redis cores',
     'Redis MiB',
+    'nodes (fullest)',
   ]
   return align([head, ...cells])
 }
@@ -112,6 +132,12 @@ function renderSimulation(costs: Costs, random: () => number): string {
     [
       'one-shot runs on 1,000 workers, 20 each',
       `fullest ${runs.max.toFixed(2)} x the mean, p99 ${runs.p99.toFixed(2)} x`,
+    ],
+    [
+      'channels of 100 gateways on nodes of Redis',
+      [3, 6, 12, 24]
+        .map((nodes) => `${nodes}: ${spreadOfChannels({ gateways: 100, nodes, random }).toFixed(2)} x`)
+        .join(', '),
     ],
     [
       'new sessions that hash elsewhere',

@@ -9,6 +9,7 @@ import {
   costOf,
   type Held,
   measureEvents,
+  measureNodes,
   measureRest,
   measureRuns,
   measureSessions,
@@ -51,6 +52,23 @@ export async function measureRound(options: Rounds): Promise<Round> {
   await using waiting = await startCluster({ gateways: 1, workers: 1 }, options)
   const streams = await measureStreams(waiting, size)
   return { rest, sessions, streams, events, runs, ...(await measureStored(options)) }
+}
+
+/** By form of Redis: one server, or a Redis Cluster of so many nodes. */
+export type NodesRound = Record<string, Cost & { nodes: number[] }>
+
+const REDIS_FORMS = { 'one Redis': undefined, '1 node': 1, '2 nodes': 2, '3 nodes': 3 } as const
+/** As many channels as leave no node without one, in most rounds. */
+const NODES_FORM = { gateways: 4, workers: 2 }
+
+/** Measures what a Redis Cluster costs for the same streams. */
+export async function measureNodesRound(options: Rounds): Promise<NodesRound> {
+  const round: NodesRound = {}
+  for (const [form, redisNodes] of Object.entries(REDIS_FORMS)) {
+    await using cluster = await startCluster({ ...NODES_FORM, ...(redisNodes && { redisNodes }) }, options)
+    round[form] = await measureNodes(cluster, options.size)
+  }
+  return round
 }
 
 async function startCluster(counts: Counts, { processes, signal }: Rounds): Promise<ScaleCluster> {

@@ -1,4 +1,4 @@
-import { AgentEngine } from '../../../shared/client/client.ts'
+import { AgentEngine, type EngineOptions } from '../../../shared/client/client.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import { renewedToken } from './device-flow.ts'
@@ -30,10 +30,16 @@ export async function findTarget({ env }: Io, choice: Choice): Promise<Target> {
   return { url, profileName, profile, profiles }
 }
 
-/** A client of the target. A token of a profile is sent to the profile's own server only. */
-export function connect({ env }: Io, { url, profileName, profile, profiles }: Target): AgentEngine {
-  if (env['AE_TOKEN']) return new AgentEngine({ url, token: env['AE_TOKEN'] })
-  if (!profile || profile.url !== url || profile.token === undefined) return new AgentEngine({ url })
+/** A client of the target. */
+export const connect = (io: Io, target: Target): AgentEngine => new AgentEngine(accessTo(io, target))
+
+/** The address of the target, and the token for it. A token of a profile is sent to the profile's own server only. */
+export function accessTo(
+  { env }: Io,
+  { url, profileName, profile, profiles }: Target,
+): Pick<EngineOptions, 'url' | 'token'> {
+  if (env['AE_TOKEN']) return { url, token: env['AE_TOKEN'] }
+  if (!profile || profile.url !== url || profile.token === undefined) return { url }
   let current = profile
   const token = async (refused?: string) => {
     const renewed = await renewedToken(current, refused)
@@ -42,5 +48,5 @@ export function connect({ env }: Io, { url, profileName, profile, profiles }: Ta
     await writeProfiles(env, { ...profiles, profiles: { ...profiles.profiles, [profileName]: renewed } })
     return renewed.token
   }
-  return new AgentEngine({ url, token })
+  return { url, token }
 }

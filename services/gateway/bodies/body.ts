@@ -62,6 +62,22 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
   }
 }
 
+/** Checks a value that is a part of a body against a schema of `openapi.yaml`. Throws `invalid_request`, with the place behind `at`. */
+export type CheckValue = <Name extends ApiTypeName>(
+  schema: Name,
+  value: JsonObject,
+  at: string,
+) => Promise<ApiType<Name>>
+
+export const createCheckValue =
+  (bodies: Bodies): CheckValue =>
+  async <Name extends ApiTypeName>(schema: Name, value: JsonObject, at: string) => {
+    const decoded = await bodies.decode(schema, new TextEncoder().encode(JSON.stringify(value)))
+    if ('value' in decoded) return decoded.value as ApiType<Name>
+    const { message, param = '' } = decoded.refusal
+    throw invalidRequest(message, { param: `${at}${param}` })
+  }
+
 /** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
 function accept(res: Response, decoded: Decoded): JsonObject {
   const { ignored = [] } = decoded

@@ -3,9 +3,10 @@ import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
 import type { Authentication } from '../../../shared/platform/api/document.ts'
 import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
-import type { ReadBody } from '../bodies/body.ts'
+import type { CheckValue, ReadBody } from '../bodies/body.ts'
 import type { ConfigSurface } from '../routes/config/enabled.ts'
 import type { FlowSurface } from '../routes/flows/flow-surface.ts'
+import type { PlanSurface } from '../routes/plans.ts'
 import type { StartOnce } from '../starting/start-once.ts'
 import type { EventStreams } from '../streams/event-streams.ts'
 import type { Relay } from '../streams/sse.ts'
@@ -28,6 +29,8 @@ export type DialectDeps = {
   config: Pick<ConfigSurface, 'settings'> | undefined
   /** `undefined` when the process has no store. */
   flows: FlowSurface | undefined
+  /** `undefined` when the process has no store, or no plan queue. */
+  plans: Pick<PlanSurface, 'calls'> | undefined
   /** The server's own model; `null` without one. */
   model: string | null
   /** The version of this server. */
@@ -35,8 +38,11 @@ export type DialectDeps = {
   /** The time between two comments in a stream that says nothing. */
   keepaliveMs: number
   readBody: ReadBody
+  checkValue: CheckValue
   relay: Relay
   log: Log
   /** Wraps what begins new work. */
   admit(handle: RequestHandler): RequestHandler
+  /** Wraps what begins new work, or carries answers to permission requests. What begins work calls `assertAdmitted`. */
+  admitAnswers(handle: RequestHandler): RequestHandler
 }

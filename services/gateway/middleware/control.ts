@@ -7,8 +7,8 @@ const CONTROL: Readonly<Record<string, RegExp>> = {
   DELETE: /^\/((runs|sessions)\/[^/]+|ui\/chat\/[^/]+\/stream)$/,
 }
 
-/** The paths of dialects whose body is either a prompt or answers to permission requests. */
-const MIXED = /^\/(ui\/chat|ag-ui|openai\/v1\/responses)$/
+/** The paths of dialects whose body is either a prompt or answers to permission requests; in A2A also a cancel. */
+const MIXED = /^\/(ui\/chat|ag-ui|openai\/v1\/responses|a2a)$/
 
 /** The kind of a request, as far as its path tells. */
 export type RequestKind = 'ordinary' | 'control' | 'mixed'

@@ -24,11 +24,11 @@ export class ChunkedBody {
     const res = this.#res
     if (text.length === 0) return !res.writableNeedDrain // An empty chunk would end the body.
     if (!this.#isChunked) return res.write(text)
-    const bytes = typeof text === 'string' ? Buffer.from(text) : text
-    if (bytes.length <= MAX_COPIED_BYTES) return res.write(chunkOf(bytes))
+    const length = typeof text === 'string' ? Buffer.byteLength(text) : text.length
+    if (length <= MAX_COPIED_BYTES) return res.write(chunkOf(text, length))
     res.cork()
-    res.write(sizeLine(bytes), 'latin1')
-    res.write(bytes)
+    res.write(sizeLine(length), 'latin1')
+    res.write(text)
     const isAccepted = res.write(CRLF, 'latin1')
     res.uncork()
     return isAccepted
@@ -40,15 +40,16 @@ export class ChunkedBody {
   }
 }
 
-const sizeLine = (bytes: Uint8Array): string => bytes.length.toString(16) + CRLF
+const sizeLine = (bytes: number): string => bytes.toString(16) + CRLF
 
 /** Frames a chunk of a body (RFC 9112, section 7.1). */
-function chunkOf(bytes: Uint8Array): Buffer {
+function chunkOf(text: string | Uint8Array, bytes: number): Buffer {
   const line = sizeLine(bytes)
-  const end = line.length + bytes.length
+  const end = line.length + bytes
   const chunk = Buffer.allocUnsafe(end + CRLF.length)
   chunk.write(line, 'latin1')
-  chunk.set(bytes, line.length)
+  if (typeof text === 'string') chunk.write(text, line.length)
+  else chunk.set(text, line.length)
   chunk.write(CRLF, end, 'latin1')
   return chunk
 }

@@ -4,8 +4,7 @@ import type { AgentEvent, FlowEvent, PlanEvent } from '../../../shared/kernel/ev
 /** An event of a run, plan or flow, with its number in the journal. */
 export type Numbered<Event> = { seq: number; event: Event }
 
-/** A terminal event that ends one reader's stream while the run may go on repeats the number of the last event (D4.2). */
-const FRAME = /^id: (\d+)\nevent: (\w+)\ndata: (.*)$/
+const [ID, EVENT, DATA, END] = ['id: ', '\nevent: ', '\ndata: ', '\n\n']
 
 /** Makes events of the text of a journal's frames, wherever the text is divided. */
 export class FrameDecoder<Event extends AgentEvent | FlowEvent | PlanEvent> {
@@ -22,9 +21,15 @@ export class FrameDecoder<Event extends AgentEvent | FlowEvent | PlanEvent> {
   take({ text, failure }: Frames): Numbered<Event>[] {
     if (failure !== undefined) this.#begin()
     this.#rest += typeof text === 'string' ? text : this.#decoder.decode(text, { stream: true })
-    const blocks = this.#rest.split('\n\n')
-    this.#rest = blocks.pop() ?? ''
-    return blocks.flatMap((block) => this.#eventIn(block))
+    const read = this.#rest
+    const events: Numbered<Event>[] = []
+    let from = 0
+    for (let to = read.indexOf(END); to >= 0; to = read.indexOf(END, from)) {
+      this.#read(read.slice(from, to), events)
+      from = to + END.length
+    }
+    this.#rest = read.slice(from)
+    return events
   }
 
   #begin(): void {
@@ -32,9 +37,17 @@ export class FrameDecoder<Event extends AgentEvent | FlowEvent | PlanEvent> {
     this.#rest = ''
   }
 
-  #eventIn(block: string): Numbered<Event>[] {
-    const [, seq, type = '', data] = FRAME.exec(block) ?? []
-    if (data === undefined || this.#types?.has(type) === false) return []
-    return [{ seq: Number(seq), event: { type, ...(JSON.parse(data) as object) } as Event }]
+  /**
+   * Adds the event of a frame; a comment has none. A terminal event that ends one reader's stream while the run may go on repeats the number
+   * of the last event (D4.2). The parts are searched for, since a pattern and a copy of the event would take twice the time.
+   */
+  #read(frame: string, events: Numbered<Event>[]): void {
+    const [type, data] = [frame.indexOf(EVENT), frame.indexOf(DATA)]
+    if (!frame.startsWith(ID) || type < 0 || data < type) return
+    const name = frame.slice(type + EVENT.length, data)
+    if (this.#types?.has(name) === false) return
+    const event = JSON.parse(frame.slice(data + DATA.length)) as Event
+    event.type = name as Event['type']
+    events.push({ seq: Number(frame.slice(ID.length, type)), event })
   }
 }

@@ -15,7 +15,7 @@ import { StoredSessions } from './stored-sessions.ts'
 export type DurabilityDeps = {
   store: SessionStore
   claims: SessionClaims | undefined
-  workspaces: Pick<Workspaces, 'open'>
+  workspaces: Pick<Workspaces, 'openKept'>
   idleMs: number
   /** Marks the sessions that have runs. Left out: runs end with this worker. */
   marks?: BusyMarks | undefined
@@ -62,7 +62,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
     keeping: { keep: (session, events) => saver.keep(session, events), ...(marks && { keepRuns }) },
     wrap(inbox, opening) {
       const onOpened = async (session: Session, runs: StoredRuns) => {
-        workspaces.open(session.tenant, session.workspace)
+        workspaces.openKept(session.tenant, session.workspace)
         if (marks) await deps.goOn(session, runs)
       }
       const stored = new StoredSessions({

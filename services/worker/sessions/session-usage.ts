@@ -1,4 +1,5 @@
 import type { SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 
 type Usage = SessionSummary['usage']
@@ -26,15 +27,14 @@ export class SessionUsage {
    * Passes on the events of one run and counts what they report. A session has one run at a time. `counted` is what of the run is part of the
    * usage already.
    */
-  async *count(events: AsyncIterable<RunEvent>, counted = NOTHING): AsyncGenerator<RunEvent, void, undefined> {
+  count(events: AsyncIterable<RunEvent>, counted = NOTHING): AsyncIterable<RunEvent> {
     const before = differenceOf(this.#usage, counted)
-    for await (const event of events) {
+    return new Observed(events, (event) => {
       if (event.type === 'turn_start') this.#model = event.model
       if (event.type === 'turn_end') this.#usage = sumOf(this.#usage, { ...event, turns: 1 })
       const totals = totalsOf(event)
       if (totals) this.#usage = sumOf(before, totals)
-      yield event
-    }
+    })
   }
 }
 

@@ -29,6 +29,8 @@ export type SessionOptions = {
   keep?: KeepTurns | undefined
   /** Stores its runs, too, so that another worker can go on with them. */
   keepRuns?: ((session: Session) => RunsKeeper) | undefined
+  /** Called when no run goes on any more, before another worker takes the session over. */
+  onHeld?: ((session: Session) => Promise<void>) | undefined
   /** Called when the session has had no run for `idleMs`. */
   onIdle: () => void
 }
@@ -177,8 +179,9 @@ export class Session {
   }
 
   /** Begins no further run. Resolves when the one that was begun has ended. */
-  hold(): Promise<void> {
-    return this.#queue.hold()
+  async hold(): Promise<void> {
+    await this.#queue.hold()
+    await this.#options.onHeld?.(this)
   }
 
   /** Begins runs again. */

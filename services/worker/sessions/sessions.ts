@@ -8,12 +8,12 @@ import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
-import { type KeepTurns, Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
+import { Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
 import type { LogState } from './session-log.ts'
 import { type RoomLimits, SessionRoom } from './session-room.ts'
 
-/** Stores sessions. */
-export type Keeping = { keep: KeepTurns; keepRuns?: SessionOptions['keepRuns'] }
+/** What stores sessions, their runs and their folders. */
+export type Keeping = Pick<SessionOptions, 'keep' | 'keepRuns' | 'onHeld'>
 
 export type SessionsLimits = { room: RoomLimits; idleMs: number }
 
@@ -27,7 +27,7 @@ export class Sessions {
 
   /**
    * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
-   * another worker owns the session by now. With `keeping` the sessions are stored.
+   * another worker owns the session by now. With `keep` in `keeping` the sessions are stored.
    */
   constructor(limits: SessionsLimits, onRemoved: (session: Session) => Promise<boolean>, keeping?: Keeping) {
     this.#keeping = keeping
@@ -47,7 +47,7 @@ export class Sessions {
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.checkPlace(identity.tenant)
     const createdAt = new Date().toISOString()
-    return this.adopt({ ...identity, createdAt, messages, log: this.#keeping && newLog(identity, createdAt) })
+    return this.adopt({ ...identity, createdAt, messages, log: this.#keeping?.keep && newLog(identity, createdAt) })
   }
 
   /** Throws `rate_limit` when the tenant cannot have another session here. */

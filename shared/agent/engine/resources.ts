@@ -30,6 +30,8 @@ export type Tools = {
   services: ToolServices
   /** Returns the path of the run's folder. It is called when a tool is about to start: never for a run without tool calls. */
   workspace: () => string
+  /** Called before a tool that uses files starts, where they are not on this machine yet. Throws `unavailable`. */
+  bringFiles?: (() => Promise<void>) | undefined
   /** Longer tool outputs are cut to this many characters. */
   maxOutputChars: number
   /**

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
 import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
@@ -66,12 +66,14 @@ const keepAsk = (progress: CallProgress, callId: string) => async (ask: AskState
 }
 
 /** A preview that fails is left out: the request is made without it. */
-async function previewOf({ tool, input }: ReadyCall, { toolBox, workspace, onToolBug }: PermissionStep['tools']) {
+async function previewOf({ tool, input }: ReadyCall, tools: PermissionStep['tools']) {
+  const { toolBox, workspace, bringFiles, onToolBug } = tools
   try {
+    if (tool.usesFiles && tool.preview) await bringFiles?.()
     const policyOf: ToolBox['policyOf'] = (name, other) => toolBox.policyOf(name, other)
     return await tool.preview?.(input, { workspace: workspace(), policyOf })
   } catch (cause) {
-    onToolBug(tool.name, cause)
+    if (!hasKind(cause, 'unavailable')) onToolBug(tool.name, cause)
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
 import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
@@ -158,10 +158,12 @@ type Trial = { call: ToolCall; step: Step; effects: Effects }
 
 async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: Trial): Promise<ToolOutcome> {
   try {
+    if (tool.usesFiles) await step.tools.bringFiles?.()
     return await tool.run(input, contextOf(call, step, effects))
   } catch (cause) {
     if (step.signal.aborted && cause === step.signal.reason) return fail('The run has ended.')
     if (effects.refused > 0) return fail(MAY_NOT_ACT)
+    if (effects.allowed === 0 && hasKind(cause, 'unavailable')) return fail(`The call was not made: ${cause.message}`)
     step.tools.onToolBug(call.toolName, cause)
     return fail(`${call.toolName} failed unexpectedly. Try another way.`)
   }

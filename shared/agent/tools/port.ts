@@ -92,6 +92,8 @@ export interface Tool {
   readonly defaultPolicy: Policy
   /** Each call needs the client's permission, even under the policy `allow`. */
   readonly alwaysAsks?: boolean
+  /** It reads or writes the run's folder. */
+  readonly usesFiles?: boolean
   /** A call changes nothing: neither files nor anything outside. Other tools are refused in plan mode. */
   readonly isReadOnly?: boolean
   /** A call that was interrupted may be made again: it changes nothing more than the first time. */

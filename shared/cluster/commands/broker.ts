@@ -5,7 +5,14 @@ import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedReply } from '../permissions/reply.ts'
 import type { PermissionPage, PermissionSummary } from '../permissions/store.ts'
 import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
-import type { MessagePage, MessageRequest, SeedMessage, SessionPage, SessionSummary } from './sessions.ts'
+import type {
+  MessageFilter,
+  MessagePage,
+  MessageRequest,
+  SeedMessage,
+  SessionPage,
+  SessionSummary,
+} from './sessions.ts'
 
 export type OpenedRun = { runId: string; frames: FrameStream }
 
@@ -23,7 +30,7 @@ export interface Broker {
   /** Lists the tenant's sessions, those created last first. */
   listSessions(tenant: TenantId, page: PageRequest): Promise<SessionPage>
   /** Lists the history of a session, oldest message first. */
-  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): Promise<MessagePage>
+  listMessages(tenant: TenantId, sessionId: string, page: MessageFilter): Promise<MessagePage>
   renameSession(tenant: TenantId, sessionId: string, title: string): Promise<SessionSummary>
   /** Aborts the session's runs with `session_deleted` (D4.7). */
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>

@@ -3,7 +3,14 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { RunFilter, RunPage, RunRequest, RunSummary } from './runs.ts'
-import type { MessagePage, MessageRequest, SeedMessage, SessionPage, SessionSummary } from './sessions.ts'
+import type {
+  MessageFilter,
+  MessagePage,
+  MessageRequest,
+  SeedMessage,
+  SessionPage,
+  SessionSummary,
+} from './sessions.ts'
 import type { TenantLoad, TenantRange } from './tenant-loads.ts'
 
 /** What is not in memory has to be read from the store first. */
@@ -23,7 +30,7 @@ export interface Inbox {
   ): MayWait<SessionSummary>
   getSession(tenant: TenantId, sessionId: string): MayWait<SessionSummary>
   listSessions(tenant: TenantId, page: PageRequest): SessionPage
-  listMessages(tenant: TenantId, sessionId: string, page: PageRequest): MayWait<MessagePage>
+  listMessages(tenant: TenantId, sessionId: string, page: MessageFilter): MayWait<MessagePage>
   renameSession(tenant: TenantId, sessionId: string, title: string): MayWait<SessionSummary>
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>

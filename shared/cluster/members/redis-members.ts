@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
@@ -67,6 +68,7 @@ export function createRedisMembers(link: Link): Members {
 function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMarkerCurrent'> {
   const nonce = randomUUID()
   const own = (fields: MemberFields) => [link.prefix + CHANGES, LEASE_MS, nonce, packFields(fields), fields.load]
+  const isHeard = createHearing(link)
   let boot = ''
   let published = ''
   return {
@@ -77,9 +79,7 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
       return epoch
     },
     async renew(epoch, fields, { channel, message }) {
-      // In a Redis Cluster the channel may be at another node than the members.
-      if (link.isCluster && (await link.run(HEARD, [channel], message ? [message] : [])) === 0)
-        return { outcome: 'unheard', version: 0 }
+      if (link.isCluster && !(await isHeard(channel, message))) return { outcome: 'unheard', version: 0 }
       const probe = link.isCluster ? [] : [link.prefix + channel, ...(message ? [message] : [])]
       if (published === recordOf(epoch, fields)) {
         const version = await link.run(EXTEND, KEYS, [LEASE_MS, epoch, fields.load, boot, nonce, ...probe])
@@ -94,6 +94,30 @@ function createOwnMember(link: Link): Pick<Members, 'join' | 'renew' | 'isBootMa
     isBootMarkerCurrent: async () => (await link.run(READ_BOOT, KEYS, [])) === boot,
   }
 }
+
+/**
+ * Whether somebody has subscribed to a channel of a Redis Cluster, which may be at another node than the members. While that node does not
+ * answer nobody can publish there either: the process stays a member until its replica has taken over.
+ */
+function createHearing(link: Link) {
+  let answeredAt = performance.now()
+  return async (channel: string, message: Buffer | undefined): Promise<boolean> => {
+    try {
+      const answer = link.run(HEARD, [channel], message ? [message] : [])
+      const heard = await withDeadline(answer, NODE_MS, () => new Error('the node of the channel does not answer'))
+      answeredAt = performance.now()
+      return heard !== 0
+    } catch (cause) {
+      if (performance.now() - answeredAt > NODE_AWAY_MS) throw cause
+      return true
+    }
+  }
+}
+
+/** Short, because the renewal comes after it, and counts from before it. */
+const NODE_MS = 500
+/** Streams end when Redis has been away for as long. */
+const NODE_AWAY_MS = 10_000
 
 const recordOf = (epoch: number, fields: MemberFields): string => `${epoch} ${packFields(fields)}`
 

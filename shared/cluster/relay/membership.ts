@@ -140,6 +140,7 @@ export class Membership {
     this.#steadiness.check()
     if (this.#isTicking) return
     this.#isTicking = true
+    const beganAt = performance.now()
     try {
       if (performance.now() - this.#renewedAt.monotonic >= this.#times.renewMs) {
         await this.#renew()
@@ -148,6 +149,8 @@ export class Membership {
       await this.#watch.tick()
     } catch {
       this.#steadiness.reset() // Redis is unreachable: this process cannot see who renews.
+      // While it is, nobody writes its keys again.
+      if (beganAt - this.#keysLostAt <= this.#times.rebuildMs) this.#keysLostAt = performance.now()
     } finally {
       this.#isTicking = false
     }

@@ -1,7 +1,10 @@
-/** Settles as `work` does, or rejects with `late()` after `withinMs`. A later result of `work` is ignored. */
+/**
+ * Settles as `work` does, or rejects with `late()` after `withinMs`. A later result of `work` is ignored. After a time in which this process could
+ * not run, timers come first: what has arrived at its sockets meanwhile is in time.
+ */
 export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: () => Error): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(late()), withinMs)
+  const timer = setTimeout(() => setImmediate(() => reject(late())), withinMs)
   try {
     return await Promise.race([work, promise])
   } finally {

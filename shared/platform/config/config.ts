@@ -119,6 +119,9 @@ function crossProblems(values: Values, form: Form, isSet: IsSet): (string | fals
     isSet('REDIS_SENTINELS') &&
       isSet('REDIS_CLUSTER') &&
       'REDIS_SENTINELS and REDIS_CLUSTER are both set: wanted one of them',
+    isSet('WORKSPACE_STORE') &&
+      !(isSet('WORKSPACE_STORE_ACCESS_KEY') && isSet('WORKSPACE_STORE_SECRET_KEY')) &&
+      'WORKSPACE_STORE needs WORKSPACE_STORE_ACCESS_KEY and WORKSPACE_STORE_SECRET_KEY',
     isCluster && !hasRedis && 'REDIS_URL is not set: the cluster form needs redis://host:6379',
   ]
 }

@@ -14,7 +14,6 @@ import {
   listOf,
   masterKey,
   matching,
-  megabytes,
   modelName,
   oneOf,
   origin,
@@ -26,6 +25,7 @@ import {
   token,
   trustProxy,
 } from './values.ts'
+import { WORKSPACE_FIELDS } from './workspace-fields.ts'
 
 export type { Field, Form, ValuesOf }
 
@@ -143,11 +143,7 @@ export const FIELDS = {
   ),
 
   dataDir: field('DATA_DIR', or(path, './data'), 'Folder of the database and of everything else that is kept.'),
-  workspaceDir: field(
-    'WORKSPACE_DIR',
-    optional(path),
-    "Folder of the tools' workspaces (default: workspaces in DATA_DIR); in the cluster one that all workers share.",
-  ),
+  ...WORKSPACE_FIELDS,
   redisUrl: field('REDIS_URL', secret(redisUrl, urlPassword), 'Redis that connects the processes of a cluster.'),
   redisSentinels: field('REDIS_SENTINELS', optional(sentinels), 'Sentinels that name the Redis: host:port,…/name.'),
   redisCluster: field(
@@ -211,11 +207,6 @@ export const FIELDS = {
     'PLAN_PERMISSIONS',
     or(toolPolicies, '{}'),
     'Policies for flows and queued plans, in which nobody can be asked: as TOOL_PERMISSIONS; without an entry Write and Edit are allowed.',
-  ),
-  workspaceQuotaBytes: field(
-    'WORKSPACE_QUOTA_MB',
-    or(megabytes(1, COUNT), '100'),
-    'MB that one workspace may hold, in at most 10,000 files; beyond it Write and Edit fail.',
   ),
   isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
   flowsDir: field('FLOWS_DIR', optional(path), 'Folder of flow definitions in YAML, loaded as drafts at start.'),

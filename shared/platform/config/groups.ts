@@ -16,9 +16,9 @@ export const groupSettings = (config: Config) => ({
     tools: toolsIn(config),
     models: modelsIn(config),
     limits: workerLimitsIn(config),
-    workspaceDir: config.workspaceDir,
+    workspaces: workspacesIn(config),
   },
-  executor: { models: modelsIn(config), ...executorIn(config) },
+  executor: { models: modelsIn(config), workspaces: workspacesIn(config), ...executorIn(config) },
   plans: plansIn(config),
   flows: flowsIn(config),
   http: httpIn(config),
@@ -81,8 +81,17 @@ const workerLimitsIn = pick(
   'customerHistoryChars',
 )
 
-const executorIn = pick(
+const workspacesIn = pick(
   'workspaceDir',
+  'workspaceQuotaBytes',
+  'workspaceStore',
+  'workspaceStoreEndpoint',
+  'workspaceStoreRegion',
+  'workspaceStoreAccessKey',
+  'workspaceStoreSecretKey',
+)
+
+const executorIn = pick(
   'planPermissions',
   'runsPerWorker',
   'runsPerTenant',

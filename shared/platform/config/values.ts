@@ -139,6 +139,18 @@ function nodesIn(list: string): RedisNode[] | undefined {
   return nodes.length === found.length && nodes.every(({ port: each }) => each < 65_536) ? nodes : undefined
 }
 
+/** A bucket, and what the keys of our objects in it begin with: empty, or with `/` at its end. */
+export type BucketPlace = { bucket: string; prefix: string }
+
+/** Parses `s3://bucket/prefix`. */
+export const bucketPlace: Parse<BucketPlace> = (raw) => {
+  const [, bucket, rest = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*))?$/.exec(raw) ?? []
+  const names = rest.split('/').filter((name) => name !== '')
+  if (bucket === undefined || names.some((name) => name === '.' || name === '..'))
+    return new InvalidValue('a bucket, such as s3://bucket or s3://bucket/prefix')
+  return { bucket, prefix: names.map((name) => `${name}/`).join('') }
+}
+
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal']
 
 const proxyRange: Parse<string> = (raw) => {

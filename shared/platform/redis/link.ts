@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
+import { withDeadline } from '../../kernel/async/deadline.ts'
 import { AppError } from '../../kernel/errors.ts'
 import { createHealth, type Health } from '../../kernel/health.ts'
 import { prefixOf, type RedisOptions } from '../config/redis-place.ts'
@@ -29,13 +30,15 @@ export interface RedisLink extends Subscriptions {
 }
 
 const COMMAND_MS = 1_000
+/** Ends what waits for a connection that hangs. It comes too early when this process could not run for so long. */
+const HANGING_MS = 3_000
 const RETRY_SECS = 2
 /** Longer than the time between two renewals of a lease, which are refused as well while the memory is full. */
 const FULL_MS = 2_000
 
 /** No offline queue and few retries: a command is answered or fails within a second, so that requests get their 503 in time. */
 const OPTIONS = {
-  commandTimeout: COMMAND_MS,
+  commandTimeout: HANGING_MS,
   connectTimeout: COMMAND_MS,
   enableOfflineQueue: false,
   autoResubscribe: false,
@@ -154,10 +157,10 @@ function define(commands: RedisClient, { name, keys, lua }: Script): Command {
   return command.bind(commands)
 }
 
-/** Settles as `answer` does, and records whether Redis answered. */
+/** Settles as `answer` does, or rejects after a second, and records whether Redis answered. */
 async function tracked<T>(health: Health, answer: Promise<T>): Promise<T> {
   try {
-    const value = await answer
+    const value = await withDeadline(answer, COMMAND_MS, () => new Error('the command to Redis timed out'))
     health.answered()
     return value
   } catch (cause) {

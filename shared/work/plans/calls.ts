@@ -51,8 +51,14 @@ export class PlanCalls {
     return this.#shown(tenant, await submitRetry(tenant, { plan, ...call }, this.#deps))
   }
 
-  async get(tenant: TenantId, planId: string): Promise<PlanView> {
-    return this.#view(tenant, await this.#stored(tenant, planId))
+  /** With the outputs of all steps that are done, or only of some. */
+  async get(
+    tenant: TenantId,
+    planId: string,
+    { outputsOf }: { outputsOf?: readonly string[] } = {},
+  ): Promise<PlanView> {
+    const plan = await this.#stored(tenant, planId)
+    return planView(plan, await this.#outputs(tenant, plan, outputsOf && new Set(outputsOf)))
   }
 
   async list(tenant: TenantId, query: PlanQuery): Promise<{ plans: PlanSummary[]; next_cursor: string | null }> {
@@ -107,9 +113,10 @@ export class PlanCalls {
     return planView(plan, await this.#outputs(tenant, plan))
   }
 
-  async #outputs(tenant: TenantId, plan: PlanRecord): Promise<Map<string, string>> {
+  async #outputs(tenant: TenantId, plan: PlanRecord, wanted?: ReadonlySet<string>): Promise<Map<string, string>> {
     const { plans } = this.#deps
-    const stepIds = plan.states.filter(({ status }) => status === 'done').map(({ id }) => id)
+    const done = plan.states.filter(({ id, status }) => status === 'done' && wanted?.has(id) !== false)
+    const stepIds = done.map(({ id }) => id)
     const outputs = new Map<string, string>()
     let chars = 0
     for (let at = 0; at < stepIds.length; at += READ_AT_ONCE) {

@@ -6,6 +6,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 export type Workspaces = {
   /** Returns the path of a folder, which may not exist yet. */
   open(tenant: TenantId, scope: string): string
+  /** The same for the folder of a session or plan, which other processes may have had before. */
+  openKept(tenant: TenantId, scope: string): string
   /** Removes a folder that was opened. */
   remove(tenant: TenantId, scope: string): Promise<void>
   /** Leaves a folder to another process. */
@@ -13,6 +15,20 @@ export type Workspaces = {
   readonly openCount: number
   /** Marks the open folders as used, and removes those that workers left behind an hour ago or earlier. */
   sweep(): Promise<void>
+  /** Where the processes share no folder: brings sessions' and plans' folders here, and stores them. */
+  readonly kept?: KeptFiles
+}
+
+export type KeptFiles = {
+  /** Resolves when the files of a folder are here. Throws `unavailable`. */
+  bring(tenant: TenantId, scope: string): Promise<void>
+  /**
+   * Resolves when the store has the files of a folder. Throws `unavailable`, and tries again later by itself; `TooMuch`; and `conflict` when
+   * another process has taken them over.
+   */
+  save(tenant: TenantId, scope: string): Promise<void>
+  /** Stores what is left, and removes what this process has on its disk. */
+  close(): Promise<void>
 }
 
 /**
@@ -21,12 +37,14 @@ export type Workspaces = {
  */
 export function createWorkspaces(root: string, storedMs = 0): Workspaces {
   const opened = new Set<string>()
+  const open = (tenant: TenantId, scope: string) => {
+    const path = workspacePath(root, tenant, scope)
+    opened.add(path)
+    return path
+  }
   return {
-    open(tenant, scope) {
-      const path = workspacePath(root, tenant, scope)
-      opened.add(path)
-      return path
-    },
+    open,
+    openKept: open,
     async remove(tenant, scope) {
       const path = workspacePath(root, tenant, scope)
       if (opened.delete(path)) await removeWorkspace(path)

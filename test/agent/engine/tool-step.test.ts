@@ -1,3 +1,4 @@
+// Tests tool-step.ts and tool-permission.ts.
 import { expect } from 'chai'
 import type { Decision } from '../../../shared/agent/engine/permissions.ts'
 import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
@@ -276,6 +277,30 @@ describe('tool step', () => {
     )
     expect(typesOf(events)).to.deep.equal(['tool_use'])
     expect(results).to.deep.equal([])
+  })
+
+  it('D35: files come before the preview and the run of a tool that uses them, and before no other', async () => {
+    const order: string[] = []
+    const note = (what: string) => async () => (order.push(what), succeed(what))
+    const preview = async () => (order.push('preview'), undefined)
+    const tools = [{ ...tool('Read', note('Read')), usesFiles: true, preview }, tool('Fetch', note('Fetch'))]
+    const bringFiles = async () => void order.push('files')
+    const resources = resourcesOf({ tools, policy: 'ask', bringFiles })
+    await collect([call('c1', 'Fetch')], resources)
+    await collect([call('c2', 'Read')], resources)
+    expect(order).to.deep.equal(['Fetch', 'files', 'preview', 'files', 'Read'])
+  })
+
+  it('D35: a tool whose files cannot come does not run, and the model reads why; it is no bug', async () => {
+    const bugs: unknown[] = []
+    const away = () => Promise.reject(new AppError('unavailable', 'the files are away; try again'))
+    const read = { ...tool('Read', () => Promise.reject(new Error('it ran'))), usesFiles: true, preview: away }
+    const resources = resourcesOf({
+      ...{ tools: [read], policy: 'ask', bringFiles: away, onToolBug: (_name: string, bug: unknown) => bugs.push(bug) },
+    })
+    const { results } = await collect([call('c1', 'Read')], resources)
+    expect(results[0]).to.include({ isError: true, output: 'The call was not made: the files are away; try again' })
+    expect(bugs).to.deep.equal([])
   })
 
   it('D24.4: the request has the preview of the tool; one that fails is left out', async () => {

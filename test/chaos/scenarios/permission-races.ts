@@ -48,7 +48,8 @@ export const permissionRaces: Scenario = {
 async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
   const env = { PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }
-  await using world = await World.open({ random, env, gateways: 2, workers: WORKERS, hasProxies: true })
+  // A gateway behind a proxy of this script, which is busy with the races, would find Redis slow.
+  await using world = await World.open({ random, env, gateways: 2, workers: WORKERS, hasProxies: 'worker' })
   const drop = await dropNotifications(world)
   const load = (races: number, name: keyof typeof LOADS) => ({ races, ...LOADS[name], random: random.fork(name) })
   const pairs = await raceAll(world, twoReplies, load(size.pairs, 'pairs'))
@@ -120,10 +121,11 @@ function guaranteesOf({ pairs, edges, unnotified, lost }: Races): Guarantee[] {
     none('races without exactly one winner that the engine follows', wrong.length, wrong[0]),
     {
       ...allOf('races at the timeout won by each side', atEdge, Math.ceil(edges.length * EDGE_SHARE)),
+      unit: ' races', // A machine that is too busy for any reply to be in time has raced too little, and has broken nothing.
       detail: `${replied} by a reply, ${edges.length - replied} by the timeout`,
     },
     quantileOf('from reply to resumption, p99', resumed(pairs), { part: 0.99, atMost: 100 }),
-    allOf('unnotified lost', lost, unnotified.length),
+    allOf('notifications lost, of those replied in time', lost, unnotified.filter((race) => race.wasReplied).length),
     quantileOf('from reply to resumption without a notification, p99', resumed(unnotified), {
       part: 0.99,
       atMost: 700,

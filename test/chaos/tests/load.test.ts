@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { tally } from '../load.ts'
+import { endsOf, tally } from '../load.ts'
 import type { Ended } from '../stream-client.ts'
 
 const ended = (rest: Partial<Ended>): Ended => ({
@@ -22,5 +22,26 @@ describe('the tally of stream ends', () => {
       undefined,
     ]
     expect(tally(ends)).to.equal('2 done, 1 worker_lost, 1 reset, 1 no answer, 1 never')
+  })
+})
+
+/** A stream that brings a frame whenever somebody looks, so many times, and then ends or stands still. */
+function stream(looks: number, isEnding: boolean) {
+  const { promise, resolve } = Promise.withResolvers<Ended>()
+  let frames = 0
+  return {
+    ended: promise,
+    get frames() {
+      if (frames < looks) frames++
+      else if (isEnding) resolve(ended({}))
+      return frames
+    },
+  }
+}
+
+describe('the ends of streams', () => {
+  it('a stream whose frames come is awaited beyond the time, and one that stands still is not', async () => {
+    const ends = await endsOf([stream(6, true), stream(6, false), stream(0, false)], 1)
+    expect(ends).to.deep.equal([ended({}), undefined, undefined])
   })
 })

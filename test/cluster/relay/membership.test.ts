@@ -7,6 +7,10 @@ import { newBudget } from '../../support/journal-budget.ts'
 import { until } from '../../support/until.ts'
 import { member, OWN, setUp } from './membership-setup.ts'
 
+/** At least 50 ms each: together longer than the rebuild time, which is longer than a busy machine lets a tick wait. */
+const AWAY_RENEWALS = 18
+const REBUILD_MS = 600
+
 describe('membership: of this process', () => {
   const started: Membership[] = []
   const start = async (membership: Membership) => {
@@ -142,6 +146,24 @@ describe('membership: of this process', () => {
     await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
     expect(performance.now() - emptiedAt).to.be.within(100, 1_000)
     expect(calls.filter((call) => call === 'emptied')).to.have.length(1)
+  })
+
+  it('the time in which Redis is away again is no part of the rebuild time', async () => {
+    const back = Promise.withResolvers<boolean>()
+    let renewals = 0
+    const { membership } = setUp({
+      times: { rebuildMs: REBUILD_MS },
+      renew: () => {
+        renewals++
+        if (renewals === 1) return 'keys_lost'
+        if (renewals < AWAY_RENEWALS) throw new Error('Redis is away')
+        membership.isRebuilt().then(back.resolve, back.reject)
+        return 'renewed'
+      },
+    })
+    await start(membership)
+    expect(await back.promise).to.equal(false)
+    await until(() => membership.isRebuilt(), { what: 'the membership to be rebuilt' })
   })
 
   it('nothing is rebuilt while the boot marker in Redis is not the one this process knows', async () => {

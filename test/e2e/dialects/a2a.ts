@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { type Client, ClientFactory } from '@a2a-js/sdk/client'
 import { expect } from 'chai'
+import { until } from '../../support/until.ts'
 import { type RunningProduct, replyNatively, agent as subAgent, tool, write } from './dialect-product.ts'
 
 const LIST = tool('TodoWrite', { todos: [] })
@@ -152,6 +153,69 @@ export function a2aTests(product: RunningProduct): void {
     expect(await nameOf(client.getTask(named('task_x')))).to.equal('TaskNotFoundError')
     expect(await nameOf(client.getTask(named(`task_${'0'.repeat(32)}_c`)))).to.equal('TaskNotFoundError')
     expect(await nameOf(answer(failed, text('allow')))).to.equal('UnsupportedOperationError')
+  })
+
+  it('a plan is a task: each step that is done is an artifact, and its progress is streamed', async () => {
+    const steps = [
+      { id: 'read', prompt: '/say I have read it' },
+      { id: 'write', prompt: '/say I have written it', depends_on: ['read'] },
+    ]
+    const events: StreamResponse[] = []
+    const message = { metadata: { plan: true }, contextId: `context-${randomUUID()}` }
+    for await (const event of client.sendMessageStream(request([data({ steps })], message))) events.push(event)
+    const [first, last] = [events[0]?.payload, events.at(-1)?.payload]
+    expect(first?.$case === 'task' && first.value.status?.state).to.equal(TaskState.TASK_STATE_SUBMITTED)
+    expect(last?.$case === 'statusUpdate' && last.value.status?.state).to.equal(TaskState.TASK_STATE_COMPLETED)
+    const told = events.flatMap(({ payload }) =>
+      payload?.$case === 'artifactUpdate' ? [payload.value.artifact?.name] : [],
+    )
+    expect(told).to.deep.equal(['read', 'write'])
+    const task = await client.getTask(named(first?.$case === 'task' ? first.value.id : ''))
+    expect(textOf(task)).to.match(/I have read it.*\|.*written/s)
+    expect(JSON.stringify(task.history)).to.include('/say I have read it')
+    expect([task.contextId, task.metadata?.['step_statuses']]).to.deep.equal([
+      message.contextId,
+      { read: 'done', write: 'done' },
+    ])
+  })
+
+  it('the task of a plan is cancelled while a step works', async () => {
+    const plan = { steps: [{ id: 'wait', prompt: '/sleep 60000' }] }
+    const states: unknown[] = []
+    for await (const { payload } of client.sendMessageStream(request([], { metadata: { plan } }))) {
+      if (payload?.$case !== 'statusUpdate') continue
+      states.push(payload.value.status?.state)
+      const { taskId: id, status } = payload.value
+      if (!JSON.stringify(status?.message ?? null).includes('running')) continue
+      const cancelled = await client.cancelTask(named(id))
+      expect(cancelled.status?.state).to.equal(TaskState.TASK_STATE_CANCELED)
+    }
+    expect(states.at(-1)).to.equal(TaskState.TASK_STATE_CANCELED)
+  })
+
+  it('tasks are listed, those of a context with their messages', async () => {
+    const first = await send('/say first')
+    const second = await send('/say second', { contextId: first.contextId })
+    const list = { ...{ tenant: '', status: TaskState.TASK_STATE_UNSPECIFIED, pageToken: '' }, historyLength: 10 }
+    const wanted = {
+      ...list,
+      ...{ contextId: first.contextId, includeArtifacts: true, statusTimestampAfter: undefined },
+    }
+    const listed = await until(
+      async () => {
+        const found = await client.listTasks(wanted)
+        const states = found.tasks.map(({ status }) => status?.state)
+        return states.every((state) => state === TaskState.TASK_STATE_COMPLETED) && found
+      },
+      { what: 'both runs to be recorded' },
+    )
+    expect(listed.tasks.map(({ id }) => id)).to.deep.equal([second.id, first.id])
+    expect(listed.tasks.map(textOf)).to.deep.equal([second, first].map(textOf))
+    expect(listed.tasks.map(({ history }) => String(history[0]?.parts[0]?.content?.value))).to.deep.equal([
+      ...['/say second', '/say first'],
+    ])
+    const page = await client.listTasks({ ...wanted, ...{ contextId: '', includeArtifacts: false, pageSize: 1 } })
+    expect(page).to.include({ pageSize: 1 }).and.have.property('nextPageToken').that.is.not.empty
   })
 
   it('200 streams at a time get their own answers', async () => {

@@ -59,12 +59,15 @@ export function openaiTests(product: RunningProduct): void {
       .chat.completions.create({ model: 'main', messages: [{ role: 'user', content }], stream: true })
       .withResponse()
 
-  it('a chat completion waits for an approval that comes from elsewhere, allowed or denied', async () => {
-    for (const [reply, wanted] of [
-      [{ allow: true }, 'Write answered'],
-      [{ allow: false, reason: 'not on a Friday' }, 'not on a Friday'],
+  it("a chat completion waits for an approval that comes from elsewhere, also a sub-agent's: allowed, denied or edited", async () => {
+    const edited = { path: 'b.txt', content: 'other' }
+    for (const [prompt, reply, wanted] of [
+      [write('a.txt'), { allow: true }, 'Write answered'],
+      [write('a.txt'), { allow: false, reason: 'not on a Friday' }, 'not on a Friday'],
+      [write('a.txt'), { allow: true, input: edited }, 'The user changed the input'],
+      [agent(write('a.txt'), '/say wrote it'), { allow: true }, 'Agent answered'],
     ] as const) {
-      const stream = await openChat(write('a.txt'))
+      const stream = await openChat(prompt)
       await replyNatively(product(), stream.response.headers.get('x-run-id') ?? '', reply)
       let text = ''
       for await (const { choices } of stream.data) text += choices[0]?.delta.content ?? ''

@@ -163,6 +163,7 @@ const WARNINGS = members<WarningCode>({
   price_unknown: true,
   session_not_stored: true,
   run_recovered: true,
+  workspace_not_stored: true,
 })
 
 const ERROR_KINDS = members<ErrorKind>({

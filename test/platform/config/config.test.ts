@@ -146,6 +146,14 @@ describe('config: pairs and forms', () => {
     })
   }
 
+  it('D35: WORKSPACE_STORE needs the key of the bucket', () => {
+    const store = { WORKSPACE_STORE: 's3://bucket', WORKSPACE_STORE_ACCESS_KEY: 'a' }
+    expect(problems(store)).to.deep.equal([
+      'WORKSPACE_STORE needs WORKSPACE_STORE_ACCESS_KEY and WORKSPACE_STORE_SECRET_KEY',
+    ])
+    expect(problems({ ...store, WORKSPACE_STORE_SECRET_KEY: 's' })).to.deep.equal([])
+  })
+
   it('both ports may be 0: each listener takes a free one', () => {
     expect(problems({ PORT: '0', OPS_PORT: '0' })).to.deep.equal([])
   })

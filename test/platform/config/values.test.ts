@@ -20,6 +20,9 @@ describe('config: values', () => {
     ['RUN_RESUME_SECS', '0', 'runResumeMs', 0],
     ['CUSTOMER_IDLE_SECS', '-1', 'customerIdleMs', -1000],
     ['RATE_LIMIT_RPM', '0', 'rateLimitRpm', 0],
+    ['WORKSPACE_STORE', 's3://a-bucket.x', 'workspaceStore', { bucket: 'a-bucket.x', prefix: '' }],
+    ['WORKSPACE_STORE', 's3://abc/one//two/', 'workspaceStore', { bucket: 'abc', prefix: 'one/two/' }],
+    ['WORKSPACE_STORE_ENDPOINT', 'http://10.0.0.1:9000/', 'workspaceStoreEndpoint', 'http://10.0.0.1:9000'],
     ['MAX_TURNS', '1', 'maxTurns', 1],
     ['MAX_TURNS', '200', 'maxTurns', 200],
     ['KEEPALIVE_SECS', '1', 'keepaliveMs', 1_000],
@@ -99,8 +102,11 @@ describe('config: values', () => {
     ['SKILLS_DIR', 'skills', 'skillsDir', resolve('skills')],
     ['MCP_CONFIG', '/etc/mcp.json', 'mcpConfig', '/etc/mcp.json'],
   ]
+  /** A store is named with its key. */
+  const NEEDED = { WORKSPACE_STORE_ACCESS_KEY: 'a', WORKSPACE_STORE_SECRET_KEY: 's' }
   for (const [name, raw, field, value] of fits) {
-    it(`D1.3c: ${name}=${raw} is accepted`, () => expect(standalone({ [name]: raw })[field]).to.deep.equal(value))
+    it(`D1.3c: ${name}=${raw} is accepted`, () =>
+      expect(standalone({ ...NEEDED, [name]: raw })[field]).to.deep.equal(value))
   }
 
   it('D1.3 MODEL, OIDC_AUDIENCE: a model id has up to 256 characters, and an audience up to 512', () => {
@@ -118,6 +124,9 @@ describe('config: values', () => {
   const misfits: [string, string[]][] = [
     ['PORT', ['65536', '-1', '80a', '0x50', ' 80', '8e3', '1.5']],
     ['HOST', ['[::1]', 'a b', 'http://x']],
+    ['WORKSPACE_STORE', ['bucket', 's3://', 's3://AB', 's3://a_b/c', 's3://abc/../d', 's3://abc/a b', 'https://abc']],
+    ['WORKSPACE_STORE_ENDPOINT', ['10.0.0.1:9000', 'http://u:p@x', 's3://x']],
+    ['WORKSPACE_STORE_REGION', ['eu central', 'EU']],
     ['KEEPALIVE_SECS', ['0', '-1', '2147484', '15s', '99999999999999999999']],
     ['PERMISSION_TIMEOUT_SECS', ['0']],
     ['CUSTOMER_IDLE_SECS', ['-x']],

@@ -4,7 +4,25 @@ import { openRedisLink } from '../../../shared/platform/redis/link.ts'
 import { useRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
+const STALL_MS = 1_200
 const PROBE = { channel: 'wk:test', message: Buffer.from('probe') }
+
+describe('a process that could not run for longer than a command may take', () => {
+  const redis = useRedis()
+
+  it('takes the answer that has come meanwhile', async () => {
+    const link = await openRedisLink(redis.url)
+    try {
+      await link.subscribe(PROBE.channel, () => {})
+      const answer = link.publish(PROBE.channel, PROBE.message)
+      await new Promise(setImmediate) // It is on its way.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS)
+      expect([await answer, link.awayMs()]).to.deep.equal([1, 0])
+    } finally {
+      await link.close()
+    }
+  })
+})
 
 describe('a Redis whose memory is used up', () => {
   const redis = useRedis()

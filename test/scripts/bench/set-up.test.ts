@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { Bench } from '../../../scripts/bench/bench.ts'
 import { Client } from '../../../scripts/bench/client.ts'
@@ -25,6 +28,13 @@ describe('the bench', () => {
       using client = new Client(gateway, bench.signal)
       await client.stream(3)
     }
+  })
+
+  it('measures the heap of customers in a process of its own', async () => {
+    const program = join(import.meta.dirname, '../../../scripts/bench/programs/idle-customers.ts')
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', program, '2', '1'], { env: {} })
+    const { none, idle } = JSON.parse(stdout) as { none: number; idle: number }
+    expect(Math.min(none, idle)).to.be.above(0)
   })
 
   it('starts a cluster that runs flows and plans, and counts what they cost the databases', async () => {

@@ -59,7 +59,8 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
       resume: [{ interruptId: `${run}/${permission}`, status: 'resolved', payload: { approved: true } }],
     },
   ],
-  'POST /a2a': ({ session, run, permission }) => {
+  'POST /a2a': ({ session, run, permission, plan }) => {
+    const planTask = `task_plan_${plan.slice('plan_'.length)}_${session}`
     const task = `task_${run.slice('run_'.length)}_${session}`
     const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
     const answer = [{ data: { permissions: [{ id: permission, allow: true }] } }]
@@ -67,7 +68,10 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     return [
       request('SendMessage', { message: { ...message, contextId: session } }),
       request('SendMessage', { message: { ...message, taskId: task, parts: answer } }),
-      ...['GetTask', 'CancelTask', 'SubscribeToTask'].map((method) => request(method, { id: task })),
+      ...[task, planTask].flatMap((id) =>
+        ['GetTask', 'CancelTask', 'SubscribeToTask'].map((method) => request(method, { id })),
+      ),
+      request('ListTasks', { contextId: session }),
     ]
   },
   'POST /mcp': ({ run }) => [

@@ -9,13 +9,13 @@ export const PROTOCOL_VERSION = '1.0'
 
 /** The agent card. It needs the token of every other path: a client is given both by the operator. */
 export const showCard =
-  ({ basePath, version, authentication, flows }: DialectDeps): RequestHandler =>
+  ({ basePath, version, authentication, flows, plans }: DialectDeps): RequestHandler =>
   async (req, res) => {
     const published = flows ? (await listPublished(flows.library, tenantOf(res), { limit: MAX_SKILLS })).flows : []
     res.json({
       name: 'agent-engine',
       description:
-        'Runs agents with tools. A task is the answer to one message of a conversation, or the run of a flow that `metadata.flow` of the message names.',
+        'Runs agents with tools. A task is the answer to one message of a conversation, the run of a flow that `metadata.flow` of the message names, or a plan in `metadata.plan`.',
       version,
       supportedInterfaces: [
         {
@@ -28,7 +28,7 @@ export const showCard =
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
       defaultInputModes: MODES,
       defaultOutputModes: MODES,
-      skills: [CONVERSATION, ...published.map(skillOf)],
+      skills: [CONVERSATION, ...(plans ? [PLAN] : []), ...published.map(skillOf)],
       signatures: [],
       ...(authentication === 'none' ? { securitySchemes: {}, securityRequirements: [] } : SECURITY),
     } satisfies JsonObject)
@@ -47,6 +47,19 @@ const CONVERSATION = {
   examples: ['Which files changed today?'],
   inputModes: MODES,
   outputModes: MODES,
+  securityRequirements: [],
+}
+
+/** Its id is no name of a flow. */
+const PLAN = {
+  id: 'agent-engine.plan',
+  name: 'Plan',
+  description:
+    'Carries out steps that depend on one another. `metadata.plan` of a message is the plan, `{"steps": [{"id", "prompt", "depends_on"}], "parallel", "title"}`, or `true` where the first data of the message is the plan. Each step that is done is an artifact.',
+  tags: ['plan'],
+  examples: [],
+  inputModes: ['application/json'],
+  outputModes: ['text/plain'],
   securityRequirements: [],
 }
 

@@ -1,6 +1,7 @@
+import type { Request } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import { newId } from '../../../../shared/kernel/ids.ts'
-import { FLOW, PERMISSION, SESSION } from '../../params.ts'
+import { canonicalHash } from '../../../../shared/platform/store/idempotency.ts'
+import { FLOW, idempotencyKeyOf, PERMISSION, SESSION } from '../../params.ts'
 import type { PermissionAnswer } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 
@@ -9,13 +10,13 @@ export type IncomingMessage = {
   fields: Fields
   messageId: string
   taskId: string | undefined
-  /** That of a new session when the client names none. */
-  contextId: string
-  hasContext: boolean
+  contextId: string | undefined
   text: string
   data: Fields[]
   /** The flow that is to run. */
   flow: string | undefined
+  /** The plan that is to be carried out. */
+  plan: Fields | undefined
 }
 
 export function readMessage(params: Fields): IncomingMessage {
@@ -24,28 +25,37 @@ export function readMessage(params: Fields): IncomingMessage {
   if (contextId !== undefined && !SESSION.pattern.test(contextId))
     throw fields.wrong('contextId', `an id that matches ${SESSION.pattern.source}`)
   const parts = fields.objects('parts')
+  const data = parts.filter((part) => part.has('data')).map((part) => part.object('data'))
   if (parts.some((part) => part.has('raw') || part.has('url'))) throw fields.wrong('parts', 'texts and data')
   return {
     fields,
     messageId: fields.text('messageId'),
     taskId: given(fields, 'taskId'),
-    contextId: contextId ?? newId('sess'),
-    hasContext: contextId !== undefined,
+    contextId,
     text: parts
       .flatMap((part) => part.optionalText('text') ?? [])
       .join('\n\n')
       .trim(),
-    data: parts.filter((part) => part.has('data')).map((part) => part.object('data')),
-    flow: flowOf(fields),
+    data,
+    ...workOf(fields, data),
   }
 }
 
-function flowOf(fields: Fields): string | undefined {
-  const metadata = fields.has('metadata') ? fields.object('metadata') : undefined
-  const flow = metadata?.optionalText('flow')
-  if (metadata && flow !== undefined && !FLOW.pattern.test(flow)) throw metadata.wrong('flow', 'the name of a flow')
-  return flow
+/** What `metadata` names in place of a conversation. The plan itself may be the first data of the message. */
+function workOf(fields: Fields, data: readonly Fields[]): Pick<IncomingMessage, 'flow' | 'plan'> {
+  const metadata = fields.has('metadata') ? fields.object('metadata') : new Fields({})
+  const flow = metadata.optionalText('flow')
+  if (flow !== undefined && !FLOW.pattern.test(flow)) throw metadata.wrong('flow', 'the name of a flow')
+  if (!metadata.has('plan')) return { flow, plan: undefined }
+  if (flow !== undefined) throw metadata.wrong('plan', 'left out where flow is set')
+  const plan = metadata.get('plan') === true ? data[0] : metadata.object('plan')
+  if (!plan) throw metadata.wrong('plan', 'a plan, or true where the first data of the message is the plan')
+  return { flow, plan }
 }
+
+/** The Idempotency-Key of the run of a flow or a plan. A message of a context is known by its id; another by the key of its request. */
+export const keyOf = (req: Request, { contextId, messageId }: IncomingMessage): string | undefined =>
+  contextId === undefined ? idempotencyKeyOf(req) : canonicalHash(['a2a', contextId, messageId])
 
 /** An empty id is none, as the protocol's format has it. */
 const given = (fields: Fields, name: string): string | undefined => fields.optionalText(name) || undefined

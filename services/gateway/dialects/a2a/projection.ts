@@ -1,48 +1,49 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
-import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type { AgentEvent, ErrorEvent, FlowEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { type OpenCalls, unwrapped } from '../shared/open-calls.ts'
-import type { ProjectedEvent, Projection } from '../shared/projection.ts'
+import type { Projection } from '../shared/projection.ts'
 import { type RpcAnswer, RpcError, rpcFailure } from './rpc.ts'
-import { type TaskRef, taskId } from './task-id.ts'
+import { type Artifact, hasEnded, type Part, type Status, type TaskState, TaskWriter } from './task.ts'
+import type { TaskRef } from './task-id.ts'
 
-type Of<Type extends ProjectedEvent['type']> = Extract<ProjectedEvent, { type: Type }>
-export type TaskState = 'WORKING' | 'COMPLETED' | 'FAILED' | 'CANCELED' | 'INPUT_REQUIRED'
-type Part = { text: string } | { data: unknown }
-type Artifact = { artifactId: string; name: string; parts: Part[] }
-type Status = { state: TaskState; message?: JsonObject }
+export type TaskEvent = AgentEvent | FlowEvent
+type Of<Type extends TaskEvent['type']> = Extract<TaskEvent, { type: Type }>
 
 /**
  * Makes a task of A2A from a run: the task itself as far as the run has come, and the updates of a stream, whose first one is the task
  * as it is behind event number `since`.
  */
-export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
-  readonly #ref: TaskRef
+export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
+  readonly #write: TaskWriter
   readonly #requests = new Map<string, Of<'permission_request'>>()
   readonly #artifacts: Artifact[] = []
   #since: number
   #open: Artifact | undefined
   #text = ''
-  #status: Status = { state: 'WORKING' }
+  #status: Status
   #metadata: JsonObject | undefined
   #calls: OpenCalls | undefined
   #isShown = false
+  #isCut = false
 
-  constructor(ref: TaskRef, { since = 0 }: { since?: number } = {}) {
-    this.#ref = ref
+  constructor(ref: TaskRef, { since = 0, isQueued = false }: { since?: number; isQueued?: boolean } = {}) {
+    this.#write = new TaskWriter(ref)
     this.#since = since
+    this.#status = { state: isQueued ? 'SUBMITTED' : 'WORKING' }
   }
 
   get task(): JsonObject {
-    return {
-      ...{ id: taskId(this.#ref), contextId: this.#ref.contextId, status: statusOf(this.#now) },
-      artifacts: this.#artifacts,
-      ...(this.#metadata && { metadata: this.#metadata }),
-    }
+    return this.#write.task({ status: this.#now, artifacts: this.#artifacts, metadata: this.#metadata })
   }
 
   get isOver(): boolean {
-    return ['COMPLETED', 'FAILED', 'CANCELED'].includes(this.#status.state)
+    return hasEnded(this.#status)
+  }
+
+  /** The events were not there to make the task of them. */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   /** The permission requests that the task waits for; none while anything else is at work. */
@@ -59,9 +60,10 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     this.#since = 0
   }
 
-  take({ seq, event }: Numbered<ProjectedEvent>, calls: OpenCalls): RpcAnswer[] {
+  take({ seq, event }: Numbered<TaskEvent>, calls: OpenCalls): RpcAnswer[] {
     this.#calls = calls
-    const updates = this.#fold(event, seq)
+    const begun = this.#work()
+    const updates = [...begun, ...this.#fold(event, seq)]
     if (seq < this.#since) return this.isOver ? this.#show() : []
     return this.#isShown ? updates : this.#show()
   }
@@ -79,12 +81,19 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     return asked.length === 0 ? this.#status : { state: 'INPUT_REQUIRED', message: this.#question(asked) }
   }
 
+  /** A message that waited for others of its context has come to its turn. */
+  #work(): RpcAnswer[] {
+    if (this.#status.state !== 'SUBMITTED') return []
+    this.#status = { state: 'WORKING' }
+    return [this.#write.statusUpdate(this.#status)]
+  }
+
   #show(): RpcAnswer[] {
     this.#isShown = true
     return [{ result: { task: this.task } }]
   }
 
-  #fold(event: ProjectedEvent, seq: number): RpcAnswer[] {
+  #fold(event: TaskEvent, seq: number): RpcAnswer[] {
     switch (event.type) {
       case 'text_delta':
         return this.#append(event.text, seq)
@@ -127,7 +136,7 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     const artifact = opened ?? this.#begin(seq)
     this.#text += text
     artifact.parts = [{ text: this.#text }]
-    return [this.#artifact({ ...artifact, parts: [{ text }] }, { append: opened !== undefined })]
+    return [this.#write.artifactUpdate({ ...artifact, parts: [{ text }] }, { append: opened !== undefined })]
   }
 
   #begin(seq: number): Artifact {
@@ -144,11 +153,7 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     artifact.parts = [{ text }]
     this.#open = undefined
     const chunk = { append: opened !== undefined, lastChunk: true } as const
-    return [this.#artifact({ ...artifact, parts: [{ text: opened ? '' : text }] }, chunk)]
-  }
-
-  #artifact(artifact: Artifact, chunk: { append: boolean; lastChunk?: true }): RpcAnswer {
-    return { result: { artifactUpdate: { ...this.#ids, artifact, ...chunk } } }
+    return [this.#write.artifactUpdate({ ...artifact, parts: [{ text: opened ? '' : text }] }, chunk)]
   }
 
   /** The output of a flow is an artifact. */
@@ -159,7 +164,10 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     }
     const artifact = { artifactId: 'output', name: 'output', parts: [{ data: output }] }
     this.#artifacts.push(artifact)
-    return [this.#artifact(artifact, { append: false, lastChunk: true }), ...this.#end('COMPLETED', [], seq)]
+    return [
+      this.#write.artifactUpdate(artifact, { append: false, lastChunk: true }),
+      ...this.#end('COMPLETED', [], seq),
+    ]
   }
 
   #nested(wrapped: Of<'subagent_event'>, seq: number): RpcAnswer[] {
@@ -169,10 +177,11 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
   }
 
   #tell(parts: Part[], seq: number): RpcAnswer[] {
-    return [this.#update({ state: 'WORKING', message: this.#message(`${seq}`, parts) })]
+    return [this.#update({ state: 'WORKING', message: this.#write.message(`${seq}`, parts) })]
   }
 
   #last(event: Of<'plan_queued' | 'done' | 'error'>, seq: number): RpcAnswer[] {
+    this.#isCut = event.type === 'error' && event.code === 'stream_gap'
     if (event.type === 'error')
       return this.#end(isCancel(event) ? 'CANCELED' : 'FAILED', [{ text: textOf(event) }], seq)
     if (event.type === 'plan_queued') return this.#end('COMPLETED', [{ data: event }], seq)
@@ -181,7 +190,7 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
   }
 
   #end(state: TaskState, parts: Part[], seq: number): RpcAnswer[] {
-    this.#status = { state, ...(parts.length > 0 && { message: this.#message(`${seq}`, parts) }) }
+    this.#status = { state, ...(parts.length > 0 && { message: this.#write.message(`${seq}`, parts) }) }
     return [this.#update(this.#status)]
   }
 
@@ -190,25 +199,13 @@ export class TaskProjection implements Projection<RpcAnswer, ProjectedEvent> {
     const requests = asked.flatMap((id) => this.#requests.get(id) ?? [])
     const texts = requests.map(({ message }) => ({ text: message }))
     const permissions = requests.map(({ type: _type, ...request }) => request)
-    return this.#message(`ask-${asked[0]}`, [...texts, { data: { permissions } }])
-  }
-
-  #message(name: string, parts: Part[]): JsonObject {
-    return { messageId: `${this.#ref.runId}-${name}`, role: 'ROLE_AGENT', parts, ...this.#ids }
+    return this.#write.message(`ask-${asked[0]}`, [...texts, { data: { permissions } }])
   }
 
   #update(status: Status): RpcAnswer {
-    const { state } = status
-    const usage = state === 'COMPLETED' && this.#metadata ? { metadata: this.#metadata } : {}
-    return { result: { statusUpdate: { ...this.#ids, status: statusOf(status), ...usage } } }
-  }
-
-  get #ids() {
-    return { taskId: taskId(this.#ref), contextId: this.#ref.contextId }
+    return this.#write.statusUpdate(status, status.state === 'COMPLETED' ? this.#metadata : undefined)
   }
 }
-
-const statusOf = ({ state, ...rest }: Status) => ({ state: `TASK_STATE_${state}`, ...rest })
 
 const isCancel = ({ code }: ErrorEvent): boolean => code === 'cancelled' || code === 'session_deleted'
 

@@ -5,8 +5,10 @@ import type { RouteTable } from '../../../http/routes.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
 import { PROTOCOL_VERSION, showCard } from './card.ts'
+import { listTasks } from './list-tasks.ts'
+import type { Call } from './opened-task.ts'
 import { asRpcError, RpcError, type RpcId, rpcAnswer, rpcFailure } from './rpc.ts'
-import { type Call, cancelTask, getTask, sendMessage, streamMessage, subscribeToTask } from './tasks.ts'
+import { cancelTask, getTask, sendMessage, streamMessage, subscribeToTask } from './tasks.ts'
 
 type Method = (deps: DialectDeps, call: Call) => Promise<void>
 
@@ -14,18 +16,19 @@ const METHODS: ReadonlyMap<unknown, Method> = new Map<string, Method>([
   ['SendMessage', sendMessage],
   ['SendStreamingMessage', streamMessage],
   ['GetTask', getTask],
+  ['ListTasks', listTasks],
   ['CancelTask', cancelTask],
   ['SubscribeToTask', subscribeToTask],
 ])
 
 /** The methods of the protocol that this server does not have. */
-const UNSUPPORTED = new Set<unknown>(['ListTasks', 'GetExtendedAgentCard'])
+const UNSUPPORTED = new Set<unknown>(['GetExtendedAgentCard'])
 
-/** A2A in its JSON-RPC binding: a task is a run, its context the run's session. */
+/** A2A in its JSON-RPC binding: a task is a run, its context the run's session, or a plan. */
 export function a2aRoutes(deps: DialectDeps): RouteTable {
   return {
     '/.well-known/agent-card.json': { get: showCard(deps) },
-    '/a2a': { post: deps.admit(answer(deps)) },
+    '/a2a': { post: deps.admitAnswers(answer(deps)) },
   }
 }
 

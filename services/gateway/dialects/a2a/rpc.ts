@@ -34,13 +34,6 @@ export const rpcAnswer = (id: RpcId, answer: RpcAnswer): object => ({ jsonrpc: '
 
 export const rpcFailure = ({ code, message }: RpcError): RpcAnswer => ({ error: { code, message } })
 
-/** A stream of answers to one request. */
-export const rpcWire = (id: RpcId) => ({
-  render: (answers: readonly RpcAnswer[]) =>
-    answers.map((answer) => `data: ${JSON.stringify(rpcAnswer(id, answer))}\n\n`).join(''),
-  end: '',
-})
-
 /** The refusal of a wrong message; other failures keep the status and the shape that they have on every path. */
 export function asRpcError(cause: unknown): RpcError | undefined {
   if (cause instanceof RpcError) return cause

@@ -9,7 +9,7 @@ import { readAgUiRequest } from './request.ts'
 
 /** AG-UI: the id of a thread is that of its session. */
 export function agUiRoutes(deps: DialectDeps): RouteTable {
-  return { '/ag-ui': { post: deps.admit(run(deps)) } }
+  return { '/ag-ui': { post: deps.admitAnswers(run(deps)) } }
 }
 
 function run({ broker, conversations, readBody, relay }: DialectDeps): RequestHandler {

@@ -2,10 +2,13 @@ import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/jo
 import type { AgentEvent, DoneEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import type { Projection } from '../shared/projection.ts'
+import type { Wire } from '../shared/response-stream.ts'
+import { TextTemplate } from '../shared/text-template.ts'
 
 type Facts = { id: string; model: string; created: number }
 export type ChatOptions = Facts & { includesUsage: boolean }
-export type ChatChunk = JsonObject
+type Choice = { index: 0; delta: JsonObject; logprobs: null; finish_reason: 'stop' | null }
+export type ChatChunk = JsonObject & { choices?: Choice[] }
 
 /** The chunks of a chat completion. The calls of this server's tools do not show, and a permission is answered elsewhere while the stream waits. */
 export class ChatProjection implements Projection<ChatChunk> {
@@ -54,7 +57,7 @@ export class ChatProjection implements Projection<ChatChunk> {
 }
 
 export function chatChunk({ id, model, created }: Facts, delta: JsonObject, finishReason?: 'stop'): ChatChunk {
-  const choice = { index: 0, delta, logprobs: null, finish_reason: finishReason ?? null }
+  const choice: Choice = { index: 0, delta, logprobs: null, finish_reason: finishReason ?? null }
   return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
 }
 
@@ -96,7 +99,18 @@ export const completion = ({ id, model, created }: Facts, content: string, usage
   usage,
 })
 
-export const CHAT_WIRE = {
-  render: (chunks: readonly ChatChunk[]) => chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(''),
-  end: 'data: [DONE]\n\n',
+export function chatWire(): Wire<ChatChunk> {
+  const template = new TextTemplate()
+  const rendered = (chunk: ChatChunk): string => {
+    const { delta = {} } = chunk.choices?.[0] ?? {}
+    const { content, role } = delta
+    if (typeof content !== 'string' || role !== undefined) return `data: ${JSON.stringify(chunk)}\n\n`
+    return template.write('content', content, (text) => withContent(chunk, text))
+  }
+  return { render: (chunks) => chunks.map(rendered).join(''), end: 'data: [DONE]\n\n' }
 }
+
+const withContent = ({ choices = [], ...chunk }: ChatChunk, content: string): ChatChunk => ({
+  ...chunk,
+  choices: choices.map((choice) => ({ ...choice, delta: { content } })),
+})

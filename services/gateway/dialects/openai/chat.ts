@@ -7,7 +7,7 @@ import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { streamOf } from '../shared/response-stream.ts'
-import { CHAT_WIRE, ChatProjection, completion, usageOf } from './chat-projection.ts'
+import { ChatProjection, chatWire, completion, usageOf } from './chat-projection.ts'
 import { runFlow } from './flow-completion.ts'
 import { readTarget, type Target } from './models.ts'
 
@@ -38,7 +38,7 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-    if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), CHAT_WIRE) }, res)
+    if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), chatWire()) }, res)
     await answerUntilLeft(res, async (signal) => {
       const { output, usage } = await answerOf({ runId, ...started }, signal)
       res.setHeader('X-Run-ID', runId)

@@ -7,7 +7,7 @@ import { answerUntilLeft } from '../../client-gone.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { streamOf } from '../shared/response-stream.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
-import { CHAT_WIRE, type ChatOptions, completion, usageOf } from './chat-projection.ts'
+import { type ChatOptions, chatWire, completion, usageOf } from './chat-projection.ts'
 import { FlowProjection } from './flow-projection.ts'
 
 type FlowRun = { flow: string; prompt: string; options: Omit<ChatOptions, 'id'>; isStream: boolean }
@@ -30,7 +30,7 @@ export async function runFlow(
   if (isStream) {
     const source = { frames: await started.frames() }
     const runId = runIdOf(started.traceId)
-    return deps.relay({ runId, ...streamOf(source, new FlowProjection(facts, unfit), CHAT_WIRE) }, res)
+    return deps.relay({ runId, ...streamOf(source, new FlowProjection(facts, unfit), chatWire()) }, res)
   }
   await answerUntilLeft(res, async (signal) => {
     const { output, verdict } = await started.answer(signal)

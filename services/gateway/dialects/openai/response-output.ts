@@ -28,9 +28,16 @@ export class ResponseOutput {
     const opened = this.#open?.block === block ? [] : [...this.close(), ...this.#begin(block, id)]
     if (!this.#open) return opened
     this.#open.text += delta
-    const at = partAt(this.#open)
-    const fields = block === 'text' ? { ...at, logprobs: [], delta } : { ...at, delta }
-    return [...opened, this.event(`${DELTAS[block]}.delta`, fields)]
+    const event = this.#deltaOf(this.#open, delta)
+    return opened.length > 0 ? [...opened, event] : [event]
+  }
+
+  /** Written out, since a stream is mostly made of these. */
+  #deltaOf({ block, id: item_id, index: output_index }: OpenBlock, delta: string): ResponseEvent {
+    const sequence_number = this.#sequence++
+    return block === 'text'
+      ? { type: TEXT_DELTA, sequence_number, item_id, output_index, content_index: 0, logprobs: [], delta }
+      : { type: THINKING_DELTA, sequence_number, item_id, output_index, summary_index: 0, delta }
   }
 
   /** Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
@@ -86,6 +93,9 @@ export class ResponseOutput {
     ]
   }
 }
+
+const TEXT_DELTA = `${DELTAS.text}.delta`
+const THINKING_DELTA = `${DELTAS.thinking}.delta`
 
 /** The number of the first event behind those that begin a response. */
 const FIRST = 2

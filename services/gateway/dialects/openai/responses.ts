@@ -14,13 +14,13 @@ import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '..
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
 import { readTarget } from './models.ts'
 import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
-import type { ResponseEvent } from './response-output.ts'
+import { responseWire } from './response-wire.ts'
 import { ResponsesProjection } from './responses-projection.ts'
 
 /** OpenAI's Responses API. A response ends at an approval; the next one, with `previous_response_id`, brings the answer and goes on. */
 export function responsesRoutes(deps: DialectDeps): RouteTable {
   return {
-    '/openai/v1/responses': { post: deps.admit(create(deps)) },
+    '/openai/v1/responses': { post: deps.admitAnswers(create(deps)) },
     '/openai/v1/responses/:id': { get: retrieve(deps) },
     '/openai/v1/responses/:id/cancel': { post: cancel(deps) },
   }
@@ -121,18 +121,8 @@ const projectionOf = ({ ref, created, echo }: Opened) =>
 
 function stream({ relay }: DialectDeps, res: Response, opened: Opened, after = -1): void {
   const { ref, source } = opened
-  relay({ runId: ref.runId, ...streamOf(source, projectionOf(opened), wireAfter(after)) }, res)
+  relay({ runId: ref.runId, ...streamOf(source, projectionOf(opened), responseWire(after)) }, res)
 }
-
-/** Leaves out the events up to a sequence number that the client has. */
-const wireAfter = (after: number) => ({
-  render: (events: readonly ResponseEvent[]) =>
-    events
-      .filter(({ sequence_number: number }) => number > after)
-      .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
-      .join(''),
-  end: '',
-})
 
 /** Makes a response again from the events of its run, as far as it has come. */
 async function reopen({ broker }: DialectDeps, req: Request, res: Response): Promise<Opened & { until: number }> {

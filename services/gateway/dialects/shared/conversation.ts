@@ -3,8 +3,8 @@ import type { Broker, OpenedRun } from '../../../../shared/cluster/commands/brok
 import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { assertCounted } from '../../middleware/counted.ts'
 import { assertScope } from '../../middleware/scopes.ts'
 import type { SendReply } from '../../routes/permissions.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
@@ -38,7 +38,7 @@ export class Conversations {
    * each dialect are apart, by `operation`.
    */
   async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
-    assertCounted(res)
+    assertAdmitted(res)
     const message = { ...sent.message, background: true }
     const open = () => this.#open(res, { ...sent, seed, message })
     if (key === undefined) return { ...(await open()), isReplayed: false }

@@ -1,10 +1,10 @@
-import { isTerminal } from '../../../../shared/kernel/events.ts'
+import { isTerminal, type RunEvent } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { OpenCalls } from './open-calls.ts'
-import type { Part, ProjectedEvent, Projection } from './projection.ts'
+import type { Part, Projection } from './projection.ts'
 
 /** One response: the events of its run, in another format, from its beginning to a pause or to the end of the run. */
-export class ProjectedRun<Chunk, Event extends ProjectedEvent> {
+export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #projection: Projection<Chunk, Event>
   readonly #known: ReadonlySet<string>
   readonly #passed: number

@@ -1,16 +1,13 @@
 import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
-import type { AgentEvent, FlowEvent } from '../../../../shared/kernel/events.ts'
+import type { AgentEvent, RunEvent } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import type { OpenCalls } from './open-calls.ts'
-
-/** The events of a run of an agent, or of a flow. */
-export type ProjectedEvent = AgentEvent | FlowEvent
 
 /**
  * A run in another format. Its state is made by the events alone, so a reader that replays the journal has the state of every other, and
  * nothing needs to be stored to go on with a response.
  */
-export interface Projection<Chunk, Event extends ProjectedEvent = AgentEvent> {
+export interface Projection<Chunk, Event extends RunEvent = AgentEvent> {
   /** The chunks that a response begins with: that of the request that started the run, or of one that goes on with it. */
   begin(): Chunk[]
   /** The chunks that one more event adds, for the last event of a run those of the response's end. `calls` are those after the event. */

@@ -1,15 +1,16 @@
 import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
 import type { ReaderFailure } from '../../../../shared/cluster/journal/frames.ts'
+import type { RunEvent } from '../../../../shared/kernel/events.ts'
 import { untilAborted } from '../../starting/run-answer.ts'
 import { FrameDecoder } from '../../streams/run-events.ts'
 import { ProjectedRun } from './projected-run.ts'
-import type { Part, ProjectedEvent, Projection } from './projection.ts'
+import type { Part, Projection } from './projection.ts'
 
 /** A format of responses: how a list of chunks is written. `end` stands behind the last one. */
 export type Wire<Chunk> = { render(chunks: readonly Chunk[]): string; end: string }
 
 /** The frames of one response in another format, for the same relay that sends the run's own. */
-class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterableIterator<Frames, undefined> {
+class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIterator<Frames, undefined> {
   readonly #frames: AsyncIterator<Frames>
   readonly #response: ProjectedRun<Chunk, Event>
   readonly #wire: Wire<Chunk>
@@ -49,7 +50,8 @@ class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterab
 
   #project(frames: Frames): string {
     this.#lastSeq = frames.lastSeq
-    const chunks = this.#decoder.take(frames).flatMap((numbered) => this.#response.take(numbered))
+    const chunks: Chunk[] = []
+    for (const numbered of this.#decoder.take(frames)) chunks.push(...this.#response.take(numbered))
     const written = chunks.length > 0 ? this.#wire.render(chunks) : ''
     if (!this.#response.isOver) return written
     void this.#frames.return?.()?.catch(() => {}) // The response is complete, whatever becomes of its reader of the run.
@@ -64,7 +66,7 @@ class ResponseStream<Chunk, Event extends ProjectedEvent> implements AsyncIterab
 export type Source = Part & { frames: FrameStream }
 
 /** The frames of a response for the relay, and its last text when the gateway cuts it off. */
-export function streamOf<Chunk, Event extends ProjectedEvent>(
+export function streamOf<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
   projection: Projection<Chunk, Event>,
   wire: Wire<Chunk>,
@@ -79,7 +81,7 @@ export function streamOf<Chunk, Event extends ProjectedEvent>(
  * Reads a response to its end, for an answer in one piece, or up to event number `until` of its run. Throws the reason of `signal`, at which
  * the reader leaves the run.
  */
-export async function readResponse<Chunk, Event extends ProjectedEvent>(
+export async function readResponse<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
   projection: Projection<Chunk, Event>,
   { signal, until = Number.POSITIVE_INFINITY }: { signal: AbortSignal; until?: number },

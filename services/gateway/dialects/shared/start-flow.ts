@@ -3,6 +3,7 @@ import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
 import type { Flow } from '../../../../shared/work/flows/port.ts'
+import { assertAdmitted } from '../../middleware/admission.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
 import { required } from '../../routes/requires.ts'
@@ -24,6 +25,7 @@ export async function startFlow(
   { req, res }: { req: Request; res: Response },
   { flow, input, key }: FlowStart,
 ): Promise<StartedFlow> {
+  assertAdmitted(res)
   const { calls } = required('config', required('flows', flows).execution)
   const tenant = tenantOf(res)
   const { main } = (await required('config', config).settings.engine(tenant)).routing

@@ -13,7 +13,7 @@ import { readUiRequest } from './request.ts'
 /** The AI SDK's UI message stream, for `useChat` and whatever else speaks its protocol. The id of a chat is that of its session. */
 export function uiRoutes(deps: DialectDeps): RouteTable {
   return {
-    '/ui/chat': { post: deps.admit(chat(deps)) },
+    '/ui/chat': { post: deps.admitAnswers(chat(deps)) },
     '/ui/chat/:id/stream': { get: resume(deps), delete: stop(deps) },
   }
 }

@@ -12,13 +12,14 @@ export type SessionHistory = { sessionId: string; messages: readonly Message[] }
 /** A page with more is sent only when its first message alone is larger. */
 const MAX_PAGE_BYTES = 128 * 1024
 
-/** Returns a page of a session's history, oldest first (D23). Throws `invalid_request` for a cursor of another list. */
+/** Returns a page of a session's history, or of what one run has added to it, oldest first (D23). Throws `invalid_request` for a cursor of another list. */
 export function messagePage(
   { sessionId, messages }: SessionHistory,
-  { limit, cursor }: { limit: number; cursor?: string },
+  { limit, cursor, runId }: { limit: number; cursor?: string; runId?: string },
 ): ApiType<'ListMessagesResponse'> {
   const after = cursor === undefined ? -1 : seqOf(cursor, sessionId)
-  const rest = messages.filter(hasStamp).filter(({ stamp }) => stamp.seq > after)
+  const isMeant = ({ stamp }: Stamped) => stamp.seq > after && (runId === undefined || stamp.runId === runId)
+  const rest = messages.filter(hasStamp).filter(isMeant)
   const page: Shown[] = []
   let bytes = 0
   for (const message of rest.slice(0, limit)) {

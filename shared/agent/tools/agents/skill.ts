@@ -27,6 +27,7 @@ export function createSkillTool(skills: readonly Skill[]): Tool {
       required: ['name'],
     },
     defaultPolicy: 'allow',
+    usesFiles: true,
     isReadOnly: true,
     describe: (input) => `Use the skill ${String(input['name'])}`,
     problemWith({ name }) {

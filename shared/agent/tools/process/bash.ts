@@ -51,6 +51,7 @@ export function createBashTool(options: BashOptions = {}): Tool {
       required: ['command'],
     },
     defaultPolicy: 'ask',
+    usesFiles: true,
     ruleSubject: ({ command }) => shellSubject(String(command)),
     describe: ({ command }) => `Run the command: ${truncate(String(command), 1_000)}`,
     preview: async ({ command }) => ({ kind: 'command', command: showHidden(String(command)) }),

@@ -47,6 +47,7 @@ function readTool(): Tool {
       required: ['path'],
     },
     defaultPolicy: 'allow',
+    usesFiles: true,
     isReadOnly: true,
     ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path }) => `Read the file ${shortPath(path)}.`,
@@ -108,6 +109,7 @@ function writeTool(changes: Changes): Tool {
       required: ['path', 'content'],
     },
     defaultPolicy: 'ask',
+    usesFiles: true,
     ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path, content }) =>
       `Write ${Buffer.byteLength(String(content))} bytes to the file ${shortPath(path)}.`,
@@ -141,6 +143,7 @@ function editTool(changes: Changes): Tool {
       required: ['path', 'old_string', 'new_string'],
     },
     defaultPolicy: 'ask',
+    usesFiles: true,
     ruleSubject: ({ path }) => pathSubject(path),
     describe: ({ path }) => `Change the file ${shortPath(path)}.`,
     preview(input, context) {

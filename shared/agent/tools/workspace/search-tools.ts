@@ -26,6 +26,7 @@ function globTool(limits: SearchLimits): Tool {
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
+    usesFiles: true,
     isReadOnly: true,
     describe: ({ pattern }) => `List the files that match ${truncate(String(pattern), 200)}.`,
     run(input, context) {
@@ -52,6 +53,7 @@ function grepTool(limits: SearchLimits): Tool {
       required: ['pattern'],
     },
     defaultPolicy: 'allow',
+    usesFiles: true,
     isReadOnly: true,
     describe: ({ pattern }) => `Search the files for ${truncate(String(pattern), 200)}.`,
     run(input, context) {

@@ -12,6 +12,9 @@ const ABANDONED_MS = 3_600_000
 const OF_SESSION = /^.+\.[0-9a-f]{16}$/
 const OF_RUN = /^run_(?!0{8})[0-9a-f]{32}$/
 
+/** Whether a folder of this name is a session's. */
+export const isSessionFolder = (name: string): boolean => OF_SESSION.test(name)
+
 /** No folder of a tenant has this name. */
 const CLOCK_FILE = '.clock'
 
@@ -45,12 +48,13 @@ export async function sweepWorkspaces(root: string, { now, storedMs = 0, isOpen 
   }
 }
 
-async function foldersIn(path: string): Promise<string[]> {
+export async function foldersIn(path: string): Promise<string[]> {
   const entries = await ignoringAbsence(readdir(path, { withFileTypes: true }))
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-async function isAbandoned(path: string, now: Date, keptMs: number): Promise<boolean> {
+/** Whether nobody has marked the folder for an hour and `keptMs`. */
+export async function isAbandoned(path: string, now: Date, keptMs: number): Promise<boolean> {
   const found = await ignoringAbsence(lstat(path))
   return found !== undefined && now.getTime() - found.mtimeMs > ABANDONED_MS + keptMs
 }

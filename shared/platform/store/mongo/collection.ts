@@ -145,7 +145,8 @@ export class MongoCollection implements Collection {
   async deleteMany(tenant: TenantId, keys: readonly Fields[]): Promise<void> {
     if (keys.length === 0) return
     const each = keys.map((key) => this.#unexpired(tenant, this.#spec.key, pickValues(this.#spec, this.#spec.key, key)))
-    await this.#guard((signal) => this.#rows.deleteMany({ $or: each }, { signal } as object))
+    const filter = { tenant: { $eq: tenant }, $or: each } as Filter<Row>
+    await this.#guard((signal) => this.#rows.deleteMany(filter, { signal } as object))
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {

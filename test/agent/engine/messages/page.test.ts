@@ -24,6 +24,13 @@ function readAll(historyOf: (page: number) => readonly Message[], limit: number)
 }
 
 describe('a page of messages', () => {
+  it('of one run holds what it has added, and nothing else', () => {
+    const other: Message = { role: 'user', text: 'other', stamp: { ...stamp(2), runId: 'run_2' } }
+    const messages = [user(1), other, user(3)]
+    const page = messagePage({ sessionId: 's1', messages }, { limit: 9, runId: 'run_2' })
+    expect([textsOf(page), page.next_cursor]).to.deep.equal([['other'], null])
+  })
+
   it('D23.3: blocks have the fields of the events, without files and signatures', () => {
     const messages: Message[] = [
       user(1, 'look'),

@@ -29,14 +29,20 @@ export function replyWithoutNotification(drop: (request: string) => void): RaceK
   }
 }
 
-/** Sends one reply at the moment of the timeout. The time is adjusted after each race, so that half of the replies win on any machine. */
+/**
+ * Sends one reply at the moment of the timeout. The time is adjusted after each race, so that half of the replies win on any machine: the
+ * more in a row have won, or lost, the more.
+ */
 export function replyAtEdge(timeoutMs: number): RaceKind {
   let offsetMs = 0
+  let streak = 0
   return async (world, random) => {
     const { race, one, other } = await start(world, random)
     await sleep(race.askedAt + timeoutMs + offsetMs + random.between(-EDGE_MS, EDGE_MS) - now())
     const reply = await race.reply(one, random.chance(0.5))
-    offsetMs += reply.status === 200 ? STEP_MS : -STEP_MS
+    const sign = reply.status === 200 ? 1 : -1
+    streak = streak * sign > 0 ? streak + sign : sign
+    offsetMs = Math.max(offsetMs + streak * STEP_MS, -timeoutMs / 2)
     return finishRace({ race, replies: [reply], fair: ['200', '404'], late: other })
   }
 }

@@ -35,11 +35,13 @@ export class Race {
     return new Race(world, stream, String(data['id']))
   }
 
-  /** Sends a reply through this gateway. */
+  /** Sends a reply through this gateway, and again after a 503: it may have been taken all the same. */
   async reply(gateway: Member, isAllow: boolean): Promise<Reply> {
     this.#repliedAt ||= now()
     const path = `/sessions/${this.#stream.runId}/permissions/${this.request}`
-    const { status } = await this.#world.ask(gateway, { path, body: { allow: isAllow } })
+    const send = async () => (await this.#world.ask(gateway, { path, body: { allow: isAllow } })).status
+    let status = await send()
+    for (const until = now() + REFUSED_MS; status === 503 && now() < until; status = await send()) await sleep(RETRY_MS)
     this.#record({ kind: 'reply', request: this.request, isAllow, status })
     return { isAllow, status }
   }
@@ -67,17 +69,16 @@ export class Race {
   }
 }
 
-const TRIES = 5
+/** For so long a request that is refused with 503 is sent again, as its answer says: on a busy machine Redis may not answer in time. */
+const REFUSED_MS = 20_000
 const RETRY_MS = 1_000
 
-/** Opens a stream and retries a 503: on a busy machine a worker may not confirm a run in time; then it has not started. */
 async function openAccepted(url: string, init: RequestInit): Promise<EventStream> {
-  for (let tries = 1; ; tries++) {
+  for (const until = now() + REFUSED_MS; ; await sleep(RETRY_MS)) {
     try {
       return await EventStream.open(url, init)
     } catch (cause) {
-      if (tries === TRIES || !String(cause).includes('no stream: 503')) throw cause
-      await sleep(RETRY_MS)
+      if (now() > until || !String(cause).includes('no stream: 503')) throw cause
     }
   }
 }

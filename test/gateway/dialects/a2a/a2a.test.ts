@@ -1,11 +1,12 @@
-// Tests projection.ts, message.ts, task-id.ts, tasks.ts and routes.ts: over the routes of a gateway, and by the package's own decoder.
-import { StreamResponse, Task, TaskState } from '@a2a-js/sdk'
+// Tests projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and routes.ts: over the routes of a gateway, and by the package's own decoder.
+import { Role, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
 import { readAnswers, readMessage } from '../../../../services/gateway/dialects/a2a/message.ts'
 import { TaskProjection } from '../../../../services/gateway/dialects/a2a/projection.ts'
 import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
 import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
+import { readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
@@ -92,6 +93,10 @@ describe('the ids and answers of A2A', () => {
   })
 })
 
+const messageOf = (role: 'user' | 'assistant', text: string, runId: string | null = of.RUN) => ({
+  ...{ role, blocks: [{ type: 'text' as const, text }], run_id: runId, at: '2026-11-21T09:30:00.000Z' },
+})
+
 describe('POST /a2a', () => {
   const start = useGateways({ perTest: false })
 
@@ -109,7 +114,7 @@ describe('POST /a2a', () => {
       [request('SendMessage', { message: { ...message, parts: [{ url: 'x' }] } }), -32_602],
       [request('GetTask', { id: 'x' }), -32_001],
       [request('CreateTaskPushNotificationConfig'), -32_003],
-      [request('ListTasks'), -32_004],
+      [request('GetExtendedAgentCard'), -32_004],
       [request('GetTask'), -32_009, { 'a2a-version': '0.3' }],
     ]
     for (const [body, code, headers] of errors) {
@@ -126,6 +131,13 @@ describe('POST /a2a', () => {
         getRun: async () => ({ ...LIVE_RUN, status: 'done', ended_at: LIVE_RUN.started_at, event_count: 2 }),
         followRun: async () => framesOf({ type: 'text', text: 'Done.' }, DONE),
         cancelRun: async (_tenant, runId) => void cancelled.push(runId),
+        listMessages: async (_tenant, _id, { cursor }) => ({
+          messages:
+            cursor === undefined
+              ? [messageOf('user', 'Before', null), messageOf('user', 'Hi')]
+              : [messageOf('assistant', 'Done.')],
+          next_cursor: cursor === undefined ? 'more' : null,
+        }),
       },
     })
     const id = taskId(REF)
@@ -139,6 +151,12 @@ describe('POST /a2a', () => {
       REF.contextId,
       TaskState.TASK_STATE_COMPLETED,
     ])
+    expect(task.history.map(({ role, parts }) => [role, parts[0]?.content?.value])).to.deep.equal([
+      [Role.ROLE_USER, 'Hi'],
+      [Role.ROLE_AGENT, 'Done.'],
+    ])
+    expect(Task.fromJSON((await ask('GetTask', { id, historyLength: 1 })).result).history).to.have.length(1)
+    expect((await ask('GetTask', { id, historyLength: 0.5 })).error?.code).to.equal(-32_602)
     const message = { messageId: 'm', taskId: id, contextId: REF.contextId, parts: [{ text: 'allow' }] }
     const refused = [
       await ask('CancelTask', { id }),
@@ -147,6 +165,21 @@ describe('POST /a2a', () => {
     ]
     expect(refused.map(({ error }) => error?.code)).to.deep.equal([-32_002, -32_004, -32_004])
     expect(cancelled).to.deep.equal([])
+  })
+
+  it('D31.9e: a task whose events are not kept any more is as its record tells of it', async () => {
+    const { post } = await start({
+      methods: {
+        getRun: async () => ({ ...LIVE_RUN, status: 'done', ended_at: LIVE_RUN.started_at, event_count: 2 }),
+        followRun: async () => framesOf(readerFailure('stream_gap')),
+      },
+    })
+    const params = { id: taskId(REF), historyLength: 0 }
+    const response = await post('/a2a', { jsonrpc: '2.0', id: 7, method: 'GetTask', params })
+    const { result } = (await response.json()) as { result: unknown }
+    expect(Task.fromJSON(result).status).to.deep.include({
+      ...{ state: TaskState.TASK_STATE_COMPLETED, timestamp: LIVE_RUN.started_at },
+    })
   })
 
   it('D31.9a: the card names the address by which the client has reached it, and the credentials', async () => {

@@ -1,0 +1,52 @@
+import type { Request, Response } from 'express'
+import type { JsonObject, RunEvent } from '../../../../shared/kernel/events.ts'
+import type { Streamed } from '../../streams/sse.ts'
+import type { Fields } from '../shared/fields.ts'
+import type { Projection } from '../shared/projection.ts'
+import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
+import { type RpcAnswer, RpcError, type RpcId } from './rpc.ts'
+import { rpcWire } from './rpc-wire.ts'
+import type { TaskRef } from './task-id.ts'
+
+/** One request of a client: `id` is that of JSON-RPC. */
+export type Call = { req: Request; res: Response; id: RpcId; params: Fields }
+
+/** A task that is followed, once: as a stream of updates, or to its end or rest. */
+export type OpenedTask = {
+  ref: TaskRef
+  stream(id: RpcId): Streamed
+  /** With `isImmediate` the task is as it was when it was opened. */
+  read(options: { signal: AbortSignal; isImmediate?: boolean }): Promise<JsonObject>
+}
+
+/** A task as it is now. */
+export type SeenTask = {
+  ref: TaskRef
+  task: JsonObject
+  isOver: boolean
+  /** The permission requests that it waits for. */
+  asked: readonly string[]
+  /** Its messages, oldest first. */
+  history(): Promise<JsonObject[]>
+  follow(): Promise<OpenedTask>
+}
+
+type Opening<Event extends RunEvent> = {
+  ref: TaskRef
+  /** The events from the first one. */
+  source: Source
+  /** Makes the task from them. */
+  projection: Projection<RpcAnswer, Event> & { task: JsonObject }
+}
+
+export const opened = <Event extends RunEvent>({ ref, source, projection }: Opening<Event>): OpenedTask => ({
+  ref,
+  stream: (id) => ({ runId: ref.runId, ...streamOf(source, projection, rpcWire(id)) }),
+  async read({ signal, isImmediate = false }) {
+    await readResponse(source, projection, { signal, ...(isImmediate && { until: 0 }) })
+    return projection.task
+  },
+})
+
+export const ended = () =>
+  new RpcError('unsupported_operation', 'the task has ended: send a message with its contextId alone')

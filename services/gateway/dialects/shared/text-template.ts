@@ -1,0 +1,20 @@
+/** No text of a model has it. */
+const MARK = '\u0000text\u0000'
+
+/** Writes JSON values that differ only in one text, of which a stream is mostly made: what is around it is written once. */
+export class TextTemplate {
+  #key: string | undefined
+  #head = ''
+  #tail = ''
+
+  /** Values of the same `key` differ only in their text; `make` makes the value with another text. */
+  write(key: string, text: string, make: (text: string) => object): string {
+    if (key !== this.#key) {
+      this.#key = key
+      const [head = '', tail = ''] = JSON.stringify(make(MARK)).split(JSON.stringify(MARK))
+      this.#head = `data: ${head}`
+      this.#tail = `${tail}\n\n`
+    }
+    return this.#head + JSON.stringify(text) + this.#tail
+  }
+}

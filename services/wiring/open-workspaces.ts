@@ -1,0 +1,96 @@
+import { AppError } from '../../shared/kernel/errors.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import { ConfigError } from '../../shared/platform/config/config.ts'
+import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { Objects } from '../../shared/platform/objects/port.ts'
+import type { Sweeps } from '../../shared/work/runs/kept/kept-workspaces.ts'
+import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
+
+export type WorkspaceSettings = Settings['worker']['workspaces']
+
+export type OpenedWorkspaces = { workspaces: Workspaces; close(): Promise<void> }
+
+type Opening = {
+  /** What this process removes of what dead ones left. A plan goes on when its executor has died. */
+  sweeps: Sweeps
+  log: Log
+}
+
+const MAX_FILES = 10_000
+/** Files on their way to the store, or back, at a time. */
+const TRANSFERS = 16
+
+/** Opens the folders of a process: in a folder that it shares with the others, or kept in a store (D35). */
+export async function openWorkspaces(settings: WorkspaceSettings, { sweeps, log }: Opening): Promise<OpenedWorkspaces> {
+  const { workspaceDir, workspaceQuotaBytes: maxBytes } = settings
+  const objects = await openWorkspaceStore(settings)
+  if (!objects) {
+    if (!('storedMs' in sweeps)) return { workspaces: createWorkspaces(workspaceDir), close: async () => {} }
+    const workspaces = createWorkspaces(workspaceDir, sweeps.storedMs)
+    const stop = startSweep(workspaces, log)
+    return { workspaces, close: async () => stop() }
+  }
+  await checkStore(objects, log)
+  const { openKeptWorkspaces } = await import('../../shared/work/runs/kept/kept-workspaces.ts')
+  const { Gate } = await import('../../shared/work/runs/kept/gate.ts')
+  const parts = { objects, limits: { maxBytes, maxFiles: MAX_FILES }, gate: new Gate(TRANSFERS), sweeps, log }
+  const workspaces = await openKeptWorkspaces(workspaceDir, parts)
+  const stop = startSweep(workspaces, log)
+  return {
+    workspaces,
+    async close() {
+      stop()
+      await workspaces.kept.close()
+    },
+  }
+}
+
+/** Opens the store that the settings name. What it loads costs nothing where they name none. */
+export async function openWorkspaceStore(settings: WorkspaceSettings): Promise<Objects | undefined> {
+  const { workspaceStore: place, workspaceStoreEndpoint: endpoint, workspaceStoreRegion: region } = settings
+  const { workspaceStoreAccessKey: accessKey, workspaceStoreSecretKey: secretKey } = settings
+  if (!place || accessKey === undefined || secretKey === undefined) return undefined
+  const [{ openS3 }, { createEgress }] = await Promise.all([
+    import('../../shared/platform/objects/s3.ts'),
+    import('../../shared/platform/net/egress.ts'),
+  ])
+  return openS3({ ...place, endpoint, region, accessKey, secretKey }, { egress: createEgress(EGRESS) })
+}
+
+/** The operator chose the store, so it may be private. */
+const EGRESS = { allowPrivate: true, idleTimeoutMs: 10_000, maxBodyBytes: Number.MAX_SAFE_INTEGER }
+
+/** Throws `ConfigError` for a store that cannot be used. One that does not answer may do so later. */
+async function checkStore(objects: Objects, log: Log): Promise<void> {
+  try {
+    const { keepsConditions } = await import('../../shared/platform/objects/check.ts')
+    if (await keepsConditions(objects)) return
+  } catch (cause) {
+    const reason = cause instanceof AppError && cause.cause instanceof Error ? cause.cause : cause
+    log.error('the store of the workspaces (WORKSPACE_STORE) cannot be used', { cause: reason })
+    return
+  }
+  await objects.close()
+  throw new ConfigError([
+    'WORKSPACE_STORE is a store that ignores If-Match and If-None-Match of a write: wanted one that keeps them, since a process that was thought dead could overwrite newer files',
+  ])
+}
+
+const SWEEP_EVERY_MS = 600_000
+
+/** Sweeps the folders at once and from time to time. Returns the function that ends it. */
+function startSweep(workspaces: Workspaces, log: Log): () => void {
+  let hasEnded = false
+  const sweep = () => {
+    workspaces.sweep().catch((cause: unknown) => {
+      if (hasEnded) return
+      log.warn('the folders of dead processes could not be removed; it is tried again', { cause })
+    })
+  }
+  sweep()
+  const timer = setInterval(sweep, SWEEP_EVERY_MS).unref()
+  return () => {
+    hasEnded = true
+    clearInterval(timer)
+  }
+}

@@ -1,0 +1,67 @@
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { hasKind } from '../../shared/kernel/errors.ts'
+import { type AgentEvent, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
+import type { KeptFiles } from '../../shared/work/runs/workspaces.ts'
+
+export type KeepFilesDeps = { kept: Pick<KeptFiles, 'save'>; log: Log }
+
+type Folder = Pick<Run, 'id' | 'tenant' | 'workspace'>
+
+/** How long a run waits at its end until its session's files are stored, and a session before another worker takes it over. */
+const SAVE_WAIT_MS = 5_000
+
+/** Passes on the events of a session's run, and stores its files before the last one; behind its turns nobody waits for that (D35). */
+export async function* keepFiles(
+  folder: Folder,
+  events: AsyncIterable<AgentEvent>,
+  deps: KeepFilesDeps,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  let isSaving = false
+  const saveBehind = async () => {
+    isSaving = true
+    await deps.kept.save(folder.tenant, folder.workspace).catch(() => {}) // The end of the run tells.
+    isSaving = false
+  }
+  for await (const event of events) {
+    if (event.type === 'turn_end' && !isSaving) void saveBehind()
+    if (isTerminal(event)) yield* endOf(folder, event, deps)
+    else yield event
+  }
+}
+
+async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFilesDeps): AsyncGenerator<AgentEvent> {
+  try {
+    await inTime(kept.save(folder.tenant, folder.workspace))
+    yield last
+  } catch (cause) {
+    const isMoved = hasKind(cause, 'conflict')
+    log.warn('the files of a session are not stored', { run_id: folder.id, cause })
+    if (!isMoved) yield NOT_STORED
+    yield isMoved && last.type !== 'error' ? sessionKept(MOVED) : last
+  }
+}
+
+/** Stores what a session's run could not store, before the session is another worker's. Resolves in any case. */
+export async function keepBeforeMove(folder: Omit<Folder, 'id'>, { kept, log }: KeepFilesDeps): Promise<void> {
+  await inTime(kept.save(folder.tenant, folder.workspace)).catch((cause: unknown) => {
+    log.error('a session moves without its newest files', { folder: folder.workspace, cause })
+  })
+}
+
+const inTime = (saving: Promise<void>) => withDeadline(saving, SAVE_WAIT_MS, () => storeUnavailable('too slow'))
+
+const MOVED =
+  'another worker has taken the session over, and the files of this run are not part of it; send the message again'
+
+const NOT_STORED: WarningEvent = {
+  type: 'warning',
+  code: 'workspace_not_stored',
+  message: 'the files of this session could not be stored: what this run has changed is on one server only',
+  detail: {
+    suggestion:
+      'They are stored as soon as it is possible. If the folder holds too many or too large files, delete some.',
+  },
+}

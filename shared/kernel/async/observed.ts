@@ -1,0 +1,32 @@
+/**
+ * The values of an iteration, each shown to `observe` before its reader gets it. A generator that passes them on would wait three times for
+ * each value, which costs a tenth of the CPU of a stream.
+ */
+export class Observed<T> implements AsyncIterableIterator<T, undefined> {
+  readonly #values: AsyncIterator<T>
+  readonly #observe: (result: IteratorResult<T>) => IteratorResult<T, undefined>
+
+  constructor(values: AsyncIterable<T>, observe: (value: T) => void) {
+    this.#values = values[Symbol.asyncIterator]()
+    this.#observe = (result) => {
+      if (result.done === true) return END
+      observe(result.value)
+      return result
+    }
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    return this.#values.next().then(this.#observe)
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    await this.#values.return?.()
+    return END
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+}
+
+const END = { done: true, value: undefined } as const

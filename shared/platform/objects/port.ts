@@ -1,0 +1,39 @@
+import type { Readable } from 'node:stream'
+
+/** The bytes of an object. They are sent again after a failure, so `open` may be called several times. */
+export type ObjectContent = {
+  bytes: number
+  /** In hexadecimal digits. */
+  sha256: string
+  open(): Uint8Array | Readable
+}
+
+/** An object is written only when there is none of its key (`absent`), or the one with this tag. */
+export type WriteCondition = 'absent' | { tag: string }
+
+export type FoundObject = {
+  /** Changes with the content. */
+  tag: string
+  /** Throws `unavailable` when it breaks off. */
+  body: AsyncIterable<Uint8Array>
+}
+
+/** `ageMs` is the time since it was written, by the clock of the store. */
+export type ListedObject = { key: string; ageMs: number }
+
+/**
+ * Objects that all processes share, by their keys: letters, digits, `.`, `_`, `-` and `/`. Every method throws `unavailable` when the store
+ * does not answer for `waitMs`, or refuses; the reason is its `cause`.
+ */
+export interface Objects {
+  has(key: string): Promise<boolean>
+  /** The body is to be read, or the store waits for that. */
+  find(key: string): Promise<FoundObject | undefined>
+  /** Returns the new tag; `undefined` when the condition does not hold. A repeated write that was carried out before may say so, too. */
+  write(key: string, content: ObjectContent, when?: WriteCondition): Promise<string | undefined>
+  /** Does nothing when there is none. */
+  delete(key: string): Promise<void>
+  /** The objects whose keys begin with `prefix`, in the order of their keys. */
+  list(prefix: string): AsyncIterable<ListedObject>
+  close(): Promise<void>
+}

@@ -1,0 +1,257 @@
+import { rename, rm } from 'node:fs/promises'
+import { removeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
+import { AppError } from '../../../kernel/errors.ts'
+import { newToken } from '../../../kernel/ids.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { contentOf, readAll } from '../../../platform/objects/content.ts'
+import type { Objects, WriteCondition } from '../../../platform/objects/port.ts'
+import type { Gate } from './gate.ts'
+import { filesPrefix, manifestKey, removeKept } from './keys.ts'
+import {
+  EMPTY_CONTENT,
+  type FolderContent,
+  isSameContent,
+  type KeptFile,
+  MAX_MANIFEST_BYTES,
+  type Manifest,
+  readManifest,
+  writeManifest,
+} from './manifest.ts'
+import { type ScanLimits, scanFolder, TooMuch } from './scan.ts'
+import { type HashedFiles, sendContents } from './send.ts'
+import { fetchContent } from './transfer.ts'
+
+export type KeptFolderDeps = {
+  objects: Objects
+  limits: ScanLimits
+  /** The files on their way at a time, of all folders. */
+  gate: Gate
+  log: Log
+}
+
+/** `path` is where this process has the folder. */
+export type FolderIdentity = { tenant: TenantId; scope: string; path: string }
+
+/** What the store has of a folder that this process has claimed. */
+type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles }
+
+const CLAIM_TRIES = 5
+const RETRY_MS = 5_000
+
+/**
+ * A session's or plan's folder that the store keeps. Its manifest is written by compare-and-set: whoever brings the folder claims it by
+ * writing the manifest again, and a process that had it before finds that, and writes nothing more. Nothing is done twice at a time.
+ */
+export class KeptFolder {
+  readonly identity: FolderIdentity
+  readonly #name: string
+  readonly #deps: KeptFolderDeps
+  #last: Promise<unknown> = Promise.resolve()
+  #bringing: Promise<void> | undefined
+  #claim: Claim | undefined
+  #isBehind = false
+  #retry: NodeJS.Timeout | undefined
+  #leftOut: ReadonlySet<string> = new Set()
+  /** When the manifest was written or looked for the last time, on the clock of `performance.now()`. */
+  #usedMs = performance.now()
+
+  constructor(identity: FolderIdentity, name: string, deps: KeptFolderDeps) {
+    this.identity = identity
+    this.#name = name
+    this.#deps = deps
+  }
+
+  /** Whether the store lacks what this process has. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
+
+  /** Resolves when the files are here. */
+  bring(): Promise<void> {
+    this.#bringing ??= this.#next(() => this.#bring()).catch((cause: unknown) => {
+      this.#bringing = undefined
+      this.#deps.log.error('stored files could not be brought here', { folder: this.#name, cause })
+      throw cause
+    })
+    return this.#bringing
+  }
+
+  /**
+   * Resolves when the store has all files, at once when they were never brought here. Throws `unavailable`, and tries again later by itself;
+   * `TooMuch`; and `conflict` when another process has claimed the folder.
+   */
+  save(): Promise<void> {
+    return this.#bringing ? this.#next(() => this.#trySave()) : Promise.resolve()
+  }
+
+  /** Leaves the folder to other processes, and removes it here unless the store lacks something. */
+  release(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#isBehind) await this.#trySave().catch((cause: unknown) => this.#report(cause))
+      this.#forget()
+      if (this.#isBehind) return
+      await removeWorkspace(this.identity.path)
+    })
+  }
+
+  /** Removes the folder, here and in the store. */
+  remove(): Promise<void> {
+    return this.#next(async () => {
+      this.#forget()
+      this.#isBehind = false
+      await removeWorkspace(this.identity.path)
+      await removeKept(this.#deps.objects, this.#name, this.#deps.gate)
+    })
+  }
+
+  /** Shows the store that the folder is in use, unless it has seen that within `ms`. */
+  touch(ms: number): Promise<void> {
+    if (performance.now() - this.#usedMs < ms) return Promise.resolve()
+    return this.#next(async () => {
+      this.#usedMs = performance.now()
+      if (this.#claim) await this.#write(this.#claim.manifest, this.#claim.hashed)
+      else if (await this.#deps.objects.has(manifestKey(this.#name))) await this.#claimManifest()
+    })
+  }
+
+  /** Resolves when nothing is under way. */
+  settled(): Promise<unknown> {
+    return this.#last
+  }
+
+  #next<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(task)
+    this.#last = result.catch(() => {})
+    return result
+  }
+
+  #forget(): void {
+    clearTimeout(this.#retry)
+    this.#bringing = undefined
+    this.#claim = undefined
+  }
+
+  async #bring(): Promise<void> {
+    const { objects, gate } = this.#deps
+    const { path } = this.identity
+    const claim = await this.#claimManifest()
+    await removeWorkspace(path)
+    if (claim.isNew) return this.#use(claim)
+    const staged = `${path}.${newToken()}.new`
+    const keyOf = ({ object }: KeptFile) => `${filesPrefix(this.#name)}${object}`
+    try {
+      await fetchContent(staged, claim.manifest, { objects, keyOf, gate })
+      await rename(staged, path)
+    } catch (cause) {
+      await rm(staged, { recursive: true, force: true })
+      throw cause instanceof AppError ? cause : unreadable(cause)
+    }
+    this.#use(claim)
+  }
+
+  #use({ manifest, tag }: Pick<Claim, 'manifest' | 'tag'>): void {
+    this.#claim = { manifest, tag, hashed: new Map() }
+  }
+
+  /** Writes the manifest as the newest owner. A new owner name also gives the objects of this process names of their own. */
+  async #claimManifest(): Promise<Pick<Claim, 'manifest' | 'tag'> & { isNew: boolean }> {
+    const { tenant, scope } = this.identity
+    for (let tries = 0; tries < CLAIM_TRIES; tries++) {
+      const found = await this.#find()
+      const before = found?.manifest ?? { ...EMPTY_CONTENT, revision: 0 }
+      const manifest = { ...before, tenant, scope, owner: newToken(), revision: before.revision + 1 }
+      const tag = await this.#put(manifest, found ? { tag: found.tag } : 'absent')
+      if (tag !== undefined) return { manifest, tag, isNew: !found }
+    }
+    throw new AppError('unavailable', 'the files are in use at another server; try again', { retryAfterSecs: 1 })
+  }
+
+  async #find(): Promise<{ manifest: Manifest; tag: string } | undefined> {
+    const found = await this.#deps.objects.find(manifestKey(this.#name))
+    if (!found) return undefined
+    const text = (await readAll(found.body, MAX_MANIFEST_BYTES)).toString()
+    try {
+      return { manifest: readManifest(text), tag: found.tag }
+    } catch (cause) {
+      throw unreadable(cause)
+    }
+  }
+
+  /** Returns the tag; `undefined` when another process has written the manifest. */
+  async #put(manifest: Manifest, when: WriteCondition): Promise<string | undefined> {
+    const { objects } = this.#deps
+    const content = contentOf(writeManifest(manifest))
+    this.#usedMs = performance.now()
+    const tag = await objects.write(manifestKey(this.#name), content, when)
+    if (tag !== undefined) return tag
+    const found = await this.#find() // A try whose answer did not come may have written it.
+    return found && writeManifest(found.manifest) === writeManifest(manifest) ? found.tag : undefined
+  }
+
+  async #trySave(): Promise<void> {
+    clearTimeout(this.#retry)
+    try {
+      await this.#save()
+      this.#isBehind = false
+    } catch (cause) {
+      this.#isBehind = this.#claim !== undefined
+      const retry = () => void this.save().catch(() => {}) // It tries again, and `release` reports what is left.
+      if (this.#isBehind && !(cause instanceof TooMuch)) this.#retry = setTimeout(retry, RETRY_MS).unref()
+      throw cause
+    }
+  }
+
+  async #save(): Promise<void> {
+    const claim = this.#claim
+    const scan = claim && (await scanFolder(this.identity.path, this.#deps.limits))
+    if (!claim || !scan) return
+    const { objects, gate } = this.#deps
+    const place = { root: this.identity.path, prefix: filesPrefix(this.#name), objects, gate }
+    const { files, hashed } = await sendContents(scan.files, { ...claim, ...place })
+    const content = { folders: scan.folders, files, links: scan.links }
+    const unread = scan.files.flatMap(({ path }) => (hashed.has(path) ? [] : [path]))
+    this.#reportLeftOut([...scan.leftOut, ...unread])
+    if (isSameContent(content, claim.manifest)) {
+      this.#claim = { ...claim, hashed }
+      return
+    }
+    await this.#write({ ...claim.manifest, ...content }, hashed)
+    const kept = new Set(files.map(({ object }) => object))
+    this.#discard(claim.manifest.files.filter(({ object }) => !kept.has(object)))
+  }
+
+  async #write(content: FolderContent & Manifest, hashed: Claim['hashed']): Promise<void> {
+    if (!this.#claim) return
+    const manifest = { ...content, revision: this.#claim.manifest.revision + 1 }
+    const tag = await this.#put(manifest, { tag: this.#claim.tag })
+    if (tag === undefined) {
+      this.#forget()
+      throw new AppError('conflict', 'another server has taken the files over')
+    }
+    this.#claim = { manifest, tag, hashed }
+  }
+
+  /** Deletes contents that the manifest does not name any more. What remains goes with the folder. */
+  #discard(files: readonly KeptFile[]): void {
+    const { objects, gate } = this.#deps
+    const keys = new Set(files.map(({ object }) => `${filesPrefix(this.#name)}${object}`))
+    void this.#next(() => gate.each(keys, (key) => objects.delete(key))).catch(() => {})
+  }
+
+  #report(cause: unknown): void {
+    this.#deps.log.error('files could not be stored; they are on this machine only', { folder: this.#name, cause })
+  }
+
+  #reportLeftOut(paths: readonly string[]): void {
+    const isKnown = paths.every((path) => this.#leftOut.has(path))
+    this.#leftOut = new Set(paths)
+    if (isKnown) return
+    this.#deps.log.warn('links that lead out, files that cannot be read and special files are not stored', {
+      ...{ folder: this.#name, count: paths.length, first: paths[0] },
+    })
+  }
+}
+
+const unreadable = (cause: unknown) =>
+  new AppError('unavailable', 'the stored files cannot be read: report this to the operator', { cause })

@@ -1,0 +1,157 @@
+import { isSessionFolder } from '../../../agent/tools/workspace/sweep.ts'
+import { removeWorkspace, workspacePath } from '../../../agent/tools/workspace/workspace.ts'
+import { hasKind } from '../../../kernel/errors.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { readAll } from '../../../platform/objects/content.ts'
+import type { Objects } from '../../../platform/objects/port.ts'
+import { createWorkspaces, type KeptFiles, type Workspaces } from '../workspaces.ts'
+import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
+import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
+import { MAX_MANIFEST_BYTES, readManifest } from './manifest.ts'
+import { markRoot, openRoot, sweepRoots } from './root.ts'
+
+export type KeptWorkspacesDeps = KeptFolderDeps & {
+  /** What this process removes of what dead processes left in the store. */
+  sweeps: Sweeps
+}
+
+export type Sweeps =
+  /** Sessions' folders: a session lives for `storedMs` after its worker. */
+  | { storedMs: number }
+  /** Plans' folders: nobody needs that of a plan that has ended. */
+  | { isPlanOver(tenant: TenantId, scope: string): Promise<boolean> }
+
+const HOUR_MS = 3_600_000
+/** A folder that is in use is touched this often, so that no other process takes it for left behind. */
+const TOUCH_MS = HOUR_MS / 4
+
+/**
+ * Opens the folders of a process that shares no disk with the others: sessions' and plans' folders are kept in a store. `parent` may be shared
+ * all the same, since the process has a folder of its own in it.
+ */
+export const openKeptWorkspaces = async (parent: string, deps: KeptWorkspacesDeps): Promise<KeptWorkspaces> =>
+  new KeptWorkspaces(parent, await openRoot(parent), deps)
+
+export class KeptWorkspaces implements Workspaces {
+  readonly #parent: string
+  readonly #root: string
+  readonly #deps: KeptWorkspacesDeps
+  readonly #plain: Workspaces
+  readonly #folders = new Map<string, KeptFolder>()
+  /** The folders that are being left. One is brought here again only when its former copy is gone. */
+  readonly #leaving = new Map<string, Promise<void>>()
+  /** Whether the store lacks something of a folder that was left. */
+  #isBehind = false
+  readonly kept: KeptFiles
+
+  constructor(parent: string, root: string, deps: KeptWorkspacesDeps) {
+    this.#parent = parent
+    this.#root = root
+    this.#deps = deps
+    this.#plain = createWorkspaces(root)
+    this.kept = {
+      bring: (tenant, scope) => this.#bring(tenant, scope),
+      save: async (tenant, scope) => this.#folders.get(workspacePath('', tenant, scope))?.save(),
+      close: () => this.#close(),
+    }
+  }
+
+  open(tenant: TenantId, scope: string): string {
+    return this.#plain.open(tenant, scope)
+  }
+
+  openKept(tenant: TenantId, scope: string): string {
+    return this.#folderOf(tenant, scope).identity.path
+  }
+
+  async remove(tenant: TenantId, scope: string): Promise<void> {
+    const folder = this.#take(tenant, scope)
+    await (folder ? this.#leave(folder, folder.remove()) : this.#plain.remove(tenant, scope))
+  }
+
+  release(tenant: TenantId, scope: string): void {
+    const folder = this.#take(tenant, scope)
+    if (folder)
+      this.#leave(folder, folder.release()).catch(() => {}) // Only its copy on this disk is left.
+    else this.#plain.release(tenant, scope)
+  }
+
+  get openCount(): number {
+    return this.#plain.openCount + this.#folders.size
+  }
+
+  async sweep(): Promise<void> {
+    await markRoot(this.#root)
+    await sweepRoots(this.#parent)
+    for (const folder of [...this.#folders.values()])
+      await folder.touch(TOUCH_MS).catch((cause: unknown) => {
+        if (!hasKind(cause, 'conflict')) throw cause
+      })
+    await sweepStore(this.#deps)
+  }
+
+  #folderOf(tenant: TenantId, scope: string): KeptFolder {
+    const name = workspacePath('', tenant, scope)
+    const known = this.#folders.get(name)
+    if (known) return known
+    const folder = new KeptFolder({ tenant, scope, path: workspacePath(this.#root, tenant, scope) }, name, this.#deps)
+    this.#folders.set(name, folder)
+    return folder
+  }
+
+  /** The folder, if this process has it open, which it has no more then. */
+  #take(tenant: TenantId, scope: string): KeptFolder | undefined {
+    const name = workspacePath('', tenant, scope)
+    const folder = this.#folders.get(name)
+    this.#folders.delete(name)
+    return folder
+  }
+
+  #leave(folder: KeptFolder, left: Promise<void>): Promise<void> {
+    const { path } = folder.identity
+    const done = left
+      .catch(() => {})
+      .then(() => {
+        this.#isBehind ||= folder.isBehind
+        if (this.#leaving.get(path) === done) this.#leaving.delete(path)
+      })
+    this.#leaving.set(path, done)
+    return left
+  }
+
+  async #bring(tenant: TenantId, scope: string): Promise<void> {
+    const folder = this.#folderOf(tenant, scope)
+    await this.#leaving.get(folder.identity.path)
+    await folder.bring()
+  }
+
+  async #close(): Promise<void> {
+    for (const folder of this.#folders.values()) this.#leave(folder, folder.release()).catch(() => {})
+    await Promise.all(this.#leaving.values())
+    if (!this.#isBehind) await removeWorkspace(this.#root)
+    await this.#deps.objects.close()
+  }
+}
+
+/** Removes the folders in the store that nobody uses any more. */
+async function sweepStore({ objects, gate, sweeps }: KeptWorkspacesDeps): Promise<void> {
+  for await (const { key, ageMs } of objects.list(MANIFESTS)) {
+    const name = key.slice(MANIFESTS.length)
+    const isSession = isSessionFolder(name.slice(name.indexOf('/') + 1))
+    if (isSession !== 'storedMs' in sweeps) continue
+    const isLeft =
+      'storedMs' in sweeps
+        ? ageMs > HOUR_MS + sweeps.storedMs
+        : ageMs > HOUR_MS && (await isOver(name, { objects, isPlanOver: sweeps.isPlanOver }))
+    if (isLeft) await removeKept(objects, name, gate)
+  }
+}
+
+type PlanLook = { objects: Objects; isPlanOver(tenant: TenantId, scope: string): Promise<boolean> }
+
+async function isOver(name: string, { objects, isPlanOver }: PlanLook): Promise<boolean> {
+  const found = await objects.find(manifestKey(name))
+  if (!found) return false // Another process has removed it.
+  const { tenant, scope } = readManifest((await readAll(found.body, MAX_MANIFEST_BYTES)).toString())
+  return isPlanOver(tenant as TenantId, scope)
+}

@@ -1,0 +1,77 @@
+import { relativePath } from '../../../agent/tools/workspace/workspace.ts'
+import { parseJson } from '../../../kernel/json.ts'
+
+/** Paths are relative to the folder. `object` names the object with the content, among those of the folder. */
+export type KeptFile = { path: string; mode: number; mtimeMs: number; bytes: number; sha256: string; object: string }
+export type KeptSubfolder = { path: string; mode: number }
+export type KeptLink = { path: string; target: string }
+
+/** All that is in a folder. Subfolders stand before what they hold. */
+export type FolderContent = {
+  folders: readonly KeptSubfolder[]
+  files: readonly KeptFile[]
+  links: readonly KeptLink[]
+}
+
+/** The one object that says what a folder holds. `owner` is the process that wrote it, and `revision` counts its writes. */
+export type Manifest = FolderContent & { owner: string; revision: number; tenant: string; scope: string }
+
+export const EMPTY_CONTENT: FolderContent = { folders: [], files: [], links: [] }
+
+/** The most that is read of a manifest: 10,000 entries have 4 MB. */
+export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+
+export const writeManifest = (manifest: Manifest): string => JSON.stringify({ format: 1, ...manifest })
+
+/** Throws when it is no manifest, or names something outside of its folder. */
+export function readManifest(text: string): Manifest {
+  const manifest = parseJson(text) as (Manifest & { format: unknown }) | undefined
+  if (manifest?.format !== 1) throw new Error('the manifest of the folder has a format that this version does not know')
+  const { owner, revision, tenant, scope, folders, files, links } = manifest
+  for (const { path } of [...folders, ...files, ...links]) assertInside(path)
+  for (const { path, target } of links) if (!isLinkInside(path, target)) throw outside(path)
+  for (const { object } of files) if (!OBJECT.test(object)) throw new Error('the manifest names a wrong object')
+  return { owner, revision, tenant, scope, folders, files, links }
+}
+
+const OBJECT = /^[0-9a-f]{16}\/\d+-[0-9a-f]{64}$/
+
+/** Whether two folders hold the same; their objects may have other names. */
+export const isSameContent = (one: FolderContent, other: FolderContent): boolean =>
+  JSON.stringify(comparable(one)) === JSON.stringify(comparable(other))
+
+const comparable = ({ folders, files, links }: FolderContent) => [
+  folders.map(({ path, mode }) => [path, mode]).toSorted(byPath),
+  files.map(({ path, mode, mtimeMs, sha256 }) => [path, mode, mtimeMs, sha256]).toSorted(byPath),
+  links.map(({ path, target }) => [path, target]).toSorted(byPath),
+]
+
+const byPath = ([one]: (string | number)[], [other]: (string | number)[]): number =>
+  String(one) < String(other) ? -1 : 1
+
+/** Whether a path is one that the tools accept, in the spelling that they give it. */
+export function isPathInside(path: string): boolean {
+  try {
+    return relativePath(path) === path && path !== '.'
+  } catch {
+    return false
+  }
+}
+
+/** Whether a symbolic link leads to a place inside the folder, by its text. */
+export function isLinkInside(path: string, target: string): boolean {
+  if (target.startsWith('/') || target.includes('\0')) return false
+  let depth = path.split('/').length - 1
+  for (const name of target.split('/')) {
+    if (name === '..') depth -= 1
+    else if (name !== '' && name !== '.') depth += 1
+    if (depth < 0) return false
+  }
+  return true
+}
+
+function assertInside(path: string): void {
+  if (!isPathInside(path)) throw outside(path)
+}
+
+const outside = (path: string) => new Error(`the manifest names ${JSON.stringify(path)}, which is not in the folder`)

@@ -1,0 +1,111 @@
+// Tests events.ts, tools.ts, webhooks.ts and transcribe.ts: their options and output, against a server, a receiver and a backend.
+
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { expect } from 'chai'
+import { useAe } from '../../support/ae.ts'
+import { startStandalone } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+
+type Received = { path: string; body: string }
+
+describe('ae events, tools, webhooks and transcribe', () => {
+  const at = useAe(() =>
+    startStandalone({ ALLOW_PRIVATE_URLS: 'true', MODEL_PROVIDER: 'demo', MODEL: '', MODEL_BASE_URL: '' }),
+  )
+  const received: Received[] = []
+  let other: Server
+  let address: string
+  before(async () => {
+    other = createServer((req, res) => {
+      void buffer(req).then((bytes) => {
+        received.push({ path: req.url ?? '', body: bytes.toString('latin1') })
+        const isText = received.at(-1)?.body.includes('response_format')
+        res.setHeader('content-type', isText ? 'text/plain' : 'application/json')
+        res.end(isText ? 'WEBVTT' : '{"text":"Good \\u001b[31mmorning"}')
+      })
+    })
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  })
+  after(() => void other.close())
+  const run = (...args: string[]) => at.ae.run(args, { cwd: at.home })
+
+  it('events prints what happens, one event a line, of the types that are wanted, and ends after so many or at Ctrl-C', async () => {
+    const watched = at.ae.start(['events', '--types', 'run.started', 'run.ended', '-n', '2'])
+    await once(watched.child.stderr, 'data')
+    await until(async () => (await run('run', '/say one')).code === 0 && watched.child.exitCode !== null, {
+      what: 'both events',
+    })
+    expect(await watched.exited).to.equal(0)
+    expect(await watched.out).to.match(/^(run\.(started|ended) +\{.*"run_id":"run_[0-9a-f]{32}".*\}\n){2}$/)
+    const whole = at.ae.start(['events', '--json'])
+    whole.child.stdout.once('data', () => whole.child.kill('SIGINT'))
+    await until(async () => (await run('run', '/say two')).code === 0 && whole.child.exitCode !== null, {
+      what: 'an event',
+    })
+    expect(await whole.exited).to.equal(0)
+    expect(JSON.parse((await whole.out).split('\n')[0] ?? '')).to.have.keys('id', 'event', 'data')
+    expect((await run('events', '--types', 'run.begun')).code).to.equal(2)
+  })
+
+  it('tools lists the tools with the fields of their input', async () => {
+    const { out } = await run('tools')
+    expect(out)
+      .to.match(/^NAME +INPUT +DESCRIPTION\n/)
+      .and.match(/^Write +path content +\S/m)
+    expect((await run('tools', '-o', 'ids', '-n', '1')).out).to.match(/^\w+\n$/)
+  })
+
+  it('a webhook is stored from a file, shown without its secret, tried out, listed, and deleted', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const input = JSON.stringify({ url: `${address}/hooks`, events: ['run.ended'], secret })
+    expect((await at.ae.run(['webhooks', 'set', 'ci', '-'], { input })).out).to.equal('ci stored\n')
+    expect((await run('webhooks', 'ls')).out).to.match(/^ci +http:\S+\/hooks +run\.ended +enabled$/m)
+    expect((await run('webhooks', 'get', 'ci')).out)
+      .to.include('/hooks')
+      .and.not.include(secret)
+    const id = (await run('webhooks', 'test', 'ci')).out.trim()
+    await until(() => received.some(({ path, body }) => path === '/hooks' && body.includes('webhook.test')), {
+      what: 'the message',
+    })
+    const isListed = async () =>
+      (await run('webhooks', 'deliveries', 'ci', '--status', 'delivered', '-o', 'ids')).out === `${id}\n`
+    await until(isListed, { what: 'the message to be delivered' })
+    expect((await run('webhooks', 'deliveries', 'ci')).out).to.match(
+      new RegExp(`^${id} +webhook\\.test +delivered +1 +200 `, 'm'),
+    )
+    expect((await run('webhooks', 'retry', 'ci', id)).out).to.equal(`${id} pending\n`)
+    expect((await run('webhooks', 'rm', 'ci')).out).to.equal('ci deleted\n')
+    expect((await run('webhooks', 'get', 'ci')).code).to.equal(4)
+    expect((await run('webhooks', 'ls')).err).to.equal('there are no webhooks\n')
+  })
+
+  it("transcribe sends a recording and prints its text, or the backend's whole answer", async () => {
+    const input = JSON.stringify({ type: 'openai-compatible', url: `${address}/v1`, key: 'sk-1' })
+    expect((await at.ae.run(['config', 'set', 'instances/speech', '-'], { input })).code).to.equal(0)
+    await writeFile(`${at.home}/recording.wav`, 'RIFF sounds')
+    const transcribe = (...args: string[]) =>
+      run('transcribe', 'recording.wav', '--instance', 'speech', '-m', 'whisper-1', ...args)
+    expect((await transcribe('--language', 'en')).out).to.equal('Good [31mmorning\n')
+    const { body = '' } = received.findLast(({ path }) => path === '/v1/audio/transcriptions') ?? {}
+    expect(body)
+      .to.include('RIFF sounds')
+      .and.include('filename="recording.wav"')
+      .and.include('whisper-1')
+      .and.include('en')
+    expect(JSON.parse((await transcribe('--json')).out)).to.have.keys('text')
+    expect((await transcribe('--field', 'response_format=vtt')).out).to.equal('WEBVTT\n')
+    expect((await transcribe('--field', 'wrong')).code).to.equal(2)
+    const missing = await run('transcribe', 'none.wav', '--instance', 'speech', '-m', 'whisper-1')
+    expect([missing.code, missing.err]).to.satisfy(
+      ([code, err]: [number, string]) => code === 2 && /there is no file/.test(err),
+    )
+    const unknown = await run('transcribe', 'recording.wav', '--instance', 'nobody', '-m', 'whisper-1')
+    expect(unknown.code).to.equal(2)
+    expect(unknown.err).to.include('provider_instance')
+  })
+})
