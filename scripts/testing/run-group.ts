@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { endWithParent } from '../local-services/watchdog.ts'
 import { COMPILE_CACHE } from '../node-options.ts'
@@ -20,6 +20,7 @@ export type GroupResult = { name: string; isOk: boolean; report: Report; output:
  */
 export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const folder = await mkdtemp(join(memoryFolder(), 'tests-'))
+  await chmod(folder, 0o755) // As /tmp: some tests start programs as another user.
   try {
     return await runIn(folder, group, env)
   } finally {

@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import type { RunState, StepEntry, StepState } from '../../../shared/agent/engine/run-progress.ts'
+import { type ActiveRun, grantNumbers, type RunsEntry, storedRuns } from '../../../shared/agent/sessions/open-runs.ts'
+
+const AT = '2026-01-01T00:00:00.000Z'
+const ANSWER: StepState['answer'] = {
+  blocks: [],
+  toolCalls: [],
+  outputChars: 0,
+  outcome: 'end_turn',
+  usage: {},
+} as never
+const stateAfter = (turns: number) => ({ hasBegun: true, totals: { turns } }) as RunState
+const stepOf = (step: Partial<StepEntry>): StepEntry => ({ turn: 1, calls: {}, agents: {}, agentAsks: [], ...step })
+
+/** What the entries of a log say of the first run that has not ended. */
+const firstOf = (...entries: RunsEntry[]) => storedRuns(entries.map((runs) => ({ at: AT, runs }))).open[0]
+const accepted: RunsEntry = { accepted: [{ run_id: 'r', started_at: AT, message: { prompt: 'one' } }] }
+const active = (run: Partial<ActiveRun>): RunsEntry => ({
+  active: { run_id: 'r', state: stateAfter(1), reserved: 10, ...run },
+})
+
+describe('the runs that the entries of a log describe', () => {
+  it('D32.9a: changes of calls and sub-agents belong to the step that was begun before, in the same turn alone', () => {
+    const begun = stepOf({ model: 'm', answer: ANSWER, calls: { a: { hasBegun: true }, b: { hasBegun: true } } })
+    const changed = stepOf({ calls: { a: {} }, agents: { 'b 0': {} } })
+    const step = firstOf(accepted, active({ step: begun }), active({ step: changed }))?.earlier?.step
+    expect(step).to.deep.include({ model: 'm', answer: ANSWER })
+    expect(step).to.deep.include({ calls: { a: {}, b: { hasBegun: true } }, agents: { 'b 0': {} } })
+    const next = firstOf(accepted, active({ step: begun }), active({ state: stateAfter(2), step: changed }))
+    expect(next?.earlier?.step).to.equal(undefined)
+  })
+
+  it('D32.7a: events are added to those before, unless an entry says from which number on it has them all', () => {
+    const turn = (n: number) => [n, { type: 'turn_start', turn_number: n, model: 'm' }] as const
+    const first = active({ events: [turn(1)] })
+    const eventsOf = (...entries: RunsEntry[]) => firstOf(accepted, ...entries)?.earlier?.events.map(([seq]) => seq)
+    expect(eventsOf(first, active({ events: [turn(2)] }))).to.deep.equal([1, 2])
+    expect(eventsOf(first, active({ events: [turn(2)], events_from: 2 }))).to.deep.equal([2])
+  })
+
+  it('numbers are granted to a run that has begun, and to no other', () => {
+    const only = storedRuns([{ at: AT, runs: accepted }])
+    expect(grantNumbers(only, 5)).to.deep.equal({ runs: only })
+    const begun = storedRuns([accepted, active({})].map((runs) => ({ at: AT, runs })))
+    const { runs, entry } = grantNumbers(begun, 5)
+    expect([runs.open[0]?.earlier?.granted, entry?.active?.reserved]).to.deep.equal([15, 15])
+  })
+
+  it('an entry for a run that was not accepted, or has ended, changes nothing', () => {
+    expect(firstOf(active({}), { confirmed: ['r'] })).to.equal(undefined)
+    expect(firstOf(accepted, active({}), { ended: ['r'] }, active({}))).to.equal(undefined)
+  })
+})
