@@ -32,4 +32,5 @@ export const LIMITS = {
   UPLOAD_SPOOL_MB: '480',
   RATE_LIMIT_RPM: '2000',
   TRUST_PROXY: '1',
+  RUN_RESUME_SECS: '300', // Longer than an attack takes on a busy machine: then the events are still those of the run itself.
 }
