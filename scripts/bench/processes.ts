@@ -24,7 +24,7 @@ export type Running = Target &
     startMs: number
   }
 
-const START_WITHIN_MS = 15_000
+const START_WITHIN_MS = 30_000
 const STOP_WITHIN_MS = 3000
 
 /** The processes of one bench. They end with this process, unless it is killed with SIGKILL. */
