@@ -1,14 +1,21 @@
+import { until } from '../support/until.ts'
 import type { Member, World } from './world.ts'
 
-/** Creates sessions, evenly through all gateways. Throws when one is refused. */
+const CREATED_WITHIN_MS = 10_000
+
+/**
+ * Creates sessions, evenly through all gateways. A busy machine may answer 503, above all after a fault: the request is sent again. Throws when
+ * a session is refused otherwise.
+ */
 export async function createSessions(world: World, count: number): Promise<string[]> {
-  return Promise.all(
-    Array.from({ length: count }, async (_, n) => {
-      const { status, body } = await world.ask(gatewayFor(world, n), { path: '/sessions', body: {} })
-      if (status !== 201) throw new Error(`a session was refused with ${status}`)
-      return (body as { session_id: string }).session_id
-    }),
-  )
+  const create = async (n: number): Promise<string | undefined> => {
+    const { status, body } = await world.ask(gatewayFor(world, n), { path: '/sessions', body: {} })
+    if (status === 503) return undefined
+    if (status !== 201) throw new Error(`a session was refused with ${status}`)
+    return (body as { session_id: string }).session_id
+  }
+  const waiting = { what: 'a session that is not answered 503', withinMs: CREATED_WITHIN_MS, everyMs: 100 }
+  return Promise.all(Array.from({ length: count }, (_, n) => until(() => create(n), waiting)))
 }
 
 /** The number of these sessions that exist. */
