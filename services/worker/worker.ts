@@ -13,7 +13,6 @@ import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
-import type { Run } from '../../shared/work/runs/run.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
@@ -22,16 +21,14 @@ import { Draining } from './draining.ts'
 import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
 import { keepBeforeMove, keepFiles } from './keep-files.ts'
+import { createOwnership } from './ownership.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
-import { type AdoptedQueueDeps, adoptQueue } from './sessions/adopted-queue.ts'
 import type { BusyMarks } from './sessions/busy-marks.ts'
 import { createDurability, type Durability, type DurabilityDeps } from './sessions/durability.ts'
-import { createGoOn, markBusy } from './sessions/go-on.ts'
 import type { Session } from './sessions/session.ts'
-import type { SessionSaver } from './sessions/session-saver.ts'
 import { Sessions } from './sessions/sessions.ts'
 
 export type WorkerLimits = {
@@ -107,7 +104,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const draining = new Draining(runs, sessions)
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
-  const own = ownership({ ...deps, runs, sessions, workspaces, prepareRun, draining, saver: durable?.saver })
+  const own = createOwnership({ ...deps, runs, sessions, workspaces, prepareRun, draining, saver: durable?.saver })
   const inbox = createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining })
   return {
     inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
@@ -119,58 +116,6 @@ export function createWorker(deps: WorkerDeps): Worker {
     runsForgotten: () => runs.forgotten(),
     knowsRun: (tenant, runId) => runs.has(tenant, runId),
     ...own,
-  }
-}
-
-type Owning = AdoptedQueueDeps & {
-  runs: Runs
-  sessions: Sessions
-  workspaces: Workspaces
-  draining: Draining
-  admission: Admission
-  saver: Pick<SessionSaver, 'note'> | undefined
-} & Pick<WorkerDeps, 'sessionClaims' | 'busyMarks' | 'permissions' | 'limits'>
-
-type Owned = Pick<Worker, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
-  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'>
-
-/** The methods that begin and end this worker's ownership of sessions. */
-function ownership(deps: Owning): Owned {
-  const { runs, sessions, workspaces, draining, admission, saver } = deps
-  const leave = (run: Run) => {
-    runs.release(run)
-    admission.handOver(run.tenant, run.id)
-  }
-  const leaveRuns = (session: Session) => {
-    if (!session.runs) return void session.cancelAll('worker_lost')
-    for (const run of [...runs.live]) if (run.sessionId === session.id && run.tenant === session.tenant) leave(run)
-  }
-  const release = (session: Session) => {
-    const moved = sessions.release(session)
-    workspaces.release(session.tenant, session.workspace)
-    for (const { run } of moved) leave(run)
-  }
-  return {
-    sessions: () => sessions.all(),
-    find: ({ tenant, id }) => sessions.find(tenant, id),
-    adopt({ waiting = [], ...state }) {
-      const session = sessions.adopt(state)
-      workspaces.openKept(session.tenant, session.workspace) // It is where the previous worker left it.
-      void session.hold()
-      adoptQueue(session, waiting, deps)
-      if (session.log?.isDue) saver?.note(session)
-      if (waiting.length > 0) void markBusy(session, deps.busyMarks)
-      return session
-    },
-    keep: (session) => draining.keep(session),
-    release,
-    leaveRuns,
-    goOn: createGoOn(deps),
-    abortAll() {
-      for (const session of sessions.all()) if (session.runs) leaveRuns(session)
-      for (const run of runs.live) run.cancel('worker_lost')
-      for (const session of [...sessions.all()]) release(session)
-    },
   }
 }
 

@@ -1,4 +1,3 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { JsonObject } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import {
@@ -27,10 +26,7 @@ import type {
   WriteOptions,
 } from '../port.ts'
 import { storeUnavailable } from '../unavailable.ts'
-import { isDuplicate, type OperationGuard } from './guard.ts'
-import { transact } from './transact.ts'
-
-type Parts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void>; now: () => number }
+import { type StatementParts, Statements } from './statements.ts'
 
 /** How many expired documents an insert deletes along with its own work; few, so that no insert is slow when they are long. */
 const DELETED_PER_INSERT = 10
@@ -38,19 +34,19 @@ const DELETED_PER_INSERT = 10
 /** Documents in one table. Statements run synchronously on this thread, and their writes reach the disk in order. */
 export class SqliteCollection implements Collection {
   readonly #spec: CollectionSpec
-  readonly #parts: Parts
-  /** Prepared statements by their SQL; bounded by the number of different queries in the code. */
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements: Statements
+  readonly #now: () => number
 
-  constructor(spec: CollectionSpec, parts: Parts) {
+  constructor(spec: CollectionSpec, { now, ...parts }: StatementParts & { now: () => number }) {
     this.#spec = spec
-    this.#parts = parts
+    this.#statements = new Statements(parts)
+    this.#now = now
   }
 
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
     const group = uniqueGroupOf(this.#spec, fields)
     const values = pickValues(this.#spec, group, fields)
-    const [row] = this.#all(`SELECT doc, version FROM ${this.#unexpired(group)}`, [
+    const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(group)}`, [
       tenant,
       ...this.#expiryParameters(),
       ...values,
@@ -66,12 +62,12 @@ export class SqliteCollection implements Collection {
     const text = serializeDocument(this.#spec, doc)
     if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
     if (performance.now() >= mayWriteUntil()) throw storeUnavailable('this process may no longer write')
-    const expiresAt = expiryOf(this.#spec, doc, this.#parts.now()) ?? null
+    const expiresAt = expiryOf(this.#spec, doc, this.#now()) ?? null
     if (canExpire(this.#spec)) this.#deleteSomeExpired()
     const sql = `INSERT INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    const tryInsert = () => this.#changesOne(sql, [tenant, expiresAt, text])
+    const tryInsert = () => this.#statements.changesOne(sql, [tenant, expiresAt, text])
     const isInserted = tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
-    return durability === 'full' ? this.#flushIf(isInserted) : isInserted
+    return durability === 'full' ? this.#statements.flushIf(isInserted) : isInserted
   }
 
   async insertMissing(
@@ -79,17 +75,17 @@ export class SqliteCollection implements Collection {
     { durability = 'full' }: WriteOptions = {},
   ): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
-    const now = this.#parts.now()
+    const now = this.#now()
     const rows = docs.map(({ tenant, doc }) => {
       return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc)]
     })
     const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    const skipped = this.#inTransaction(() => {
+    const skipped = this.#statements.inTransaction(() => {
       if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
-      const counts = rows.map((row) => this.#run(sql, row))
+      const counts = rows.map((row) => this.#statements.run(sql, row))
       return docs.filter((_, index) => counts[index] === 0)
     })
-    if (durability === 'full') await this.#flushIf(true)
+    if (durability === 'full') await this.#statements.flushIf(true)
     return skipped
   }
 
@@ -103,8 +99,8 @@ export class SqliteCollection implements Collection {
     const changes = 'doc = ?, version = version + 1, expires_at = coalesce(?, expires_at)'
     const sql = `UPDATE ${this.#spec.name} SET ${changes} WHERE ${this.#where(this.#spec.key)} AND version = ?`
     const values = [text, ownExpiryOf(this.#spec, doc) ?? null, tenant, ...this.#expiryParameters(), ...key, version]
-    const isReplaced = this.#changesOne(sql, values)
-    return durability === 'full' ? this.#flushIf(isReplaced) : isReplaced
+    const isReplaced = this.#statements.changesOne(sql, values)
+    return durability === 'full' ? this.#statements.flushIf(isReplaced) : isReplaced
   }
 
   /** Nothing else runs on this thread between the read and the write, and no other process writes to the file. */
@@ -112,20 +108,20 @@ export class SqliteCollection implements Collection {
     const { key, where } = checkUpdate(this.#spec, update)
     const fields = [...this.#spec.key, ...where.map(([field]) => field)]
     const found = [tenant, ...this.#expiryParameters(), ...key, ...where.map(([, value]) => value)]
-    const [row] = this.#all(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
+    const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
     if (!row) return undefined
     const { doc, version } = toStored(row)
     const next = { doc: { ...doc, ...update.set }, version: version + 1 }
     const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(fields)}`
-    const isUpdated = this.#changesOne(sql, [serializeDocument(this.#spec, next.doc), ...found])
-    return (await this.#flushIf(isUpdated)) ? next : undefined
+    const isUpdated = this.#statements.changesOne(sql, [serializeDocument(this.#spec, next.doc), ...found])
+    return (await this.#statements.flushIf(isUpdated)) ? next : undefined
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
     const values = pickValues(this.#spec, this.#spec.key, key)
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
     const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
-    return this.#flushIf(this.#changesOne(sql, parameters))
+    return this.#statements.flushIf(this.#statements.changesOne(sql, parameters))
   }
 
   async deleteMany(
@@ -136,10 +132,10 @@ export class SqliteCollection implements Collection {
     if (keys.length === 0) return
     const all = keys.map((key) => pickValues(this.#spec, this.#spec.key, key))
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}`
-    const count = this.#inTransaction(() =>
-      all.reduce((sum, key) => sum + this.#run(sql, [tenant, ...this.#expiryParameters(), ...key]), 0),
+    const count = this.#statements.inTransaction(() =>
+      all.reduce((sum, key) => sum + this.#statements.run(sql, [tenant, ...this.#expiryParameters(), ...key]), 0),
     )
-    if (durability === 'full') await this.#flushIf(count > 0)
+    if (durability === 'full') await this.#statements.flushIf(count > 0)
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {
@@ -150,7 +146,7 @@ export class SqliteCollection implements Collection {
     const from = `${name} INDEXED BY ${name}_${index} WHERE ${conditions}`
     const values = [...where.map(([, value]) => value), ...bounds.flatMap(({ values: limits }) => limits), limit]
     const sql = `SELECT doc, version FROM ${from} ORDER BY ${order} LIMIT ?`
-    return this.#all(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
+    return this.#statements.all<Row>(sql, [tenant, ...this.#expiryParameters(), ...values]).map(toStored)
   }
 
   async nextValue(tenant: TenantId, filter: string, after = ''): Promise<string | undefined> {
@@ -158,7 +154,7 @@ export class SqliteCollection implements Collection {
     const { name } = this.#spec
     const from = `${name} INDEXED BY ${name}_${index} WHERE ${this.#where([])} AND ${filter} > ?`
     const sql = `SELECT ${filter} AS value FROM ${from} ORDER BY ${filter} LIMIT 1`
-    const [found] = this.#all<{ value: string }>(sql, [tenant, ...this.#expiryParameters(), after])
+    const [found] = this.#statements.all<{ value: string }>(sql, [tenant, ...this.#expiryParameters(), after])
     return found?.value
   }
 
@@ -167,7 +163,7 @@ export class SqliteCollection implements Collection {
     const { name } = this.#spec
     const condition = this.#where(where.map(([field]) => field))
     const sql = `SELECT count(*) AS count, total(${of}) AS sum FROM ${name} INDEXED BY ${name}_${index} WHERE ${condition}`
-    const [total] = this.#all<Total>(sql, [tenant, ...where.map(([, value]) => value)])
+    const [total] = this.#statements.all<Total>(sql, [tenant, ...where.map(([, value]) => value)])
     return { count: total?.count ?? 0, sum: total?.sum ?? 0 }
   }
 
@@ -182,7 +178,7 @@ export class SqliteCollection implements Collection {
 
   /** The parameter of the condition on `expires_at`, in collections that have one. */
   #expiryParameters(): number[] {
-    return canExpire(this.#spec) ? [this.#parts.now()] : []
+    return canExpire(this.#spec) ? [this.#now()] : []
   }
 
   /** Deletes the expired document with this key, which blocks the insert. */
@@ -190,56 +186,16 @@ export class SqliteCollection implements Collection {
     const { name, key } = this.#spec
     const hasSameKey = key.map((field) => `${field} = ?`).join(' AND ')
     const sql = `DELETE FROM ${name} WHERE tenant = ? AND ${hasSameKey} AND expires_at <= ?`
-    return this.#changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#parts.now()])
+    return this.#statements.changesOne(sql, [tenant, ...keyValues(this.#spec, doc), this.#now()])
   }
 
   /** Most inserts find nothing to delete, which a query finds out for less than a deletion does. */
   #deleteSomeExpired(inserts = 1): void {
     const { name } = this.#spec
     const expired = `SELECT rowid FROM ${name} WHERE expires_at <= ? LIMIT ?`
-    const now = this.#parts.now()
-    if (this.#all(expired, [now, 1]).length === 0) return
-    this.#run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [now, inserts * DELETED_PER_INSERT])
-  }
-
-  #inTransaction<T>(act: () => T): T {
-    const { db, guard } = this.#parts
-    return guard(() => transact(db, act))
-  }
-
-  /** Whether the statement has changed a document. One that would violate a unique index changes none. */
-  #changesOne(sql: string, parameters: SQLInputValue[]): boolean {
-    try {
-      return this.#run(sql, parameters) === 1
-    } catch (cause) {
-      if (isDuplicate(cause)) return false
-      throw cause
-    }
-  }
-
-  #run(sql: string, parameters: SQLInputValue[]): number {
-    return this.#parts.guard(() => Number(this.#prepare(sql).run(...parameters).changes))
-  }
-
-  #all<T = Row>(sql: string, parameters: SQLInputValue[]): T[] {
-    return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as T[]
-  }
-
-  #prepare(sql: string): StatementSync {
-    const statement = this.#statements.get(sql) ?? this.#parts.db.prepare(sql)
-    this.#statements.set(sql, statement)
-    return statement
-  }
-
-  /** Returns `isWritten`; waits before that until the write is on the disk. */
-  async #flushIf(isWritten: boolean): Promise<boolean> {
-    if (!isWritten) return false
-    try {
-      await this.#parts.flush()
-      return true
-    } catch (cause) {
-      throw storeUnavailable(cause)
-    }
+    const now = this.#now()
+    if (this.#statements.all<Row>(expired, [now, 1]).length === 0) return
+    this.#statements.run(`DELETE FROM ${name} WHERE rowid IN (${expired})`, [now, inserts * DELETED_PER_INSERT])
   }
 }
 

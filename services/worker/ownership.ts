@@ -1,0 +1,69 @@
+import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
+import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import type { Run } from '../../shared/work/runs/run.ts'
+import type { Runs } from '../../shared/work/runs/runs.ts'
+import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
+import type { Draining } from './draining.ts'
+import { type AdoptedQueueDeps, adoptQueue } from './sessions/adopted-queue.ts'
+import type { DurabilityDeps } from './sessions/durability.ts'
+import { createGoOn, type GoOnDeps, markBusy } from './sessions/go-on.ts'
+import type { Session } from './sessions/session.ts'
+import type { SessionSaver } from './sessions/session-saver.ts'
+import type { Sessions } from './sessions/sessions.ts'
+
+export type OwnershipDeps = AdoptedQueueDeps & {
+  runs: Runs
+  sessions: Sessions
+  workspaces: Workspaces
+  draining: Draining
+  admission: Admission
+  saver: Pick<SessionSaver, 'note'> | undefined
+} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'permissions' | 'limits'>
+
+/** How this worker begins and ends its ownership of sessions. */
+export type Ownership = Pick<ClusterWorker<Session>, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
+  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'>
+
+export function createOwnership(deps: OwnershipDeps): Ownership {
+  const { runs, sessions, workspaces, draining, admission, saver } = deps
+  const leave = (run: Run) => {
+    runs.release(run)
+    admission.handOver(run.tenant, run.id)
+  }
+  const leaveRuns = (session: Session) => {
+    if (!session.runs) return void session.cancelAll('worker_lost')
+    for (const run of [...runs.live]) if (run.sessionId === session.id && run.tenant === session.tenant) leave(run)
+  }
+  const release = (session: Session) => {
+    const moved = sessions.release(session)
+    workspaces.release(session.tenant, session.workspace)
+    for (const { run } of moved) leave(run)
+  }
+  return {
+    sessions: () => sessions.all(),
+    find: ({ tenant, id }) => sessions.find(tenant, id),
+    adopt({ waiting = [], ...state }) {
+      const session = sessions.adopt(state)
+      workspaces.openKept(session.tenant, session.workspace) // It is where the previous worker left it.
+      void session.hold()
+      adoptQueue(session, waiting, deps)
+      if (session.log?.isDue) saver?.note(session)
+      if (waiting.length > 0) void markBusy(session, deps.busyMarks)
+      return session
+    },
+    keep: (session) => draining.keep(session),
+    release,
+    leaveRuns,
+    goOn: createGoOn(deps),
+    abortAll() {
+      for (const run of [...runs.live])
+        if (isStored(run, sessions)) leave(run)
+        else run.cancel('worker_lost')
+      for (const session of [...sessions.all()]) release(session)
+    },
+  }
+}
+
+/** Whether the run is in its session's log, from which another worker goes on with it. */
+const isStored = ({ tenant, sessionId }: Run, sessions: Sessions): boolean =>
+  sessionId !== undefined && sessions.find(tenant, sessionId)?.runs !== undefined
