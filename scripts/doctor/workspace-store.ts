@@ -8,6 +8,7 @@ export const checkWorkspaceStore: Check = async ({ config }) => {
   if (!objects) return []
   try {
     const isKept = await keepsConditions(objects)
+    await objects.has('check/none') // Refused to a key that may not read.
     for await (const _ of objects.list('check/')) break
     return isKept ? [] : IGNORED
   } catch (cause) {

@@ -26,7 +26,7 @@ import { openLocalExecutor } from './open-local-executor.ts'
 const STREAMS_MS = 3_000
 const CLOSE_MS = 5_000
 
-/** Each start is another process: an earlier one has left what it had. */
+/** Names this process among the owners of sessions and runs: what an earlier one owned has another name. */
 const START = String(Date.now())
 
 /** No other process can take this worker's sessions or claim them. */

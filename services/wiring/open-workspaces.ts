@@ -11,7 +11,7 @@ export type WorkspaceSettings = Settings['worker']['workspaces']
 export type OpenedWorkspaces = { workspaces: Workspaces; close(): Promise<void> }
 
 type Opening = {
-  /** What this process removes of what dead ones left. A plan goes on when its executor has died. */
+  /** Which folders of dead processes this one removes from the store. */
   sweeps: Sweeps
   log: Log
 }
@@ -45,7 +45,7 @@ export async function openWorkspaces(settings: WorkspaceSettings, { sweeps, log 
   }
 }
 
-/** Opens the store that the settings name. What it loads costs nothing where they name none. */
+/** Opens the store that the settings name, and loads its code only then. */
 export async function openWorkspaceStore(settings: WorkspaceSettings): Promise<Objects | undefined> {
   const { workspaceStore: place, workspaceStoreEndpoint: endpoint, workspaceStoreRegion: region } = settings
   const { workspaceStoreAccessKey: accessKey, workspaceStoreSecretKey: secretKey } = settings
@@ -60,7 +60,7 @@ export async function openWorkspaceStore(settings: WorkspaceSettings): Promise<O
 /** The operator chose the store, so it may be private. */
 const EGRESS = { allowPrivate: true, idleTimeoutMs: 10_000, maxBodyBytes: Number.MAX_SAFE_INTEGER }
 
-/** Throws `ConfigError` for a store that cannot be used. One that does not answer may do so later. */
+/** Throws `ConfigError` for a store that cannot be used. One that does not answer yet is only logged: it may be on its way. */
 async function checkStore(objects: Objects, log: Log): Promise<void> {
   try {
     const { keepsConditions } = await import('../../shared/platform/objects/check.ts')

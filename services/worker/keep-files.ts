@@ -13,7 +13,7 @@ type Folder = Pick<Run, 'id' | 'tenant' | 'workspace'>
 /** How long a run waits at its end until its session's files are stored, and a session before another worker takes it over. */
 const SAVE_WAIT_MS = 5_000
 
-/** Passes on the events of a session's run, and stores its files before the last one; behind its turns nobody waits for that (D35). */
+/** Passes on the events of a session's run, and stores its files before the last one. After a turn it stores them, too, but the run does not wait (D35). */
 export async function* keepFiles(
   folder: Folder,
   events: AsyncIterable<AgentEvent>,
@@ -22,7 +22,7 @@ export async function* keepFiles(
   let isSaving = false
   const saveBehind = async () => {
     isSaving = true
-    await deps.kept.save(folder.tenant, folder.workspace).catch(() => {}) // The end of the run tells.
+    await deps.kept.save(folder.tenant, folder.workspace).catch(() => {}) // The run stores them again at its end, and reports a failure there.
     isSaving = false
   }
   for await (const event of events) {

@@ -100,15 +100,15 @@ async function awaitDecision(request: PendingPermission, { store, timeoutMs, run
   const close = (state: 'expired' | 'withdrawn') => void decideUntilStored(store, request, state)
   const leftMs = Date.parse(request.details.expires_at) - Date.now()
   const timer = setTimeout(() => close('expired'), Math.min(timeoutMs, Math.max(0, leftMs)))
-  const left = Promise.withResolvers<PermissionDecision>()
+  const abandoned = Promise.withResolvers<PermissionDecision>()
   const withdraw = () => {
-    if (run.isAbandoned) left.resolve({ state: 'withdrawn' })
+    if (run.isAbandoned) abandoned.resolve({ state: 'withdrawn' })
     else close('withdrawn')
   }
   if (signal.aborted) withdraw()
   signal.addEventListener('abort', withdraw, { once: true })
   try {
-    return decisionOf(await Promise.race([store.decision(request), left.promise]), timeoutMs)
+    return decisionOf(await Promise.race([store.decision(request), abandoned.promise]), timeoutMs)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', withdraw)

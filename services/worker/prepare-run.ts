@@ -69,7 +69,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
         const resources = resourcesOf(run, { models, services, permissions }, options)
         const events = runEngine({ ...settings, ...start }, resources)
-        return options.files && run.sessionId !== undefined ? options.files.keep(run, events) : events
+        return filesOf(run, options)?.keep(run, events) ?? events
       },
     }
   }
@@ -81,13 +81,14 @@ const PLAN_MODE =
 const systemPromptOf = ({ system_prompt: system, plan_mode: isPlanMode }: RunRequest): string | undefined =>
   isPlanMode ? [PLAN_MODE, ...(system === undefined ? [] : [system])].join('\n\n') : system
 
+/** A run outside a session has a folder of its own, which is not stored. */
+const filesOf = (run: Run, { files }: EngineOptions) => (run.sessionId === undefined ? undefined : files)
+
 type RunParts = { models: Models; services: ToolServices; permissions: Permissions }
 
-function resourcesOf(
-  run: Run,
-  { models, services, permissions }: RunParts,
-  { tools, workspaceOf, files, onToolBug }: EngineOptions,
-): RunResources {
+function resourcesOf(run: Run, { models, services, permissions }: RunParts, options: EngineOptions): RunResources {
+  const { tools, workspaceOf, onToolBug } = options
+  const files = filesOf(run, options)
   return {
     models,
     tools: {
@@ -98,7 +99,7 @@ function resourcesOf(
       },
       services,
       workspace: () => workspaceOf(run),
-      bringFiles: files && run.sessionId !== undefined ? () => files.bring(run) : undefined,
+      bringFiles: files && (() => files.bring(run)),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
     permissions,

@@ -13,14 +13,18 @@ export async function recoverRuns(busy: BusySessions | undefined, { inbox, owner
   for (let other = await busy.nextOwner(undefined); other !== undefined; other = await busy.nextOwner(other)) {
     if (other === owner) continue
     for (let left = await busy.of(other, PAGE); left.length > 0; left = await busy.of(other, PAGE)) {
-      for (const { tenant, session_id: id } of left) {
+      const over: string[] = []
+      for (const { id, tenant, session_id } of left) {
         try {
-          await inbox.getSession(tenant, id)
+          await inbox.getSession(tenant, session_id)
+          over.push(id)
         } catch (cause) {
-          if (!hasKind(cause, 'not_found')) log.warn('the runs of a session could not go on', { session_id: id, cause })
+          if (hasKind(cause, 'not_found')) over.push(id)
+          else log.warn('the runs of a session could not go on; the next start tries again', { session_id, cause })
         }
       }
-      await busy.delete(left.map(({ id }) => id))
+      if (over.length === 0) break
+      await busy.delete(over)
     }
   }
 }

@@ -1,16 +1,4 @@
-import {
-  chmod,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { newToken } from '../../shared/kernel/ids.ts'
@@ -120,14 +108,5 @@ export function workspacesContract(open: OpenWorkspaces): void {
     await one.remove(tenant, `run_${'a'.repeat(32)}`)
     await until(async () => !(await isThere(path)), { what: 'the folder to be removed' })
     expect(one.openCount).to.equal(0)
-  })
-
-  it('others of the machine cannot read them', async () => {
-    const one = await open()
-    await write(await bring(one), 'a', 'x')
-    await leave(one)
-    const two = await open()
-    const path = await bring(two)
-    if (two.kept) expect((await lstat(path)).mode & 0o777).to.equal(0o700)
   })
 }

@@ -5,7 +5,7 @@ const SLOTS = 16_384
 const DRAWS = 101
 const FIRST_EPOCH = 1_700_000_000
 
-/** What a node may use of its core, so that there is room for bursts. */
+/** A node is full at this part of its core: the rest is for bursts. */
 const NODE_BUSY = 0.7
 
 /**

@@ -27,7 +27,7 @@ export function reportOf(rounds: readonly Round[], random: () => number): string
   ].join('\n')
 }
 
-/** What the same streams cost each node of a Redis Cluster. */
+/** A table of the CPU time that the same streams take at each node of a Redis Cluster. */
 export function nodesReportOf(rounds: readonly NodesRound[]): string {
   const rows = Object.keys(rounds[0] ?? {}).map((form) => {
     const all = rounds.flatMap((round) => round[form] ?? [])

@@ -16,7 +16,7 @@ export function defineEvents(command: Command, cli: Cli): void {
   command
     .addOption(new Option('--types <types...>', 'only these').choices(TYPES))
     .option('--after <id>', 'begin behind the event with this id, as far as it is kept')
-    .option('-n, --limit <n>', 'end after so many', wholeNumber)
+    .option('-n, --limit <n>', 'end after this many events', wholeNumber)
     .option('--json', 'print one event a line')
     .action((options: EventsOptions) => events(options, cli))
 }

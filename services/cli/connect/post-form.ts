@@ -9,17 +9,21 @@ export async function postForm(
   { io, target }: Pick<Cli, 'io' | 'target'>,
 ): Promise<string> {
   const { url, token } = accessTo(io, await target())
+  const fail = (cause: unknown): never => {
+    throw signal.aborted ? cause : new ConnectionFailed('the connection failed', { cause })
+  }
   const send = (bearer: string | undefined) =>
     fetch(url.replace(/\/+$/, '') + path, {
       ...{ method: 'POST', body: form, signal },
       headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-    }).catch((cause: unknown) => {
-      throw signal.aborted ? cause : new ConnectionFailed('the connection failed', { cause })
-    })
+    }).catch(fail)
   const first = typeof token === 'function' ? await token() : token
-  const refused = await send(first)
-  const response = refused.status === 401 && typeof token === 'function' ? await send(await token(first)) : refused
-  const body = await response.text()
+  let response = await send(first)
+  if (response.status === 401 && typeof token === 'function') {
+    await response.body?.cancel()
+    response = await send(await token(first))
+  }
+  const body = await response.text().catch(fail)
   if (!response.ok) throw new ApiError(response, body)
   return body
 }

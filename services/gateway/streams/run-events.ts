@@ -1,5 +1,5 @@
 import type { Frames } from '../../../shared/cluster/journal/frame-stream.ts'
-import type { AgentEvent, FlowEvent, PlanEvent } from '../../../shared/kernel/events.ts'
+import type { RunEvent } from '../../../shared/kernel/events.ts'
 
 /** An event of a run, plan or flow, with its number in the journal. */
 export type Numbered<Event> = { seq: number; event: Event }
@@ -7,7 +7,7 @@ export type Numbered<Event> = { seq: number; event: Event }
 const [ID, EVENT, DATA, END] = ['id: ', '\nevent: ', '\ndata: ', '\n\n']
 
 /** Makes events of the text of a journal's frames, wherever the text is divided. */
-export class FrameDecoder<Event extends AgentEvent | FlowEvent | PlanEvent> {
+export class FrameDecoder<Event extends RunEvent> {
   readonly #types: ReadonlySet<string> | undefined
   #decoder = new TextDecoder()
   #rest = ''

@@ -76,7 +76,7 @@ async function* executeLate(
   yield* prepared.execute(run, session.start())
 }
 
-/** What was shown of this turn, and of later ones, is void: it begins anew. */
+/** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
 const recovered = (turn: number): WarningEvent => ({
   type: 'warning',
   code: 'run_recovered',

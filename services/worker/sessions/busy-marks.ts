@@ -9,7 +9,7 @@ export type BusyMarksDeps = {
 }
 
 const SWEEP_EVERY_MS = 5_000
-/** Longer than it takes until a worker is evicted: one that is cut off from the others may end a run of which nobody hears. */
+/** Longer than it takes until a worker is evicted: a worker that is cut off from the others may end a run, and no gateway gets that end. */
 const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
@@ -47,7 +47,7 @@ export class BusyMarks {
     const stored = this.#deps.store.add({ id, owner: this.#deps.owner(), tenant, session_id })
     const mark: Mark = { id, stored, idleSince: undefined }
     this.#marks.set(session, mark)
-    stored.catch(() => this.#marks.delete(session)) // The caller is told.
+    stored.catch(() => this.#marks.delete(session)) // The caller gets the error, too: it awaits `stored`.
     this.#timer ??= setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
     return mark
   }
@@ -56,13 +56,19 @@ export class BusyMarks {
     const now = performance.now()
     for (const [session, mark] of this.#marks) {
       mark.idleSince = session.runs?.isEmpty === false ? undefined : (mark.idleSince ?? now)
-      const isMoved = session.log?.end === 'moved' // Whoever goes on with it deletes the mark.
+      const isMoved = session.log?.end === 'moved' // Its new owner has a mark of its own; this one is deleted when this process has gone.
       const isOver = mark.idleSince !== undefined && now - mark.idleSince >= idleMs
       if (isMoved || isOver) this.#marks.delete(session)
       if (isOver && !isMoved) this.#left.push(mark.id)
     }
-    const ids = this.#left.splice(0, MAX_DELETED)
-    if (ids.length === 0) return
-    await this.#deps.store.delete(ids).catch(() => this.#left.push(...ids)) // With the next ones.
+    while (this.#left.length > 0) {
+      const ids = this.#left.splice(0, MAX_DELETED)
+      try {
+        await this.#deps.store.delete(ids)
+      } catch {
+        this.#left.push(...ids) // The next sweep deletes them.
+        return
+      }
+    }
   }
 }

@@ -48,7 +48,7 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
 export async function markBusy(session: Session, marks: GoOnDeps['busyMarks']): Promise<void> {
   const isOwn = () => session.log?.end === undefined
   const mark = async () => marks?.add(session)
-  await retryUntil(mark, { pauses: RETRY_MS, mayPass: isOwn, ref: false }).catch(() => {}) // Then it is not its own.
+  await retryUntil(mark, { pauses: RETRY_MS, mayPass: isOwn, ref: false }).catch(() => {}) // It fails for good only when another worker owns the session.
 }
 
 const waitingOf = ({ message, ...run }: StoredRun): WaitingMessage => ({ ...run, message: message as MessageRequest })

@@ -6,7 +6,7 @@ import { isDelta } from '../../../shared/work/runs/records/captured-events.ts'
 const MAX_EVENTS = 4_096
 const MAX_CHARS = 2 * 1024 * 1024
 
-/** The events of a run's complete turns, without deltas, for its replay after the death of this worker. They share their texts with the conversation. */
+/** The events of a run's complete turns, without deltas, for its replay after the death of this worker. Those of the run itself share their texts with the conversation. */
 export class KeptEvents {
   /** Those of complete turns. The first `#taken` are in the log. */
   #events: NumberedEvent[]
@@ -37,10 +37,11 @@ export class KeptEvents {
   }
 
   /** The events since the last call, or all of them. */
-  take(isAll: boolean): { events: readonly NumberedEvent[]; events_from?: number } {
+  take(isBase: boolean): { events: readonly NumberedEvent[]; events_from?: number } {
+    this.#trim()
+    const isAll = isBase || this.#taken < 0 // Events that the log lacks were forgotten.
     const events = isAll ? [...this.#events] : this.#events.slice(this.#taken)
     this.#taken = this.#events.length
-    this.#trim()
     return { events, ...(isAll && { events_from: this.#from }) }
   }
 
@@ -58,10 +59,6 @@ export class KeptEvents {
   }
 }
 
-/** The large text of an event. */
+/** The characters of an event's texts. Those of a sub-agent's event are fields of it, too. */
 const charsOf = (event: RunEvent): number =>
-  event.type === 'text' || event.type === 'thinking'
-    ? event.text.length
-    : event.type === 'tool_result'
-      ? event.output.length
-      : 0
+  Object.values<unknown>(event).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)

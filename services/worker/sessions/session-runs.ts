@@ -5,7 +5,7 @@ import { isTerminal, type JsonObject, type RunEvent } from '../../../shared/kern
 import type { Run } from '../../../shared/work/runs/run.ts'
 import { KeptEvents } from './kept-events.ts'
 
-/** So many numbers are reserved in the log with each entry, and again when so few are left. */
+/** Each entry of the log reserves this many event numbers. A new entry is written when only `FEW_LEFT` of them remain. */
 export const RESERVED = 4_096
 const FEW_LEFT = 1_024
 
@@ -103,7 +103,7 @@ export class SessionRuns {
     const seq = run.journal.lastSeq + 1
     events.add(seq, event)
     if (isTerminal(event)) this.end(run.id)
-    else if (isStored && seq > reserved) return this.#progressKeeper().stored(run.signal)
+    else if (isStored && seq > reserved) return unlessAborted(run.signal, () => this.#keeper.stored())
     else if (isStored && seq === reserved - FEW_LEFT) this.#keeper.note()
     return undefined
   }

@@ -1,3 +1,4 @@
+import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
 import type { SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
 import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
@@ -24,11 +25,11 @@ export class SessionUsage {
   }
 
   /**
-   * Passes on the events of one run and counts what they report. A session has one run at a time. `counted` is what of the run is part of the
-   * usage already.
+   * Passes on the events of one run and counts what they report. A session has one run at a time. What `earlier` turns of the run have used is
+   * counted already.
    */
-  count(events: AsyncIterable<RunEvent>, counted = NOTHING): AsyncIterable<RunEvent> {
-    const before = differenceOf(this.#usage, counted)
+  count(events: AsyncIterable<RunEvent>, earlier?: RunState): AsyncIterable<RunEvent> {
+    const before = earlier ? differenceOf(this.#usage, usageOf(earlier)) : this.#usage
     return new Observed(events, (event) => {
       if (event.type === 'turn_start') this.#model = event.model
       if (event.type === 'turn_end') this.#usage = sumOf(this.#usage, { ...event, turns: 1 })
@@ -37,6 +38,14 @@ export class SessionUsage {
     })
   }
 }
+
+/** What the complete turns of a run have used. */
+const usageOf = ({ totals: { usage, costUsd, turns } }: RunState): Usage => ({
+  input_tokens: usage.input,
+  output_tokens: usage.output,
+  cost_usd: costUsd,
+  turns,
+})
 
 const sumOf = (one: Usage, other: Usage): Usage => ({
   input_tokens: one.input_tokens + other.input_tokens,

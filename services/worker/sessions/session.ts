@@ -1,6 +1,5 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
-import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
@@ -196,8 +195,7 @@ export class Session {
 
   post({ run, message, execute, isStored = false, earlier }: PostedRun): void {
     const { keep } = this.#options
-    const counted = earlier && usageOf(earlier.state)
-    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal), counted)
+    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal), earlier?.state)
     this.runs?.add(run, message, { isStored, earlier })
     this.#queue.post({
       run,
@@ -240,14 +238,6 @@ export class Session {
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
   }
 }
-
-/** What the complete turns of a run have used. */
-const usageOf = ({ totals: { usage, costUsd, turns } }: RunState): SessionUsageState['usage'] => ({
-  input_tokens: usage.input,
-  output_tokens: usage.output,
-  cost_usd: costUsd,
-  turns,
-})
 
 const firstPromptOf = (messages: SessionState['messages']): string =>
   messages.find((message) => message.role === 'user')?.text ?? ''

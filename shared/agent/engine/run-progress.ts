@@ -81,7 +81,7 @@ export class RunProgress implements CallProgress {
     this.#step = earlier.step && stepFrom(earlier.step)
   }
 
-  /** Those of the complete turns. */
+  /** The totals of the complete turns. */
   get totals(): Totals {
     return this.#totals
   }

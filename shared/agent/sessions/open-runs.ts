@@ -82,12 +82,12 @@ export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[])
 export function grantNumbers(runs: StoredRuns, count: number): { runs: StoredRuns; entry?: RunsEntry } {
   const begun = runs.open.find(({ earlier }) => earlier)
   if (!begun?.earlier) return { runs }
-  const { state, reserved } = begun.earlier
-  const granted = reserved + count
-  const open = runs.open.map((run) => (run === begun ? { ...run, earlier: { ...begun.earlier, granted } } : run))
+  const { earlier } = begun
+  const granted = earlier.reserved + count
+  const open = runs.open.map((run) => (run === begun ? { ...run, earlier: { ...earlier, granted } } : run))
   return {
-    runs: { ...runs, open: open as StoredRun[] },
-    entry: { active: { run_id: begun.runId, state, reserved: granted } },
+    runs: { ...runs, open },
+    entry: { active: { run_id: begun.runId, state: earlier.state, reserved: granted } },
   }
 }
 

@@ -4,7 +4,7 @@ import { PermissionAsk, type PermissionOrigin, type PermissionRequest, type Reso
 /** Permission requests that nobody has decided, as far as is known, by their ids. */
 export class PendingAsks extends Map<string, PermissionAsk> {
   readonly #subagents = new Map<string, string>()
-  /** The ids of all requests so far. One comes again when another server goes on with the run. */
+  /** The ids of all requests of the run so far. One comes again when another server goes on with it. */
   readonly #begun = new Set<string>()
 
   /** Takes an event of a run, and returns the request that it begins. */
@@ -14,12 +14,12 @@ export class PendingAsks extends Map<string, PermissionAsk> {
       this.#subagents.set(data.id, data.subagent_id)
     if (event === 'permission_resolved') this.settle(data, ({ id }) => id === data.id)
     if (event !== 'permission_request' || this.#begun.has(data.id)) return undefined
+    this.#begun.add(data.id)
     return this.begin(data, { ...origin, subagentId: this.#subagents.get(data.id) })
   }
 
   begin(request: PermissionRequest, origin: PermissionOrigin): PermissionAsk {
     const ask = new PermissionAsk(request, origin)
-    this.#begun.add(ask.id)
     this.set(ask.id, ask)
     return ask
   }

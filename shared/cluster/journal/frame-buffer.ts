@@ -70,8 +70,8 @@ export class FrameBuffer {
   /** The next frame has a higher number than `seq`: there are no frames with the numbers up to it. */
   skipTo(seq: number): void {
     if (seq <= this.#lastSeq) return
-    const last = this.#slabs.at(-1)
-    if (last && last.content instanceof Buffer) this.#trim({ ...last, content: last.content })
+    const last = bufferSlab(this.#slabs.at(-1))
+    if (last) this.#trim(last)
     this.#lastSeq = seq
   }
 
@@ -100,9 +100,7 @@ export class FrameBuffer {
   /** The frames after number `seq` up to the end of their slab. Frame `seq + 1` must be kept, or was left out. */
   readAfter(seq: number): KeptFrames {
     if (seq + 1 < this.#firstSeq || seq >= this.#lastSeq) throw new RangeError(`no frame after ${seq}`)
-    const before = this.#slabs.findLastIndex(({ firstSeq }) => firstSeq <= seq + 1)
-    const candidate = this.#slabs[before]
-    const slab = candidate && lastOf(candidate) > seq ? candidate : this.#slabs[before + 1]
+    const slab = this.#slabs[this.#slabs.findLastIndex((each) => lastOf(each) <= seq) + 1]
     const leftOut = (slab?.firstSeq ?? this.#lastSeq + 1) - (seq + 1)
     if (!slab || leftOut > MAX_SKIPPED)
       return { content: NOTHING, lastSeq: seq + Math.min(leftOut, MAX_SKIPPED), size: 0 }

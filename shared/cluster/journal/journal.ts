@@ -77,10 +77,16 @@ export class Journal implements JournalSource {
   ): void {
     this.#buffer.startAt(from)
     for (const [seq, event] of events) {
-      this.#buffer.skipTo(seq - 1)
+      this.#skipTo(seq - 1)
       this.append(event)
     }
-    if (!this.#isEnded) this.#buffer.skipTo(reserved)
+    if (!this.#isEnded) this.#skipTo(reserved)
+  }
+
+  #skipTo(seq: number): void {
+    const before = this.#buffer.bytes
+    this.#buffer.skipTo(seq)
+    this.#budget.add(this.#buffer.bytes - before)
   }
 
   /** Appends an event's frame and returns its size in bytes. A terminal event ends the journal; an event after it is a bug and throws. */

@@ -13,13 +13,16 @@ const REFRESH_MS = 3_600_000
 /** A session in a worker's memory, and the token of its claim. */
 export type HeldSession = SessionKey & { token: string }
 
-/** The claims on sessions that a worker opens from the store. */
-export type SessionClaims = {
+/** The claims of this worker on sessions that it opens from the store. */
+export type OwnClaims = {
   /** The token of the claim that names this worker; `undefined` when none does. */
   find(session: SessionKey): Promise<string | undefined>
   /** Keeps the claim. Returns `false` when it is another worker's by now. */
   confirm(session: HeldSession): Promise<boolean>
   release(session: HeldSession): Promise<boolean>
+}
+
+export type SessionClaims = OwnClaims & {
   /** Records that these runs are at this worker now. */
   moved(tenant: TenantId, runIds: readonly string[]): Promise<void>
 }
@@ -40,7 +43,7 @@ export type HeldClaimsDeps<S extends HeldSession> = {
 }
 
 /** The claims of one worker on the sessions in its memory. */
-export class HeldClaims<S extends HeldSession> implements Omit<SessionClaims, 'moved'> {
+export class HeldClaims<S extends HeldSession> implements OwnClaims {
   readonly #deps: HeldClaimsDeps<S>
   /** Sessions that are here, and not yet this worker's. */
   readonly #offered = new WeakSet<S>()

@@ -8,6 +8,7 @@ export type MovedRunTable = LRUCache<string, number>
 const KEEP_MS = 86_400_000
 
 export const createMovedRunTable = (max: number): MovedRunTable =>
+  // `max` would reserve the memory of all.
   new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: KEEP_MS, ttlResolution: 0 })
 
 /** The moved runs as one process of the cluster reaches them. */

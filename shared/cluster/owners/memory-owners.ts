@@ -6,6 +6,7 @@ import { type Claim, isSameClaim, type Owners, type SessionKey } from './owners.
 export type ClaimTable = LRUCache<string, Claim>
 
 export const createClaimTable = (max: number): ClaimTable =>
+  // `max` would reserve the memory of all.
   new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: 1, ttlResolution: 0 })
 
 /** The owners of sessions as one process of the cluster reaches them. */

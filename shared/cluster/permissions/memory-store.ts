@@ -30,8 +30,8 @@ export function createMemoryPermissionStore(): PermissionStore {
   return {
     async open(request) {
       const key = `${request.tenant} ${request.scopeId}`
-      if (scopes.get(key)?.has(request.id)) return
       const scope = scopes.get(key) ?? new Map<string, Entry>()
+      if (scope.has(request.id)) return
       const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
       const deadline = performance.now() + waitMsOf(request)
       scope.set(request.id, { runId: request.runId, deadline, decided: undefined, decision: promise, resolve })

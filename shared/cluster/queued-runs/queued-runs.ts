@@ -46,7 +46,7 @@ export class QueuedRuns implements RunAccess {
   }
 
   async followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
-    // The start notice of one that was just queued has come, or will.
+    // What was just queued is not read from the store: if it has begun, a start notice says so.
     const created = after === 0 ? this.#source.takeCreated?.(tenant, runId) : undefined
     const found = created ?? (await this.#find(tenant, runId))
     if (found.state === 'queued') return this.#waiting.wait(tenant, runId) // It has no event yet, so `after` is 0.

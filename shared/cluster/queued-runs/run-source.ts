@@ -12,8 +12,8 @@ export type QueuedRunState =
 /** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
 export interface QueuedRunSource {
   /**
-   * The state of a run that this process has queued a moment ago, the first time that it is asked for; nothing is read. The run may have begun since: for
-   * whoever hears of that otherwise.
+   * The state of a run that this process queued a moment ago, without reading the store, for the first caller only. The run may have begun since:
+   * only a caller that also gets its start notice may use it.
    */
   takeCreated?(tenant: TenantId, runId: string): QueuedRunState | undefined
   /** `undefined` for an unknown run and for another tenant's. */

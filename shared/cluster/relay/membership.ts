@@ -149,7 +149,7 @@ export class Membership {
       await this.#watch.tick()
     } catch {
       this.#steadiness.reset() // Redis is unreachable: this process cannot see who renews.
-      // While it is, nobody writes its keys again.
+      // No process can write its keys again meanwhile, so the time for that begins anew.
       if (beganAt - this.#keysLostAt <= this.#times.rebuildMs) this.#keysLostAt = performance.now()
     } finally {
       this.#isTicking = false

@@ -51,7 +51,7 @@ export class RunCalls implements ExecutorCalls {
     cancelRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place)),
   }
 
-  /** The same stream, which goes on at another worker when the run moves there before it begins. */
+  /** The same stream, which goes on at another worker when the run moves there: before it begins, or with DURABILITY=runs at any time. */
   movable(place: RunPlace, frames: FrameStream): FrameStream {
     let { epoch } = place
     const followElsewhere = async (after: number) => {

@@ -126,17 +126,20 @@ export class RunRecovery {
   /** Returns whether none is left. */
   async #openAll(epoch: number): Promise<boolean> {
     const { busy } = this.#deps
+    const refused = new Set<string>()
     for (;;) {
-      const sessions = await busy.of(String(epoch), PAGE)
+      const left = await busy.of(String(epoch), refused.size + PAGE)
+      const sessions = left.filter(({ id }) => !refused.has(id))
       const opened: string[] = []
       const next = shuffled(sessions)[Symbol.iterator]()
       const work = async () => {
-        for (const session of next) if (await this.#open(session, epoch)) opened.push(session.id)
+        for (const session of next)
+          if (await this.#open(session, epoch)) opened.push(session.id)
+          else refused.add(session.id)
       }
       await Promise.all(Array.from({ length: AT_A_TIME }, work))
       if (opened.length > 0) await busy.delete(opened)
-      if (opened.length < sessions.length) return false
-      if (sessions.length < PAGE) return true
+      if (sessions.length < PAGE) return refused.size === 0
     }
   }
 

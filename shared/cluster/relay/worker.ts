@@ -8,7 +8,7 @@ import type { SessionSummary } from '../commands/sessions.ts'
 import type { Lease } from '../members/lease.ts'
 import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
 import { AdoptedRuns } from '../owners/adopted-runs.ts'
-import { HeldClaims, type HeldSession, type SessionClaims } from '../owners/held-claims.ts'
+import { HeldClaims, type HeldSession, type OwnClaims } from '../owners/held-claims.ts'
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
@@ -90,7 +90,7 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   /** The claims on sessions that this worker opens from the store. */
-  get claims(): Omit<SessionClaims, 'moved'> {
+  get claims(): OwnClaims {
     return this.#claims
   }
 

@@ -173,8 +173,8 @@ export type DispatchPage = { dispatches: Dispatch[]; next_cursor: string | null 
 /** Executions, and the history that they make. */
 export interface DispatchStore extends Dispatches {
   /**
-   * A queued dispatch that this process has just created, the first time that it is asked for. It may have begun since: for whoever hears
-   * of that otherwise.
+   * A queued dispatch that this process has just created, for the first caller only. It may have begun since: only a caller that also gets the
+   * start notice of its run may use it.
    */
   takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined
   /** Newest first. Throws `invalid_request` for an invalid cursor. */

@@ -91,9 +91,9 @@ export interface Plans {
    */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
-  /** A queued plan that this process has stored a moment ago. It may have begun since: for whoever hears of that otherwise. */
+  /** A plan that this process has stored a moment ago, as it was stored. It may have begun since: only a caller that also gets its start notice may use it. */
   created(tenant: TenantId, planId: string): PlanRecord | undefined
-  /** The same, the first time that it is asked for. */
+  /** The same, for the first caller only. */
   takeCreated(tenant: TenantId, planId: string): PlanRecord | undefined
   /** The plans with these ids, by id. */
   heads(tenant: TenantId, planIds: readonly string[]): Promise<ReadonlyMap<string, PlanHead>>

@@ -93,7 +93,7 @@ export function cutSteps(plan: PlanRecord, failure: { error: string; at: string 
   )
 }
 
-/** Nothing is known of what the next attempt changes until it begins. */
+/** `has_acted` belongs to an attempt: the next one sets it when it begins. */
 function withRestart(plan: PlanRecord, { has_acted: _hasActed, ...state }: StepState): PlanRecord {
   const { started_at: startedAt, earlier_starts: earlier = [] } = state
   const earlier_starts = startedAt === null ? earlier : [...earlier, startedAt]

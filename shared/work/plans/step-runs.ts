@@ -15,8 +15,8 @@ export type StepResult = ({ output: string } | { error: string }) & { spent?: Sp
 export type StepRun = PlanStep & {
   run_id: string
   /**
-   * To be awaited before each effect: it waits while this process may not act. Throws `unavailable` when it could not be recorded, or the step is
-   * aborted: then there must be no effect.
+   * To be awaited before each effect. The first call records that the step acts, and waits for that while this process may not write. Throws
+   * `unavailable` when it could not be recorded, or the step is aborted: then there must be no effect.
    */
   beforeAction(): Promise<void>
 }

@@ -130,7 +130,9 @@ export class Run {
     const { earlier } = identity
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
-    if (last && journal.isEnded) this.#endAsBefore(last)
+    this.#hasEndedBefore = last !== undefined && journal.isEnded
+    if (last && journal.isEnded)
+      this.#end(last) // Another process has reported it.
     else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })
     if (earlier) this.#report?.restore?.(earlier)
   }
@@ -239,13 +241,12 @@ export class Run {
     if (by === 'caller') this.#append(errorEvent(code, 'the run was ended before its turn came'))
   }
 
-  /** The run has ended in another process, which has reported it. */
-  #endAsBefore(last: RunEvent): void {
+  #end(last: RunEvent): void {
     this.#state.end(outcomeOf(last))
-    this.#hasEndedBefore = true
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
     this.#resolveEnded?.()
+    this.#resolveEnded = undefined
   }
 
   get #attributes(): Attributes {
@@ -273,12 +274,8 @@ export class Run {
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
-    this.#state.end(outcomeOf(event))
-    this.#endedMs = Date.now()
     if (event.type === 'error') this.#errorCode = event.code
-    this.#abort = NOTHING_TO_ABORT
-    this.#resolveEnded?.()
-    this.#resolveEnded = undefined
+    this.#end(event)
     this.#hooks.onEnded?.(this, event)
   }
 }

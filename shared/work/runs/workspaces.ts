@@ -6,7 +6,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 export type Workspaces = {
   /** Returns the path of a folder, which may not exist yet. */
   open(tenant: TenantId, scope: string): string
-  /** The same for the folder of a session or plan, which other processes may have had before. */
+  /** The same for the folder of a session or plan, which another process may have made. */
   openKept(tenant: TenantId, scope: string): string
   /** Removes a folder that was opened. */
   remove(tenant: TenantId, scope: string): Promise<void>

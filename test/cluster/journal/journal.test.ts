@@ -25,6 +25,20 @@ function readNow(journal: Journal, seq: number): string {
   return String(journal.follow(seq).take()?.text)
 }
 
+describe('a journal that begins with events of another process', () => {
+  it('counts all bytes that it holds, also where numbers are left out', () => {
+    const budget = newBudget()
+    const journal = new Journal(budget)
+    journal.restore(
+      [1, 5, 9].map((seq) => [seq, delta('a')] as const),
+      { from: 1, reserved: 100 },
+    )
+    expect([journal.lastSeq, budget.bytes > 0]).to.deep.equal([100, true])
+    journal.drop()
+    expect(budget.bytes).to.equal(0)
+  })
+})
+
 describe('frames', () => {
   it('D4.2: a frame is id, event and data in this order, then a blank line', () => {
     expect(renderFrame(7, { type: 'text_delta', text: 'a\nb' })).to.equal(

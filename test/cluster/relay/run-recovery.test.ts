@@ -54,6 +54,21 @@ describe('the recovery of runs', () => {
     expect([tries.toSorted(), left()]).to.deep.equal([['s1', 's2', 's2'], []])
   })
 
+  it('D32.8: sessions that cannot be opened yet keep none of the others waiting', async () => {
+    const ids = Array.from({ length: 250 }, (_, n) => `s${n}`)
+    const [refused, opened] = [new Set(ids.slice(0, 200)), new Set<string>()]
+    let openedBefore = 0
+    const open = async ({ id }: { id: string }) => {
+      if (refused.delete(id)) throw new AppError('unavailable', 'full')
+      if (ids.indexOf(id) < 200) openedBefore ||= opened.size
+      opened.add(id)
+      return 8
+    }
+    const { recovery, left } = setUp({ left: ids, open })
+    await recovery.recover(7)
+    expect([openedBefore, left()]).to.deep.equal([50, []])
+  })
+
   it('a session that the worker itself still answers for is not forgotten', async () => {
     const answers = [7, 7, 8, 8]
     const { recovery, left } = setUp({ left: ['s1'], open: async () => answers.shift() ?? 8 })

@@ -50,7 +50,7 @@ const CONVERSATION = {
   securityRequirements: [],
 }
 
-/** Its id is no name of a flow. */
+/** No flow can have its id as a name. */
 const PLAN = {
   id: 'agent-engine.plan',
   name: 'Plan',

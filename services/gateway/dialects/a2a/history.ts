@@ -11,7 +11,7 @@ import type { TaskRef } from './task-id.ts'
 
 const MAX_MESSAGES = 100
 const PAGE = 200
-/** The pages of messages, of 128 KB each. */
+/** How many pages are read, of at most 128 KB each. What follows them is not shown. */
 const MAX_PAGES = 8
 
 /** How many of the newest messages a client wants; `undefined` when it says nothing. */
@@ -21,7 +21,7 @@ export function historyLength(fields: Fields): number | undefined {
   throw fields.wrong('historyLength', 'a whole number, 0 or more')
 }
 
-/** The task with the newest of its messages, at most 100. */
+/** The task with the newest of the messages that were read, at most 100. */
 export async function withHistory(
   { task, history }: Pick<SeenTask, 'task' | 'history'>,
   length = MAX_MESSAGES,
@@ -42,7 +42,7 @@ export async function historyOfRun(
     for (let pages = 0; pages < MAX_PAGES; pages++) {
       const filter = { limit: PAGE, runId, ...(cursor !== null && { cursor }) }
       const page = await broker.listMessages(tenant, contextId, filter)
-      const own = page.messages.filter(({ run_id: id }) => id === runId)
+      const own = page.messages.filter(({ run_id: id }) => id === runId) // A worker of an older version ignores `runId`.
       for (const message of own) found.push(messageOf(write, message, found.length + 1))
       cursor = page.next_cursor
       if (cursor === null) break

@@ -50,7 +50,7 @@ export async function listTasks(deps: DialectDeps, call: Call): Promise<void> {
         tasks: await shown(deps, call, { tasks, wanted }),
         nextPageToken: next ? encodeCursor([next.list, next.cursor, before]) : '',
         pageSize: wanted.size,
-        totalSize: next ? before + 1 : before, // Nobody counts the rest: this is the least that there are.
+        totalSize: next ? before + 1 : before, // At least this many: the rest is not counted.
       },
     }),
   )
@@ -141,7 +141,7 @@ function listsOf({ broker, plans }: DialectDeps, tenant: TenantId, { contextId, 
       },
     }),
   )
-  const [status] = (Object.keys(STATES) as PlanStatus[]).filter((each) => STATES[each] === state)
+  const status = (Object.keys(STATES) as PlanStatus[]).find((each) => STATES[each] === state)
   if (!plans || contextId !== undefined || (state !== undefined && status === undefined)) return runs
   const read: List['read'] = async (page) => {
     const { plans: found, next_cursor: cursor } = await plans.calls.list(tenant, { ...page, status })

@@ -41,7 +41,7 @@ export function readMessage(params: Fields): IncomingMessage {
   }
 }
 
-/** What `metadata` names in place of a conversation. The plan itself may be the first data of the message. */
+/** The flow or the plan that `metadata` names; without either the message is part of a conversation. The first data of the message may be the plan. */
 function workOf(fields: Fields, data: readonly Fields[]): Pick<IncomingMessage, 'flow' | 'plan'> {
   const metadata = fields.has('metadata') ? fields.object('metadata') : new Fields({})
   const flow = metadata.optionalText('flow')

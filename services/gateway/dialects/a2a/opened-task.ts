@@ -35,14 +35,17 @@ type Opening<Event extends RunEvent> = {
   ref: TaskRef
   /** The events from the first one. */
   source: Source
+  /** Leaves a run that has just begun, so that it goes on without a reader. */
+  leave?: () => Promise<void>
   /** Makes the task from them. */
   projection: Projection<RpcAnswer, Event> & { task: JsonObject }
 }
 
-export const opened = <Event extends RunEvent>({ ref, source, projection }: Opening<Event>): OpenedTask => ({
+export const opened = <Event extends RunEvent>({ ref, source, projection, leave }: Opening<Event>): OpenedTask => ({
   ref,
   stream: (id) => ({ runId: ref.runId, ...streamOf(source, projection, rpcWire(id)) }),
   async read({ signal, isImmediate = false }) {
+    if (isImmediate) await leave?.()
     await readResponse(source, projection, { signal, ...(isImmediate && { until: 0 }) })
     return projection.task
   },

@@ -63,7 +63,8 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
   take({ seq, event }: Numbered<TaskEvent>, calls: OpenCalls): RpcAnswer[] {
     this.#calls = calls
     const begun = this.#work()
-    const updates = [...begun, ...this.#fold(event, seq)]
+    const folded = this.#fold(event, seq)
+    const updates = begun.length > 0 ? [...begun, ...folded] : folded
     if (seq < this.#since) return this.isOver ? this.#show() : []
     return this.#isShown ? updates : this.#show()
   }

@@ -24,7 +24,7 @@ const METHODS: ReadonlyMap<unknown, Method> = new Map<string, Method>([
 /** The methods of the protocol that this server does not have. */
 const UNSUPPORTED = new Set<unknown>(['GetExtendedAgentCard'])
 
-/** A2A in its JSON-RPC binding: a task is a run, its context the run's session, or a plan. */
+/** A2A in its JSON-RPC binding: a task is a run, whose session is its context, or a run of a flow, or a plan. */
 export function a2aRoutes(deps: DialectDeps): RouteTable {
   return {
     '/.well-known/agent-card.json': { get: showCard(deps) },

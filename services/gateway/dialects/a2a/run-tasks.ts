@@ -3,6 +3,7 @@ import { newId, runIdOf } from '../../../../shared/kernel/ids.ts'
 import { leaving } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
+import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { readResponse } from '../shared/response-stream.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
@@ -12,6 +13,7 @@ import { type IncomingMessage, inputOf, keyOf, promptOf, readAnswers } from './m
 import { type Call, type OpenedTask, opened, type SeenTask } from './opened-task.ts'
 import { TaskProjection } from './projection.ts'
 import { RpcError } from './rpc.ts'
+import { hasEnded } from './task.ts'
 import type { TaskRef } from './task-id.ts'
 
 /** Sends a message to the session of its context. */
@@ -21,7 +23,8 @@ export async function sendToSession(deps: DialectDeps, call: Call, message: Inco
   const sent = { sessionId: contextId, message: { prompt: promptOf(message) }, seed: () => [], key }
   const { runId, frames } = await deps.conversations.send(call.res, 'a2a', sent)
   const ref = { runId, contextId }
-  return opened({ ref, source: { frames }, projection: new TaskProjection(ref) })
+  const leave = () => leaveRunning({ runId, frames }, () => deps.broker.followRun(tenantOf(call.res), runId, 0))
+  return opened({ ref, source: { frames }, projection: new TaskProjection(ref), leave })
 }
 
 /** Runs the flow that a message names. */
@@ -51,9 +54,11 @@ export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskR
     const until = run.ended_at === null ? count : Number.POSITIVE_INFINITY
     await readResponse({ frames, passed: Number.POSITIVE_INFINITY }, projection, { signal: leaving(res), until })
   }
-  // Of a run that has ended the events may not be kept any more, but its record is.
-  const task = projection.isCut && run.ended_at !== null ? headOf({ ...listedRun(run), ref }) : projection.task
-  const { isOver, asked } = projection
+  // The record of a run is kept for longer than its events.
+  const record = projection.isCut ? { ...listedRun(run), ref } : undefined
+  const task = record ? headOf(record) : projection.task
+  const isOver = record ? hasEnded(record) : projection.isOver
+  const { asked } = projection
   return {
     ...{ ref, task, isOver, asked },
     history: () => historyOfRun(broker, tenant, ref),
@@ -65,7 +70,7 @@ export async function readRun({ broker }: DialectDeps, res: Response, ref: TaskR
   }
 }
 
-/** The task at the end of its run, which comes at once. */
+/** Cancels the run, which then ends at once. The task is that of its end. */
 export async function cancelRun(
   { broker }: DialectDeps,
   res: Response,

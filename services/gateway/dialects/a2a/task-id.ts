@@ -2,7 +2,7 @@ import { planIdOf } from '../../../../shared/kernel/ids.ts'
 import { SESSION } from '../../params.ts'
 import { RpcError } from './rpc.ts'
 
-/** A task is a run, and its context the session that the run answers in; that of a plan is its run. */
+/** A task is a run or a plan. The context is the session that a run answers in; for a flow or a plan, the one that the message named, or its own run. */
 export type TaskRef = { runId: string; contextId: string; isPlan?: true }
 
 /** The id says all that is needed to make the task again: nothing is stored for it. */

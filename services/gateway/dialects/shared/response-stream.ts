@@ -89,7 +89,7 @@ export async function readResponse<Chunk, Event extends RunEvent>(
   const response = new ProjectedRun(projection, part)
   const decoder = new FrameDecoder<Event>()
   response.begin()
-  if (until === 0) return
+  if (until === 0) return void (await frames[Symbol.asyncIterator]().return?.()) // A reader that stays and does not read holds the run up.
   for await (const each of untilAborted(frames, signal)) {
     for (const numbered of decoder.take(each)) {
       if (numbered.seq <= until) response.take(numbered)

@@ -1,4 +1,4 @@
-/** No text of a model has it. */
+/** Stands for the text in a template. No other value there contains it. */
 const MARK = '\u0000text\u0000'
 
 /** Writes JSON values that differ only in one text, of which a stream is mostly made: what is around it is written once. */

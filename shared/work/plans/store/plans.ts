@@ -25,9 +25,8 @@ const MAX_REMEMBERED_CHARS = 32 * 1024 * 1024
 const MAX_USED = 10_000
 /** Whoever has ended a plan looks at it at once. The time is short, so that one that is deleted elsewhere is soon forgotten here. */
 const ENDED_MS = 10_000
-/** Whoever has submitted a plan follows it at once. */
+/** A client that has submitted a plan follows it at once. */
 const CREATED_MS = 1_000
-const MAX_CREATED = 1_000
 /** The longest JSON of steps that are a part of the record. Each change of the plan writes them again. */
 const SHORT_STEPS_CHARS = 4 * 1024
 const STEP_CHARS = 500
@@ -55,7 +54,11 @@ export class StoredPlans implements Plans {
     sizeCalculation: ({ steps }) => sizeOf(steps),
   })
 
-  readonly #created = new LRUCache<string, PlanRecord>({ max: MAX_CREATED, ttl: CREATED_MS })
+  readonly #created = new LRUCache<string, PlanRecord>({
+    maxSize: MAX_REMEMBERED_CHARS,
+    ttl: CREATED_MS,
+    sizeCalculation: ({ steps }) => sizeOf(steps),
+  })
 
   constructor(store: Store, { now = () => new Date(), limits = NO_LIMITS }: PlansOptions = {}) {
     this.#plans = store.collection(PLANS)
@@ -142,7 +145,6 @@ export class StoredPlans implements Plans {
 
   isRecordedWithEnd(tenant: TenantId, planId: string, output: string): boolean {
     const found = this.#remembered.peek(keyOf(tenant, planId))
-    // Processes of earlier versions read no output in the record; they cannot take a plan over whose steps are there.
     // Processes of earlier versions read no output in the record. They cannot take over a plan whose steps are there.
     return found !== undefined && 'own_steps' in found.place && isShortOutput(output, found.plan.states)
   }

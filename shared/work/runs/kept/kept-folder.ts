@@ -10,7 +10,6 @@ import type { Gate } from './gate.ts'
 import { filesPrefix, manifestKey, removeKept } from './keys.ts'
 import {
   EMPTY_CONTENT,
-  type FolderContent,
   isSameContent,
   type KeptFile,
   MAX_MANIFEST_BYTES,
@@ -41,7 +40,7 @@ const RETRY_MS = 5_000
 
 /**
  * A session's or plan's folder that the store keeps. Its manifest is written by compare-and-set: whoever brings the folder claims it by
- * writing the manifest again, and a process that had it before finds that, and writes nothing more. Nothing is done twice at a time.
+ * writing the manifest again, and a process that had it before finds that, and writes nothing more. One operation on the folder runs at a time.
  */
 export class KeptFolder {
   readonly identity: FolderIdentity
@@ -113,11 +112,6 @@ export class KeptFolder {
       if (this.#claim) await this.#write(this.#claim.manifest, this.#claim.hashed)
       else if (await this.#deps.objects.has(manifestKey(this.#name))) await this.#claimManifest()
     })
-  }
-
-  /** Resolves when nothing is under way. */
-  settled(): Promise<unknown> {
-    return this.#last
   }
 
   #next<T>(task: () => Promise<T>): Promise<T> {
@@ -221,7 +215,7 @@ export class KeptFolder {
     this.#discard(claim.manifest.files.filter(({ object }) => !kept.has(object)))
   }
 
-  async #write(content: FolderContent & Manifest, hashed: Claim['hashed']): Promise<void> {
+  async #write(content: Manifest, hashed: HashedFiles): Promise<void> {
     if (!this.#claim) return
     const manifest = { ...content, revision: this.#claim.manifest.revision + 1 }
     const tag = await this.#put(manifest, { tag: this.#claim.tag })

@@ -1,13 +1,14 @@
 import { isSessionFolder } from '../../../agent/tools/workspace/sweep.ts'
 import { removeWorkspace, workspacePath } from '../../../agent/tools/workspace/workspace.ts'
 import { hasKind } from '../../../kernel/errors.ts'
+import { parseJson } from '../../../kernel/json.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { readAll } from '../../../platform/objects/content.ts'
 import type { Objects } from '../../../platform/objects/port.ts'
 import { createWorkspaces, type KeptFiles, type Workspaces } from '../workspaces.ts'
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
 import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
-import { MAX_MANIFEST_BYTES, readManifest } from './manifest.ts'
+import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
 import { markRoot, openRoot, sweepRoots } from './root.ts'
 
 export type KeptWorkspacesDeps = KeptFolderDeps & {
@@ -66,13 +67,13 @@ export class KeptWorkspaces implements Workspaces {
 
   async remove(tenant: TenantId, scope: string): Promise<void> {
     const folder = this.#take(tenant, scope)
-    await (folder ? this.#leave(folder, folder.remove()) : this.#plain.remove(tenant, scope))
+    await (folder ? this.#leave(folder, () => folder.remove()) : this.#plain.remove(tenant, scope))
   }
 
   release(tenant: TenantId, scope: string): void {
     const folder = this.#take(tenant, scope)
     if (folder)
-      this.#leave(folder, folder.release()).catch(() => {}) // Only its copy on this disk is left.
+      this.#leave(folder, () => folder.release()).catch(() => {}) // Only its copy on this disk is left.
     else this.#plain.release(tenant, scope)
   }
 
@@ -107,8 +108,10 @@ export class KeptWorkspaces implements Workspaces {
     return folder
   }
 
-  #leave(folder: KeptFolder, left: Promise<void>): Promise<void> {
+  /** `leave` begins when an earlier leaving of the same folder has ended: that one may still store its files. */
+  #leave(folder: KeptFolder, leave: () => Promise<void>): Promise<void> {
     const { path } = folder.identity
+    const left = (this.#leaving.get(path) ?? Promise.resolve()).then(leave)
     const done = left
       .catch(() => {})
       .then(() => {
@@ -126,7 +129,7 @@ export class KeptWorkspaces implements Workspaces {
   }
 
   async #close(): Promise<void> {
-    for (const folder of this.#folders.values()) this.#leave(folder, folder.release()).catch(() => {})
+    for (const folder of this.#folders.values()) this.#leave(folder, () => folder.release()).catch(() => {})
     await Promise.all(this.#leaving.values())
     if (!this.#isBehind) await removeWorkspace(this.#root)
     await this.#deps.objects.close()
@@ -152,6 +155,8 @@ type PlanLook = { objects: Objects; isPlanOver(tenant: TenantId, scope: string):
 async function isOver(name: string, { objects, isPlanOver }: PlanLook): Promise<boolean> {
   const found = await objects.find(manifestKey(name))
   if (!found) return false // Another process has removed it.
-  const { tenant, scope } = readManifest((await readAll(found.body, MAX_MANIFEST_BYTES)).toString())
+  const text = (await readAll(found.body, MAX_MANIFEST_BYTES)).toString()
+  const { tenant, scope } = (parseJson(text) ?? {}) as Partial<Manifest>
+  if (tenant === undefined || scope === undefined) return false // It is damaged: it stays, and the others are swept.
   return isPlanOver(tenant as TenantId, scope)
 }

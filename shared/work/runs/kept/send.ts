@@ -60,7 +60,7 @@ async function sendFile(
   if (!stored.has(sha256)) {
     const object = `${owner}/${revision}-${sha256}`
     const sent = objects.write(`${prefix}${object}`, content).then(() => object)
-    sent.catch(() => {}) // It is thrown where it is waited for.
+    sent.catch(() => {}) // Whoever awaits it gets the error.
     stored.set(sha256, sent)
   }
   await stored.get(sha256)

@@ -3,7 +3,7 @@ import { chmod, type FileHandle, mkdir, open, symlink, utimes } from 'node:fs/pr
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { openFile, readUpTo } from '../../../agent/tools/workspace/file.ts'
-import { makeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
+import { isUnreadable, makeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import { contentOf } from '../../../platform/objects/content.ts'
 import type { ObjectContent, Objects } from '../../../platform/objects/port.ts'
@@ -32,10 +32,9 @@ export async function readContent(root: string, path: string): Promise<ObjectCon
   }
 }
 
+/** `ENXIO`: a socket has taken its place. */
 const isGone = (cause: unknown): boolean =>
-  cause instanceof Error &&
-  'code' in cause &&
-  ['ENOENT', 'EACCES', 'EPERM', 'ELOOP', 'ENXIO'].includes(String(cause.code))
+  isUnreadable(cause) || (cause instanceof Error && 'code' in cause && cause.code === 'ENXIO')
 
 async function largeContent(handle: FileHandle, root: string, path: string): Promise<ObjectContent> {
   const hash = createHash('sha256')

@@ -52,6 +52,6 @@ export class CapturedEvents {
 
 const DELTAS: ReadonlySet<string> = new Set(['text_delta', 'thinking_delta', 'tool_progress'])
 
-/** Whether the event is one of many, which a later event makes needless. */
+/** Whether the event is an increment, which a replay does not need: a later event has the whole. */
 export const isDelta = (event: RunEvent): boolean =>
   DELTAS.has(event.type === 'subagent_event' ? event.event_type : event.type)

@@ -84,7 +84,7 @@ export class Talk {
     if (problem !== '') findings.broken.push(`${mark} ${run}: ${problem}`)
   }
 
-  /** A refusal that says to try again is retried. */
+  /** Any refusal is retried, until the client's patience is over. */
   async #open(mark: string, reader: Reader): Promise<StreamClient | undefined> {
     const until = now() + PATIENCE_MS
     for (let tries = 0; now() < until; tries++) {

@@ -1,5 +1,5 @@
 // Tests kept-folder.ts, send.ts, transfer.ts and scan.ts: what a process does with its folders is seen at the store and at the next process.
-import { mkdir, readdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { AppError, hasKind } from '../../../../shared/kernel/errors.ts'
@@ -249,6 +249,31 @@ describe('workspaces that a store keeps', () => {
     expect(await readdir(one.dir)).to.deep.equal([])
   })
 
+  it('others of the machine cannot read them', async () => {
+    const one = await open()
+    await writeFile(join(await bring(one), 'a'), 'x')
+    await save(one)
+    expect((await stat(await bring(await open()))).mode & 0o777).to.equal(0o700)
+  })
+
+  it('a folder that is left twice has stored what it had before it is removed', async () => {
+    const store = s3.open()
+    let isAway = true
+    const write: Objects['write'] = async (...args) => {
+      if (isAway && args[0].startsWith('files/')) throw new AppError('unavailable', 'away')
+      return store.write(...args)
+    }
+    const one = await open({ objects: { ...store, write } })
+    await writeFile(join(await bring(one), 'a'), 'x')
+    await failureOf(save(one))
+    isAway = false
+    one.release(tenant, scope)
+    one.openKept(tenant, scope)
+    one.release(tenant, scope)
+    await one.kept.close()
+    expect(await readdir(await bring(await open()))).to.deep.equal(['a'])
+  })
+
   it('a folder that is in use is shown to the store, whether its files are here or not', async () => {
     const writtenBy = async (owner: { touch(ms: number): Promise<void> }) => {
       const before = await tagOf()
@@ -334,10 +359,9 @@ describe('workspaces that a store keeps', () => {
 
     it('are swept on the disk of their machine, too', async () => {
       const one = await open({ log: SILENT_LOG })
-      const left = join(one.dir, `process-${newToken()}`)
-      const other = join(one.dir, 'notes')
+      const left = `process-${newToken()}`
       const at = (Date.now() - 2 * HOUR_MS) / 1_000
-      for (const path of [left, other]) {
+      for (const path of [left, 'notes'].map((name) => join(one.dir, name))) {
         await mkdir(path)
         await utimes(path, at, at)
       }
