@@ -12,7 +12,7 @@ export type ClientTimes = {
   maxRetriesPerRequest: number | null
   enableOfflineQueue?: boolean
   autoResubscribe?: boolean
-  /** In a Redis Cluster, opens a connection for subscriptions to each node as well. */
+  /** In a Redis Cluster, opens a connection for subscriptions to each node as well; the client ends when it has lost all nodes. */
   subscribes?: boolean
 }
 
@@ -67,7 +67,7 @@ function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: 
     retryDelayOnTryAgain: REDIRECT_MS,
     slotsRefreshTimeout: perNode.commandTimeout,
     slotsRefreshInterval: SLOTS_EVERY_MS,
-    clusterRetryStrategy: retryStrategy,
+    clusterRetryStrategy: subscribes ? null : retryStrategy,
     ...(isTls && { dnsLookup: (address: string, found: (err: null, address: string) => void) => found(null, address) }),
     redisOptions: {
       ...(perNode as ConnectionTimes & Unmapped),

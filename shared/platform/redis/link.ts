@@ -56,12 +56,14 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
   let lastError: unknown
   const commands = createRedisClient(url, options, OPTIONS)
   commands.on(options.cluster ? 'node error' : 'error', (cause: unknown) => (lastError = cause))
-  const listener = createRedisClient(url, options, { ...OPTIONS, subscribes: true })
+  const health = createHealth()
+  const listener = createSubscriptions(() => createRedisClient(url, options, { ...OPTIONS, subscribes: true }), {
+    prefix,
+    tracked: (answer) => tracked(health, answer),
+  })
   const close = async () => {
     commands.disconnect()
-    // Messages that are still on their way are for nobody.
-    for (const event of ['messageBuffer', 'smessageBuffer']) listener.removeAllListeners(event)
-    listener.disconnect()
+    listener.close()
   }
   try {
     await Promise.all([commands.connect(), listener.connect()])
@@ -70,7 +72,6 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
     await close()
     throw reasonOf(cause, lastError, options)
   }
-  const health = createHealth()
   let refusedAt = -Infinity
   const onFull = () => {
     refusedAt = performance.now()
@@ -83,7 +84,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
       const sent = commands.isCluster ? commands.spublish(channel, message) : commands.publish(channel, message)
       return tracked(health, sent as Promise<number>)
     },
-    ...createSubscriptions(listener, { prefix, tracked: (answer) => tracked(health, answer) }),
+    ...listener.subscriptions,
     run: createScriptRunner(commands, { prefix, health, onFull }),
     awayMs: health.awayMs,
     isFull: () => performance.now() - refusedAt < FULL_MS,

@@ -21,6 +21,15 @@ class Listener extends EventEmitter {
   readonly unsubscribe = (...channels: string[]) => this.#note('unsubscribe', channels)
   readonly sunsubscribe = (...channels: string[]) => this.#note('sunsubscribe', channels)
 
+  async connect(): Promise<void> {
+    this.commands.push('connect')
+  }
+
+  disconnect(): void {
+    this.status = 'end'
+    this.emit('end')
+  }
+
   async #note(name: string, channels: readonly string[]): Promise<void> {
     this.commands.push(`${name} ${channels.join(' ')}`)
     if (this.refusals-- > 0) throw new Error('no subscriber for this slot')
@@ -28,9 +37,16 @@ class Listener extends EventEmitter {
 }
 
 const open = (isCluster: boolean) => {
-  const listener = new Listener(isCluster)
+  const clients: Listener[] = []
+  const connect = () => {
+    const client = new Listener(isCluster)
+    clients.push(client)
+    return client as unknown as RedisClient
+  }
   const scope = { prefix: 'ae:', tracked: <T>(answer: Promise<T>) => answer }
-  return { listener, subscriptions: createSubscriptions(listener as unknown as RedisClient, scope) }
+  const { subscriptions, close } = createSubscriptions(connect, scope)
+  const [listener] = clients as [Listener]
+  return { clients, listener, subscriptions, close }
 }
 
 describe('the subscriptions of a process', () => {
@@ -84,8 +100,24 @@ describe('the subscriptions of a process', () => {
     const { listener, subscriptions } = open(false)
     listener.refusals = 1
     expect(await subscriptions.subscribe('wk:1', () => {}).catch(String)).to.include('no subscriber')
+    expect(listener.commands).to.deep.equal(['subscribe ae:wk:1', 'unsubscribe ae:wk:1'])
     listener.commands.length = 0
     await subscriptions.resubscribe()
     expect(listener.commands).to.deep.equal([])
+  })
+  it('D33.2: a client that has ended is replaced by a new one, with the same subscriptions, until they are closed', async () => {
+    const { clients, subscriptions, close } = open(true)
+    const heard: string[] = []
+    await subscriptions.subscribe('wk:1', (message) => heard.push(String(message)))
+    subscriptions.reconnect()
+    const second = await until(() => clients[1], { what: 'the second client' })
+    second.emit('ready')
+    await until(() => second.commands.length === 2, { what: 'the subscription' })
+    expect(second.commands).to.deep.equal(['connect', 'ssubscribe ae:wk:1'])
+    second.emit('smessageBuffer', Buffer.from('ae:wk:1'), Buffer.from('a'))
+    expect(heard).to.deep.equal(['a'])
+    close()
+    second.emit('smessageBuffer', Buffer.from('ae:wk:1'), Buffer.from('b'))
+    expect(heard).to.deep.equal(['a'])
   })
 })
