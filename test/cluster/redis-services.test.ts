@@ -144,6 +144,16 @@ describe('the services that Redis comes as', () => {
     expect(String(await opening.catch((cause: unknown) => cause))).to.include('REDIS_CLUSTER answers: 127.0.0.1:1')
   })
 
+  it('D33 REDIS_CLUSTER: a node that names no address for its slots ends the attempt, with what to do', async () => {
+    const server = keep(await startRedis({ args: ['--cluster-enabled', 'yes', '--save', ''] }))
+    const node = new Redis(server.url)
+    await node.cluster('ADDSLOTSRANGE', 0, 16_383)
+    await until(async () => (await node.cluster('INFO')).includes('cluster_state:ok'), { what: 'the slots' })
+    node.disconnect()
+    const opening = openRedisLink('redis://unused', { cluster: [{ host: '127.0.0.1', port: server.port }] })
+    expect(String(await opening.catch((cause: unknown) => cause))).to.include('set cluster-announce-ip')
+  })
+
   it('D1.3 REDIS_SENTINELS: the sentinels name the primary, and the one that they promote after its death', async () => {
     const group = keep(await startRedisGroup())
     const sentinel = keep(await startSentinel(group.primary))

@@ -32,6 +32,8 @@ export interface RedisLink extends Subscriptions {
 const COMMAND_MS = 1_000
 /** Ends what waits for a connection that hangs. It comes too early when this process could not run for so long. */
 const HANGING_MS = 3_000
+/** For the first connection, which reads from a Redis Cluster which node has which slot. */
+const OPEN_MS = 5_000
 const RETRY_SECS = 2
 /** Longer than the time between two renewals of a lease, which are refused as well while the memory is full. */
 const FULL_MS = 2_000
@@ -66,7 +68,7 @@ export async function openRedisLink(url: string, { warn, ...options }: LinkOptio
     listener.close()
   }
   try {
-    await Promise.all([commands.connect(), listener.connect()])
+    await withDeadline(Promise.all([commands.connect(), listener.connect()]), OPEN_MS, () => notOpened(options))
     await checkEvictionPolicy(commands, warn)
   } catch (cause) {
     await close()
@@ -124,6 +126,14 @@ function reasonOf(cause: unknown, lastError: unknown, { cluster }: RedisOptions)
   const reason = lastError instanceof Error ? ` (${lastError.message})` : ''
   return new Error(`no node of REDIS_CLUSTER answers: ${nodes}${reason}`, { cause })
 }
+
+/** ioredis waits without an end for nodes that answer but do not say where the slots are. */
+const notOpened = ({ cluster }: RedisOptions): Error =>
+  new Error(
+    cluster
+      ? 'REDIS_CLUSTER: connecting timed out: its nodes answer, but name no address for the slots; look at `CLUSTER SLOTS`, and set cluster-announce-ip where the address is empty'
+      : 'connecting to Redis timed out',
+  )
 
 /** Looks at every primary. Reads INFO, since managed services forbid CONFIG. */
 async function checkEvictionPolicy(commands: RedisClient, warn: LinkOptions['warn']): Promise<void> {
