@@ -89,6 +89,7 @@ async function startProduct(
     MODEL_PROVIDER: 'openai-compatible',
     MODEL_BASE_URL: model.url,
     MODEL_PRICES: '{"test-model":{"input":1,"output":10,"cache_read":0.1}}',
+    ...durability(open, env),
     ...env,
   }).catch(async (cause: unknown) => {
     await model.close()
@@ -115,6 +116,13 @@ async function startProduct(
       await rm(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+/** With TEST_DURABILITY=sessions or =runs all tests run in that mode (D32) wherever the product has a store. */
+function durability(open: (typeof FORMS)[Form], env: Record<string, string>): Record<string, string> {
+  const { TEST_DURABILITY: mode } = process.env
+  const hasStore = open === openInProcess || env['MONGODB_URL'] !== undefined
+  return mode && hasStore ? { DURABILITY: mode } : {}
 }
 
 const TRIES = 5
