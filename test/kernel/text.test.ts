@@ -1,5 +1,13 @@
 import { expect } from 'chai'
-import { inTags, showControls, truncate, truncateStart } from '../../shared/kernel/text.ts'
+import {
+  countChars,
+  inTags,
+  quoted,
+  showControls,
+  showHidden,
+  truncate,
+  truncateStart,
+} from '../../shared/kernel/text.ts'
 
 describe('texts that a reader must not misread', () => {
   it('control characters and those that change the direction are shown as escapes, all others as they are', () => {
@@ -7,6 +15,14 @@ describe('texts that a reader must not misread', () => {
       'a\\n\\r\\tb\\u0000\\u001b[31m\\u202egnp.exe\\u2066\\u2028',
     )
     expect(showControls('Grüße שלום 😀👩‍👩‍👧')).to.equal('Grüße שלום 😀👩‍👩‍👧')
+  })
+
+  it('of a text of several lines the line ends and tabs stay', () =>
+    expect(showHidden('a\u0000\n\tb\r\n\u202ec')).to.equal('a\\u0000\n\tb\\r\n\\u202ec'))
+
+  it('a value of somebody else is shown with 200 characters at most', () => {
+    expect(quoted('😀'.repeat(199))).to.equal('😀'.repeat(199))
+    expect(quoted('x'.repeat(201))).to.equal(`${'x'.repeat(199)}…`)
   })
 
   it('a text between tags cannot end its block', () => {
@@ -38,6 +54,11 @@ describe('truncate', () => {
     expect(truncate('abcd', 3, ' [cut]')).to.equal('abc [cut]')
     expect(truncate('abc', 3, ' [cut]')).to.equal('abc')
   })
+})
+
+describe('countChars', () => {
+  it('D2.6: counts code points, and half of a pair as one', () =>
+    expect(['', 'abc', '😀b😀', '\ud83da', '\ude00\ud83d'].map(countChars)).to.deep.equal([0, 3, 3, 2, 2]))
 })
 
 describe('truncateStart', () => {
