@@ -1,8 +1,7 @@
 import type { Schema, TenantEvent } from './api.ts'
-import { type Pages, pages } from './http/pages.ts'
-import { path } from './http/path.ts'
+import { createReads, type ListPages, pages, type Reads } from './http/pages.ts'
 import { createRaw, type Raw } from './http/raw.ts'
-import { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
+import { type CallOptions, type EngineOptions, Transport } from './http/transport.ts'
 import { createFlows, type Flows } from './resources/flows.ts'
 import { createPermissions, type Permissions } from './resources/permissions.ts'
 import { createPlans, type Plans } from './resources/plans.ts'
@@ -41,13 +40,17 @@ export {
 
 /** A client of the agent engine's API. Names in `data`, bodies and answers are those of the wire; everything else is camelCase. */
 export class AgentEngine {
-  readonly runs: Runs
-  readonly sessions: Sessions
-  readonly permissions: Permissions
-  readonly flows: Flows
-  readonly plans: Plans
+  declare readonly runs: Runs
+  declare readonly sessions: Sessions
+  declare readonly permissions: Permissions
+  declare readonly flows: Flows
+  declare readonly plans: Plans
+  /** The usage by hour or day. */
+  declare readonly usage: ListPages<Schema<'UsageRow'>>
+  /** The records of flows that have run. */
+  declare readonly dispatches: Reads<Schema<'Dispatch'>, Schema<'DispatchSummary'>>
   /** Every other endpoint, typed by its path. */
-  readonly raw: Raw
+  declare readonly raw: Raw
   readonly #transport: Transport
 
   constructor(options: EngineOptions) {
@@ -58,6 +61,8 @@ export class AgentEngine {
     this.permissions = createPermissions(transport)
     this.flows = createFlows(transport)
     this.plans = createPlans(transport)
+    this.usage = pages(transport, '/usage')
+    this.dispatches = createReads(transport, '/dispatches')
     this.raw = createRaw(transport)
   }
 
@@ -67,7 +72,7 @@ export class AgentEngine {
   }
 
   /** The events of the tenant's runs, permission requests, plans, flows and settings, until the signal is aborted or the loop is left. */
-  events(options: Omit<TenantEventsOptions, 'isReset'> = {}): AsyncGenerator<TenantEvent, void, undefined> {
+  events(options: Omit<TenantEventsOptions, 'mayMiss'> = {}): AsyncGenerator<TenantEvent, void, undefined> {
     return tenantEvents(this.#transport, options)
   }
 
@@ -79,18 +84,5 @@ export class AgentEngine {
   /** A time of the server, such as `expires_at`, by this machine's clock, as far as the newest answer tells how it goes. */
   localTime(serverTime: string): Date {
     return this.#transport.localTime(serverTime)
-  }
-
-  /** The usage by hour or day. */
-  usage(query?: Query, options?: CallOptions): Pages<Schema<'UsageRow'>> {
-    return pages(this.#transport, '/usage', query, options)
-  }
-
-  /** The records of flows that have run. */
-  readonly dispatches = {
-    list: (query?: Query, options?: CallOptions): Pages<Schema<'DispatchSummary'>> =>
-      pages(this.#transport, '/dispatches', query, options),
-    get: (id: string, options?: CallOptions): Promise<Schema<'Dispatch'>> =>
-      this.#transport.json('GET', path`/dispatches/${id}`, options),
   }
 }

@@ -22,21 +22,26 @@ export class ApiError extends AgentEngineError {
   declare readonly requestId: string | undefined
   /** When the server wants to be asked again. */
   declare readonly retryAfterMs: number | undefined
+  /** The request was sent before without an answer, and that may have done what it asks for. */
+  declare mayBeDone: boolean
 
   constructor({ status, statusText, headers }: Response, body: string) {
-    const { message, type = 'unknown', code, param, problems = [] } = errorOf(body)
+    const { message = `${status} ${body.slice(0, 200) || statusText}`, ...error } = errorOf(body)
     const seconds = Number(headers.get('retry-after') ?? Number.NaN)
-    super(message ?? `${status} ${statusText} ${body.slice(0, 200)}`.trim(), {
+    super(message, {
+      type: 'unknown',
+      problems: [],
+      ...error,
       status,
-      type,
-      code,
-      param,
-      problems,
       requestId: headers.get('x-request-id') ?? undefined,
-      retryAfterMs: Number.isFinite(seconds) ? seconds * 1000 : undefined,
+      retryAfterMs: seconds >= 0 ? seconds * 1000 : undefined,
     })
   }
 }
+
+/** Whether the server has refused a request with one of these statuses. */
+export const isRefusal = (cause: unknown, ...statuses: number[]): cause is ApiError =>
+  cause instanceof ApiError && statuses.includes(cause.status)
 
 function errorOf(body: string): Partial<Schema<'ErrorResponse'>['error']> {
   try {
@@ -51,6 +56,11 @@ export class ConnectionFailed extends AgentEngineError {
   override name = 'ConnectionFailed'
 }
 
+/** Throws for a connection that broke. */
+export function connectionFailed(cause: unknown): never {
+  throw new ConnectionFailed('the connection failed', { cause })
+}
+
 /** The run itself has failed. */
 export class RunFailed extends AgentEngineError {
   override name = 'RunFailed'
@@ -61,8 +71,8 @@ export class RunFailed extends AgentEngineError {
   declare readonly retryable: boolean
   declare readonly runId: string | undefined
 
-  constructor({ error, code, suggestion, retryable }: Omit<Schema<'ErrorData'>, 'detail'>, runId?: string) {
-    super(error, { code, suggestion, retryable, runId })
+  constructor({ error, ...fields }: Omit<Schema<'ErrorData'>, 'detail'>, runId?: string) {
+    super(error, { ...fields, runId })
   }
 }
 
@@ -71,7 +81,7 @@ export class RunLost extends AgentEngineError {
   override name = 'RunLost'
   declare readonly runId: string
 
-  constructor(runId: string, cause: unknown) {
-    super(`the server does not know ${runId} any more`, { runId, cause })
+  constructor(runId: string, cause?: unknown) {
+    super(`the server knows ${runId} no more`, { runId, cause })
   }
 }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { TenantEvent } from '../../../shared/client/api.ts'
-import { follow } from '../../../shared/client/http/follow.ts'
+import { type EventId, follow } from '../../../shared/client/http/follow.ts'
 import { transport } from './engine.ts'
 
 /** `resuming`: the connection broke and is being made again. */
@@ -18,9 +18,6 @@ export function onEvent(listener: Listener): () => void {
   return () => void listeners.delete(listener)
 }
 
-/** How long the tab waits for a server before it looks again from the start. It never gives up. */
-const RESUME_MS = 24 * 3_600_000
-
 let abort: AbortController | undefined
 
 /** Follows `GET /events` with the tab's one connection for it. A browser allows few connections to a host at a time. */
@@ -36,7 +33,7 @@ export async function goLive(): Promise<void> {
         for (const listener of listeners) listener(event)
       }
     } catch {
-      liveState.value = 'resuming' // Given up after a long silence, or refused: it begins again with what it has.
+      liveState.value = 'resuming' // The server is away or refuses: the tab never gives up, and goes on with what it has.
       await new Promise((resolve) => setTimeout(resolve, 5_000))
     }
   }
@@ -44,11 +41,11 @@ export async function goLive(): Promise<void> {
 
 async function* readEvents(after: string | undefined, signal_: AbortSignal): AsyncGenerator<TenantEvent> {
   const mayMiss = liveState.peek() !== 'connecting'
-  const open = async (lastEventId: string | undefined) => {
+  const open = async (lastEventId: EventId | undefined) => {
     if (liveState.peek() === 'live') liveState.value = 'resuming'
-    const stream = await transport().openStream('/events', { lastEventId, signal: signal_ })
+    const stream = await transport().openStream('GET', '/events', { lastEventId, signal: signal_ })
     liveState.value = 'live'
     return stream
   }
-  yield* follow({ open, mayMiss, after, signal: signal_, resumeMs: RESUME_MS }) as AsyncGenerator<TenantEvent>
+  yield* follow({ open, mayMiss, after, signal: signal_ }) as AsyncGenerator<TenantEvent>
 }

@@ -2,6 +2,5 @@ type Given<Values> = { [Name in keyof Values as undefined extends Values[Name] ?
   [Name in keyof Values as undefined extends Values[Name] ? Name : never]?: Exclude<Values[Name], undefined>
 }
 
-/** The values that are not undefined. */
-export const given = <Values extends object>(values: Values): Given<Values> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<Values>
+/** The values that are not undefined, which JSON leaves out. */
+export const given = <Values extends object>(values: Values): Given<Values> => JSON.parse(JSON.stringify(values))

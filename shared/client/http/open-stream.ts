@@ -1,6 +1,6 @@
-import { AgentEngineError } from '../errors.ts'
-import { type SseEvent, SseParser } from './sse.ts'
-import type { Deadline } from './wait.ts'
+import { AgentEngineError, connectionFailed } from '../errors.ts'
+import { readEvents, type SseEvent } from './sse.ts'
+import { within } from './wait.ts'
 
 export const EVENTS = 'text/event-stream'
 
@@ -8,33 +8,29 @@ export const EVENTS = 'text/event-stream'
 export type OpenStream = {
   response: Response
   events: AsyncGenerator<SseEvent, void, undefined>
-  /** Knows the pause before the next connection, when the stream has asked for one. */
-  parser: SseParser
+  /** The pause before the next connection, when the stream has asked for one. */
+  retryMs?: number
 }
 
-/** The stream of a response. Whoever stops reading before its end closes the connection. */
-export function openStream(response: Response, deadline: Deadline, stallMs: number): OpenStream {
+/** The stream of a response, which `abort` ends. Whoever stops reading before its end closes the connection. */
+export function openStream(response: Response, abort: AbortController, stallMs: number): OpenStream {
   const type = response.headers.get('content-type')
   // A stream that is none comes from something between us and the server, which would answer in the same way again.
   if (response.status === 200 && !type?.startsWith(EVENTS))
-    throw new AgentEngineError(`the answer is no event stream but ${type ?? 'of no type'}`)
-  deadline.pause()
-  const parser = new SseParser()
-  const reader = response.body?.getReader()
+    throw new AgentEngineError(`the answer is no event stream but ${type}: check the url`)
   const decoder = new TextDecoder()
-  async function* read(): OpenStream['events'] {
+  async function* read(): AsyncGenerator<string, void, undefined> {
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader() // Only 204 has no body, and it is not read.
     try {
       for (;;) {
-        // A reader that takes its time is not one that waits.
-        deadline.restart(stallMs, 'byte of the stream')
-        const part = await reader?.read().catch(deadline.fail)
-        deadline.pause()
-        if (!part || part.done) return
-        yield* parser.feed(decoder.decode(part.value, { stream: true }))
+        const { value, done } = await within(stallMs, reader.read().catch(connectionFailed), abort)
+        if (done) return
+        yield decoder.decode(value, { stream: true })
       }
     } finally {
-      deadline.release()
+      abort.abort()
     }
   }
-  return { response, events: read(), parser }
+  const stream: OpenStream = { response, events: readEvents(read(), (ms) => void (stream.retryMs = ms)) }
+  return stream
 }

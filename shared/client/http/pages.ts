@@ -10,23 +10,41 @@ export type Pages<Item> = AsyncIterable<Item> & {
   all(most?: number): Promise<Item[]>
 }
 
-export function pages<Item>(transport: Transport, path: string, query?: Query, options?: CallOptions): Pages<Item> {
-  const page = async (cursor?: string): Promise<Page<Item>> => {
-    const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
-    // An answer has one list, whose name is that of its items.
-    return { ...answer, items: Object.values(answer).find(Array.isArray) as Item[] }
-  }
-  async function* items(): AsyncGenerator<Item, void, undefined> {
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { items: some, next_cursor }: Page<Item> = await page(cursor)
-      yield* some
-      cursor = next_cursor
+/** Lists what the path has. */
+export type ListPages<Item> = (query?: Query, options?: CallOptions) => Pages<Item>
+
+/** Reads what the path has, one by its id or name, and in lists. */
+export const createReads = <One, Listed>(transport: Transport, path: string) => ({
+  get: (id: string, options?: CallOptions): Promise<One> =>
+    transport.json('GET', `${path}/${encodeURIComponent(id)}`, options),
+
+  list: pages<Listed>(transport, path),
+})
+
+export const pages =
+  <Item>(transport: Transport, path: string): ListPages<Item> =>
+  (query, options) => {
+    const page = async (cursor?: string): Promise<Page<Item>> => {
+      const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
+      // An answer has one list, whose name is that of its items.
+      return { ...answer, items: Object.values(answer).find(Array.isArray) as Item[] }
     }
+    async function* items(): AsyncGenerator<Item, void, undefined> {
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const { items: some, next_cursor }: Page<Item> = await page(cursor)
+        yield* some
+        cursor = next_cursor
+      }
+    }
+    const all = async (most = Number.POSITIVE_INFINITY): Promise<Item[]> => {
+      const found: Item[] = []
+      if (most > 0) for await (const item of items()) if (found.push(item) >= most) break
+      return found
+    }
+    return { page, all, [Symbol.asyncIterator]: items }
   }
-  const all = async (most = Number.POSITIVE_INFINITY): Promise<Item[]> => {
-    const found: Item[] = []
-    if (most > 0) for await (const item of items()) if (found.push(item) >= most) break
-    return found
-  }
-  return { page, all, [Symbol.asyncIterator]: items }
+
+export type Reads<One, Listed> = {
+  get(id: string, options?: CallOptions): Promise<One>
+  list: ListPages<Listed>
 }

@@ -55,9 +55,9 @@ type AnyInit = UntypedInit & { path?: Record<string, string | number> }
 export function createRaw(transport: Transport): Raw {
   const sendWith =
     <M extends Method>(method: string) =>
-    <P extends PathWith<M>>(template: P, init?: unknown): Promise<RawAnswer<P, M>> => {
-      const { path: values = {}, ...rest } = (init ?? {}) as AnyInit
-      const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])))
+    <P extends PathWith<M>>(template: P, init: unknown = {}): Promise<RawAnswer<P, M>> => {
+      const { path: values = {}, ...rest } = init as AnyInit
+      const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
       return transport.json(method, path, rest)
     }
   return {

@@ -9,40 +9,35 @@ const FIELD = /^([^:]*):? ?(.*)$/s
 
 /**
  * Makes events of the text of a stream, as the specification of server-sent events says: lines end with CR, LF or both, wherever the
- * text is divided. An event that is not complete at the end is dropped.
+ * text is divided. An event that is not complete at the end is dropped. `onRetry` gets the pause before a new connection that the server
+ * asks for: at most 99,999 ms.
  */
-export class SseParser {
-  /** When the server asks for it, the pause before a new connection. */
-  retryMs: number | undefined
-  #rest = ''
-  #next: { id: string; event?: string; data?: string } = { id: '' }
-  /** The text so far ended with CR: an LF that follows belongs to it. */
-  #endedWithCr = false
-
-  /** Takes the next text and returns the events that it completes. */
-  feed(text: string): SseEvent[] {
-    if (text === '') return []
-    const lines = (this.#endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
-    this.#endedWithCr = text.endsWith('\r')
-    lines[0] = this.#rest + lines[0]
-    this.#rest = lines.pop() ?? ''
-    if (this.#rest.length + (this.#next.data?.length ?? 0) > MAX_EVENT_CHARS)
-      throw new RangeError('an event is too large')
-    return lines.flatMap((line) => this.#takeLine(line))
-  }
-
-  #takeLine(line: string): SseEvent[] {
-    const next = this.#next
-    const { id, event, data } = next
-    if (line === '') {
-      this.#next = { id }
-      return data === undefined ? [] : [{ id, event: event || 'message', data }]
+export async function* readEvents(
+  texts: AsyncIterable<string>,
+  onRetry: (ms: number) => void,
+): AsyncGenerator<SseEvent, void, undefined> {
+  let rest = ''
+  let endedWithCr = false
+  let id = ''
+  let event = ''
+  let data = ''
+  for await (const text of texts) {
+    // An LF behind the CR at the end of the text before belongs to it.
+    const lines = (endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
+    if (text !== '') endedWithCr = text.endsWith('\r')
+    lines[0] = rest + lines[0]
+    rest = lines.pop() ?? ''
+    if (rest.length + data.length > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
+    for (const line of lines) {
+      const [, field, value] = FIELD.exec(line) as unknown as [string, string, string] // It fits every line.
+      if (field === 'id' && !value.includes('\0')) id = value
+      if (field === 'event') event = value
+      if (field === 'data') data += `${value}\n`
+      if (field === 'retry' && /^\d{1,5}$/.test(value)) onRetry(Number(value))
+      if (line !== '') continue
+      if (data !== '') yield { id, event: event || 'message', data: data.slice(0, -1) }
+      event = ''
+      data = ''
     }
-    const [, field, value = ''] = FIELD.exec(line) ?? []
-    if (field === 'data') next.data = data === undefined ? value : `${data}\n${value}`
-    if (field === 'event') next.event = value
-    if (field === 'id' && !value.includes('\0')) next.id = value
-    if (field === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value)
-    return []
   }
 }

@@ -1,7 +1,7 @@
-import { ApiError, ConnectionFailed } from '../errors.ts'
+import { ApiError, ConnectionFailed, connectionFailed } from '../errors.ts'
 import { given } from './given.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
-import { backoffMs, Deadline, sleep, unlessAborted } from './wait.ts'
+import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
 
 export type EngineOptions = {
   /** The address of the API with its base path: `https://agents.example.com/api/v1`. */
@@ -37,48 +37,34 @@ export type Call = CallOptions & {
   query?: Query | undefined
   body?: unknown
   idempotencyKey?: string | undefined
-  lastEventId?: string | undefined
+  lastEventId?: string | number | undefined
+  /** It means the same twice, so that it is repeated without a key. */
+  isSafe?: boolean
 }
 
 type Sent = Call & { method: string; path: string; accept: string }
 
-/** Reads a good answer, and releases the deadline, at once or later. */
-type Read<T> = (response: Response, deadline: Deadline) => T | Promise<T>
-
-const LIMITS = { attempts: 4, resumeMs: 30_000, requestMs: 30_000, stallMs: 45_000 }
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
-const FIRST_PAUSE_MS = 250
 
 /** Sends requests: with the token, a deadline, and again where that is safe. */
 export class Transport {
-  readonly limits: typeof LIMITS
   readonly #options: EngineOptions
   /** How far this machine's clock is behind the server's. */
   #offsetMs = 0
 
   constructor(options: EngineOptions) {
     this.#options = options
-    this.limits = { ...LIMITS, ...given({ ...options.retry, ...options.timeouts }) }
   }
 
   /** The JSON of the answer; `undefined` for an empty one. Throws `ApiError` and `ConnectionFailed`. */
   json<T>(method: string, path: string, call?: Call): Promise<T> {
-    return this.#repeat<T>({ method, path, accept: 'application/json', ...call }, async (response, deadline) => {
-      const text = await response.text().catch(deadline.fail)
-      deadline.release()
-      return text === '' ? undefined : JSON.parse(text)
-    })
+    return this.#repeat({ method, path, accept: 'application/json', ...call })
   }
 
-  /** A stream of events that has begun, which was asked for with POST, as often as that is safe. */
-  startStream(path: string, call: Call): Promise<OpenStream> {
-    return this.#repeat({ method: 'POST', path, accept: EVENTS, ...call }, this.#open)
-  }
-
-  /** A stream of events that has begun, after one attempt. */
-  openStream(path: string, call: Call): Promise<OpenStream> {
-    return this.#attempt({ method: 'GET', path, accept: EVENTS, ...call }, this.#open)
+  /** A stream of events that has begun. One that is asked for with GET is looked for as long as `retry.resumeMs` says. */
+  openStream(method: 'GET' | 'POST', path: string, call: Call): Promise<OpenStream> {
+    return this.#repeat({ method, path, accept: EVENTS, ...call })
   }
 
   /** A time of the server, by this machine's clock, as far as the newest answer tells it. */
@@ -86,85 +72,76 @@ export class Transport {
     return new Date(Date.parse(serverTime) - this.#offsetMs)
   }
 
-  readonly #open: Read<OpenStream> = (response, deadline) => openStream(response, deadline, this.limits.stallMs)
-
-  async #repeat<T>(request: Sent, read: Read<T>): Promise<T> {
+  async #repeat<T>(request: Sent): Promise<T> {
+    const { retry: { attempts = 4, resumeMs = 30_000 } = {}, timeouts: { requestMs = 30_000 } = {} } = this.#options
+    const { method, signal, timeoutMs = requestMs } = request
+    const isStream = request.accept === EVENTS
+    const begun = performance.now()
+    let mayBeDone = false
     for (let n = 1; ; n++) {
+      const abort = linkedAbort(signal)
       try {
-        return await this.#attempt(request, read)
+        const answer = await within(timeoutMs, this.#attempt(request, abort), abort)
+        if (!isStream) abort.abort()
+        return answer as T
       } catch (cause) {
-        request.signal?.throwIfAborted()
+        abort.abort()
+        if (cause instanceof ApiError) cause.mayBeDone = mayBeDone
+        else mayBeDone = true
+        const isOver = isStream && method === 'GET' ? performance.now() - begun > resumeMs : n >= attempts
         const pauseMs = pauseBeforeRepeat(cause, request, n)
-        if (pauseMs === undefined || n >= this.limits.attempts) throw cause
-        await sleep(pauseMs, request.signal)
+        if (isOver || pauseMs > MOST_RETRY_AFTER_MS) throw cause
+        await sleep(pauseMs, signal)
       }
     }
   }
 
-  /** Throws `ApiError` for an answer that refuses. */
-  async #attempt<T>(request: Sent, read: Read<T>): Promise<T> {
-    const deadline = new Deadline(request.signal)
-    try {
-      const response = await this.#send(request, deadline)
-      this.#learnTime(response.headers)
-      if (!response.ok) throw new ApiError(response, await response.text().catch(deadline.fail))
-      return await read(response, deadline)
-    } catch (cause) {
-      deadline.release()
-      throw cause
+  /** Reads an answer: a stream until `abort` is aborted. Throws `ApiError` for one that refuses. */
+  async #attempt(request: Sent, abort: AbortController): Promise<unknown> {
+    const { token, timeouts: { stallMs = 45_000 } = {} } = this.#options
+    const first = typeof token === 'function' ? await token() : token
+    let response = await this.#send(request, first, abort.signal)
+    if (response.status === 401 && typeof token === 'function') {
+      await response.body?.cancel()
+      response = await this.#send(request, await token(first), abort.signal)
     }
+    const offsetMs = Date.parse(response.headers.get('date') ?? '') - Date.now()
+    // The header has whole seconds, and the answer was on its way: a small difference is none.
+    this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
+    if (response.ok && request.accept === EVENTS) return openStream(response, abort, stallMs)
+    const text = await response.text().catch(connectionFailed)
+    if (!response.ok) throw new ApiError(response, text)
+    return text === '' ? undefined : JSON.parse(text)
   }
 
-  async #send(request: Sent, deadline: Deadline): Promise<Response> {
-    const { url, token, headers, fetch: send = fetch } = this.#options
-    const { method, path, query = {}, body, timeoutMs = this.limits.requestMs } = request
-    const { signal } = deadline
+  #send(request: Sent, bearer: string | undefined, signal: AbortSignal): Promise<Response> {
+    const { url, headers, fetch: send = fetch } = this.#options
+    const { method, path, query = {}, body, accept, idempotencyKey, lastEventId, traceparent } = request
     const search = String(new URLSearchParams(given(query) as Record<string, string>))
-    const address = url.replace(/\/+$/, '') + path + (search && `?${search}`)
-    deadline.restart(timeoutMs, 'answer')
-    const sendWith = (bearer: string | undefined) =>
-      send(address, {
-        method,
-        headers: { ...headers?.(), ...headersOf(request, bearer) },
-        body: JSON.stringify(body),
-        signal,
-      }).catch(deadline.fail)
-    if (typeof token !== 'function') return sendWith(token)
-    const first = await unlessAborted(token(), signal)
-    const response = await sendWith(first)
-    if (response.status !== 401) return response
-    await response.body?.cancel()
-    return sendWith(await unlessAborted(token(first), signal))
-  }
-
-  /** The header has whole seconds, and the answer was on its way: a small difference is none. */
-  #learnTime(headers: Headers): void {
-    const offsetMs = Date.parse(headers.get('date') ?? '') - Date.now()
-    if (!Number.isNaN(offsetMs)) this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
+    const own = given({
+      accept,
+      'content-type': body === undefined ? undefined : 'application/json',
+      authorization: bearer && `Bearer ${bearer}`,
+      'idempotency-key': idempotencyKey,
+      'last-event-id': lastEventId,
+      traceparent,
+    })
+    return send(url.replace(/\/+$/, '') + path + (search && `?${search}`), {
+      method,
+      headers: { ...headers?.(), ...(own as Record<string, string>) },
+      body: JSON.stringify(body),
+      signal,
+    }).catch(connectionFailed)
   }
 }
 
-const headersOf = ({ accept, body, idempotencyKey, lastEventId, traceparent }: Sent, bearer: string | undefined) =>
-  given({
-    accept,
-    'content-type': body === undefined ? undefined : 'application/json',
-    authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
-    'idempotency-key': idempotencyKey,
-    'last-event-id': lastEventId,
-    traceparent,
-  })
-
 /**
- * `undefined` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
+ * Endless where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
  * done what it was asked for, so only requests that mean the same twice are repeated.
  */
-function pauseBeforeRepeat(cause: unknown, { method, idempotencyKey }: Sent, failures: number): number | undefined {
-  const isRead = method === 'GET' || method === 'DELETE'
-  const isSafe = isRead || idempotencyKey !== undefined
-  const pauseMs = backoffMs(failures, FIRST_PAUSE_MS)
-  if (cause instanceof ConnectionFailed) return isSafe ? pauseMs : undefined
-  if (!(cause instanceof ApiError) || cause.code === 'budget_exhausted') return undefined
-  const { status, retryAfterMs = pauseMs } = cause
-  const isTemporary = status === 429 || (status === 503 && isSafe) || ((status === 502 || status === 504) && isRead)
-  return isTemporary && retryAfterMs <= MOST_RETRY_AFTER_MS ? retryAfterMs : undefined
+function pauseBeforeRepeat(cause: unknown, { method, ...request }: Sent, failures: number): number {
+  if (!(cause instanceof ApiError || cause instanceof ConnectionFailed)) return Number.POSITIVE_INFINITY
+  const { status = 503, retryAfterMs = backoffMs(failures) } = cause as Partial<ApiError>
+  const isSafe = request.isSafe || request.idempotencyKey !== undefined || method === 'GET' || method === 'DELETE'
+  return status === 429 || (status >= 500 && isSafe) ? retryAfterMs : Number.POSITIVE_INFINITY
 }

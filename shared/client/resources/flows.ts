@@ -1,15 +1,15 @@
 import type { Schema } from '../api.ts'
-import { ConnectionFailed } from '../errors.ts'
+import { RunLost } from '../errors.ts'
 import type { IsEnd } from '../http/follow.ts'
 import type { Keyed } from '../http/key.ts'
-import { type Pages, pages } from '../http/pages.ts'
+import { createReads } from '../http/pages.ts'
 import { path } from '../http/path.ts'
-import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 import { RunStream } from '../run/run-stream.ts'
 
 export type FlowEvent = Schema<'FlowEventFrame'>
 
-type Answer = Omit<Schema<'FlowAnswer'>, 'output' | 'problems' | 'verdict'>
+type Answer = Omit<Schema<'FlowAnswer'>, 'output' | 'problems'>
 
 /** `ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not. */
 export type FlowOutcome<Output> = Answer &
@@ -34,24 +34,20 @@ export const createFlows = (transport: Transport) => ({
     { onEvent, ...options }: FlowRunOptions = {},
   ): Promise<FlowOutcome<Output>> {
     const start = { path: path`/flows/${name}/run`, body: { ...body, provider_instance: instance } }
-    for await (const read of new RunStream({ transport, start, options, isEnd })) {
+    const run = new RunStream({ ...options, transport, start, isEnd })
+    for await (const read of run) {
       const event = read as unknown as FlowEvent
       onEvent?.(event)
-      if (event.event === 'result') return outcomeOf(event.data)
+      if (event.event === 'result') {
+        const { data } = event
+        return { problems: [], ...data, ok: data.verdict === 'ok' } as unknown as FlowOutcome<Output>
+      }
     }
-    throw new ConnectionFailed('the end of the flow did not come')
+    throw new RunLost(run.id ?? name)
   },
 
-  get: (name: string, options?: CallOptions): Promise<Schema<'Flow'>> =>
-    transport.json('GET', path`/flows/${name}`, options),
-
-  list: (query?: Query, options?: CallOptions): Pages<Schema<'FlowHead'>> => pages(transport, '/flows', query, options),
+  ...createReads<Schema<'Flow'>, Schema<'FlowHead'>>(transport, '/flows'),
 })
 
 /** An `error` without a trace id ends the stream and not the flow. */
 const isEnd: IsEnd = ({ trace_id: traceId }) => traceId !== undefined
-
-function outcomeOf<Output>({ verdict, output, problems, ...answer }: Schema<'FlowResultData'>): FlowOutcome<Output> {
-  if (verdict === 'ok') return { ...answer, ok: true, output: output as Output }
-  return { ...answer, ok: false, problems: problems ?? [] }
-}

@@ -13,42 +13,36 @@ export async function* watchInbox(
 ): AsyncGenerator<PermissionAsk, void, undefined> {
   const abort = linkedAbort(options.signal)
   const asks = new ReadableStream<PermissionAsk>({
-    start(waiting) {
-      readAsks(transport, { ...options, signal: abort.signal }, (ask) => waiting.enqueue(ask)).then(
-        () => waiting.close(),
-        (cause: unknown) => waiting.error(cause),
-      )
+    async start(waiting) {
+      for await (const ask of readAsks(transport, { ...options, signal: abort.signal })) waiting.enqueue(ask)
+      waiting.close()
     },
   })
   const reader = asks.getReader()
   try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
+    for (;;) {
+      const { value, done } = await reader.read()
+      if (done) return
+      yield value
+    }
   } finally {
     abort.abort()
   }
 }
 
 /** Reads each request that is pending or comes, and how those that were read are decided. */
-async function readAsks(
-  transport: Transport,
-  options: CallOptions,
-  onAsk: (ask: PermissionAsk) => void,
-): Promise<void> {
-  const pending = new PendingAsks()
+async function* readAsks(transport: Transport, call: CallOptions): AsyncGenerator<PermissionAsk, void, undefined> {
+  const pending = new PendingAsks({ transport })
+  const list = pages<Schema<'PendingPermission'>>(transport, '/permissions')
   const types = ['permission.requested', 'permission.resolved', 'run.ended'] as const
-  for await (const { event, data } of tenantEvents(transport, { ...options, types, isReset: true })) {
-    const { request_id: requestId, run_id: endedId } = data as Record<string, string>
+  for await (const { event, data } of tenantEvents(transport, { ...call, types, mayMiss: true })) {
+    const { request_id: requestId = '', run_id: endedId } = data as Record<string, string>
     if (event === 'permission.resolved') pending.settle(data as Resolution, ({ id }) => id === requestId)
-    if (event === 'run.ended') pending.settle({ how: 'ended' }, ({ runId }) => runId === endedId)
-    const isReset = event === 'reset'
-    if (!isReset && (event !== 'permission.requested' || pending.has(String(requestId)))) continue
-    const listed = await pages<Listed>(transport, '/permissions', undefined, options).all()
-    if (isReset) pending.settle({ how: 'unknown' }, (ask) => listed.every(({ id }) => id !== ask.id))
-    for (const request of listed) {
-      const { id, run_id: runId } = request
-      if (!pending.has(id)) onAsk(pending.begin(request, { transport, runId }))
+    else if (event === 'run.ended') pending.settle({ how: 'ended' }, ({ runId }) => runId === endedId)
+    else if (!pending.has(requestId)) {
+      const listed = await list(undefined, call).all()
+      if (event === 'reset') pending.settle({ how: 'unknown' }, (ask) => listed.every(({ id }) => id !== ask.id))
+      for (const request of listed) if (!pending.has(request.id)) yield pending.begin(request, request.run_id)
     }
   }
 }
-
-type Listed = Schema<'PendingPermission'>

@@ -13,15 +13,15 @@ export type Permissions = ReturnType<typeof createPermissions>
 export const createPermissions = (transport: Transport) => ({
   /** Those that are pending, oldest first. */
   list: (options?: CallOptions): Pages<Schema<'PendingPermission'>> =>
-    pages(transport, '/permissions', undefined, options),
+    pages<Schema<'PendingPermission'>>(transport, '/permissions')(undefined, options),
 
   /** Those that were decided, newest first: by whom, when and how. */
   decided: (query?: { since?: string }, options?: CallOptions): Pages<Schema<'DecidedPermission'>> =>
-    pages(transport, '/permissions', { state: 'decided', ...query }, options),
+    pages<Schema<'DecidedPermission'>>(transport, '/permissions')({ state: 'decided', ...query }, options),
 
   /** The tools that replies have allowed for the rest of a session. */
   remembered: (options?: CallOptions): Pages<Schema<'RememberedPermission'>> =>
-    pages(transport, '/permissions', { state: 'remembered' }, options),
+    pages<Schema<'RememberedPermission'>>(transport, '/permissions')({ state: 'remembered' }, options),
 
   /** Answers a request of a session; of a one-shot run its id stands for the session. Throws `ApiError` 409 or 404 when it is too late. */
   reply: (sessionId: string, requestId: string, body: PermissionReply, options?: CallOptions): Promise<void> =>

@@ -1,5 +1,5 @@
 import type { Schema } from '../api.ts'
-import { follow } from '../http/follow.ts'
+import { type EventId, follow } from '../http/follow.ts'
 import { given } from '../http/given.ts'
 import { path } from '../http/path.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
@@ -14,95 +14,86 @@ export type PlanProgress = {
   total: number
   status: Schema<'PlanStatus'>
   steps: readonly PlanProgressStep[]
-  /** The plan as it was read last: when the progress began, and at the end, with outputs and costs. */
+  /** The plan as it was read last, when the progress began and at the end, with the states of its steps since. */
   plan: Schema<'Plan'>
 }
 
+type FollowOptions = Omit<CallOptions, 'timeoutMs'>
+
 /** A submitted plan. */
-export class PlanHandle {
+export type PlanHandle = {
   readonly id: string
-  readonly #transport: Transport
-  readonly #path: string
-
-  constructor(transport: Transport, id: string) {
-    this.id = id
-    this.#transport = transport
-    this.#path = path`/plans/${id}`
-  }
-
-  get(options?: CallOptions): Promise<Schema<'Plan'>> {
-    return this.#transport.json('GET', this.#path, options)
-  }
-
+  get(options?: CallOptions): Promise<Schema<'Plan'>>
   /** How far the plan is, now and after each change until it ends. */
-  async *progress(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanProgress, void, undefined> {
-    const plan = await this.get(options)
-    const steps = stepsOf(plan)
-    yield progressOf(plan, steps)
-    if (!isOpen(plan)) return
-    for await (const event of this.events(options)) {
-      if (event.event === 'plan_started') plan.status = 'running'
-      if (changeStep(steps, event)) yield progressOf(plan, steps)
-    }
-    const ended = await this.get(options)
-    yield progressOf(ended, stepsOf(ended))
-  }
-
+  progress(options?: FollowOptions): AsyncGenerator<PlanProgress, void, undefined>
   /** The plan's events from the first one on. */
-  async *events(options: Omit<CallOptions, 'timeoutMs'> = {}): AsyncGenerator<PlanEvent, void, undefined> {
-    const events = follow({
-      open: (lastEventId) => this.#transport.openStream(`${this.#path}/events`, { lastEventId, ...options }),
-      after: undefined,
-      signal: options.signal,
-      resumeMs: this.#transport.limits.resumeMs,
-    })
-    for await (const { id, ...event } of events) yield { id: Number(id), ...event } as PlanEvent
-  }
-
+  events(options?: FollowOptions): AsyncGenerator<PlanEvent, void, undefined>
   /** The plan once it has ended, whether its steps were done or not: `status` says so. */
-  async result(options: Omit<CallOptions, 'timeoutMs'> = {}): Promise<Schema<'Plan'>> {
-    let last: PlanProgress | undefined
-    for await (last of this.progress(options));
-    return last?.plan ?? this.get(options)
-  }
-
-  async cancel(options?: CallOptions): Promise<void> {
-    await this.#transport.json('POST', `${this.#path}/cancel`, options)
-  }
-
+  result(options?: FollowOptions): Promise<Schema<'Plan'>>
+  cancel(options?: CallOptions): Promise<void>
   /** Submits what is left of a plan that has ended. */
-  async retry(options?: CallOptions): Promise<PlanHandle> {
-    const { id } = await this.#transport.json<Schema<'Plan'>>('POST', `${this.#path}/retry`, options)
-    return new PlanHandle(this.#transport, id)
+  retry(options?: CallOptions): Promise<PlanHandle>
+}
+
+export function createPlan(transport: Transport, id: string): PlanHandle {
+  const own = path`/plans/${id}`
+  const get: PlanHandle['get'] = (options) => transport.json('GET', own, options)
+  const events: PlanHandle['events'] = (options = {}) => {
+    const open = (lastEventId?: EventId) => transport.openStream('GET', `${own}/events`, { lastEventId, ...options })
+    return follow({ open, signal: options.signal }) as AsyncGenerator<PlanEvent>
+  }
+
+  async function* progress(options?: FollowOptions): AsyncGenerator<PlanProgress, void, undefined> {
+    let plan = await get(options)
+    yield progressOf(plan)
+    if (!isOpen(plan.status)) return
+    for await (const event of events(options)) {
+      const changed = planAfter(plan, event)
+      if (changed) yield progressOf((plan = changed))
+    }
+    yield progressOf(await get(options))
+  }
+
+  return {
+    id,
+    get,
+    events,
+    progress,
+    async result(options) {
+      let last: PlanProgress | undefined
+      for await (last of progress(options));
+      return (last as PlanProgress).plan // There is one at least.
+    },
+    cancel: (options) => transport.json('POST', `${own}/cancel`, options),
+    async retry(options) {
+      return createPlan(transport, (await transport.json<Schema<'Plan'>>('POST', `${own}/retry`, options)).id)
+    },
   }
 }
 
-type Steps = Map<string, PlanProgressStep>
-
-const stepsOf = ({ steps, step_statuses, step_errors }: Schema<'Plan'>): Steps =>
-  new Map(
-    steps.map(({ id, title }) => [
-      id,
-      given({ id, title, status: step_statuses[id] ?? 'pending', error: step_errors?.[id] }),
-    ]),
-  )
-
-/** Whether the event changes a step. The events are replayed from the first one, so some tell what the plan has shown already. */
-function changeStep(steps: Steps, { event, data }: PlanEvent): boolean {
-  if (event !== 'step_started' && event !== 'step_ended') return false
-  const { status, error }: StepEnd = event === 'step_ended' ? data : { status: 'running' }
-  const step = steps.get(data.step_id)
-  if (!step || !isOpen(step) || step.status === status) return false
-  steps.set(step.id, given({ ...step, status, error }))
-  return true
+/** The plan when the event changes a step of it. The events are replayed from the first one, so some tell what the plan has shown already. */
+function planAfter(plan: Schema<'Plan'>, { data }: PlanEvent): Schema<'Plan'> | undefined {
+  if (!('step_id' in data)) return undefined
+  const { step_id: id, status, error }: StepChange = { status: 'running', ...data }
+  const known = plan.step_statuses[id]
+  if (!isOpen(known) || known === status) return undefined
+  return {
+    ...plan,
+    ...(status === 'running' && { status }),
+    step_statuses: { ...plan.step_statuses, [id]: status },
+    ...(error && { step_errors: { ...plan.step_errors, [id]: error } }),
+  }
 }
 
-type StepEnd = Pick<PlanProgressStep, 'status' | 'error'>
+type StepChange = Pick<Schema<'StepEndedData'>, 'step_id' | 'error'> & { status: Schema<'StepStatus'> }
 
-const isOpen = ({ status }: { status: string }): boolean => ['queued', 'pending', 'running'].includes(status)
+const isOpen = (status = ''): boolean => ['queued', 'pending', 'running'].includes(status)
 
-function progressOf(plan: Schema<'Plan'>, steps: Steps): PlanProgress {
-  const all = [...steps.values()]
-  const done = all.filter((step) => !isOpen(step)).length
-  return { done, total: all.length, status: plan.status, steps: all, plan }
+function progressOf(plan: Schema<'Plan'>): PlanProgress {
+  const { status, step_statuses, step_errors } = plan
+  const steps = plan.steps.map(({ id, title }) =>
+    given({ id, title, status: step_statuses[id] as Schema<'StepStatus'>, error: step_errors?.[id] }),
+  )
+  const done = steps.filter((step) => !isOpen(step.status)).length
+  return { done, total: steps.length, status, steps, plan }
 }

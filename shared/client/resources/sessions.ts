@@ -1,8 +1,8 @@
 import type { Schema } from '../api.ts'
-import { ApiError } from '../errors.ts'
+import { isRefusal } from '../errors.ts'
 import { type Pages, pages } from '../http/pages.ts'
 import { path } from '../http/path.ts'
-import type { CallOptions, Query, Transport } from '../http/transport.ts'
+import type { CallOptions, Transport } from '../http/transport.ts'
 import { type RunOptions, RunStream } from '../run/run-stream.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -14,18 +14,17 @@ export const createSessions = (transport: Transport) => ({
     id?: string,
     { messages, ...call }: CallOptions & { messages?: Schema<'SeedMessage'>[] } = {},
   ): Promise<Session> {
-    const request = { ...call, body: { session_id: id, messages } }
+    const body = { session_id: id, messages }
     try {
-      const { session_id } = await transport.json<Schema<'CreateSessionResponse'>>('POST', '/sessions', request)
-      return createSession(transport, session_id)
+      const created = await transport.json<Schema<'CreateSessionResponse'>>('POST', '/sessions', { ...call, body })
+      return createSession(transport, created.session_id)
     } catch (cause) {
-      if (id !== undefined && cause instanceof ApiError && cause.status === 409) return createSession(transport, id)
+      if (id && isRefusal(cause, 409)) return createSession(transport, id)
       throw cause
     }
   },
 
-  list: (query?: Query, options?: CallOptions): Pages<Schema<'SessionInfoResponse'>> =>
-    pages(transport, '/sessions', query, options),
+  list: pages<Schema<'SessionInfoResponse'>>(transport, '/sessions'),
 })
 
 /** One conversation. Its messages are answered one after the other. */
@@ -40,14 +39,14 @@ export function createSession(transport: Transport, id: string) {
     send(message: string | Schema<'SendMessageRequest'>, options: RunOptions = {}): RunStream {
       const body = typeof message === 'string' ? { prompt: message } : message
       const start = { path: `${own}/messages`, body }
-      return new RunStream({ transport, options, start, sessionOf: () => id })
+      return new RunStream({ ...options, transport, start, sessionOf: () => id })
     },
 
     get: (options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> => transport.json('GET', own, options),
 
     /** The history that the next message continues, oldest first. */
     messages: (options?: CallOptions): Pages<Schema<'SessionMessage'>> =>
-      pages(transport, `${own}/messages`, undefined, options),
+      pages<Schema<'SessionMessage'>>(transport, `${own}/messages`)(undefined, options),
 
     rename: (title: string, options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> =>
       transport.json('PATCH', own, { body: { title }, ...options }),

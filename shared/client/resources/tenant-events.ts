@@ -8,7 +8,7 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
   /** The id of the last event that the reader has. */
   after?: string | undefined
   /** Whether the first event is a `reset`, which comes once the stream is open: what happens from then on is not missed. */
-  isReset?: boolean
+  mayMiss?: boolean
 }
 
 /**
@@ -17,15 +17,14 @@ export type TenantEventsOptions = Omit<CallOptions, 'timeoutMs'> & {
  */
 export function tenantEvents(
   transport: Transport,
-  { types, after, isReset = false, ...call }: TenantEventsOptions,
+  { types, after, mayMiss = false, ...call }: TenantEventsOptions,
 ): AsyncGenerator<TenantEvent, void, undefined> {
   const query = { types: types?.join(',') }
   const events = follow({
-    open: (lastEventId) => transport.openStream('/events', { query, lastEventId, ...call }),
-    mayMiss: isReset,
+    open: (lastEventId) => transport.openStream('GET', '/events', { query, lastEventId, ...call }),
+    mayMiss,
     after,
     signal: call.signal,
-    resumeMs: transport.limits.resumeMs,
   })
   return events as AsyncGenerator<TenantEvent, void, undefined>
 }

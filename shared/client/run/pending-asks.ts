@@ -1,25 +1,36 @@
 import type { RunEvent } from '../api.ts'
-import { PermissionAsk, type PermissionOrigin, type PermissionRequest, type Resolution } from './permission-ask.ts'
+import {
+  createAsk,
+  type PermissionAsk,
+  type PermissionOrigin,
+  type PermissionRequest,
+  type Resolution,
+} from './permission-ask.ts'
 
 /** Permission requests that nobody has decided, as far as is known, by their ids. */
 export class PendingAsks extends Map<string, PermissionAsk> {
-  readonly #subagents = new Map<string, string>()
+  readonly #origin: PermissionOrigin
   /** The ids of all requests of the run so far. One comes again when another server goes on with it. */
   readonly #begun = new Set<string>()
 
-  /** Takes an event of a run, and returns the request that it begins. */
-  take({ event, data }: RunEvent, origin: PermissionOrigin): PermissionAsk | undefined {
-    // A sub-agent's request comes twice: first wrapped, then plain.
-    if (event === 'subagent_event' && data.event_type === 'permission_request')
-      this.#subagents.set(data.id, data.subagent_id)
-    if (event === 'permission_resolved') this.settle(data, ({ id }) => id === data.id)
-    if (event !== 'permission_request' || this.#begun.has(data.id)) return undefined
-    this.#begun.add(data.id)
-    return this.begin(data, { ...origin, subagentId: this.#subagents.get(data.id) })
+  constructor(origin: PermissionOrigin) {
+    super()
+    this.#origin = origin
   }
 
-  begin(request: PermissionRequest, origin: PermissionOrigin): PermissionAsk {
-    const ask = new PermissionAsk(request, origin)
+  /** Takes an event of a run, and returns the request that it begins. */
+  take({ event, data }: RunEvent, runId: string): PermissionAsk | undefined {
+    if (event === 'permission_resolved') this.settle(data, ({ id }) => id === data.id)
+    // A sub-agent's request comes twice: first wrapped, then plain.
+    const request = data as PermissionRequest & { event_type?: string }
+    const { id, event_type: type = event } = request
+    if (type !== 'permission_request' || this.#begun.has(id)) return undefined
+    this.#begun.add(id)
+    return this.begin(request, runId)
+  }
+
+  begin(request: PermissionRequest, runId: string): PermissionAsk {
+    const ask = createAsk(request, runId, this.#origin)
     this.set(ask.id, ask)
     return ask
   }

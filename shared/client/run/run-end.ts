@@ -1,5 +1,6 @@
 import type { RunEvent, Schema } from '../api.ts'
 import type { IsEnd } from '../http/follow.ts'
+import { given } from '../http/given.ts'
 
 /** The end of a good run. `output` is its text, blocks of it with a blank line between them. */
 export type RunResult = {
@@ -12,10 +13,10 @@ export type RunResult = {
   note?: string | undefined
 }
 
-/** Codes of errors that end one connection while the run goes on, when they repeat the number of the last event. */
-const CONNECTION_CODES = ['worker_draining', 'relay_unavailable', 'slow_consumer', 'stream_gap', 'internal']
-/** A second one of these in a row is the end: the next events are gone, or the server cannot read them. */
+/** The second one of these in a row is the end: the next events are gone, or the server cannot read them. */
 const FINAL_WHEN_REPEATED = ['stream_gap', 'internal']
+/** Codes of errors that end one connection while the run goes on, when they repeat the number of the last event. */
+const CONNECTION_CODES = [...FINAL_WHEN_REPEATED, 'worker_draining', 'relay_unavailable', 'slow_consumer']
 
 /** Whether an `error` is the end of a run. */
 export const isEndOfRun: IsEnd = ({ code = '' }, { isKnown, before }) =>
@@ -23,10 +24,11 @@ export const isEndOfRun: IsEnd = ({ code = '' }, { isKnown, before }) =>
 
 /** The result of a run that has not failed. */
 export function resultOf(runId: string, output: string, { event, data }: RunEvent): RunResult {
-  if (event === 'done') return { runId, output, usage: data, stopReason: data.stop_reason }
-  const { plan_id: planId, note } = data as { plan_id?: string; note?: string }
-  return { runId, output, usage: null, stopReason: 'plan_queued', planId, note }
+  const { stop_reason: stopReason = 'plan_queued' as const, plan_id: planId, note } = data as Partial<EndData>
+  return given({ runId, output, usage: event === 'done' ? data : null, stopReason, planId, note })
 }
+
+type EndData = Schema<'DoneData'> & { plan_id: string; note: string }
 
 /** The last event of a run of which only the record is left. */
 export function endOfRecord(run: Schema<'Run'>, id: number): RunEvent {

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
-import { type Followed, type FollowedEvent, follow } from '../../../shared/client/http/follow.ts'
+import { type EventId, type Followed, type FollowedEvent, follow } from '../../../shared/client/http/follow.ts'
 import type { OpenStream } from '../../../shared/client/http/open-stream.ts'
-import { SseParser } from '../../../shared/client/http/sse.ts'
 import { refusal } from '../fake-server.ts'
 
 type Sent = { id: string; event: string; data?: string }
@@ -17,8 +16,8 @@ const refused = (status: number) => new ApiError(refusal(status, 'refused'), '')
 /** The ids of the events over these connections, what each of them was asked for, and the failure that ended it. */
 async function followAll(connections: readonly (Connection | Error)[], options: Partial<Followed> = {}) {
   const left = [...connections]
-  const asked: (string | undefined)[] = []
-  const open = async (after: string | undefined): Promise<OpenStream> => {
+  const asked: (EventId | undefined)[] = []
+  const open = async (after: EventId | undefined): Promise<OpenStream> => {
     asked.push(after)
     const next = left.shift() ?? new Error('one connection too many')
     if (next instanceof Error) throw next
@@ -27,18 +26,23 @@ async function followAll(connections: readonly (Connection | Error)[], options: 
       for (const { id, event, data = '{}' } of events) yield { id, event, data }
       if (breaks !== undefined) throw breaks
     }
-    const parser = Object.assign(new SseParser(), { retryMs: 0 })
-    return { response: new Response(null, { status }), events: read(), parser }
+    return { response: new Response(null, { status }), events: read(), retryMs: 0 }
   }
   const seen: FollowedEvent[] = []
   let cause: unknown
   try {
-    const events = follow({ open, after: undefined, signal: undefined, resumeMs: 1_000, ...options })
+    const events = follow({ open, signal: undefined, ...options })
     for await (const event of events) seen.push(event)
   } catch (failed) {
     cause = failed
   }
-  return { ids: seen.map(({ id }) => id), events: seen.map(({ event }) => event), asked, cause, unused: left.length }
+  return {
+    ids: seen.map(({ id }) => String(id)),
+    events: seen.map(({ event }) => event),
+    asked,
+    cause,
+    unused: left.length,
+  }
 }
 
 describe('a stream that is followed over connections that break', () => {
@@ -46,13 +50,13 @@ describe('a stream that is followed over connections that break', () => {
     const connections = [{ events: [token(1), token(2)] }, { events: [token(2), token(3), done(4), token(5)] }]
     const { ids, asked, cause } = await followAll([...connections, { events: [] }])
     expect(ids).to.deep.equal(['1', '2', '3', '4'])
-    expect(asked).to.deep.equal([undefined, '2'])
+    expect(asked).to.deep.equal([undefined, 2])
     expect(cause).to.equal(undefined)
   })
 
   it('ends without an event when the server says that nothing follows', async () => {
-    const { ids, asked, cause } = await followAll([{ events: [token(1)] }, { status: 204 }], { after: '0' })
-    expect([ids, asked, cause]).to.deep.equal([['1'], ['0', '1'], undefined])
+    const { ids, asked, cause } = await followAll([{ events: [token(1)] }, { status: 204 }], { after: 0 })
+    expect([ids, asked, cause]).to.deep.equal([['1'], [undefined, 1], undefined])
   })
 
   it('takes an error for the end of the connection, and for that of the stream when the caller says so', async () => {
@@ -85,15 +89,15 @@ describe('a stream that is followed over connections that break', () => {
     ])
   })
 
-  it('tries again after what may pass, and throws at once what no further attempt can mend', async () => {
-    for (const passing of [new ConnectionFailed('broken'), refused(429), refused(503)]) {
-      Object.assign(passing, { retryAfterMs: 0 })
-      expect((await followAll([passing, { events: [done(1)] }])).ids).to.deep.equal(['1'])
-    }
-    for (const final of [refused(404), refused(401), new Error('a bug')]) {
+  it('goes on after a connection that breaks, and throws at once what no further attempt can mend', async () => {
+    const broken = { events: [token(1)], breaks: new ConnectionFailed('broken') }
+    expect((await followAll([broken, { events: [done(2)] }])).ids).to.deep.equal(['1', '2'])
+    for (const final of [refused(404), new ConnectionFailed('away'), new Error('a bug')]) {
       const { cause, unused } = await followAll([final, { events: [done(1)] }])
       expect([cause, unused]).to.deep.equal([final, 1])
     }
+    const wrong = new Error('a bug')
+    expect((await followAll([{ events: [token(1)], breaks: wrong }])).cause).to.equal(wrong)
   })
 
   it('ignores what breaks behind the last event', async () => {
@@ -101,19 +105,19 @@ describe('a stream that is followed over connections that break', () => {
     expect([ids, cause]).to.deep.equal([['1'], undefined])
   })
 
-  it('gives up a server that is away for too long, and one that answers for too long without an event', async () => {
-    const broken = new ConnectionFailed('broken')
-    const away = await followAll([broken, { events: [done(1)] }], { resumeMs: -1 })
-    expect(away.cause).to.be.instanceOf(ConnectionFailed).with.property('cause', broken)
-    const silent = await followAll([{}, { events: [done(1)] }], { patienceMs: -1 })
-    expect(silent.cause).to.be.instanceOf(ConnectionFailed)
-    expect((await followAll([{}, {}, { events: [done(1)] }])).ids).to.deep.equal(['1'])
+  it('gives up a server that answers for too long without an event, unless nothing has to happen', async () => {
+    const silent = Array.from({ length: 402 }, (): Connection => ({}))
+    const given = await followAll([...silent, { events: [done(1)] }])
+    expect(given.cause).to.be.instanceOf(ConnectionFailed)
+    expect(given.asked).to.have.length(402)
+    expect((await followAll([...silent, { events: [done(1)] }], { mayMiss: false })).cause).to.equal(undefined)
+    expect((await followAll([...silent.slice(1), { events: [done(1)] }])).ids).to.deep.equal(['1'])
   })
 
   it('ends with the reason of a caller that leaves', async () => {
     const abort = new AbortController()
     abort.abort('left')
-    const { cause, asked } = await followAll([new ConnectionFailed('broken')], { signal: abort.signal })
+    const { cause, asked } = await followAll([{}], { signal: abort.signal })
     expect([cause, asked]).to.deep.equal(['left', [undefined]])
   })
 })

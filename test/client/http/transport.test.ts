@@ -71,15 +71,29 @@ describe('the transport of the client', () => {
     expect(requests).to.have.length(7)
   })
 
-  it('repeats nothing for long: as often as it is told, not for a budget, not after a pause of more than a minute', async () => {
+  it('repeats nothing for long: as often as it is told, and not after a pause of more than a minute', async () => {
     answers = [error(503), error(503), error(503)]
     await failureOf(engineOf({ retry: { attempts: 2 } }).raw.request('GET', '/a'))
     expect(requests).to.have.length(2)
-    answers = [error(429, 'budget_exhausted', { 'retry-after': '1' })]
-    expect(await failureOf(engineOf().raw.request('GET', '/a'))).to.include({ code: 'budget_exhausted' })
     answers = [error(429, undefined, { 'retry-after': '61' })]
     expect(await failureOf(engineOf().raw.request('GET', '/a'))).to.include({ status: 429, retryAfterMs: 61_000 })
-    expect(requests).to.have.length(4)
+    expect(requests).to.have.length(3)
+  })
+
+  it('looks for a stream that it resumes as long as it is told, however often that is', async () => {
+    const away = () => error(500, undefined, { 'retry-after': '0' })
+    const events: Answer = (res) =>
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: 1\nevent: plan_ended\ndata: {}\n\n')
+    const read = async (resumeMs?: number) => {
+      const seen: string[] = []
+      const plan = engineOf({ retry: { resumeMs } }).plans.of('plan_1')
+      for await (const { event } of plan.events()) seen.push(event)
+      return seen
+    }
+    answers = [away(), away(), away(), away(), away(), breakOff, events]
+    expect(await read()).to.deep.equal(['plan_ended'])
+    answers = [away(), events]
+    expect(await failureOf(read(-1))).to.include({ status: 500 })
   })
 
   it('asks for the token before each request, and once more with the refused one after a 401', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Transport } from '../../../shared/client/http/transport.ts'
-import { PlanHandle, type PlanProgress } from '../../../shared/client/resources/plan-handle.ts'
+import { createPlan, type PlanProgress } from '../../../shared/client/resources/plan-handle.ts'
 import { type Answer, breakOff, fakeServer, json, type SentEvent, stream } from '../fake-server.ts'
 
 type Statuses = { a: string; b: string }
@@ -20,7 +20,7 @@ const streams =
 
 function handleOn(...answers: Answer[]) {
   const { options, paths, sent } = fakeServer(answers)
-  return { handle: new PlanHandle(new Transport(options), 'plan_1'), paths, sent }
+  return { handle: createPlan(new Transport(options), 'plan_1'), paths, sent }
 }
 
 async function progressOf(...answers: Answer[]) {

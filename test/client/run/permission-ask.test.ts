@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ApiError, ConnectionFailed } from '../../../shared/client/errors.ts'
 import { Transport } from '../../../shared/client/http/transport.ts'
-import { PermissionAsk } from '../../../shared/client/run/permission-ask.ts'
+import { createAsk } from '../../../shared/client/run/permission-ask.ts'
 import { type Answer, breakOff, fakeServer, json, refusal } from '../fake-server.ts'
 
 const REQUEST = {
@@ -19,8 +19,7 @@ const isDecided: Answer = () => refusal(409, 'already_decided')
 /** A request of a session, whose replies are answered one after the other. */
 function askOn(...answers: Answer[]) {
   const { options, sent } = fakeServer(answers)
-  const transport = new Transport({ ...options, retry: { attempts: 1 } })
-  const ask = new PermissionAsk(REQUEST, { transport, runId: 'run_1', sessionOf: async () => 'a/b' })
+  const ask = createAsk(REQUEST, 'run_1', { transport: new Transport(options), sessionOf: async () => 'a/b' })
   return { ask, sent, settle: (allow: boolean) => ask.settle({ how: 'reply', allow, by: 'bob' }) }
 }
 
