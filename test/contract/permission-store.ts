@@ -34,11 +34,13 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await store.decision(pending)).to.deep.equal({ state: 'denied', reason: 'no' })
   })
 
-  it('an allowed tool can be remembered for the session, and a denied one is 400 and decides nothing', async () => {
+  it('an allowed tool can be remembered for the session; a denial to remember, or with an input, is 400 and decides nothing', async () => {
     const pending = await opened()
     const denial = reply(store, pending, { allow: false, remember: 'session' })
     const refusal = await denial.then(() => undefined, toAppError)
     expect(refusal).to.include({ status: 400, param: '/remember' })
+    const edited = await reply(store, pending, { allow: false, input: { a: 1 } }).catch((cause: unknown) => cause)
+    expect(edited, 'an input without a call').to.include({ status: 400, param: '/input' })
     await reply(store, pending, { allow: true, remember: 'session' })
     expect(await store.decision(pending)).to.deep.equal({ state: 'allowed', remember: 'session' })
   })
