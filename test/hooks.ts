@@ -4,6 +4,9 @@ import { subscribe } from 'node:diagnostics_channel'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context, RootHookObject } from 'mocha'
+import { findImportsByName } from '../services/wiring/quick-imports.ts'
+
+findImportsByName()
 
 /**
  * Open resources that a test file has to close, by the names of `process.getActiveResourcesInfo()`. It lists only what keeps the

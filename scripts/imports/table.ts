@@ -171,6 +171,7 @@ export const GLOBALS: Record<string, readonly string[]> = {
 
 /** Imports at run time, each for what costs memory or time and is seldom needed. */
 export const LAZY: readonly (readonly [from: string, to: string])[] = [
+  ['services/*/main.ts', 'services/*/{member,standalone}.ts'], // After `runProcess` has chosen how files are found.
   [
     'services/{executor,gateway,worker,wiring}/**/*.ts',
     'shared/{platform/{net,objects,store},agent/{providers,tools},tenancy/auth,work/queue}/**',

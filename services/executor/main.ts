@@ -1,4 +1,6 @@
 import { runProcess } from '../wiring/process.ts'
-import { openExecutorMember } from './member.ts'
 
-await runProcess('cluster', openExecutorMember)
+await runProcess('cluster', async (settings, log) => {
+  const { openExecutorMember } = await import('./member.ts')
+  return openExecutorMember(settings, log)
+})

@@ -1,4 +1,6 @@
 import { runProcess } from '../wiring/process.ts'
-import { openGatewayMember } from './member.ts'
 
-await runProcess('cluster', openGatewayMember)
+await runProcess('cluster', async (settings, log) => {
+  const { openGatewayMember } = await import('./member.ts')
+  return openGatewayMember(settings, log)
+})

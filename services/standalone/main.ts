@@ -1,12 +1,12 @@
 import { holdDataDir } from '../wiring/data-dir.ts'
 import { runProcess } from '../wiring/process.ts'
-import { openStandalone } from './standalone.ts'
 
 const RELEASE_MS = 1_000
 
 /** The standalone form: a gateway and a worker in one process. `scripts/start` adds Node's flags and the compile cache. */
 await runProcess('standalone', async (settings, log) => {
   const dataDir = holdDataDir(settings.process.dataDir, 'standalone')
+  const { openStandalone } = await import('./standalone.ts')
   const { url, opsUrl, closers } = await openStandalone(settings, log)
   dataDir.announce(url)
   const { model } = settings.worker.models

@@ -7,6 +7,7 @@ import { type Config, ConfigError, loadConfig } from '../../shared/platform/conf
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
 import { openTracing } from './open-tracing.ts'
+import { findImportsByName } from './quick-imports.ts'
 import { hideSettings, readSettings } from './secrets/hidden-environment.ts'
 
 /** The major version in package.json's `engines`; a test keeps the two equal. */
@@ -50,6 +51,7 @@ export type Opened = { closers: Closer[]; ready: LogFields }
 export async function runProcess(form: Form, open: (settings: Settings, log: Log) => Promise<Opened>): Promise<void> {
   const config = isNodeNewEnough() ? readConfig(form) : undefined
   if (!config) return
+  findImportsByName()
   if (usesPrograms(config)) hideSettings(process, process.env, config.variables)
   Object.assign(process.env, config.variables) // In memory only, for packages that read variables themselves.
   const log = createLog({ level: config.logLevel, secrets: config.secrets })

@@ -1,4 +1,6 @@
 import { runProcess } from '../wiring/process.ts'
-import { openWorkerMember } from './member.ts'
 
-await runProcess('cluster', openWorkerMember)
+await runProcess('cluster', async (settings, log) => {
+  const { openWorkerMember } = await import('./member.ts')
+  return openWorkerMember(settings, log)
+})

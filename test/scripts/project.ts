@@ -22,6 +22,7 @@ const COPIED = [
   'scripts/local-services/watchdog.ts',
   'scripts/imports',
   'test/hooks.ts',
+  'services/wiring/quick-imports.ts',
 ]
 
 /** Notes its calls in npm.log; `npm ci` brings what the real one would, as links. */

@@ -17,7 +17,7 @@ const SHORT_FREEZES_MS = [
 const FULL_ROUNDS = 12
 
 /** Trickling streams last longer than the freeze; rushing ones are as fast as their reader, so that much waits for the gateway. */
-const STREAMS = { short: { trickling: 20, rushing: 10 }, full: { trickling: 60, rushing: 30 } }
+const STREAMS = { short: { trickling: 8, rushing: 4 }, full: { trickling: 60, rushing: 30 } }
 const TRICKLE = { pieces: 4, everyMs: 14 }
 const RUSH = { pieces: 256, everyMs: 0, count: 4_000 }
 const OUTLAST_MS = 3_000
@@ -38,7 +38,7 @@ type Round = { clients: ChainClient[]; servesInMs: number }
 async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   await using model = await startProgram(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url }
-  await using world = await World.open({ random, env, gateways: 2, workers: isFull ? 9 : 3 })
+  await using world = await World.open({ random, env, gateways: 2, workers: isFull ? 9 : 2 })
   const rounds: Round[] = []
   for (const [n, forMs] of freezesOf(isFull, random).entries()) {
     const streams = STREAMS[isFull ? 'full' : 'short']

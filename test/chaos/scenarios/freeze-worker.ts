@@ -20,7 +20,9 @@ const LONG_FREEZE_MS = [5_500, 12_000] as const
 const VERY_LONG_FREEZE_MS = [12_000, 30_000] as const
 const QUICK_LONG_FREEZE_MS = [5_500, 6_500] as const
 
-const STREAMS = { short: 40, full: 120 }
+/** Two are frozen, and the others go on. */
+const WORKERS = { short: 3, full: 4 }
+const STREAMS = { short: 24, full: 120 }
 /** Every third run calls a tool instead of sending text. */
 const CALLS_EVERY = 3
 /** Runs last longer than the freeze, so that a stale worker would have events to send and tools to call. */
@@ -42,12 +44,13 @@ export const freezeWorker: Scenario = {
 type Round = { evicted: Evicted; paused: Frozen; others: (Ended | undefined)[] }
 
 async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
-  await using world = await World.open({ random, env: EFFECTS_ENV })
+  const form = isFull ? 'full' : 'short'
+  await using world = await World.open({ random, env: EFFECTS_ENV, workers: WORKERS[form] })
   await using effects = await startEffects((entry) => world.record(entry))
   const rounds: Round[] = []
   for (const longMs of isFull ? longFreezes(random) : [random.between(...QUICK_LONG_FREEZE_MS)]) {
     const shortMs = random.between(...SHORT_FREEZE_MS)
-    const count = STREAMS[isFull ? 'full' : 'short']
+    const count = STREAMS[form]
     const round = await freezeTwo(world, effects, { count, longMs, shortMs, random })
     rounds.push(round)
     world.endRound()

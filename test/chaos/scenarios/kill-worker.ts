@@ -10,10 +10,10 @@ import { createSessions, gatewayFor } from '../sessions.ts'
 import type { Ended, StreamClient } from '../stream-client.ts'
 import { World } from '../world.ts'
 
-type Size = { rounds: number; streams: number; sessions: number }
+type Size = { workers: number; rounds: number; streams: number; sessions: number }
 
-const SHORT: Size = { rounds: 1, streams: 60, sessions: 16 }
-const FULL: Size = { rounds: 40, streams: 200, sessions: 40 }
+const SHORT: Size = { workers: 3, rounds: 1, streams: 24, sessions: 9 }
+const FULL: Size = { workers: 4, rounds: 40, streams: 200, sessions: 40 }
 
 /** 6.5 s, longer than the detection of a dead worker takes, in frames of about 200 bytes. */
 const PROMPT = paced({ count: 65, everyMs: 100 })
@@ -29,7 +29,7 @@ export const killWorker: Scenario = {
 
 async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
-  await using world = await World.open({ random })
+  await using world = await World.open({ random, workers: size.workers })
   const rounds: Round[] = []
   for (let n = 1; n <= size.rounds; n++) {
     const round = await killUnderLoad(world, size, random.fork(`round ${n}`))

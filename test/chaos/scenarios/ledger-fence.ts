@@ -13,13 +13,12 @@ import { type Member, World } from '../world.ts'
 import { openRun, openRuns } from './ledger/crowd.ts'
 import { type CustomerEntry, readLedgers, toHistory } from './ledger/ledgers.ts'
 
-type Size = { rounds: number; runs: number; frozenMs: number }
+type Size = { workers: number; rounds: number; runs: number; frozenMs: number }
 
-const SHORT: Size = { rounds: 1, runs: 100, frozenMs: 6_000 }
-const FULL: Size = { rounds: 8, runs: 200, frozenMs: 10_000 }
+const SHORT: Size = { workers: 2, rounds: 1, runs: 50, frozenMs: 6_000 }
+const FULL: Size = { workers: 3, rounds: 8, runs: 200, frozenMs: 10_000 }
 
 const CUSTOMERS = 12
-const WORKERS = 3
 /** Time from the start of the runs to the freeze. */
 const UNTIL_FREEZE_MS = 1_000
 /** The continued worker cannot reach Redis at first: only its own clock can tell it that its lease has expired. */
@@ -42,7 +41,12 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   const size = isFull ? FULL : SHORT
   await ensureMongod(say)
   await using set = await startMongoInMemory()
-  await using world = await World.open({ random, workers: WORKERS, hasProxies: true, env: { MONGODB_URL: set.url } })
+  await using world = await World.open({
+    random,
+    workers: size.workers,
+    hasProxies: true,
+    env: { MONGODB_URL: set.url },
+  })
   const rounds: Round[] = []
   for (let n = 1; n <= size.rounds; n++) {
     const round = await freezeOne(world, { size, random: random.fork(`round ${n}`), name: `fence-${n}` })

@@ -12,10 +12,10 @@ import { CustomerLoad, type LoadSize, type RunOpener } from './ledger/customer-l
 import { describeOutcome, guaranteesOf, readOutcome } from './ledger/outcome.ts'
 import { Standalone } from './ledger/standalone.ts'
 
-type Size = { runs: number; engineKills: number; workerKills: number; primaryKills: number }
+type Size = { workers: number; runs: number; engineKills: number; workerKills: number; primaryKills: number }
 
-const SHORT: Size = { runs: 60, engineKills: 2, workerKills: 1, primaryKills: 1 }
-const FULL: Size = { runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
+const SHORT: Size = { workers: 2, runs: 60, engineKills: 1, workerKills: 1, primaryKills: 1 }
+const FULL: Size = { workers: 3, runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
 
 /** Short runs, so that some are being recorded at any time. */
 const QUICK = { atOnce: 40, customers: 12, maxMs: 400 }
@@ -58,7 +58,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
   await using set = await startMongoInMemory(MEMBERS)
-  await using world = await World.open({ random, workers: 3, env: { MONGODB_URL: set.url } })
+  await using world = await World.open({ random, workers: size.workers, env: { MONGODB_URL: set.url } })
   const opener = openerOf(world)
   const byWorker = loadOf('worker killed', { opener, size: { ...QUICK, runs: size.runs }, random })
   await killDuring(byWorker, size.workerKills, () => replace(world, random))

@@ -16,7 +16,7 @@ import {
 
 type Size = { pairs: number; edges: number; unnotified: number; killRounds: number }
 
-const SHORT: Size = { pairs: 100, edges: 300, unnotified: 40, killRounds: 1 }
+const SHORT: Size = { pairs: 40, edges: 120, unnotified: 20, killRounds: 1 }
 const FULL: Size = { pairs: 5_000, edges: 3_000, unnotified: 2_000, killRounds: 10 }
 /** How many requests wait when their workers are killed. */
 const REQUESTS_PER_KILL = 30

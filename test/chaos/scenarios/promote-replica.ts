@@ -9,7 +9,8 @@ import { timeUntil } from '../time-until.ts'
 import { World } from '../world.ts'
 
 const SESSIONS = 20
-const STREAMS = { short: 40, full: 200 }
+const STREAMS = { short: 16, full: 200 }
+const WORKERS = { short: 2, full: 4 }
 const ROUND_MS = 10_000
 const NORMAL_MS = 5_000
 const STREAMS_END_WITHIN_MS = 30_000
@@ -23,15 +24,16 @@ export const promoteReplica: Scenario = {
 }
 
 async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
+  const form = isFull ? 'full' : 'short'
   const group = await startRedisGroup()
   try {
-    await using world = await World.open({ random, redisUrl: group.url })
+    await using world = await World.open({ random, redisUrl: group.url, workers: WORKERS[form] })
     const known = await createSessions(world, SESSIONS)
     await group.synchronized()
     await group.lag()
     await world.start('worker')
     const sessions = [...known, ...(await createSessions(world, SESSIONS))]
-    const count = STREAMS[isFull ? 'full' : 'short']
+    const count = STREAMS[form]
     const streams = await openRuns(world, count, () => paced({ count: ROUND_MS / 100, everyMs: 100 }))
     await group.failOver()
     const normalInMs = await measureNormal(world, sessions)

@@ -12,10 +12,26 @@ import { countSessions, createSessions } from '../sessions.ts'
 import type { Ended } from '../stream-client.ts'
 import { World } from '../world.ts'
 
-type Size = { streams: number; sessions: number; deaths: number; freezes: number; resets: number; resetsForMs: number }
+type Size = {
+  workers: number
+  streams: number
+  sessions: number
+  deaths: number
+  freezes: number
+  resets: number
+  resetsForMs: number
+}
 
-const SHORT: Size = { streams: 30, sessions: 12, deaths: 1, freezes: 0, resets: 150, resetsForMs: 5_000 }
-const FULL: Size = { streams: 200, sessions: 50, deaths: 15, freezes: 3, resets: 1_000, resetsForMs: 15_000 }
+const SHORT: Size = { workers: 2, streams: 16, sessions: 8, deaths: 1, freezes: 0, resets: 150, resetsForMs: 5_000 }
+const FULL: Size = {
+  workers: 4,
+  streams: 200,
+  sessions: 50,
+  deaths: 15,
+  freezes: 3,
+  resets: 1_000,
+  resetsForMs: 15_000,
+}
 
 const AWAY_MS = 5_000
 const FROZEN_MS = 20_000
@@ -36,7 +52,7 @@ export const redisDies: Scenario = {
 
 async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
-  await using world = await World.open({ random, hasProxies: true })
+  await using world = await World.open({ random, workers: size.workers, hasProxies: true })
   const outages: OutageResult[] = []
   for (let n = 0; n < size.deaths + size.freezes; n++) {
     const fault = n < size.deaths ? death(world) : freeze(world)

@@ -11,10 +11,10 @@ import { createSessions, gatewayFor } from '../sessions.ts'
 import type { Ended } from '../stream-client.ts'
 import { World } from '../world.ts'
 
-type Size = { rounds: number; sessions: number; longRuns: number; drainSecs: number }
+type Size = { workers: number; rounds: number; sessions: number; longRuns: number; drainSecs: number }
 
-const SHORT: Size = { rounds: 1, sessions: 12, longRuns: 8, drainSecs: 3 }
-const FULL: Size = { rounds: 10, sessions: 60, longRuns: 40, drainSecs: 6 }
+const SHORT: Size = { workers: 2, rounds: 1, sessions: 8, longRuns: 4, drainSecs: 3 }
+const FULL: Size = { workers: 4, rounds: 10, sessions: 60, longRuns: 40, drainSecs: 6 }
 
 /** A run longer than the drain time. */
 const LONG = paced({ count: 150, everyMs: 200 })
@@ -36,7 +36,7 @@ type Exit = { name: string; ms: number; code: number | null }
 
 async function measure({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[]> {
   const size = isFull ? FULL : SHORT
-  await using world = await World.open({ random, env: { DRAIN_SECS: String(size.drainSecs) } })
+  await using world = await World.open({ random, workers: size.workers, env: { DRAIN_SECS: String(size.drainSecs) } })
   const ids = await createSessions(world, size.sessions)
   const stop = new AbortController()
   const clients = ids.map((id) => new SessionClient(world, id, random.fork(id)))

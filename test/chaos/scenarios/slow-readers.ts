@@ -11,10 +11,10 @@ import { type Growth, heapKiB, MemoryWatch } from './slow-readers/memory.ts'
 import { readAll, readTicks, type Ticking } from './slow-readers/readers.ts'
 import { clientsThatFit } from './slow-readers/tcp-memory.ts'
 
-type Size = { slow: number; ticking: Ticking }
+type Size = { gateways: number; slow: number; ticking: Ticking }
 
-const SHORT: Size = { slow: 10, ticking: { readers: 20, ticks: 40, everyMs: 50 } }
-const FULL: Size = { slow: 500, ticking: { readers: 200, ticks: 50, everyMs: 100 } }
+const SHORT: Size = { gateways: 1, slow: 10, ticking: { readers: 20, ticks: 40, everyMs: 50 } }
+const FULL: Size = { gateways: 2, slow: 500, ticking: { readers: 200, ticks: 50, everyMs: 100 } }
 /** 5.5 MiB, more than the about 4 MiB that the network buffers hold, so that the run waits for its reader. */
 const TOO_MUCH = '/blocks 44'
 const WINDOWS = { alone: 3, underAttack: 3 }
@@ -46,7 +46,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
     RUNS_PER_WORKER: '1000',
     NODE_OPTIONS: `--expose-gc --import ${LOOP_PROBE_PRELOAD.href}`,
   }
-  await using world = await World.open({ random, env, gateways: 2, workers: 2 })
+  await using world = await World.open({ random, env, gateways: size.gateways, workers: 2 })
   const [gateway] = world.gateways as [Member]
   await warmUp(gateway, size)
   const alone = await latencies(gateway, { windows: WINDOWS.alone, ticking: size.ticking })

@@ -24,7 +24,7 @@ export const fairness: Scenario = {
 async function run({ isFull, say }: ScenarioOptions): Promise<Guarantee[]> {
   if (!isFull) {
     const half = (form: number) => ATTACKS.filter((_, i) => i % FORMS.length === form)
-    const all = FORMS.map((form, i) => attackForm(form, { attacks: half(i), rounds: 2, say }))
+    const all = FORMS.map((form, i) => attackForm(form, { attacks: half(i), rounds: 1, say }))
     return (await Promise.all(all)).flat()
   }
   const guarantees: Guarantee[] = []

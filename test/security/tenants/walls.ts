@@ -70,8 +70,8 @@ function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): V
         )
   const queries =
     method === 'GET' && params.length === 0
-      ? Object.entries(FIELDS).flatMap(([field, own]) =>
-          (own === undefined || isFull ? KINDS : [own]).map(
+      ? Object.entries(FIELDS).flatMap(([field, own], at) =>
+          kindsOfField(own, path.length + at, isFull).map(
             (kind) => (ids: Ids) => `${path}?${field}=${encodeURIComponent(ids[kind])}`,
           ),
         )
@@ -89,15 +89,23 @@ function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): V
   )
 }
 
-/** How many kinds besides its own a place of a path is tried with. */
-const OTHER_KINDS = 3
+/** How many kinds besides its own a place of a path is tried with, and how many a field of a query that says none. */
+const OTHERS = { place: 1, field: 3 }
 
 /** Every kind, or a place's own and some that follow `shift`, so that each kind comes on some routes. */
 function kindsFor(own: Kind | undefined, shift: number, isFull: boolean): readonly Kind[] {
   if (isFull || own === undefined) return KINDS
-  const others = Array.from({ length: OTHER_KINDS }, (_, i) => KINDS[(shift + 5 * i) % KINDS.length] ?? own)
-  return [...new Set([own, ...others])]
+  return [...new Set([own, ...kindsAt(shift, OTHERS.place)])]
 }
+
+/** Every kind, or a field's own, or some that follow `shift`. */
+function kindsOfField(own: Kind | undefined, shift: number, isFull: boolean): readonly Kind[] {
+  if (isFull) return KINDS
+  return own === undefined ? kindsAt(shift, OTHERS.field) : [own]
+}
+
+const kindsAt = (shift: number, count: number): Kind[] =>
+  Array.from({ length: count }, (_, i) => KINDS[(shift + 5 * i) % KINDS.length] ?? KINDS[0])
 
 const NO_IDS = Object.fromEntries(KINDS.map((kind) => [kind, 'x'])) as Ids
 

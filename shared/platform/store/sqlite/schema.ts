@@ -2,17 +2,28 @@ import type { DatabaseSync } from 'node:sqlite'
 import { assertValidSpec, canExpire, indexedFields, indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
 
+/** Creates the tables of `collections` as one transaction: one write to the disk, and all of them or none. */
+export function createTables(db: DatabaseSync, collections: readonly CollectionSpec[]): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    for (const spec of collections) createTable(db, spec)
+    db.exec('COMMIT')
+  } catch (cause) {
+    if (db.isTransaction) db.exec('ROLLBACK') // A full disk has ended it already.
+    throw cause
+  }
+}
+
 /**
  * Creates the table of a collection and its indexes, as far as they do not exist. A document is JSON text; its indexed fields
  * are VIRTUAL generated columns, so that the table holds no second copy of them and a field that a later version looks up can
  * be added to the table of an earlier one.
  */
-export function createTable(db: DatabaseSync, spec: CollectionSpec): void {
+function createTable(db: DatabaseSync, spec: CollectionSpec): void {
   assertValidSpec(spec)
   const { name } = spec
-  db.exec(
-    `CREATE TABLE IF NOT EXISTS ${name} (tenant TEXT NOT NULL, version INTEGER NOT NULL, expires_at INTEGER, doc TEXT NOT NULL)`,
-  )
+  const columns = ['tenant TEXT NOT NULL', 'version INTEGER NOT NULL', 'expires_at INTEGER', 'doc TEXT NOT NULL']
+  db.exec(`CREATE TABLE IF NOT EXISTS ${name} (${[...columns, ...indexedFields(spec).map(columnOf)].join(', ')})`)
   const existing = new Set(
     db
       .prepare(`SELECT name FROM pragma_table_xinfo('${name}')`)
@@ -20,7 +31,7 @@ export function createTable(db: DatabaseSync, spec: CollectionSpec): void {
       .map((row) => row['name']),
   )
   for (const field of indexedFields(spec))
-    if (!existing.has(field)) db.exec(`ALTER TABLE ${name} ADD COLUMN ${field} AS (doc ->> '$.${field}') VIRTUAL`)
+    if (!existing.has(field)) db.exec(`ALTER TABLE ${name} ADD COLUMN ${columnOf(field)}`)
   for (const index of indexesOf(spec)) {
     const kind = index.isUnique ? 'UNIQUE INDEX' : 'INDEX'
     db.exec(`CREATE ${kind} IF NOT EXISTS ${name}_${index.name} ON ${name} (tenant, ${index.fields.join(', ')})`)
@@ -28,3 +39,5 @@ export function createTable(db: DatabaseSync, spec: CollectionSpec): void {
   if (canExpire(spec))
     db.exec(`CREATE INDEX IF NOT EXISTS ${name}_by_expiry ON ${name} (expires_at) WHERE expires_at IS NOT NULL`)
 }
+
+const columnOf = (field: string): string => `${field} AS (doc ->> '$.${field}') VIRTUAL`

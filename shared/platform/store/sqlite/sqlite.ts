@@ -6,7 +6,7 @@ import { requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { SqliteCollection } from './collection.ts'
 import { createOperationGuard } from './guard.ts'
-import { createTable } from './schema.ts'
+import { createTables } from './schema.ts'
 
 export type SqliteOptions = {
   /** Path of the database; its folder is created if it does not exist. */
@@ -35,7 +35,7 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
   await (await open(file, 'a', MODE)).close()
   const db = new DatabaseSync(file, { timeout: BUSY_MS })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY')
-  for (const spec of collections) createTable(db, spec)
+  createTables(db, collections)
   db.exec('PRAGMA user_version = 1') // Any write: it creates the log that is opened next.
   const log = await open(`${file}-wal`, 'r+')
   const health = createHealth()

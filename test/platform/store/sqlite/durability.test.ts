@@ -9,7 +9,7 @@ import { AppError } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { CollectionSpec } from '../../../../shared/platform/store/port.ts'
 import { SqliteCollection } from '../../../../shared/platform/store/sqlite/collection.ts'
-import { createTable } from '../../../../shared/platform/store/sqlite/schema.ts'
+import { createTables } from '../../../../shared/platform/store/sqlite/schema.ts'
 import { createFlush, openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { Child } from '../../../support/child.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
@@ -122,7 +122,7 @@ describe('the file of the SQLite store', () => {
 describe('the flush of the log to the disk', () => {
   it('makes a write fail with 503 when it fails, but not a write that changed nothing', async () => {
     const db = new DatabaseSync(':memory:')
-    createTable(db, LEDGER)
+    createTables(db, [LEDGER])
     const flush = () => Promise.reject(new Error('EIO'))
     const guard = <T>(operation: () => T) => operation()
     const entries = new SqliteCollection(LEDGER, { db, guard, flush, now: Date.now })
@@ -136,7 +136,7 @@ describe('the flush of the log to the disk', () => {
 
   it('waits for the disk after a write with the durability `full` only', async () => {
     const db = new DatabaseSync(':memory:')
-    createTable(db, LEDGER)
+    createTables(db, [LEDGER])
     let flushes = 0
     const flush = async () => void flushes++
     const entries = new SqliteCollection(LEDGER, { db, guard: (operation) => operation(), flush, now: Date.now })
