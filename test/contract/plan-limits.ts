@@ -126,6 +126,23 @@ export function planLimitsContract(opened: () => Store): void {
     await refusalOf(plans.create(tenant, newPlan()))
   })
 
+  it('plans that end at about the same time give their room back with two commands, and before the process that has ended them counts', async () => {
+    const tenant = newTenant()
+    const { watched, operations } = watchStore(opened())
+    const plans = open(LIMITS, watched)
+    const all = Array.from({ length: LIMITS.maxPlans }, newPlan)
+    for (const plan of all) await plans.create(tenant, plan)
+    operations.length = 0
+    await Promise.all(all.map(({ plan_id }) => plans.change(tenant, plan_id, requestCancel(at(1)))))
+    expect(await plans.create(tenant, newPlan())).to.equal(true)
+    expect(operations.filter((each) => each.startsWith('delete')).join()).to.match(
+      /^deleteMany active_plans(,deleteMany active_plans)?$/,
+    )
+    expect(
+      await plans.active(undefined).then((active) => active.filter((each) => each.tenant === tenant)),
+    ).to.have.length(1)
+  })
+
   it('a plan whose steps could not be stored takes no room', async () => {
     const tenant = newTenant()
     const plans = open({ maxPlans: 1, maxBytes: Infinity })

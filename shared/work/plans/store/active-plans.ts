@@ -3,6 +3,7 @@ import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { AppError, tooMany } from '../../../kernel/errors.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, Scalar, Store, Total } from '../../../platform/store/port.ts'
+import { WriteLoop } from '../../runs/records/write-loop.ts'
 import type { PlanLimits } from '../port.ts'
 import { ACTIVE_PLANS } from './documents.ts'
 
@@ -16,6 +17,8 @@ const MAX_FULL = 1_000
 const COUNTED_MS = 1_000
 const SHARING = 64
 const MAX_COUNTED = 1_000
+/** The least time between two deletions of the entries of ended plans: those that end one after the other are deleted together. */
+const LEAVE_EVERY_MS = 100
 
 /** The plans of all tenants that have not ended, and how much room those of one tenant take. */
 export class ActivePlans {
@@ -28,6 +31,13 @@ export class ActivePlans {
   /** What this process may still enter for a tenant without counting again. */
   readonly #allowed = new LRUCache<TenantId, Total>({ max: MAX_COUNTED, ttl: COUNTED_MS })
   readonly #turns = createKeyedQueue()
+  /** The plans that have ended here and are still entered. */
+  readonly #ended: string[] = []
+  readonly #loop = new WriteLoop({
+    write: () => this.#removeEnded(),
+    dueInMs: () => (this.#ended.length > 0 ? 0 : undefined),
+    leastMs: LEAVE_EVERY_MS,
+  })
 
   constructor(store: Store, limits: PlanLimits) {
     this.#entries = store.collection(ACTIVE_PLANS)
@@ -81,6 +91,7 @@ export class ActivePlans {
   }
 
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
+    if (this.#ended.length > 0) await this.#loop.settled()
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
@@ -102,8 +113,21 @@ export class ActivePlans {
     return (await this.#entries.get(SYSTEM_TENANT, { plan_id: planId }))?.doc as ActivePlan | undefined
   }
 
+  /** Removes a plan that has ended, soon: nobody waits for it. A sweep retires what is left. */
+  leave(planId: string): void {
+    this.#ended.push(planId)
+    this.#loop.schedule()
+  }
+
   async remove(planId: string): Promise<void> {
     await this.#entries.delete(SYSTEM_TENANT, { plan_id: planId })
+  }
+
+  async #removeEnded(): Promise<boolean> {
+    const ended = this.#ended.splice(0)
+    const keys = ended.map((plan_id) => ({ plan_id }))
+    await this.#entries.deleteMany(SYSTEM_TENANT, keys).catch(() => {})
+    return true
   }
 
   /** Oldest first. Continues after a plan that was returned before, also when it has been removed since; otherwise from the start. */
