@@ -13,7 +13,10 @@ export type ActivePlan = { plan_id: string; owner: TenantId; created_ms: number;
 const PAGE = 500
 const FULL_RETRY_SECS = 10
 const MAX_FULL = 1_000
-/** How long a count is trusted, and how many processes may use up all of the room that it has found before they count again. */
+/**
+ * A tenant that uses less than half of its room is not counted for each plan. How long a count is trusted then, and how many processes may use up what is left of that half
+ * before they count again. The other half is for what they do not know of each other.
+ */
 const COUNTED_MS = 1_000
 const SHARING = 64
 const MAX_COUNTED = 1_000
@@ -96,7 +99,7 @@ export class ActivePlans {
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
     if (hasRoom) {
-      this.#allowed.set(owner, { count: (maxPlans - count) / SHARING, sum: (maxBytes - sum) / SHARING })
+      this.#allowed.set(owner, { count: (maxPlans / 2 - count) / SHARING, sum: (maxBytes / 2 - sum) / SHARING })
       return undefined
     }
     this.#allowed.delete(owner)
