@@ -253,7 +253,7 @@ export function planContract(open: OpenStore): void {
     await plans.retire(TENANT, half.plan_id)
     await plans.retire(TENANT, running.plan_id)
     expect([await isActive(half), await isActive(running)]).to.deep.equal([false, true])
-    failAt('delete active_plans')
+    failAt('deleteMany active_plans')
     const ended = await new StoredPlans(watched).change(TENANT, running.plan_id, requestCancel(at(9)))
     expect(ended?.status).to.equal('cancelled')
     await plans.retire(TENANT, running.plan_id)
