@@ -26,7 +26,7 @@ import { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
 import { FlowMemoryStore } from '../../shared/work/flows/store/flow-memory.ts'
-import { FlowStore } from '../../shared/work/flows/store/flows.ts'
+import { FlowStore, type FlowStoreOptions } from '../../shared/work/flows/store/flows.ts'
 import type { Plans } from '../../shared/work/plans/port.ts'
 import { createPlanScheduleStore, type PlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
@@ -76,12 +76,16 @@ export const openStandaloneStore = async (settings: Limits & Folder): Promise<Op
 /** Opens the store of the cluster: MongoDB. `undefined` without MONGODB_URL. */
 export async function openClusterStore(settings: Limits & Database, log: Log): Promise<OpenedStore | undefined> {
   const store = await openMongo(settings, log)
-  return store && createStores(settings, store)
+  return store && createStores(settings, store, { headMs: HEAD_MS })
 }
+
+/** A run that begins so soon after the one before it does not read its flow. */
+const HEAD_MS = 200
 
 const createStores = (
   { plansPerTenant, planBytesPerTenant, durability, sessionIdleMs: idleMs }: Limits,
   store: Store,
+  flows: FlowStoreOptions = {},
 ): OpenedStore => ({
   ledger: createLedger(store),
   sessions: durability === 'off' ? undefined : createSessionStore(store, { idleMs }),
@@ -90,7 +94,7 @@ const createStores = (
   memories: createMemoryEntries(store),
   tenantConfigs: createTenantConfigStore(store),
   capabilities: createCapabilityStore(store),
-  flows: new FlowStore(store),
+  flows: new FlowStore(store, flows),
   flowMemory: new FlowMemoryStore(store),
   flowEvaluations: new FlowEvaluationStore(store),
   dispatches: new StoredDispatches(store),

@@ -57,6 +57,27 @@ export function flowContract(open: OpenStore): void {
     expect((await flows.revision(TENANT, { uid: head.uid, version: 1 }))?.definition).to.deep.equal(definition('v1'))
   })
 
+  it('a head that was read for a run serves further ones, and none in any process after a change was acknowledged', async () => {
+    const reads: string[] = []
+    const recording = aroundStore(store, (method, act) => {
+      reads.push(method)
+      return act()
+    })
+    const name = newName()
+    const draft = await create(name)
+    const [gateway, other] = [new FlowStore(recording, { headMs: 300 }), new FlowStore(store, { headMs: 300 })]
+    const read = () => gateway.recentHead(TENANT, name)
+    expect(await read()).to.deep.equal(draft)
+    expect(await read()).to.deep.equal(draft)
+    expect(reads).to.have.length(1)
+    const published = await changed(() => other.publish(TENANT, draft), read)
+    expect(await read()).to.deep.equal(published)
+    const saved = await changed(() => other.save(TENANT, name, { definition: definition('v2') }), read)
+    expect(await read()).to.deep.equal(saved)
+    await changed(() => other.remove(TENANT, name), read)
+    expect(await read()).to.equal(undefined)
+  })
+
   it('the list of very long revisions ends early', async () => {
     const name = newName()
     for (let n = 0; n < 25; n++) await save(name, 'x'.repeat(900_000))
@@ -238,4 +259,15 @@ export function flowContract(open: OpenStore): void {
 
   describe('survives the death of a process', () => flowCrashContract(() => store))
   describe('holds the memory of flows', () => flowMemoryContract(() => store))
+}
+
+/** Changes a flow, whose head another process reads until then. */
+async function changed<T>(change: () => Promise<T>, read: () => Promise<unknown>): Promise<T> {
+  const done = new AbortController()
+  const changing = change().finally(() => done.abort())
+  while (!done.signal.aborted) {
+    await read()
+    await new Promise(setImmediate)
+  }
+  return changing
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { LRUCache } from 'lru-cache'
 import { AppError, invalidRequest } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -32,17 +33,34 @@ export function createSchemaCheckers(given: Partial<Limits> = {}): SchemaChecker
   const limits = { ...LIMITS, ...given }
   const queue = new SchemaQueue(limits)
   const identify = createIdentify()
+  const valid = new LRUCache<string, true>({ maxSize: VALID_CHARS, sizeCalculation: (_, key) => key.length })
   const runFor =
     (tenant: TenantId): Run =>
     async (schema, task) => {
       const known = identify(schema)
-      return 'unusable' in known ? { ...known, tookMs: 0 } : queue.run(tenant, { ...known, ...task })
+      if ('unusable' in known) return { ...known, tookMs: 0 }
+      const key = keyOf(tenant, known.id, task)
+      if (key !== undefined && valid.get(key)) return { problems: [], tookMs: 0 }
+      const result = await queue.run(tenant, { ...known, ...task })
+      if (key !== undefined && 'problems' in result && result.problems.length === 0) valid.set(key, true)
+      return result
     }
   return {
     of: (tenant) => createChecker(runFor(tenant), limits),
     close: () => queue.close(),
   }
 }
+
+/**
+ * Characters of the values that a process remembers as valid, with their schemas' ids. Values come again: the output of a flow is checked where it is made and where
+ * it is returned, and many a flow has few outputs.
+ */
+const VALID_CHARS = 4 * MIB
+const SHORT_CHARS = 2 * 1_024
+
+/** Identifies the check of a short value; `undefined` for others. A tenant cannot find out by the time of a check what another one has checked. */
+const keyOf = (tenant: TenantId, id: string, { value }: Pick<QueuedTask, 'value'>): string | undefined =>
+  value?.json !== undefined && value.json.length <= SHORT_CHARS ? `${tenant} ${id} ${value.json}` : undefined
 
 type Run = (schema: JsonObject, task: Omit<QueuedTask, 'id' | 'schemaText'>) => Promise<TaskResult>
 

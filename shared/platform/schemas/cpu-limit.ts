@@ -5,19 +5,26 @@ const STARVED = 0.8
 /** The longest time of a task, as a multiple of its limit. */
 const MAX_STRETCH = 4
 
+/** Most checks of a value have ended after this time. Before it the CPU time is not read, which takes a message to the thread: it counts as used. */
+const UNREAD_MS = 10
+/** A limit below this is read from the start. */
+const SHORT_MS = 40
+
 /** Watches the CPU time of a task in a thread, from now on: calls `onExpired` when the task has used up its limit. */
 export class CpuLimit {
   readonly #thread: SchemaThread
   readonly #onExpired: () => void
   readonly #startedAt = performance.now()
-  readonly #cpuAtStart: Promise<number | undefined>
+  /** `undefined` until the CPU time is read first. */
+  #cpuAtStart: Promise<number | undefined> | undefined
   #limitMs = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(thread: SchemaThread, onExpired: () => void) {
+  /** `isLong`: the task is not likely to end at once. */
+  constructor(thread: SchemaThread, { isLong, onExpired }: { isLong: boolean; onExpired: () => void }) {
     this.#thread = thread
     this.#onExpired = onExpired
-    this.#cpuAtStart = thread.cpuMs().catch(() => undefined)
+    if (isLong) this.#read()
   }
 
   /** The time since the start, on the clock. */
@@ -28,7 +35,9 @@ export class CpuLimit {
   /** Replaces the limit. It counts from the start. */
   set(limitMs: number): void {
     this.#limitMs = limitMs
-    this.#restart(limitMs - this.elapsedMs)
+    if (limitMs < SHORT_MS) this.#read()
+    if (this.#cpuAtStart) this.#restart(limitMs - this.elapsedMs)
+    else this.#after(UNREAD_MS, () => this.#begin())
   }
 
   stop(): void {
@@ -36,18 +45,37 @@ export class CpuLimit {
     this.#timer = undefined
   }
 
-  /** The CPU time since the start. `undefined` when the thread has ended. */
+  /** The CPU time since the start. `undefined` when the thread has ended, and for a task that was too short to be read. */
   async usedMs(): Promise<number | undefined> {
     const hold = setTimeout(() => {}, MAX_STRETCH * 1_000) // A thread does not keep the process alive until it answers.
-    const [start, now] = [await this.#cpuAtStart, await this.#thread.cpuMs().catch(() => undefined)]
+    const start = await this.#cpuAtStart
+    const now = start === undefined ? undefined : await this.#cpuMs()
     clearTimeout(hold)
     return start === undefined || now === undefined ? undefined : now - start
   }
 
+  #begin(): void {
+    this.#read()
+    this.#restart(this.#limitMs - this.elapsedMs)
+  }
+
+  #read(): void {
+    const unreadMs = Math.min(this.elapsedMs, UNREAD_MS)
+    this.#cpuAtStart ??= this.#cpuMs().then((ms) => (ms === undefined ? undefined : ms - unreadMs))
+  }
+
+  #cpuMs(): Promise<number | undefined> {
+    return this.#thread.cpuMs().catch(() => undefined)
+  }
+
   #restart(ms: number): void {
+    this.#after(ms, (timer) => void this.#checkTime(timer))
+  }
+
+  /** Answers that came while the event loop was busy are read first. */
+  #after(ms: number, act: (timer: NodeJS.Timeout) => void): void {
     clearTimeout(this.#timer)
-    // Answers that came while the event loop was busy are read before the thread is ended.
-    const expire = () => setImmediate(() => this.#timer === timer && void this.#checkTime(timer))
+    const expire = () => setImmediate(() => this.#timer === timer && act(timer))
     const timer = setTimeout(expire, Math.max(0, ms))
     this.#timer = timer
   }

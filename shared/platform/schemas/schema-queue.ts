@@ -127,7 +127,7 @@ export class SchemaQueue {
     this.#waiting.take(next)
     this.#leave(job)
     this.#running.set(place, job)
-    job.limit = new CpuLimit(place.thread, () => this.#expire(place))
+    job.limit = new CpuLimit(place.thread, { isLong: !job.task.value, onExpired: () => this.#expire(place) })
     this.#send(place, job)
     return place
   }

@@ -72,7 +72,7 @@ export class FlowLibrary {
    * published as for no flow, and another one for a published version that a draft hides.
    */
   async published(tenant: TenantId, name: string, version?: number): Promise<RunnableFlow> {
-    const flow = (await this.#find(tenant, name)) ?? raise(noPublishedFlow(name))
+    const flow = (await this.#find(tenant, name, { isRecent: true })) ?? raise(noPublishedFlow(name))
     if (version !== undefined && !(await this.#wasPublished(tenant, flow, version))) throw neverPublished(name, version)
     const runs = version ?? servedVersion(flow)
     if (runs === null) throw flow.published_version === null ? noPublishedFlow(name) : hiddenByDraft(flow)
@@ -118,7 +118,10 @@ export class FlowLibrary {
     { requirePassRate }: { requirePassRate?: number | undefined } = {},
   ): Promise<Flow> {
     const flow = await this.get(tenant, name)
-    if (flow.state === 'published') return flow
+    if (flow.state === 'published') {
+      await this.#store.settled() // Another call may just have published it.
+      return flow
+    }
     const compiled = await this.#deps.compile(tenant, flow.definition)
     if ('problems' in compiled) throw notPublished(name, compiled.problems)
     if (requirePassRate !== undefined) await this.#checkPassRate(tenant, flow, requirePassRate)
@@ -195,17 +198,18 @@ export class FlowLibrary {
     return asFlow(head, save.definition)
   }
 
-  async #find(tenant: TenantId, name: string): Promise<Flow | undefined> {
+  async #find(tenant: TenantId, name: string, { isRecent = false } = {}): Promise<Flow | undefined> {
     const builtIn = findBuiltIn(name)
     if (builtIn) return builtIn
-    const head = await this.#head(tenant, name)
+    const head = await this.#head(tenant, name, isRecent)
     // Without its revision the flow was deleted between the two reads.
     const definition = head && (await this.definitionOf(tenant, head))
     return definition && asFlow(head, definition)
   }
 
-  async #head(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
-    return isFlowName(name) ? this.#store.head(tenant, name) : undefined
+  async #head(tenant: TenantId, name: string, isRecent = false): Promise<FlowHead | undefined> {
+    if (!isFlowName(name)) return undefined
+    return isRecent ? this.#store.recentHead(tenant, name) : this.#store.head(tenant, name)
   }
 
   /** The evaluation belongs to the newest version, and `publish` fails when that is no longer this one. */

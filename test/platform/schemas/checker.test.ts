@@ -149,6 +149,21 @@ describe('the schema checker', () => {
     expect(await checker.check(EXPENSIVE, DEEP)).to.deep.equal(problems) // The thread holds the schema this time.
   })
 
+  it('a short value that was valid needs no thread again, for the same tenant and schema', async () => {
+    const checkers = openAll()
+    const [acme, other] = [checkers.of(ACME), checkers.of(tenantId('other'))]
+    const [valid, long, wrong] = [{ a: 'x' }, { a: 'x'.repeat(3_000) }, { a: 1 }]
+    for (const value of [valid, long, wrong]) await acme.check(SMALL, value)
+    await checkers.close() // From now on there are no threads.
+    expect(await acme.check({ ...SMALL }, { ...valid })).to.deep.equal([])
+    const others = [
+      other.check(SMALL, valid),
+      acme.check(LARGE, valid),
+      ...[long, wrong].map((v) => acme.check(SMALL, v)),
+    ]
+    for (const each of others) expect(await refusal(each)).to.include({ status: 503 })
+  })
+
   it('a schema that takes too long to compile is too expensive', async () => {
     const checker = open({ newSchemasMs: 1, taskMs: 2 })
     const problem = { path: '', message: 'is too expensive: it cannot be compiled within 1 ms; simplify it' }

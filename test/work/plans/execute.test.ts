@@ -93,7 +93,7 @@ describe('the execution of a plan', () => {
     await execution.done('c')
     await execution.ended
     await until(() => writes.length === 5, { what: 'the plan to be retired' })
-    expect(operations.filter((each) => each !== 'delete active_plans')).to.deep.equal([
+    expect(operations.filter((each) => each !== 'deleteMany active_plans')).to.deep.equal([
       'replace plans',
       'insert plan_outputs',
       'replace plans',

@@ -14,6 +14,8 @@ import { until } from '../../support/until.ts'
 
 /** Short times: with the real ones the job of a dead consumer is handled again after 10 to 16 s. */
 const TIMES: BullTimes = { lockMs: 1_000, stalledMs: 300 }
+/** Longer than an answer may take. */
+const STALL_MS = 1_700
 const CONSUMER = new URL('consumer-process.ts', import.meta.url).pathname
 const job: Job = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_only' }
 
@@ -106,6 +108,16 @@ describe('queue on Redis', () => {
       { what: 'the queue to be back' },
     )
     await Promise.all([queue.close(), unused.close()])
+  })
+
+  it('an answer that came while this process could not run is in time', async () => {
+    const queue = createBullQueue(redis.url)
+    await queue.add(job)
+    const added = queue.add({ ...job, id: 'trace_stalled' }, { isNew: true })
+    await new Promise(setImmediate) // It is on its way.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS)
+    await added
+    await queue.close()
   })
 
   it('queue and consumer close within five seconds while Redis is dead', async () => {

@@ -18,6 +18,7 @@ import {
   toHead,
   toRevision,
 } from './flow-head.ts'
+import { RecentHeads } from './recent-heads.ts'
 
 /** The key is the uid, so that a write for a deleted flow never changes another one that was created under its name. */
 export const FLOWS: CollectionSpec = {
@@ -40,6 +41,12 @@ export type FlowSave = Pick<FlowRevision, 'definition' | 'ignored_fields' | 'kee
   isUnchangedKept?: boolean
 }
 
+export type FlowStoreOptions = {
+  now?: () => Date
+  /** For how long a head that was read for a run serves further ones. A change takes so long. */
+  headMs?: number
+}
+
 const MAX_FLOWS = 1_000
 const MAX_REVISIONS = 50
 /** A list of revisions is read in batches, and ends after the batch that makes it longer than this. */
@@ -58,18 +65,30 @@ export class FlowStore {
   readonly #heads: Collection
   readonly #revisions: Collection
   readonly #now: () => Date
+  readonly #recent: RecentHeads
   /** The writers of one process wait for each other, so that only those of several processes compete. */
   readonly #queue = createKeyedQueue()
 
-  constructor(store: Store, { now = () => new Date() } = {}) {
+  constructor(store: Store, { now = () => new Date(), headMs = 0 }: FlowStoreOptions = {}) {
     this.#heads = store.collection(FLOWS)
     this.#revisions = store.collection(FLOW_REVISIONS)
     this.#now = now
+    this.#recent = new RecentHeads(headMs, (tenant, name) => this.head(tenant, name))
   }
 
   async head(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
     const found = await this.#heads.get(tenant, { name })
     return found && toHead(found)
+  }
+
+  /** The head as it is now or was up to `headMs` ago, but with every change that was acknowledged before this call. */
+  recentHead(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
+    return this.#recent.get(tenant, name)
+  }
+
+  /** Resolves when every process sees the heads as they are at this call. Each change waits for it. */
+  settled(): Promise<void> {
+    return this.#recent.forgotten()
   }
 
   /** In ascending order of their names. */
@@ -101,13 +120,15 @@ export class FlowStore {
    * Stores a definition as the next version, a draft. Returns the flow as this save has made it; `undefined` when the flow with
    * `uid` does not exist. Throws `conflict` when the tenant has too many flows, and when the flow is deleted meanwhile.
    */
-  save(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
+  async save(tenant: TenantId, name: string, save: FlowSave): Promise<FlowHead | undefined> {
     const trySave = async () => {
       const found = await this.#heads.get(tenant, { name })
       if (save.uid !== undefined && found?.doc['uid'] !== save.uid) return undefined
       return found ? this.#saveNext(tenant, found, save) : this.#create(tenant, name, save)
     }
-    return this.#queue.run(`${tenant} ${name}`, () => untilFirst(trySave, MAX_TRIES))
+    const saved = await this.#queue.run(`${tenant} ${name}`, () => untilFirst(trySave, MAX_TRIES))
+    await this.settled()
+    return saved
   }
 
   /**
@@ -117,7 +138,9 @@ export class FlowStore {
   async publish(tenant: TenantId, version: FlowVersion): Promise<FlowHead | undefined> {
     const found = await this.#heads.get(tenant, { uid: version.uid })
     if (found?.doc['version'] === version.version) await this.#markPublished(tenant, toHead(found))
-    return this.#change(tenant, version, (head) => published(head, this.#now().toISOString()))
+    const head = await this.#change(tenant, version, (draft) => published(draft, this.#now().toISOString()))
+    await this.settled()
+    return head
   }
 
   /** Returns whether this version is still the newest one; otherwise nothing is stored. */
@@ -126,7 +149,7 @@ export class FlowStore {
   }
 
   /** Returns the flow that was deleted with all its revisions; `undefined` when there was none. */
-  remove(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
+  async remove(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
     const tryRemove = async () => {
       const found = await this.#heads.get(tenant, { name })
       if (!found) return undefined
@@ -135,7 +158,9 @@ export class FlowStore {
       await this.#removeRevisions(tenant, head)
       return head
     }
-    return this.#queue.run(`${tenant} ${name}`, () => untilFirst(tryRemove, MAX_TRIES))
+    const removed = await this.#queue.run(`${tenant} ${name}`, () => untilFirst(tryRemove, MAX_TRIES))
+    await this.settled()
+    return removed
   }
 
   async #saveNext(tenant: TenantId, found: Stored, save: FlowSave): Promise<FlowHead | typeof OVERTAKEN> {

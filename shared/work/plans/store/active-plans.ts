@@ -3,6 +3,7 @@ import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
 import { AppError, tooMany } from '../../../kernel/errors.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import type { Collection, Scalar, Store, Total } from '../../../platform/store/port.ts'
+import { WriteLoop } from '../../runs/records/write-loop.ts'
 import type { PlanLimits } from '../port.ts'
 import { ACTIVE_PLANS } from './documents.ts'
 
@@ -12,10 +13,15 @@ export type ActivePlan = { plan_id: string; owner: TenantId; created_ms: number;
 const PAGE = 500
 const FULL_RETRY_SECS = 10
 const MAX_FULL = 1_000
-/** How long a count is trusted, and how many processes may use up all of the room that it has found before they count again. */
+/**
+ * A tenant that uses less than half of its room is not counted for each plan. How long a count is trusted then, and how many processes may use up what is left of that half
+ * before they count again. The other half is for what they do not know of each other.
+ */
 const COUNTED_MS = 1_000
 const SHARING = 64
 const MAX_COUNTED = 1_000
+/** The least time between two deletions of the entries of ended plans: those that end one after the other are deleted together. */
+const LEAVE_EVERY_MS = 100
 
 /** The plans of all tenants that have not ended, and how much room those of one tenant take. */
 export class ActivePlans {
@@ -28,6 +34,13 @@ export class ActivePlans {
   /** What this process may still enter for a tenant without counting again. */
   readonly #allowed = new LRUCache<TenantId, Total>({ max: MAX_COUNTED, ttl: COUNTED_MS })
   readonly #turns = createKeyedQueue()
+  /** The plans that have ended here and are still entered. */
+  readonly #ended: string[] = []
+  readonly #loop = new WriteLoop({
+    write: () => this.#removeEnded(),
+    dueInMs: () => (this.#ended.length > 0 ? 0 : undefined),
+    leastMs: LEAVE_EVERY_MS,
+  })
 
   constructor(store: Store, limits: PlanLimits) {
     this.#entries = store.collection(ACTIVE_PLANS)
@@ -81,11 +94,12 @@ export class ActivePlans {
   }
 
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
+    if (this.#ended.length > 0) await this.#loop.settled()
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
     if (hasRoom) {
-      this.#allowed.set(owner, { count: (maxPlans - count) / SHARING, sum: (maxBytes - sum) / SHARING })
+      this.#allowed.set(owner, { count: (maxPlans / 2 - count) / SHARING, sum: (maxBytes / 2 - sum) / SHARING })
       return undefined
     }
     this.#allowed.delete(owner)
@@ -102,8 +116,21 @@ export class ActivePlans {
     return (await this.#entries.get(SYSTEM_TENANT, { plan_id: planId }))?.doc as ActivePlan | undefined
   }
 
+  /** Removes a plan that has ended, soon: nobody waits for it. A sweep retires what is left. */
+  leave(planId: string): void {
+    this.#ended.push(planId)
+    this.#loop.schedule()
+  }
+
   async remove(planId: string): Promise<void> {
     await this.#entries.delete(SYSTEM_TENANT, { plan_id: planId })
+  }
+
+  async #removeEnded(): Promise<boolean> {
+    const ended = this.#ended.splice(0)
+    const keys = ended.map((plan_id) => ({ plan_id }))
+    await this.#entries.deleteMany(SYSTEM_TENANT, keys).catch(() => {})
+    return true
   }
 
   /** Oldest first. Continues after a plan that was returned before, also when it has been removed since; otherwise from the start. */

@@ -206,7 +206,7 @@ export class StoredPlans implements Plans {
     this.#created.delete(keyOf(tenant, next.plan_id))
     if (next.ended_at === null) return next
     this.#ended.set(keyOf(tenant, next.plan_id), next)
-    this.#active.remove(next.plan_id).catch(() => {}) // Nobody waits for it: a sweep retires what is left.
+    this.#active.leave(next.plan_id)
     return next
   }
 

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { FlowHead } from './flow-head.ts'
+
+type ReadHead = (tenant: TenantId, name: string) => Promise<FlowHead | undefined>
+
+const MAX_HEADS = 1_000
+
+/**
+ * The heads that this process has read in the last `knownMs`, so that not every run reads its flow. Any process may change a head meanwhile. It is not told of it:
+ * each change is acknowledged `knownMs` after it was stored (`forgotten`), when no process knows an earlier head any more. So what was acknowledged holds
+ * everywhere, also where messages are lost.
+ */
+export class RecentHeads {
+  readonly #knownMs: number
+  readonly #read: ReadHead
+  readonly #heads = new LRUCache<string, { head: FlowHead; until: number }>({ max: MAX_HEADS })
+
+  constructor(knownMs: number, read: ReadHead) {
+    this.#knownMs = knownMs
+    this.#read = read
+  }
+
+  async get(tenant: TenantId, name: string): Promise<FlowHead | undefined> {
+    const key = `${tenant} ${name}`
+    const readAt = performance.now()
+    const known = this.#heads.get(key)
+    if (known && readAt < known.until) return known.head
+    const head = await this.#read(tenant, name)
+    if (head && this.#knownMs > 0) this.#heads.set(key, { head, until: readAt + this.#knownMs })
+    return head
+  }
+
+  /** Resolves when no process knows a head as it was before this call. */
+  async forgotten(): Promise<void> {
+    if (this.#knownMs > 0) await sleep(this.#knownMs)
+  }
+}
