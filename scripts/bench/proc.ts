@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const MS_PER_TICK = 10
@@ -9,6 +9,12 @@ export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK
+}
+
+/** The same to the nanosecond, as the scheduler counts it. The time of threads that have ended is missing. */
+export function threadsCpuMs(pid: number): number {
+  const ns = readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'latin1'))
+  return ns.reduce((sum, line) => sum + Number(line.split(' ')[0]), 0) / NS_PER_MS
 }
 
 const NS_PER_MS = 1e6

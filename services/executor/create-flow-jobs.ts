@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/agent/providers/prices.ts'
+import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -55,6 +56,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
       onBug: (cause) => log.error('a flow failed by a bug', { run_id: runId, cause }),
       tools: {
         ...tools,
+        ...(execution.beforeAction && { toolBox: recordingActions(tools.toolBox, execution.beforeAction) }),
         services: {},
         workspace: () => workspaces.open(tenant, runId),
         onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),

@@ -14,10 +14,11 @@ import { refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcom
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
 import type { FlowLibrary } from '../../shared/work/flows/library.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/work/flows/port.ts'
-import { endBy, failed, isEnded, type LossEvent, NOT_RECORDED } from '../../shared/work/flows/transitions.ts'
+import { endBy, failed, isEnded, type LossEvent, numbersBefore } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
-import { failedJob, jobEndOf } from './flow-job-end.ts'
+import { actionRecorder } from './action-recorder.ts'
+import { failedJob, gone, jobEndOf, noInput, unrecorded } from './flow-job-end.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
 
 /** Executes a flow for a tenant; the outcome is its last value. */
@@ -90,7 +91,10 @@ export class FlowJobs {
   async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { runs, admission, announce } = this.#deps
     const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name }
-    const run = runs.open({ id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow', about })
+    const reserved = numbersBefore(dispatch)
+    const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
+    const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
+    const run = runs.open({ ...identity, ...(earlier && { earlier }) })
     admission.hold(tenant, run.id, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
@@ -134,7 +138,12 @@ export class FlowJobs {
       this.#prepareFlow(tenant, flow),
     ])
     if (!input) throw noInput()
-    return { traceId, ...prepared, input, route: { instance, model }, fallback }
+    const route = { instance, model }
+    const recording = {
+      isRecovered: numbersBefore(dispatch) > 0,
+      beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
+    }
+    return { traceId, ...prepared, input, route, fallback, ...recording }
   }
 
   async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {
@@ -200,15 +209,28 @@ export class FlowJobs {
     if (!dispatch) return { end: undefined }
     if (isEnded(dispatch)) return { end: jobEndOf(dispatch) }
     const event = await this.#lossOf(dispatch)
+    if (event?.type === 'executor_died' && (await this.#runAgain(tenant, dispatch, event)))
+      return this.#settle(tenant, id)
     const end = event && (await this.#endBy(tenant, dispatch, event))
     return end && { end }
+  }
+
+  /** Begins a dispatch anew whose executor is dead, if it may (D34.2). Returns whether it did. */
+  async #runAgain(
+    tenant: TenantId,
+    { trace_id }: Dispatch,
+    { executor: from }: { executor: number },
+  ): Promise<boolean> {
+    const begun = await this.#deps.dispatches.takeOver(tenant, trace_id, { from, executor: this.#deps.epoch() })
+    if (begun) await this.#run(tenant, begun)
+    return begun !== undefined
   }
 
   async #lossOf({ executor }: Dispatch): Promise<LossEvent | undefined> {
     const { executors, epoch } = this.#deps
     if (executor === null) return undefined
     if (executor === epoch()) return { type: 'not_recorded', executor }
-    return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor }
+    return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor, ms: 0 }
   }
 
   /** Ends the dispatch, and returns the end of its job; `undefined` when the event does not end it. */
@@ -222,19 +244,3 @@ export class FlowJobs {
 }
 
 type Confirmed = { dispatch: Dispatch; execution: FlowExecution; output: unknown }
-
-/** The dispatch as its client sees it when its end is not recorded. */
-const unrecorded = (dispatch: Dispatch): Dispatch => ({
-  ...dispatch,
-  ...failed(dispatch, NOT_RECORDED),
-  ended_at: new Date().toISOString(),
-})
-
-const noInput = () =>
-  new AppError(
-    'unavailable',
-    'the input of this run was not stored: the process that accepted it has ended; send the request again',
-  )
-
-const gone = (name: string) =>
-  new AppError('upstream', `the flow ${name} was deleted before this run began; store and publish it again`)

@@ -67,7 +67,7 @@ export function dispatchContract(open: OpenStore): void {
   it('an execution goes from queued over running to its end, with its time and its output', async () => {
     const queued = await queue()
     const running = await dispatches.begin(TENANT, queued.trace_id, 7)
-    expect(running).to.deep.equal({ ...queued, status: 'running', executor: 7 })
+    expect(running).to.deep.equal({ ...queued, status: 'running', executor: 7, has_acted: false })
     expect(await dispatches.get(TENANT, queued.trace_id)).to.deep.equal(running)
     clock += 1_500
     const ended = await dispatches.end(TENANT, queued.trace_id, { executor: 7, result: OK, output: OUTPUT })
@@ -90,6 +90,21 @@ export function dispatchContract(open: OpenStore): void {
       expect((await dispatches.get(TENANT, trace_id))?.executor).to.equal(begun[0] ? 1 : 2)
       expect(await dispatches.begin(TENANT, trace_id, 3)).to.equal(undefined)
     }
+  })
+
+  it('D34.2: of two executors that take an execution over one gets it, unless it has acted or has no key', async () => {
+    const { trace_id } = await run({ idempotency_key: 'k' })
+    const takers = [8, 9].map((executor) => dispatches.takeOver(TENANT, trace_id, { from: 7, executor }))
+    const [taken, ...more] = (await Promise.all(takers)).filter((each) => each !== undefined)
+    expect(more).to.deep.equal([])
+    expect(taken).to.deep.include({ status: 'running', starts: 2 })
+    expect(await dispatches.input(TENANT, trace_id)).to.deep.equal(INPUT)
+    expect(await dispatches.noteAction(TENANT, trace_id, 7)).to.equal(false)
+    const acted = await run({ idempotency_key: 'k2' })
+    expect(await dispatches.noteAction(TENANT, acted.trace_id, 7)).to.equal(true)
+    for (const { trace_id: id } of [acted, await run()])
+      expect(await dispatches.takeOver(TENANT, id, { from: 7, executor: 8 })).to.equal(undefined)
+    expect(await dispatches.end(TENANT, acted.trace_id, { executor: 7, result: OK })).to.include({ has_acted: true })
   })
 
   it('of several that end an execution one succeeds, and its output is the one that counts', async () => {

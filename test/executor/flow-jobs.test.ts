@@ -68,8 +68,16 @@ describe('the jobs that execute flows', () => {
     })
     const handle = ({ trace_id: id }: Dispatch) => jobs.handle({ kind: 'flow', tenant: TENANT, id })
     const eventsOf = ({ trace_id: id }: Dispatch) => {
-      const text = runs.get(TENANT, runIdOf(id)).follow(0).take()?.text.toString() ?? ''
-      return Array.from(text.matchAll(/^event: (\w+)\ndata: (.*)$/gm), ([, type, data = '']) => ({
+      const run = runs.get(TENANT, runIdOf(id))
+      const cursor = run.follow(0)
+      let text = ''
+      for (let seq = 0; seq < run.journal.lastSeq; ) {
+        const frames = cursor.take()
+        seq = frames?.lastSeq ?? Infinity
+        text += frames?.text.toString() ?? ''
+      }
+      return Array.from(text.matchAll(/^id: (\d+)\nevent: (\w+)\ndata: (.*)$/gm), ([, seq, type, data = '']) => ({
+        id: Number(seq),
         type,
         ...(JSON.parse(data) as object),
       }))
@@ -215,6 +223,8 @@ describe('the jobs that execute flows', () => {
         get: (...args) => dispatches.get(...args),
         input: (...args) => dispatches.input(...args),
         output: (...args) => dispatches.output(...args),
+        takeOver: (...args) => dispatches.takeOver(...args),
+        noteAction: (...args) => dispatches.noteAction(...args),
         end: (...args) => dispatches.end(...args),
         async begin(...args) {
           if (await dispatches.begin(...args)) throw new AppError('unavailable', 'no answer')
@@ -254,6 +264,8 @@ describe('the jobs that execute flows', () => {
         get: (...args) => dispatches.get(...args),
         input: async () => undefined,
         output: (...args) => dispatches.output(...args),
+        takeOver: (...args) => dispatches.takeOver(...args),
+        noteAction: (...args) => dispatches.noteAction(...args),
         begin: (...args) => dispatches.begin(...args),
         end: (...args) => dispatches.end(...args),
       },
@@ -263,6 +275,63 @@ describe('the jobs that execute flows', () => {
     expect(executed).to.deep.equal([])
     const ended = await read(dispatch)
     expect(ended && isLost(ended)).to.equal(true)
+  })
+
+  it('D34.2: begin a run with a key anew whose executor died, behind all numbers that its client may have got', async () => {
+    const { handle, executed, eventsOf } = createExecutor()
+    const dispatch = await history.queue({ idempotency_key: 'k' })
+    await history.dispatches.begin(TENANT, dispatch.trace_id, 3)
+    await handle(dispatch)
+    expect(executed.map(({ isRecovered, input }) => [isRecovered, input])).to.deep.equal([[true, INPUT]])
+    expect(await read(dispatch)).to.deep.include({ status: 'ok', executor: EPOCH, starts: 2 })
+    expect(eventsOf(dispatch).map(({ id }) => id)).to.deep.equal([1_000_001, 1_000_002])
+    const late = { executor: 3, result: OK }
+    expect(await history.dispatches.end(TENANT, dispatch.trace_id, late), 'the dead one wakes up').to.equal(undefined)
+  })
+
+  for (const [what, more, acts] of [
+    ['that had acted', { idempotency_key: 'k' }, true],
+    ['without a key', {}, false],
+    ['whose second executor died', { idempotency_key: 'k', starts: 2 }, false],
+  ] as const)
+    it(`D34.2: end a run ${what} when its executor died`, async () => {
+      const { handle, executed } = createExecutor()
+      const { dispatches } = history
+      const dispatch = await history.queue(more)
+      const { trace_id: id } = dispatch
+      await dispatches.begin(TENANT, id, 3)
+      if (acts) expect(await dispatches.noteAction(TENANT, id, 3)).to.equal(true)
+      await handle(dispatch)
+      expect(executed).to.deep.equal([])
+      expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
+      expect(await dispatches.noteAction(TENANT, id, 3)).to.equal(false)
+    })
+
+  it('D34.2: record before the first action of a run with a key that it has acted, once', async () => {
+    const noted: number[] = []
+    const { dispatches } = history
+    const { handle } = createExecutor({
+      dispatches: new Proxy(dispatches, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name)
+          if (typeof value !== 'function') return value
+          return (...args: unknown[]) => {
+            if (name === 'noteAction') noted.push(Number(args[2]))
+            return Reflect.apply(value, target, args) as unknown
+          }
+        },
+      }),
+      async *execute(_tenant, { traceId, beforeAction }) {
+        yield started(traceId)
+        await Promise.all([beforeAction?.(), beforeAction?.()])
+        return OUTCOME
+      },
+    })
+    const [keyed, plain] = [await history.queue({ idempotency_key: 'k' }), await history.queue()]
+    await handle(keyed)
+    await handle(plain)
+    expect(noted).to.deep.equal([EPOCH])
+    expect(await read(keyed)).to.deep.include({ status: 'ok', has_acted: true })
   })
 
   it('report a bug as internal error, without its text', async () => {

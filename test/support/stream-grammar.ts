@@ -32,6 +32,7 @@ function withoutVoid(frames: readonly Frame[]): Frame[] {
       const { turn_number: turn } = frame.data['detail'] as { turn_number: number }
       const start = valid.findIndex(({ event, data }) => event === 'turn_start' && Number(data['turn_number']) >= turn)
       if (start >= 0) valid = valid.slice(0, start)
+      if (valid.some(({ event }) => event === 'started')) valid = [] // A flow begins anew with its `started` (D34.2).
     } else valid.push(frame)
   }
   const first = valid[0]?.id ?? 1

@@ -1,37 +1,45 @@
 import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
 import { memberProgram } from '../../local-cluster/member.ts'
 import { slotsOf } from '../../local-cluster/slots.ts'
 import { type MongoSet, startMongoSet } from '../../local-services/mongo.ts'
 import { startRedis } from '../../local-services/redis.ts'
-import { cpuMs } from '../proc.ts'
+import { threadsCpuMs } from '../proc.ts'
 
-const USAGE = `npm run bench:durability -- [--quick]
-  --quick  fewer messages
-Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, writes of MongoDB, and the
-time to the end of a message's stream. The three take turns, each in a cluster of its own.
+const USAGE = `npm run bench:durability -- [--quick] [--load N]...
+  --quick   fewer rounds
+  --load N  only this one of the loads: 0 (one session), 1 (32 sessions), 2 (8 sessions, 1,000 events a message)
+Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, commands of MongoDB and
+Redis, and the time to the end of a message's stream. The three take turns in short rounds, each in a cluster of its own. A percentage is
+the median of the rounds' ratios to \`off\`, because the load of a machine changes from round to round.
 `
 const MODES = ['off', 'sessions', 'runs'] as const
 type Mode = (typeof MODES)[number]
-type Sample = { workerMs: number; gatewayMs: number; writes: number; latencyMs: number }
+type Sample = {
+  workerMs: number
+  gatewayMs: number
+  writes: number
+  commands: number
+  latencyMs: number
+}
 
-if (process.argv.includes('--help')) {
+const { values: options } = parseArgs({
+  options: { help: { type: 'boolean' }, quick: { type: 'boolean' }, load: { type: 'string', multiple: true } },
+})
+if (options.help) {
   process.stdout.write(USAGE)
   process.exit(0)
 }
-const isQuick = process.argv.includes('--quick')
-const ROUNDS = isQuick ? 2 : 5
-/** How many sessions are answered at a time, and how many messages each gets. */
+const ROUNDS = options.quick ? 5 : 15
+const WARM_UPS = 3
+/** How many sessions are answered at a time, and how many messages each gets in a round. */
 const LOADS = [
-  { name: 'one at a time', sessions: 1, messages: isQuick ? 100 : 300, prompt: '/say hello' },
-  { name: '32 at a time', sessions: 32, messages: isQuick ? 20 : 60, prompt: '/say hello' },
-  {
-    name: '8 at a time, 1,000 events each',
-    sessions: 8,
-    messages: isQuick ? 6 : 20,
-    prompt: `/say ${'word '.repeat(1_000)}`,
-  },
-]
+  { name: 'one at a time', sessions: 1, messages: 60, prompt: '/say hello' },
+  { name: '32 at a time', sessions: 32, messages: 15, prompt: '/say hello' },
+  { name: '8 at a time, 1,000 events each', sessions: 8, messages: 8, prompt: `/say ${'word '.repeat(1_000)}` },
+].filter((_, i) => options.load?.includes(String(i)) ?? true)
 const FREE_PORTS = { port: 0, opsPort: 0 }
 const STOP_WITHIN_MS = 3_000
 
@@ -45,9 +53,11 @@ const clusters = {
 process.stdout.write(`load average ${loadavg()[0]?.toFixed(1)}\n`)
 for (const load of LOADS) {
   const samples: Record<Mode, Sample[]> = { off: [], sessions: [], runs: [] }
-  for (const mode of MODES) await measure(clusters[mode], load) // A round that warms up.
-  for (let round = 0; round < ROUNDS; round++)
-    for (const mode of MODES) samples[mode].push(await measure(clusters[mode], load))
+  for (let round = -WARM_UPS; round < ROUNDS; round++)
+    for (const mode of MODES) {
+      const sample = await measure(clusters[mode], load)
+      if (round >= 0) samples[mode].push(sample)
+    }
   process.stdout.write(report(load.name, samples))
 }
 
@@ -77,21 +87,27 @@ async function startCluster(mode: Mode, { url }: MongoSet) {
   const port = slots.find(({ role }) => role === 'gateway')?.port ?? 0
   const client = await new MongoClient(url).connect()
   stack.defer(() => client.close())
-  return { base: `http://127.0.0.1:${port}/api/v1`, pids, client }
+  const view = new Redis(redis.url)
+  stack.defer(() => view.disconnect())
+  return { base: `http://127.0.0.1:${port}/api/v1`, pids, client, view }
 }
 
 async function measure(
-  { base, pids, client }: Started,
+  { base, pids, client, view }: Started,
   { sessions, messages, prompt }: (typeof LOADS)[number],
 ): Promise<Sample> {
   const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(base)))
-  const before = { worker: cpuMs(pids.worker), gateway: cpuMs(pids.gateway), writes: await writesOf(client) }
+  const counts = async () => ({ writes: await writesOf(client), commands: await commandsOf(view) })
+  const before = { ...(await counts()), worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
   const latencies = await Promise.all(ids.map((id) => converse({ base, id, prompt }, messages)))
+  const cpu = { worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
+  const after = { ...(await counts()), ...cpu }
   const count = sessions * messages
   return {
-    workerMs: (cpuMs(pids.worker) - before.worker) / count,
-    gatewayMs: (cpuMs(pids.gateway) - before.gateway) / count,
-    writes: ((await writesOf(client)) - before.writes) / count,
+    workerMs: (after.worker - before.worker) / count,
+    gatewayMs: (after.gateway - before.gateway) / count,
+    writes: (after.writes - before.writes) / count,
+    commands: (after.commands - before.commands) / count,
     latencyMs: latencies.reduce((sum, each) => sum + each, 0) / latencies.length,
   }
 }
@@ -128,14 +144,19 @@ async function writesOf(client: MongoClient): Promise<number> {
   return [insert, update, removal].reduce((sum, each) => sum + Number(each?.total ?? 0), 0)
 }
 
+/** Commands that Redis has processed. */
+async function commandsOf(view: Redis): Promise<number> {
+  const text = await view.info('stats')
+  return Number(/^total_commands_processed:(\d+)/m.exec(text)?.[1])
+}
+
 function report(name: string, samples: Record<Mode, Sample[]>): string {
-  const of = (mode: Mode, field: keyof Sample) => median(samples[mode].map((sample) => sample[field]))
   const row = (label: string, field: keyof Sample, unit: string) => {
-    const off = of('off', field)
+    const of = (mode: Mode) => samples[mode].map((sample) => sample[field])
     const shown = MODES.map((mode) => {
-      const value = of(mode, field)
-      const more = mode !== 'off' && off > 0 ? ` (${(100 * (value / off - 1)).toFixed(1)} %)` : ''
-      return `${mode} ${value.toFixed(3)}${more}`
+      const ratio = median(of(mode).map((value, round) => value / (of('off')[round] ?? Number.NaN)))
+      const more = mode === 'off' ? '' : ` (${ratio >= 1 ? '+' : ''}${(100 * (ratio - 1)).toFixed(1)} %)`
+      return `${mode} ${median(of(mode)).toFixed(3)}${more}`
     })
     return `  ${label}: ${shown.join(', ')} ${unit}\n`
   }
@@ -144,6 +165,7 @@ function report(name: string, samples: Record<Mode, Sample[]>): string {
     row('worker', 'workerMs', 'ms of CPU a message'),
     row('gateway', 'gatewayMs', 'ms of CPU a message'),
     row('MongoDB', 'writes', 'write commands a message'),
+    row('Redis', 'commands', 'commands a message'),
     row('a message', 'latencyMs', 'ms to the end of its stream'),
   ].join('')
 }

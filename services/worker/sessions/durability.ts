@@ -59,7 +59,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
   })
   return {
     saver,
-    keeping: { keep: (session, events) => saver.keep(session, events), ...(marks && { keepRuns }) },
+    keeping: { keep: (...args) => saver.keep(...args), ...(marks && { keepRuns }) },
     wrap(inbox, opening) {
       const onOpened = async (session: Session, runs: StoredRuns) => {
         workspaces.openKept(session.tenant, session.workspace)

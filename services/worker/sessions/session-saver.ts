@@ -1,10 +1,11 @@
 import { lifeOf, renewalOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { isTerminal, type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { WriteLoop } from '../../../shared/work/runs/records/write-loop.ts'
+import { KeptStream } from './kept-stream.ts'
 import type { Session } from './session.ts'
 import type { LogTimes, SessionLog } from './session-log.ts'
 
@@ -69,16 +70,15 @@ export class SessionSaver {
     if (!isStored) throw new AppError('not_found', 'another worker has taken the session over; try again')
   }
 
-  /** Passes on the events of a run of the session, and stores its turns. */
-  async *keep(session: Session, events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent, void, undefined> {
+  /** Passes on the events of a run of the session, shows each to `observe`, and stores its turns. */
+  keep(session: Session, events: AsyncIterable<RunEvent>, observe: (event: RunEvent) => void): KeptStream {
     const { runs } = session
-    for await (const event of events) {
-      const waiting = runs?.send(event)
-      if (waiting) await waiting
-      if (event.type === 'turn_end') this.note(session)
-      if (isTerminal(event)) yield* this.#end(session, event)
-      else yield event
-    }
+    return new KeptStream(events, {
+      observe,
+      send: (event) => runs?.send(event),
+      onTurn: () => this.note(session),
+      end: (last) => this.#end(session, last),
+    })
   }
 
   /** Resolves when all is stored, or soon after when the store is away. */
@@ -86,14 +86,13 @@ export class SessionSaver {
     return this.#loop.settled()
   }
 
-  async *#end(session: Session, last: RunEvent): AsyncGenerator<RunEvent, void, undefined> {
+  async #end(session: Session, last: RunEvent): Promise<RunEvent[]> {
     this.note(session)
     try {
       const isKeptHere = (await this.#stored(session)) || session.log?.end === 'deleted' || last.type === 'error'
-      yield isKeptHere ? last : sessionKept(MOVED)
+      return [isKeptHere ? last : sessionKept(MOVED)]
     } catch {
-      yield NOT_STORED
-      yield last
+      return [NOT_STORED, last]
     }
   }
 

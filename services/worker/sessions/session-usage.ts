@@ -1,6 +1,5 @@
 import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
 import type { SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
-import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 
 type Usage = SessionSummary['usage']
@@ -25,17 +24,16 @@ export class SessionUsage {
   }
 
   /**
-   * Passes on the events of one run and counts what they report. A session has one run at a time. What `earlier` turns of the run have used is
-   * counted already.
+   * Returns what counts the events of one run. A session has one run at a time. What `earlier` turns of the run have used is counted already.
    */
-  count(events: AsyncIterable<RunEvent>, earlier?: RunState): AsyncIterable<RunEvent> {
+  counter(earlier?: RunState): (event: RunEvent) => void {
     const before = earlier ? differenceOf(this.#usage, usageOf(earlier)) : this.#usage
-    return new Observed(events, (event) => {
+    return (event) => {
       if (event.type === 'turn_start') this.#model = event.model
       if (event.type === 'turn_end') this.#usage = sumOf(this.#usage, { ...event, turns: 1 })
       const totals = totalsOf(event)
       if (totals) this.#usage = sumOf(before, totals)
-    })
+    }
   }
 }
 

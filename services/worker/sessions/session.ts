@@ -4,6 +4,7 @@ import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { truncate } from '../../../shared/kernel/text.ts'
@@ -34,8 +35,12 @@ export type SessionOptions = {
   onIdle: () => void
 }
 
-/** Passes on the events of a run of the session, and stores its turns. */
-export type KeepTurns = (session: Session, events: AsyncIterable<RunEvent>) => AsyncIterable<RunEvent>
+/** Passes on the events of a run of the session, shows each to `observe`, and stores its turns. */
+export type KeepTurns = (
+  session: Session,
+  events: AsyncIterable<RunEvent>,
+  observe: (event: RunEvent) => void,
+) => AsyncIterable<RunEvent>
 
 /** A message that waits for its turn: it was accepted, and its run is known to the client. */
 export type WaitingMessage = {
@@ -195,14 +200,17 @@ export class Session {
 
   post({ run, message, execute, isStored = false, earlier }: PostedRun): void {
     const { keep } = this.#options
-    const count = (signal: AbortSignal) => this.#usage.count(execute(run, signal), earlier?.state)
+    const observed = (signal: AbortSignal) => {
+      const [events, count] = [execute(run, signal), this.#usage.counter(earlier?.state)]
+      return this.log && keep ? keep(this, events, count) : new Observed(events, count)
+    }
     this.runs?.add(run, message, { isStored, earlier })
     this.#queue.post({
       run,
       message,
       execute: (_run, signal) => {
         this.runs?.begin(run)
-        return this.log && keep ? keep(this, count(signal)) : count(signal)
+        return observed(signal)
       },
     })
     this.title ??= titleOf(message.prompt)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { type AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -6,6 +7,7 @@ import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import type { ExecutorCalls, RunPlace } from './executor-calls.ts'
+import { MovableStream } from './movable-stream.ts'
 import type { QueuedRunSource, QueuedRunState } from './run-source.ts'
 import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
 
@@ -17,6 +19,11 @@ export type QueuedRunsDeps = WaitingRunsDeps & { source: QueuedRunSource; execut
 /** An executor is named in the store before it knows the run: it is asked this often. */
 const STARTING_TRIES = 10
 const STARTING_STEP_MS = 100
+/** How often a stream looks where its run is that begins anew, and how long it waits for it. */
+const MOVE_LOOK_MS = 200
+const MOVES_WITHIN_MS = 15_000
+
+type Broken = { tenant: TenantId; runId: string; followed: number[] }
 
 /**
  * Finds the runs that were queued for an executor, whose ids do not say where they are: in the store, and while somebody waits for
@@ -49,8 +56,32 @@ export class QueuedRuns implements RunAccess {
     // What was just queued is not read from the store: if it has begun, a start notice says so.
     const created = after === 0 ? this.#source.takeCreated?.(tenant, runId) : undefined
     const found = created ?? (await this.#find(tenant, runId))
-    if (found.state === 'queued') return this.#waiting.wait(tenant, runId) // It has no event yet, so `after` is 0.
-    return this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
+    const followed: number[] = []
+    const elsewhere = (seq: number) => this.#followElsewhere({ tenant, runId, followed }, seq)
+    if (found.state === 'queued') return new MovableStream(this.#waiting.wait(tenant, runId), elsewhere, true) // It has no event yet, so `after` is 0.
+    const stream = await this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
+    if (found.executor !== null) followed.push(found.executor)
+    return new MovableStream(stream, elsewhere, true)
+  }
+
+  /** Waits until another executor has begun a run anew whose own is dead; `undefined` when none does. `followed` are those whose streams broke off. */
+  async #followElsewhere({ tenant, runId, followed }: Broken, after: number): Promise<FrameStream | undefined> {
+    const until = performance.now() + MOVES_WITHIN_MS
+    while (performance.now() < until) {
+      const found = await this.#source.find(tenant, runId).catch(() => 'away' as const)
+      if (found !== 'away') {
+        if (found?.state !== 'running') return undefined
+        const { executor: epoch, mayMove } = found
+        if (await this.#executors.isAlive(epoch).catch(() => false)) {
+          if (followed.includes(epoch)) return undefined
+          const frames = await this.#executors.followRun({ epoch, tenant, runId }, after).catch(() => undefined)
+          if (frames) followed.push(epoch)
+          if (frames) return frames
+        } else if (!mayMove) return undefined
+      }
+      await sleep(MOVE_LOOK_MS)
+    }
+    return undefined
   }
 
   async cancelRun(tenant: TenantId, runId: string): Promise<void> {

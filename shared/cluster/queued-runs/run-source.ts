@@ -6,7 +6,9 @@ import type { TenantId } from '../../kernel/tenant.ts'
  */
 export type QueuedRunState =
   | { state: 'queued'; started_at: string }
-  | { state: 'running' | 'ended'; executor: number }
+  /** `mayMove`: another executor begins it anew when this one is dead (D34.2). */
+  | { state: 'running'; executor: number; mayMove?: true }
+  | { state: 'ended'; executor: number }
   | { state: 'ended'; executor: null; code?: 'cancelled' | 'worker_lost' }
 
 /** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */

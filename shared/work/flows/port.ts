@@ -103,6 +103,13 @@ export type Dispatch = {
   cost_usd: number
   /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
   executor: number | null
+  /**
+   * Whether its attempt may have changed something: `false` from its start on, and `true` before the first call of a tool that changes something (D34.2).
+   * Of a run without a key it says nothing.
+   */
+  has_acted?: boolean
+  /** How often executors have begun it; absent for the first time. */
+  starts?: number
   /** Whether input and output stay when it has ended (`audit.store_payloads`). */
   keeps_payloads: boolean
   /** When the record is deleted (`audit.retention_days`). */
@@ -142,6 +149,10 @@ export interface Dispatches {
    * it: `input` need not read it.
    */
   begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined>
+  /** running at an executor that is dead -> running here, once more (D34.2). Returns the dispatch as it is now, or `undefined` when it may not begin again. */
+  takeOver(tenant: TenantId, traceId: string, by: { from: number; executor: number }): Promise<Dispatch | undefined>
+  /** Records that this executor may change something for it from now on. Returns `false` when the executor does not run it any more. */
+  noteAction(tenant: TenantId, traceId: string, executor: number): Promise<boolean>
   /**
    * running -> ended, when the executor of this epoch still runs it; `executor: null` ends one that is queued. The output is stored
    * before the status, so that every ended dispatch has it. An output that is too long to be stored ends the dispatch with an error

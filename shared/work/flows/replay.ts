@@ -6,6 +6,7 @@ import { invalidRequest } from '../../kernel/errors.ts'
 import type { FlowEvent } from '../../kernel/events.ts'
 import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'
 import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
+import { numbersBefore } from './transitions.ts'
 
 export type ReplayOptions = {
   /** Without it all frames come at once. With it the original pauses are divided by it: 0.1 to 100. */
@@ -32,13 +33,14 @@ export function assertSpeed(speed: number | undefined): void {
   })
 }
 
-/** The frames of an execution, numbered from 1 (D6.8). */
-export const framesOf = (dispatch: Dispatch, output: DispatchOutput | undefined): TimedFrame[] =>
-  eventsOf(dispatch, output).map((event, i) => ({
-    text: renderFrame(i + 1, event),
-    seq: i + 1,
-    atMs: Date.parse(event.at),
-  }))
+/** The frames of an execution, numbered from 1 (D6.8), or as its stream was when it began anew (D34.2). */
+export function framesOf(dispatch: Dispatch, output: DispatchOutput | undefined): TimedFrame[] {
+  const before = numbersBefore(dispatch)
+  return eventsOf(dispatch, output).map((event, i) => {
+    const seq = before + i + 1
+    return { text: renderFrame(seq, event), seq, atMs: Date.parse(event.at) }
+  })
+}
 
 /**
  * The events that the record tells of. The turns of an execution are stored with its end: until then, and when they are not kept, its

@@ -64,7 +64,37 @@ export const rejected = (dispatch: Dispatch, refusal: AppError): Dispatch => ({
 
 /** queued -> running, under the executor of this epoch: to dispatches that agree in `BEGINS` it sets the same fields, so that no one reads them before. */
 export const BEGINS = { status: 'queued' } as const
-export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor'> => ({ status: 'running', executor })
+export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' | 'has_acted'> => ({
+  status: 'running',
+  executor,
+  has_acted: false,
+})
+
+/** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
+const MAX_STARTS = 2
+
+/** Whether an execution may begin anew when its executor is dead: its client has asked for it once, and it has changed nothing (D34.2). */
+export const mayBeginAgain = ({ status, idempotency_key: key, has_acted, starts = 1 }: Dispatch): boolean =>
+  status === 'running' && key !== null && has_acted === false && starts < MAX_STARTS
+
+/** running under a dead executor -> running under another one. */
+export const takeOver =
+  ({ from, executor }: { from: number; executor: number }): DispatchTransition =>
+  (dispatch) =>
+    isHeldBy(dispatch, from) && mayBeginAgain(dispatch)
+      ? { ...dispatch, executor, starts: (dispatch.starts ?? 1) + 1 }
+      : undefined
+
+/** Records that the executor may change something from now on. */
+export const noteAction =
+  (executor: number): DispatchTransition =>
+  (dispatch) =>
+    isHeldBy(dispatch, executor) ? { ...dispatch, has_acted: true } : undefined
+
+const NUMBERS_OF_A_START = 1_000_000
+
+/** The events of an execution that began anew have higher numbers than all that its client may have got. */
+export const numbersBefore = ({ starts = 1 }: Pick<Dispatch, 'starts'>): number => (starts - 1) * NUMBERS_OF_A_START
 
 /** running under this executor -> ended; with `executor: null` queued -> ended. */
 export const end =
@@ -100,7 +130,8 @@ export type LossEvent =
   | { type: 'waited'; ms: number }
   /** A client has cancelled it. An executor that runs it is told otherwise, and records the end itself. */
   | { type: 'cancelled' }
-  | { type: 'executor_died'; executor: number }
+  /** `ms` is how long this process knows of it: another executor may begin the execution anew. */
+  | { type: 'executor_died'; executor: number; ms: number }
   /** The queue gives up its job: the executors that took it have died each time. */
   | { type: 'given_up' }
   /** Its executor has done all that it can, and has not recorded the end. */
@@ -122,6 +153,7 @@ function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefine
     case 'cancelled':
       return isQueued ? CANCELLED : undefined
     case 'executor_died':
+      if (mayBeginAgain(dispatch) && event.ms <= MAX_QUEUED_MS) return undefined
       return isHeldBy(dispatch, event.executor) ? EXECUTOR_LOST : undefined
     case 'given_up':
       return isEnded(dispatch) ? undefined : EXECUTOR_LOST

@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import type { Child } from '../../../scripts/local-services/child.ts'
 import { callApi, initOf, openStream } from '../../support/api-client.ts'
 import { type Cluster, startCluster } from '../../support/cluster.ts'
+import { DEFINITION, GOOD } from '../../support/flows.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { useMongo } from '../../support/mongo.ts'
 import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
@@ -36,6 +38,8 @@ describe('plans and the executors of a cluster', () => {
       MODEL: 'test-model',
       MODEL_PROVIDER: 'openai-compatible',
       MODEL_BASE_URL: model.url,
+      MASTER_KEY: randomBytes(32).toString('base64'),
+      ALLOW_PRIVATE_URLS: 'true',
       RATE_LIMIT_RPM: '0',
       DRAIN_SECS: '0',
       SCHEDULE_LEAST_SECS: '1',
@@ -124,5 +128,53 @@ describe('plans and the executors of a cluster', () => {
     const hasEnded = async () => (await read(id)).ended_at !== null
     await until(hasEnded, { what: 'the other plan to end', withinMs: FIRED_MS, everyMs: 50 })
     checkAfterCrash(await read(id), model)
+  })
+
+  it('D34.2: runs of flows with a key whose executor is killed begin anew at another, unless they have changed a file: those end with 502', async function () {
+    this.timeout(TAKEOVER_MS)
+    await call('PUT', '/config/instances/main', {
+      type: 'openai-compatible',
+      url: model.url,
+      key: 'sk-main-0123456789',
+    })
+    for (const [name, tool] of [
+      ['reads', 'Glob'],
+      ['writes', 'Write'],
+    ] as const) {
+      const put = () => call('PUT', `/flows/${name}`, { ...DEFINITION, tools: [tool] })
+      await until(async () => (await put()).status === 200, { what: 'the flow to be stored' })
+      await call('POST', `/flows/${name}/publish`)
+    }
+    const lastTool = ({ results }: { results: readonly { id: string }[] }) => results.at(-1)?.id
+    model.otherwise((request) => {
+      if (lastTool(request)) return [{ hang: true } as const]
+      const isReading = JSON.stringify(request.body).includes('"Glob"')
+      return isReading
+        ? [{ tool: 'Glob', id: 'read', input: { pattern: '*' } }]
+        : [{ tool: 'Write', id: 'write', input: { path: 'a.txt', content: 'a' } }]
+    })
+    const request = { input: { text: 'hello' }, provider_instance: 'main', model: 'test-model' }
+    const run = (name: string, key: string) =>
+      callApi(url(`/flows/${name}/run`), initOf('POST', request, { 'idempotency-key': key }))
+    const [answer, failure] = [run('reads', 'answer'), run('writes', 'failure')]
+    const stream = await openStream(
+      url('/flows/reads/run'),
+      initOf('POST', request, { 'idempotency-key': 'stream', accept: 'text/event-stream' }),
+    )
+    const hanging = () => model.requests.filter((each) => lastTool(each)).length === 3
+    await until(hanging, { what: 'the tools to have been called', withinMs: FIRED_MS })
+    for (const executor of executors.splice(0)) await executor.kill('SIGKILL')
+    model.otherwise(() => GOOD)
+    model.requests.length = 0
+    await start()
+    expect(await failure).to.have.nested.property('body.error.code', 'worker_lost')
+    expect(await failure).to.include({ status: 502 })
+    expect(await answer).to.include({ status: 200 })
+    const frames = await stream.all()
+    const behind = frames.slice(frames.findIndex(({ data }) => data['code'] === 'run_recovered'))
+    expect(behind.map(({ event }) => event)).to.deep.equal(['warning', 'started', 'warning', 'progress', 'result'])
+    expect(behind.map(({ id }) => id)).to.deep.equal([1, 2, 3, 4, 5].map((n) => 1_000_000 + n))
+    expect(frames[0]).to.include({ event: 'started', id: 1 })
+    expect(model.requests).to.have.length(2)
   })
 })

@@ -95,6 +95,17 @@ export const done: AgentEvent = {
   stop_reason: 'end_turn',
 }
 
+/** A run whose server failed within its turn, which begins anew (D32.7a). */
+export const RECOVERED: AgentEvent[] = [
+  turn(1),
+  ...said('I beg').slice(0, -1),
+  { type: 'warning', code: 'run_recovered', message: 'it begins anew', detail: { turn_number: 1 } },
+  turn(1),
+  ...said('I write.'),
+  turnEnd(1),
+  done,
+]
+
 /** A run in which two calls ask at the same time, one of them a sub-agent's, with everything around them. */
 export const WITH_SUB_AGENT: AgentEvent[] = [
   turn(1),

@@ -79,8 +79,13 @@ const LOSSES: { event: LossEvent; is: string; from: Status[]; failure: object }[
     from: ['queued'],
     failure: { status: 409, code: 'cancelled' },
   },
-  { is: 'its executor has died', event: { type: 'executor_died', executor: 7 }, from: ['running'], failure: LOST },
-  { is: 'another executor has died', event: { type: 'executor_died', executor: 8 }, from: [], failure: {} },
+  {
+    is: 'its executor has died',
+    event: { type: 'executor_died', executor: 7, ms: 0 },
+    from: ['running'],
+    failure: LOST,
+  },
+  { is: 'another executor has died', event: { type: 'executor_died', executor: 8, ms: 0 }, from: [], failure: {} },
   { is: 'the queue gives up its job', event: { type: 'given_up' }, from: ['queued', 'running'], failure: LOST },
   {
     is: 'its executor could not record the end',
@@ -141,7 +146,16 @@ describe('the transitions of a dispatch', () => {
 
   it('a loss keeps what the execution has used by then', () => {
     const used = { turns: 2, input_tokens: 30, output_tokens: 4, cost_usd: 0.5 }
-    expect(endBy({ ...RUNNING, ...used }, { type: 'executor_died', executor: 7 })).to.include(used)
+    expect(endBy({ ...RUNNING, ...used }, { type: 'executor_died', executor: 7, ms: 0 })).to.include(used)
+  })
+
+  it('D34.2: one that may begin anew is left to another executor for 30 s', () => {
+    const keyed = { ...RUNNING, idempotency_key: 'k', has_acted: false }
+    const afterMs = (ms: number, more: Partial<Dispatch> = {}) =>
+      endBy({ ...keyed, ...more }, { type: 'executor_died', executor: 7, ms })?.error?.code
+    expect([afterMs(30_000), afterMs(30_001)]).to.deep.equal([undefined, 'worker_lost'])
+    for (const more of [{ has_acted: true }, { idempotency_key: null }, { starts: 2 }])
+      expect(afterMs(0, more)).to.equal('worker_lost')
   })
 
   it('a queued one belongs to nobody, a running one to its executor, and an ended one to nobody again', () => {

@@ -58,7 +58,7 @@ describe('the saver of sessions', () => {
     const deps = { store: sessionStore, idleMs: IDLE_MS, batchMs: 5, waitMs, onLost, log, now: () => now }
     const saver = new SessionSaver(deps)
     const sessions = new Sessions(limitsOf({ maxSessions: 100 }), async () => true, {
-      keep: (session, events) => saver.keep(session, events),
+      keep: (...args) => saver.keep(...args),
     })
     async function create(): Promise<Session> {
       const session = sessions.create({ id: `s${++count}`, tenant: TENANT, token: 'a1' })
@@ -76,7 +76,7 @@ describe('the saver of sessions', () => {
       yield DONE
     }
     const seen: RunEvent[] = []
-    for await (const event of saver.keep(session, events())) seen.push(event)
+    for await (const event of saver.keep(session, events(), () => {})) seen.push(event)
     return seen
   }
   const typesOf = (events: readonly RunEvent[]) => events.map((event) => ('code' in event ? event.code : event.type))

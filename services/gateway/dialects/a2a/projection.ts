@@ -18,6 +18,8 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
   readonly #write: TaskWriter
   readonly #requests = new Map<string, Of<'permission_request'>>()
   readonly #artifacts: Artifact[] = []
+  /** How many artifacts there were before each turn, by its number. */
+  readonly #before = new Map<number, number>()
   #since: number
   #open: Artifact | undefined
   #text = ''
@@ -108,7 +110,10 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
       case 'subagent_event':
         return this.#nested(event, seq)
       case 'warning':
-        return this.#tell([{ text: event.message }], seq)
+        return [...this.#withdraw(event), ...this.#tell([{ text: event.message }], seq)]
+      case 'turn_start':
+        this.#before.set(event.turn_number, this.#artifacts.length)
+        return []
       case 'progress':
         return this.#tell([{ text: `${event.agent}: turn ${event.turn_number}` }], seq)
       case 'result':
@@ -122,13 +127,23 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
       case 'tool_progress':
       case 'tool_result':
       case 'permission_resolved':
-      case 'turn_start':
       case 'turn_end':
       case 'subagent_start':
       case 'subagent_end':
       case 'started':
         return []
     }
+  }
+
+  /** A turn begins anew: its texts so far are void. An update that does not append replaces what a client has of an artifact. */
+  #withdraw({ code, detail }: Of<'warning'>): RpcAnswer[] {
+    const count = code === 'run_recovered' ? this.#before.get(Number(detail['turn_number'])) : undefined
+    if (count === undefined) return []
+    this.#open = undefined
+    const isVoid = this.#artifacts.splice(count)
+    return isVoid.map((artifact) =>
+      this.#write.artifactUpdate({ ...artifact, parts: [{ text: '' }] }, { append: false, lastChunk: true }),
+    )
   }
 
   /** Each block of text is an artifact. */

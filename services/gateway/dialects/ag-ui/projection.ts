@@ -48,7 +48,8 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       case 'subagent_event':
         return this.#nested(event, id)
       case 'warning':
-        return [custom(event)]
+        // What was sent cannot be taken back: the turn that begins anew has messages and a step of its own.
+        return event.code === 'run_recovered' ? [...this.#end(), custom(event)] : [custom(event)]
       case 'plan_queued':
       case 'done':
         return [custom(event), ...this.#end(), this.#finished({ type: 'success' }, event)]

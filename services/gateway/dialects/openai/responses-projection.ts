@@ -96,9 +96,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
         return this.#end('completed')
       case 'error':
         return this.#fail(event)
+      case 'warning':
+        return event.code === 'run_recovered' ? this.#recovered() : []
       case 'turn_start':
       case 'tool_progress':
-      case 'warning':
       case 'subagent_start':
       case 'subagent_end':
         return []
@@ -118,6 +119,12 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     const event = unwrapped(wrapped)
     if (event.type !== 'permission_request') return []
     return this.#output.add(approvalRequest(event as Of<'permission_request'>))
+  }
+
+  /** What was sent cannot be taken back: the turn that begins anew has items of its own. */
+  #recovered(): ResponseEvent[] {
+    this.#calls.clear()
+    return this.#output.close()
   }
 
   #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): void {

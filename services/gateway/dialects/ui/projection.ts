@@ -19,6 +19,7 @@ export class UiProjection implements Projection<UiChunk> {
   /** The block that is open, and how many have been. */
   #open: { block: Block; id: string } | undefined
   #blocks = 0
+  #isInStep = false
 
   constructor(runId: string, sessionId: string) {
     this.#messageId = runId
@@ -48,9 +49,10 @@ export class UiProjection implements Projection<UiChunk> {
   #chunksOf(event: AgentEvent, calls: OpenCalls): UiChunk[] {
     switch (event.type) {
       case 'turn_start':
+        this.#isInStep = true
         return [{ type: 'start-step' }]
       case 'turn_end':
-        return [{ type: 'finish-step' }]
+        return this.#endStep()
       case 'text_delta':
         return this.#delta('text', event.text)
       case 'thinking_delta':
@@ -70,14 +72,27 @@ export class UiProjection implements Projection<UiChunk> {
       }
       case 'subagent_event':
         return this.#nested(event)
+      case 'warning':
+        return event.code === 'run_recovered' ? this.#recovered(event) : aside(event)
       case 'subagent_start':
       case 'subagent_end':
-      case 'warning':
       case 'plan_queued':
       case 'done':
       case 'error':
         return aside(event)
     }
+  }
+
+  #endStep(): UiChunk[] {
+    if (!this.#isInStep) return []
+    this.#isInStep = false
+    return [{ type: 'finish-step' }]
+  }
+
+  /** What has been sent cannot be taken back: the turn that begins anew is a step of its own, behind a part by which a page knows the void ones. */
+  #recovered({ code, message, detail }: Of<'warning'>): UiChunk[] {
+    const data = { code, message, turnNumber: detail['turn_number'] }
+    return [...this.#close(), ...this.#endStep(), { type: 'data-warning', data }]
   }
 
   /** Anything but more of it ends a block that its whole text does not end. */

@@ -12,6 +12,7 @@ import { shownProblems } from '../execute/output.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
 import type { Execution } from '../transitions.ts'
+import { createAges } from './ages.ts'
 import { answerIn, storedAnswer, terminalFrame } from './answer.ts'
 import { settle } from './end-lost-execution.ts'
 import { errorOf } from './failure.ts'
@@ -54,6 +55,7 @@ const FOLLOW_WITHIN_MS = 10_000
 /** Runs flows for the API: refuses, queues, waits for the end and answers (api.md "Named flows"). */
 export class FlowCalls {
   readonly #deps: FlowCallsDeps
+  readonly #lostMs = createAges()
 
   constructor(deps: FlowCallsDeps) {
     this.#deps = deps
@@ -99,7 +101,8 @@ export class FlowCalls {
   }
 
   #settle(tenant: TenantId, { traceId, since }: Awaited): ReturnType<typeof settle> {
-    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since })
+    const lostMs = (executor: number) => this.#lostMs(`${traceId} ${executor}`)
+    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
   }
 
   /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */

@@ -10,6 +10,8 @@ export type SettleDeps = {
   queue: Pick<JobQueue, 'add' | 'remove'>
   /** How long this process has known the execution, by its monotonic clock: the wall clocks of processes may differ by hours. */
   knownMs: number
+  /** How long this process has known that the executor of this epoch, which runs the execution, is dead. */
+  lostMs(executor: number): number
 }
 
 /** After this wait a job may have been lost with the queue's Redis: it is added again, which changes nothing when it is still there. */
@@ -31,7 +33,8 @@ export async function settle(
   const event = await lossOf(dispatch, deps)
   const result = event && endBy(dispatch, event)
   if (!result) {
-    if (executor === null && deps.knownMs > REQUEUE_MS) await requeue(tenant, traceId, deps)
+    const waitedMs = event?.type === 'executor_died' ? event.ms : executor === null ? deps.knownMs : 0
+    if (waitedMs > REQUEUE_MS) await requeue(tenant, traceId, deps)
     return 'running'
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })
@@ -41,9 +44,12 @@ export async function settle(
 }
 
 /** An event that may end the execution: how long it has waited, or that its executor has died. */
-async function lossOf({ executor }: Dispatch, { executors, knownMs }: SettleDeps): Promise<LossEvent | undefined> {
+async function lossOf(
+  { executor }: Dispatch,
+  { executors, knownMs, lostMs }: SettleDeps,
+): Promise<LossEvent | undefined> {
   if (executor === null) return { type: 'waited', ms: knownMs }
-  return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor }
+  return (await executors.isAlive(executor)) ? undefined : { type: 'executor_died', executor, ms: lostMs(executor) }
 }
 
 async function requeue(tenant: TenantId, traceId: string, { queue }: SettleDeps): Promise<void> {

@@ -2,7 +2,7 @@ import type { QueuedRunSource, QueuedRunState } from '../../../cluster/queued-ru
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, DispatchStore } from '../port.ts'
-import { endBy } from '../transitions.ts'
+import { endBy, mayBeginAgain } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
@@ -28,8 +28,11 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   }
 }
 
-function stateOf({ status, executor, error, started_at }: Dispatch): QueuedRunState {
+function stateOf(dispatch: Dispatch): QueuedRunState {
+  const { status, executor, error, started_at } = dispatch
   if (status === 'queued') return { state: 'queued', started_at }
-  if (executor !== null) return { state: status === 'running' ? 'running' : 'ended', executor }
+  if (executor !== null && status === 'running')
+    return { state: 'running', executor, ...(mayBeginAgain(dispatch) && { mayMove: true }) }
+  if (executor !== null) return { state: 'ended', executor }
   return { state: 'ended', executor, code: error?.code === 'cancelled' ? 'cancelled' : 'worker_lost' }
 }

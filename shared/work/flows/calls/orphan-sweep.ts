@@ -8,8 +8,8 @@ export type OrphanSweepDeps = {
   dispatches: Pick<DispatchStore, 'list' | 'get' | 'end'>
   /** Every tenant that can have run a flow, in pages in a fixed order; empty after the last. */
   tenants(after: TenantId | undefined): Promise<TenantId[]>
-  /** How long this process has known an execution (`createAges`). */
-  knownMs(traceId: string): number
+  /** How long this process has known an execution, or that one is lost (`createAges`). */
+  knownMs(id: string): number
 }
 
 const KINDS = ['run', 'evaluation'] as const
@@ -38,7 +38,12 @@ async function sweepTenant(tenant: TenantId, deps: OrphanSweepDeps): Promise<num
       do {
         const page = await deps.dispatches.list(tenant, { kind, status, limit: AT_ONCE, cursor })
         const settling = page.dispatches.map(({ trace_id }) =>
-          settle(tenant, trace_id, { ...deps, queue: NO_QUEUE, knownMs: deps.knownMs(trace_id) }),
+          settle(tenant, trace_id, {
+            ...deps,
+            queue: NO_QUEUE,
+            knownMs: deps.knownMs(trace_id),
+            lostMs: (executor) => deps.knownMs(`${trace_id} ${executor}`),
+          }),
         )
         const settled = await Promise.all(settling)
         ended += settled.filter((each) => typeof each === 'object').length

@@ -3,7 +3,7 @@ import type { Tools } from '../../../agent/engine/resources.ts'
 import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
-import type { FlowEvent, FlowFailure, JsonObject } from '../../../kernel/events.ts'
+import type { FlowEvent, FlowFailure, JsonObject, WarningEvent } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { Flow, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
 import { type Agent, type AgentDeps, type AgentResult, MAX_TRIES, runAgent } from './agent.ts'
@@ -24,6 +24,10 @@ export type FlowExecution = {
   fallback: FlowRoute | null
   /** The text of `{{.memory}}`; empty when there is none. */
   memory: string
+  /** Whether it begins anew, because its executor died. */
+  isRecovered?: boolean
+  /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
+  beforeAction?: (() => Promise<void>) | undefined
 }
 
 export type FlowResources = {
@@ -54,6 +58,7 @@ export type Context = { resources: FlowResources; log: FlowLog; stop: Stop }
 export const runAgents = (call: FlowExecution, context: Context): Promise<AgentResult> =>
   settle(context, async () => {
     const { definition } = call.flow
+    if (call.isRecovered) await context.log.warn(MAIN_AGENT, RECOVERED)
     await context.log.add(startedEvent(call, context.log.at))
     const deps = depsOf(call, context)
     const values = { input: call.input, sub_outputs: {}, memory: call.memory }
@@ -73,6 +78,14 @@ async function settle({ resources }: Context, work: () => Promise<AgentResult>):
     const error = refusal.status < 500 ? new AppError('upstream', refusal.message, { cause }) : refusal
     return { kind: 'failed', failure: refusalOf(error) }
   }
+}
+
+/** Tells the client that all which it has got so far is void. */
+const RECOVERED: WarningEvent = {
+  type: 'warning',
+  code: 'run_recovered',
+  message: 'the server of this run failed, and another one begins it anew',
+  detail: { turn_number: 1, suggestion: 'Drop what has come of this run so far: it begins anew.' },
 }
 
 const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): FlowEvent => ({

@@ -12,7 +12,15 @@ import {
   type DispatchQuery,
   type DispatchStore,
 } from '../port.ts'
-import { BEGINS, begunBy, end as endDispatch, isHeldBy } from '../transitions.ts'
+import {
+  BEGINS,
+  begunBy,
+  type DispatchTransition,
+  end as endDispatch,
+  isHeldBy,
+  noteAction,
+  takeOver,
+} from '../transitions.ts'
 import {
   DISPATCHES,
   dispatchPosition,
@@ -114,6 +122,28 @@ export class StoredDispatches implements DispatchStore {
     const begun = toFound(stored)
     this.#remembered.set(keyOf(tenant, traceId), begun)
     return begun.dispatch
+  }
+
+  takeOver(tenant: TenantId, traceId: string, by: { from: number; executor: number }): Promise<Dispatch | undefined> {
+    return this.#change(tenant, traceId, { executor: by.from, change: takeOver(by) })
+  }
+
+  async noteAction(tenant: TenantId, traceId: string, executor: number): Promise<boolean> {
+    return (await this.#change(tenant, traceId, { executor, change: noteAction(executor) })) !== undefined
+  }
+
+  /** Changes a dispatch that this executor runs. */
+  async #change(
+    tenant: TenantId,
+    traceId: string,
+    { executor, change }: { executor: number; change: DispatchTransition },
+  ): Promise<Dispatch | undefined> {
+    const found = await this.#findToEnd(tenant, traceId, executor)
+    const dispatch = found && change(found.dispatch)
+    if (!dispatch) return undefined
+    const doc = toDoc(dispatch, found)
+    const isChanged = await this.#dispatches.replaceIfVersion(tenant, { doc, version: found.version })
+    return isChanged ? dispatch : undefined
   }
 
   async end(tenant: TenantId, traceId: string, end: End): Promise<Dispatch | undefined> {

@@ -57,6 +57,22 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
     expect(ended[0]?.$case === 'task' && ended[0].value.status?.state).to.equal(TaskState.TASK_STATE_COMPLETED)
   })
 
+  it('D32.7a: the text of a turn that begins anew is taken back, and is no part of the task', () => {
+    const updates = updatesOf(of.RECOVERED).flatMap((each) => (each?.$case === 'artifactUpdate' ? [each.value] : []))
+    const shown = updates.map(({ artifact, append }) => [
+      artifact?.artifactId,
+      artifact?.parts[0]?.content?.value,
+      append,
+    ])
+    const [begun, taken, again] = shown
+    expect(taken).to.deep.equal([begun?.[0], '', false])
+    expect(again?.slice(1)).to.deep.equal(['I write.', false])
+    expect(again?.[0]).to.not.equal(begun?.[0])
+    const task = projection()
+    of.respond(task, of.RECOVERED)
+    expect(Task.fromJSON(task.task).artifacts.map(({ artifactId }) => artifactId)).to.deep.equal([again?.[0]])
+  })
+
   it('a failure, a cancel, a queued plan and a cut are told as such', () => {
     const last = (event: AgentEvent) => statesOf(updatesOf([of.turn(1), event])).at(-1)
     expect([of.failed, of.cancelled, of.queued].map(last)).to.deep.equal([

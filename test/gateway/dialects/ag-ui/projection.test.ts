@@ -29,6 +29,14 @@ const named = (events: AgUiEvent[]) =>
   events.flatMap(({ type, subagentRunId }) => (subagentRunId === undefined ? [] : [`${type} ${subagentRunId}`]))
 
 describe('a run as events of AG-UI, checked by its own schemas and its own order of events', () => {
+  it('D32.7a: a turn that begins anew has a message and a step of its own, behind the warning', async () => {
+    const types = (await eventsOf(of.RECOVERED)).map(({ type }) => type)
+    const at = types.indexOf('CUSTOM')
+    expect(types.slice(at - 2, at + 3)).to.deep.equal([
+      ...['TEXT_MESSAGE_END', 'STEP_FINISHED', 'CUSTOM', 'STEP_STARTED', 'TEXT_MESSAGE_START'],
+    ])
+  })
+
   it('is interrupted with all that waits, each by the id of the run and the request', async () => {
     const last = (await eventsOf(of.WITH_SUB_AGENT)).at(-1) as { outcome?: { interrupts: Record<string, unknown>[] } }
     const ids = last.outcome?.interrupts.map(({ id, toolCallId, subagentRunId }) => [id, toolCallId, subagentRunId])

@@ -42,6 +42,13 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(ended?.['item']).to.include({ type: 'mcp_call', approval_request_id: 'perm_1' })
   })
 
+  it('D32.7a: the text of a turn that begins anew is an item of its own, and stands apart in a chat', async () => {
+    expect(await accumulated(of.RECOVERED)).to.deep.equal(['message completed', 'message completed'])
+    const { chunks } = of.respond(chat(), of.RECOVERED)
+    const text = chunks.map(({ choices }) => choices?.[0]?.delta['content'] ?? '').join('')
+    expect(text).to.equal('I beg\n\nI write.')
+  })
+
   it('a failure, a cancel and a cut are told as such', () => {
     const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
     expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')

@@ -57,6 +57,15 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     expect(message?.metadata).to.deep.include({ runId: of.RUN, sessionId: 'chat-1', stopReason: 'end_turn' })
   })
 
+  it('D32.7a: a turn that begins anew is a step of its own, behind a part by which a page knows what is void', async () => {
+    const message = await messageOf(respond(of.RECOVERED))
+    expect(partsOf(message)).to.deep.equal(['step-start', 'text done', 'data-warning', 'step-start', 'text done'])
+    const texts = message?.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    expect(texts).to.deep.equal(['I beg', 'I write.'])
+    expect(message?.parts[2]).to.have.nested.property('data.turnNumber', 1)
+    expect(respond(of.RECOVERED).filter(({ type }) => type === 'finish-step')).to.have.length(2)
+  })
+
   it('a run that is recorded without its pieces has the same texts', async () => {
     const events = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
     const [live, recorded] = [await messageOf(respond(of.WITH_SUB_AGENT)), await messageOf(respond(events))]

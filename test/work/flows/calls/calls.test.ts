@@ -110,6 +110,8 @@ describe('the calls of flows', () => {
     input: refuse,
     output: refuse,
     begin: refuse,
+    takeOver: refuse,
+    noteAction: refuse,
     end: refuse,
   })
   const read = (traceId: string) => history.dispatches.get(TENANT, traceId)

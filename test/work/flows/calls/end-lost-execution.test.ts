@@ -10,8 +10,10 @@ describe('settling an execution', () => {
   const removed: Job[] = []
   const added: Job[] = []
   let knownMs = 0
+  let lostMs = 0
   beforeEach(() => {
     knownMs = 0
+    lostMs = 0
   })
 
   const settleNow = (traceId: string, alive: readonly number[] = [7]) =>
@@ -20,6 +22,7 @@ describe('settling an execution', () => {
       executors: { isAlive: async (epoch) => alive.includes(epoch) },
       queue: { add: async (job) => void added.push(job), remove: async (job) => void removed.push(job) },
       knownMs,
+      lostMs: () => lostMs,
     })
 
   it('leaves one alone that waits or runs', async () => {
@@ -49,6 +52,17 @@ describe('settling an execution', () => {
     expect(first).to.have.nested.property('error.status', 502)
     const late = { executor: 8, result: OK }
     expect(await history.dispatches.end(TENANT, trace_id, late), 'the dead one wakes up').to.equal(undefined)
+  })
+
+  it('D34.2: leaves one that may begin anew to another executor, adds its job again, and ends it after 30 s', async () => {
+    const { trace_id } = await history.queue({ idempotency_key: 'k' })
+    await history.dispatches.begin(TENANT, trace_id, 8)
+    const { length } = added
+    for (lostMs of [4_000, 4_001]) expect(await settleNow(trace_id)).to.equal('running')
+    expect(added.slice(length)).to.deep.equal([{ kind: 'flow', tenant: TENANT, id: trace_id }])
+    lostMs = 30_001
+    expect(await settleNow(trace_id)).to.have.nested.property('error.status', 502)
+    added.length = length
   })
 
   it('adds the job of one that waits for long again, since it may be lost', async () => {
