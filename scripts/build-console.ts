@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build } from 'vite'
+import { packShell } from './console-shell.ts'
 import { measureConsole } from './console-sizes.ts'
 
 // Builds services/console into services/console/built, each file also compressed. A start that is served meanwhile keeps the files that it has read.
@@ -44,6 +45,7 @@ function buildPage(page: string) {
       reportCompressedSize: false,
       rolldownOptions: { input: join(root, `${page}.html`) },
     },
+    plugins: page === 'index' ? [packShell(root)] : [],
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   })
 }

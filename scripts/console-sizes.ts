@@ -14,17 +14,20 @@ export type ConsoleSizes = {
 /** An entry of Vite's manifest: the file that a source became, and the sources that it needs. */
 type Chunk = { file: string; css?: readonly string[]; imports?: readonly string[]; dynamicImports?: readonly string[] }
 
-const ENTRY = 'index.html'
+/** The page, and what its first script loads. */
+const [ENTRY, MAIN] = ['index.html', 'main.tsx'] as const
 
 /** Measures the console in the folder that scripts/build-console.ts has filled. */
 export function measureConsole(folder: string): ConsoleSizes {
   const manifest = JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8')) as Record<string, Chunk>
   const sizeOf = (files: ReadonlySet<string>) =>
     [...files].reduce((sum, file) => sum + readFileSync(join(folder, `${file}.gz`)).byteLength, 0)
-  const shell = filesOf(manifest, ENTRY).add(ENTRY)
-  const routes = (manifest[ENTRY]?.dynamicImports ?? []).map(
-    (source) => [source, sizeOf(new Set([...shell, ...filesOf(manifest, source)]))] as const,
-  )
+  const shell = filesOf(manifest, MAIN, filesOf(manifest, ENTRY)).add(ENTRY)
+  const pages = Object.entries(manifest).filter(([source, { file }]) => source !== MAIN && shell.has(file))
+  const routes = pages
+    .flatMap(([, { dynamicImports }]) => dynamicImports ?? [])
+    .filter((source) => source !== MAIN)
+    .map((source) => [source, sizeOf(new Set([...shell, ...filesOf(manifest, source)]))] as const)
   const all = new Set(Object.keys(manifest).flatMap((source) => [...filesOf(manifest, source)]))
   return { shell: sizeOf(shell), routes: new Map(routes), all: sizeOf(all) }
 }

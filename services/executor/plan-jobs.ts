@@ -11,6 +11,7 @@ import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import type { RunStep } from '../../shared/work/plans/step-runs.ts'
 import { claim, giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
+import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
 
@@ -96,7 +97,8 @@ export class PlanJobs {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
-    const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan' })
+    const about = { plan_id: plan.plan_id, ...(plan.title && { title: titleOf(plan.title) }) }
+    const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan', about })
     announce(run.id)
     const perform = this.#perform.bind(this)
     await run.execute(async function* (_run, signal): AsyncGenerator<RunEvent, void, undefined> {

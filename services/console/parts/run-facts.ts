@@ -11,8 +11,11 @@ export function nameOf({ title, flow, step_id, kind, run_id }: Run): string {
   return title ?? `${kind ?? 'run'} ${shortId(run_id)}`
 }
 
-/** The page that shows a run: the conversation where it still is, else its record. */
-export const placeOf = ({ run_id, session_id, status }: Run): string =>
-  session_id !== undefined && (status === 'running' || status === 'waiting')
+/** The page that shows a run: its plan, or the conversation where it still is, else its record. */
+export function placeOf({ run_id, session_id, plan_id, kind, status }: Run): string {
+  if (kind === 'plan' && plan_id !== undefined) return hrefOf(`/plans/${plan_id}`)
+  const isOpen = status === 'running' || status === 'waiting'
+  return session_id !== undefined && isOpen
     ? hrefOf(`/chat/${encodeURIComponent(session_id)}`)
     : hrefOf(`/activity/${run_id}`)
+}

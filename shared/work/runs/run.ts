@@ -44,7 +44,8 @@ export type RunAbout = {
   /** The flow's name, and its execution, if it is the run of a flow. */
   flow?: string
   trace_id?: string
-  /** The beginning of the prompt. */
+  plan_id?: string
+  /** The beginning of the prompt, or the title of the plan. */
   title?: string
 }
 

@@ -4,7 +4,7 @@ import { setFilters } from '../../base/router.ts'
 export const FILTERS = ['kind', 'status', 'code', 'model', 'subject', 'session_id', 'customer_id', 'min_cost'] as const
 
 const CHOICES = {
-  kind: { label: 'All kinds', values: ['run', 'message', 'flow', 'step'] },
+  kind: { label: 'All kinds', values: ['run', 'message', 'flow', 'plan', 'step'] },
   status: { label: 'Any state', values: ['running', 'waiting', 'done', 'failed', 'cancelled'] },
   span: { label: 'Any time', values: ['1h', '24h', '7d'] },
 } as const

@@ -4,7 +4,7 @@ import { Missing, Section } from './section.tsx'
 
 const FAULTS: Readonly<Record<string, string>> = {
   gaps_asked: 'Gaps in streams',
-  gaps_repaired: 'of them closed',
+  gaps_repaired: 'Gaps that were closed',
   gaps_lost: 'Streams that ended with a gap',
   streams_lost: 'Streams whose worker or relay was lost',
   slow_consumers: 'Readers that were too slow',

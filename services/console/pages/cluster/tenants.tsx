@@ -1,4 +1,4 @@
-import { counted, money, short } from '../../base/format.ts'
+import { money, short } from '../../base/format.ts'
 import type { Overview } from '../../base/overview.ts'
 import { Bar } from './bar.tsx'
 import { Missing, Section } from './section.tsx'
@@ -16,7 +16,9 @@ export const Tenants = ({ tenants }: { tenants: Part }) => (
 )
 
 const allOf = (tenants: Part) =>
-  tenants === null || tenants.count === 0 ? 'All' : `All ${tenants.count}${tenants.has_more ? ' and more' : ''}`
+  tenants === null || tenants.count === 0
+    ? 'All tenants'
+    : `All tenants (${tenants.count}${tenants.has_more ? ' and more' : ''})`
 
 const Table = ({ most_spent: tenants }: NonNullable<Part>) => (
   <div class="table-wrap">
@@ -47,9 +49,9 @@ const Table = ({ most_spent: tenants }: NonNullable<Part>) => (
                 />
               )}
             </td>
-            <td class="right number">{short(each.tokens_today)} tokens</td>
+            <td class="right number">{short(each.tokens_today)}</td>
             <td class="right number">
-              {counted(each.runs_today, 'run')}
+              {short(each.runs_today)}
               {each.failed_today > 0 && <span class="bad-text">, {each.failed_today} failed</span>}
             </td>
             <td class="right number">

@@ -4,6 +4,7 @@ import { get } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
 import { serverNow } from '../../base/clock.ts'
 import { money, short } from '../../base/format.ts'
+import { Figure, Figures } from '../../parts/figures.tsx'
 
 /** The tenant's usage of today (UTC), beside its budget where it has one. */
 export function Budget() {
@@ -15,7 +16,7 @@ export function Budget() {
     usage.rows.reduce((total, row) => total + row[field], 0)
   const limits = caller.value?.limits
   return (
-    <dl class="budget">
+    <Figures>
       <Figure name="Spent today" used={sum('cost_usd')} of={limits?.['usd_per_day']} show={money} />
       <Figure
         name="Tokens today"
@@ -25,21 +26,6 @@ export function Budget() {
       />
       <Figure name="Runs today" used={sum('runs')} show={short} />
       <Figure name="Failed" used={sum('failed')} show={short} />
-    </dl>
+    </Figures>
   )
 }
-
-type FigureProps = { name: string; used: number; of?: number | null | undefined; show(value: number): string }
-
-const Figure = ({ name, used, of, show }: FigureProps) => (
-  <div>
-    <dt class="small soft">{name}</dt>
-    <dd class="number">
-      {show(used)}
-      {typeof of === 'number' && <span class="soft small"> of {show(of)}</span>}
-      {typeof of === 'number' && (
-        <progress max={1} value={Math.min(1, used / of)} aria-label={`${name}: part of the budget`} />
-      )}
-    </dd>
-  </div>
-)

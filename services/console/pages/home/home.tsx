@@ -8,22 +8,23 @@ import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { Budget } from './budget.tsx'
 import { Column } from './column.tsx'
-import { AskRow, RunRow } from './rows.tsx'
+import { useNewestPlans } from './plans.ts'
+import { AskRow, PlanRow, RunRow } from './rows.tsx'
 import './home.css'
 
 type Run = Schema<'Run'>
 
-/** Three lists: requests and failures that need the person, work that goes on, and work that has ended lately. */
+/** Three lists: requests and failed plans that need the person, work that goes on, and work that has ended lately. */
 export function Home() {
   const concerns = ({ event }: { event: string }) =>
     event.startsWith('run.') || event === 'plan.queued' || event === 'plan.ended'
-  const list = useList<Run>({ path: '/runs', field: 'runs', query: { limit: 30 }, concerns })
+  const list = useList<Run>({ path: '/runs', field: 'runs', query: { limit: 50 }, concerns })
   return (
     <div class="page home">
       <div class="row">
         <Budget />
         <span class="grow" />
-        <CopyAs method="GET" path="/runs" query={{ limit: '30' }} />
+        <CopyAs method="GET" path="/runs" query={{ limit: '50' }} />
       </div>
       <Loaded from={list}>
         {({ items }) => (items.length === 0 && asks.value.length === 0 ? <FirstVisit /> : <Columns runs={items} />)}
@@ -35,16 +36,27 @@ export function Home() {
 const isOpen = ({ status }: Run) => status === 'running' || status === 'waiting'
 
 function Columns({ runs }: { runs: readonly Run[] }) {
-  const working = runs.filter(isOpen)
-  const done = runs.filter((run) => !isOpen(run)).slice(0, 20)
+  const plans = useNewestPlans()
+  const working = runs.filter((run) => isOpen(run) && run.kind !== 'plan' && run.kind !== 'step')
+  const done = runs.filter((run) => !isOpen(run) && run.kind !== 'step').slice(0, 20)
   return (
     <div class="columns">
-      <Column title="Needs you" count={asks.value.length} empty="No request waits for an answer.">
+      <Column
+        title="Needs you"
+        count={asks.value.length + plans.failed.length}
+        empty="No request waits for an answer, and no plan has failed today."
+      >
         {asks.value.map((ask) => (
           <AskRow key={ask.id} ask={ask} />
         ))}
+        {plans.failed.map((plan) => (
+          <PlanRow key={plan.id} plan={plan} />
+        ))}
       </Column>
-      <Column title="Working" count={working.length} empty="No agent is at work.">
+      <Column title="Working" count={working.length + plans.working.length} empty="No agent is at work.">
+        {plans.working.map((plan) => (
+          <PlanRow key={plan.id} plan={plan} />
+        ))}
         {working.map((run) => (
           <RunRow key={run.run_id} run={run} />
         ))}

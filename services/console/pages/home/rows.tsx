@@ -1,16 +1,35 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import type { Ask } from '../../api/pending.ts'
-import { money, short } from '../../base/format.ts'
+import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { AskSummary } from '../../parts/ask/ask-summary.tsx'
+import { PlanProgress } from '../../parts/plan-progress.tsx'
 import { nameOf, placeOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
+import type { PlanSummary } from './plans.ts'
 
 export const AskRow = ({ ask }: { ask: Ask }) => (
   <li>
     <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
       <AskSummary ask={ask} />
+    </a>
+  </li>
+)
+
+/** A plan that goes on, or why it has failed. */
+export const PlanRow = ({ plan }: { plan: PlanSummary }) => (
+  <li>
+    <a class="home-row" href={hrefOf(`/plans/${plan.id}`)}>
+      <span class="row tight">
+        <span class="grow cut name">{plan.title || shortId(plan.id)}</span>
+        <StateBadge state={plan.status} />
+      </span>
+      {plan.ended_at === null ? (
+        <PlanProgress counts={plan.step_counts} />
+      ) : (
+        <span class="cut small soft">{plan.error ?? <Ago at={plan.ended_at} />}</span>
+      )}
     </a>
   </li>
 )

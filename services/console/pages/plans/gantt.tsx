@@ -14,16 +14,16 @@ export function Gantt({ plan, chosen }: { plan: Plan; chosen: string | null }) {
   const to = Math.max(from + 1, plan.ended_at === null ? clock.value : Date.parse(plan.ended_at))
   return (
     <ul class="gantt">
-      {plan.steps.map(({ id }) => (
-        <Bar key={id} plan={plan} id={id} span={{ from, to }} isChosen={id === chosen} />
+      {plan.steps.map((step) => (
+        <Bar key={step.id} plan={plan} step={step} span={{ from, to }} isChosen={step.id === chosen} />
       ))}
     </ul>
   )
 }
 
-type BarProps = { plan: Plan; id: string; span: { from: number; to: number }; isChosen: boolean }
+type BarProps = { plan: Plan; step: Plan['steps'][number]; span: { from: number; to: number }; isChosen: boolean }
 
-function Bar({ plan, id, span, isChosen }: BarProps) {
+function Bar({ plan, step: { id, title }, span, isChosen }: BarProps) {
   const run = plan.step_runs[id]
   const state = plan.step_statuses[id] ?? 'pending'
   const startedAt = run?.started_at ? Math.max(span.from, Date.parse(run.started_at)) : undefined
@@ -32,7 +32,7 @@ function Bar({ plan, id, span, isChosen }: BarProps) {
   return (
     <li>
       <a href={hrefOf(`/plans/${plan.id}`, { view: 'time', step: id })} aria-current={isChosen ? 'true' : undefined}>
-        <span class="cut">{id}</span>
+        <span class="cut">{title || id}</span>
         <svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true">
           {startedAt !== undefined && (
             <rect

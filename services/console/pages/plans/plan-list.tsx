@@ -5,9 +5,9 @@ import { hrefOf } from '../../base/router.ts'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import { PlanProgress } from '../../parts/plan-progress.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
-import { Progress } from './progress.tsx'
 
 type Summary = Schema<'PlanSummary'>
 
@@ -47,7 +47,7 @@ const PlanTable = ({ plans }: { plans: readonly Summary[] }) => (
               {plan.error !== undefined && <span class="small soft lines">{plan.error}</span>}
             </td>
             <td>
-              <Progress counts={plan.step_counts} />
+              <PlanProgress counts={plan.step_counts} />
             </td>
             <td class="right number">{money(plan.usage.cost_usd)}</td>
             <td class="right">{plan.started_at === null ? '–' : <Took from={plan.started_at} to={plan.ended_at} />}</td>

@@ -26,7 +26,13 @@ export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
     <td class="whole">
       <LastResult schedule={schedule} />
     </td>
-    <td class="whole">{schedule.last_skip && <Skipped count={schedule.skipped_ticks} last={schedule.last_skip} />}</td>
+    <td class="whole">
+      {schedule.last_skip ? (
+        <Skipped count={schedule.skipped_ticks} last={schedule.last_skip} />
+      ) : (
+        <span class="soft">–</span>
+      )}
+    </td>
     <td class="whole">{may('run') && <Actions schedule={schedule} onChange={onChange} />}</td>
   </tr>
 )
@@ -60,7 +66,7 @@ function NextTimes({ ticks }: { ticks: readonly string[] }) {
 }
 
 function LastResult({ schedule: { last_plan_id: id, last_plan: plan } }: { schedule: Schedule }) {
-  if (id === null) return <span class="soft">No plan yet</span>
+  if (id === null) return <span class="soft number">No plan yet</span>
   if (!plan) return <span class="soft">{shortId(id)}, not kept any more</span>
   return (
     <>

@@ -5,7 +5,7 @@ import type { Plan } from './plan.ts'
 const BOX = { width: 172, height: 46 }
 const GAP = { x: 56, y: 16 }
 const EDGE = 12
-/** As many characters of an id fit into a box. */
+/** As many characters of a name fit into a box. */
 const SHOWN_CHARS = 20
 
 type GraphProps = { plan: Plan; chosen: string | null }
@@ -30,8 +30,8 @@ export function WaveGraph({ plan, chosen }: GraphProps) {
       {plan.steps.flatMap(({ id, depends_on = [] }) =>
         depends_on.map((on) => <Edge key={`${on} ${id}`} from={at.get(on)} to={at.get(id)} />),
       )}
-      {plan.steps.map(({ id }) => (
-        <Node key={id} plan={plan} id={id} at={at.get(id)} isChosen={id === chosen} />
+      {plan.steps.map((step) => (
+        <Node key={step.id} plan={plan} step={step} at={at.get(step.id)} isChosen={step.id === chosen} />
       ))}
     </svg>
   )
@@ -60,16 +60,17 @@ const MARKS: Readonly<Record<string, string>> = {
   skipped: '–',
 }
 
-type NodeProps = { plan: Plan; id: string; at: Point | undefined; isChosen: boolean }
+type NodeProps = { plan: Plan; step: Plan['steps'][number]; at: Point | undefined; isChosen: boolean }
 
-function Node({ plan, id, at, isChosen }: NodeProps) {
+function Node({ plan, step: { id, title }, at, isChosen }: NodeProps) {
   if (!at) return null
+  const name = title || id
   const state = plan.step_statuses[id] ?? 'pending'
-  const label = id.length > SHOWN_CHARS ? `${id.slice(0, SHOWN_CHARS - 1)}…` : id
+  const label = name.length > SHOWN_CHARS ? `${name.slice(0, SHOWN_CHARS - 1)}…` : name
   return (
     <a href={hrefOf(`/plans/${plan.id}`, { step: id })} aria-current={isChosen ? 'true' : undefined}>
       <g class={`node step-${state}`} transform={`translate(${at.x} ${at.y})`}>
-        <title>{id}</title>
+        <title>{name === id ? id : `${name} (${id})`}</title>
         <rect class="box" width={BOX.width} height={BOX.height} rx="8" />
         <text class="name" x="12" y="19">
           {label}

@@ -20,7 +20,7 @@ export function Providers() {
               server's own model answers.
             </Empty>
           ) : (
-            <div class="cards">
+            <div class="instances">
               {items.map((instance) => (
                 <InstanceCard key={instance.name} instance={instance} onChange={list.reload} />
               ))}

@@ -8,7 +8,7 @@ export type Sum = Pick<Row, 'runs' | 'failed' | 'input_tokens' | 'output_tokens'
   share: number
 }
 
-const FIELDS = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd'] as const
+export const FIELDS = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd'] as const
 
 /** The rows of each key added up, the largest first. */
 export function sumsOf(rows: readonly Row[]): readonly Sum[] {

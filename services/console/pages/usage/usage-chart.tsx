@@ -1,13 +1,16 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { caller } from '../../api/caller.ts'
 import { money, short } from '../../base/format.ts'
+import { axesOf } from './axes.ts'
 import { type Row, type Sum, weightOf } from './sums.ts'
 
 const HEIGHT = 240
 /** Keys with a colour of their own; the others are one. */
 const MOST_KEYS = 5
-const COLOURS = ['--accent', '--good', '--warn', '--bad', '--ink-soft', '--line-strong'] as const
+/** A budget above the bars by more than this would make them too small to be read. */
+const BUDGET_IN_SIGHT = 3
 
 type ChartProps = {
   rows: readonly Row[]
@@ -22,14 +25,14 @@ export function UsageChart({ rows, sums, bucket, span }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const keys = sums.slice(0, MOST_KEYS).map(({ key }) => key)
   const names = sums.length > MOST_KEYS ? [...keys, 'the others'] : keys
+  const data = stackedOf(rows, { keys, count: names.length, bucket, span })
+  const highest = Math.max(0, ...(data[1] ?? []).map((value) => value ?? 0))
+  const budget = bucket === 'day' && hasCostIn(rows) ? budgetNear(highest) : undefined
   useEffect(() => {
     const element = place.current
     if (!element) return
-    const plot = new uPlot(
-      optionsOf(names, rows, element.clientWidth),
-      stackedOf(rows, { keys, count: names.length, bucket, span }),
-      element,
-    )
+    const chart = { count: names.length, bucket, highest, budget, show: hasCostIn(rows) ? money : short }
+    const plot = new uPlot(optionsOf(element, data, chart), data, element)
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
     observer.observe(element)
     return () => {
@@ -38,42 +41,73 @@ export function UsageChart({ rows, sums, bucket, span }: ChartProps) {
     }
   }, [rows])
   return (
-    <figure>
+    <figure class="usage-chart">
       <div ref={place} class="chart" role="img" aria-label={`Use by ${bucket}: the table below has the numbers`} />
       <figcaption class="row small legend">
         {names.map((name, i) => (
-          <span key={name} class={`key-${i}`}>
+          <span key={name} style={{ '--key': `var(--key-${i})` }}>
             {name}
           </span>
         ))}
+        {budget !== undefined && <span class="budget-line">budget of a day: {money(budget)}</span>}
       </figcaption>
     </figure>
   )
 }
 
+/** The budget of a day, where it can be shown beside the bars. */
+function budgetNear(highest: number): number | undefined {
+  const budget = caller.value?.limits?.['usd_per_day'] ?? undefined
+  return budget !== undefined && budget <= highest * BUDGET_IN_SIGHT ? budget : undefined
+}
+
 const hasCostIn = (rows: readonly Row[]) => rows.some(({ cost_usd }) => cost_usd > 0)
 
-function optionsOf(names: readonly string[], rows: readonly Row[], width: number): uPlot.Options {
-  const style = getComputedStyle(document.documentElement)
+type Chart = Pick<ChartProps, 'bucket'> & {
+  /** Of the keys that have a colour. */
+  count: number
+  highest: number
+  budget: number | undefined
+  show(value: number): string
+}
+
+function optionsOf(
+  element: HTMLElement,
+  data: uPlot.AlignedData,
+  { count, bucket, highest, budget, show }: Chart,
+): uPlot.Options {
+  const style = getComputedStyle(element)
   const colour = (name: string) => style.getPropertyValue(name).trim()
-  const show = hasCostIn(rows) ? money : short
-  const axis = { stroke: colour('--ink-soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
-  const bars = uPlot.paths.bars?.({ size: [0.6, 40] })
+  const bars = uPlot.paths.bars?.({ size: [0.6, 72] })
   // The largest bar is drawn first, and the smaller ones over it.
-  const series = names.map((_, i) => ({
-    fill: colour(COLOURS[names.length - 1 - i] ?? '--line-strong'),
+  const series = Array.from({ length: count }, (_, i) => ({
+    fill: colour(`--key-${count - 1 - i}`),
     ...(bars && { paths: bars }),
     points: { show: false },
   }))
+  const { scales, axes } = axesOf({ times: data[0], bucket, top: Math.max(highest, budget ?? 0), show, colour })
+  const draw = budget === undefined ? [] : [(plot: uPlot) => drawLine(plot, budget, colour('--ink-soft'))]
   return {
-    width,
+    width: element.clientWidth,
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { x: { time: true }, y: { range: (_, __, max) => [0, max * 1.1 || 1] } },
-    axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map(show) }],
+    ...{ scales, axes, hooks: { draw } },
     series: [{}, ...series],
   }
+}
+
+function drawLine({ ctx, bbox, valToPos }: uPlot, value: number, colour: string): void {
+  const y = valToPos(value, 'y', true)
+  ctx.save()
+  ctx.strokeStyle = colour
+  ctx.lineWidth = 1.5 * devicePixelRatio
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio])
+  ctx.beginPath()
+  ctx.moveTo(bbox.left, y)
+  ctx.lineTo(bbox.left + bbox.width, y)
+  ctx.stroke()
+  ctx.restore()
 }
 
 const SECONDS = { hour: 3_600, day: 86_400 }

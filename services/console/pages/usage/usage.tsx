@@ -2,22 +2,24 @@ import type { Schema } from '../../../../shared/client/api.ts'
 import { get } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
 import { serverNow } from '../../base/clock.ts'
+import { money, short } from '../../base/format.ts'
 import type { PageProps } from '../../base/page-props.ts'
 import { hrefOf, setFilters } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { Figure, Figures } from '../../parts/figures.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { downloadCsv } from './csv.ts'
-import { type Row, sumsOf } from './sums.ts'
+import { FIELDS, type Row, type Sum, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
 import './usage.css'
 
 const BY = ['model', 'kind', 'flow', 'customer', 'subject'] as const
-const SPANS: Readonly<Record<string, { days: number; bucket: 'hour' | 'day' }>> = {
-  '1d': { days: 1, bucket: 'hour' },
-  '7d': { days: 7, bucket: 'day' },
-  '30d': { days: 30, bucket: 'day' },
+const SPANS: Readonly<Record<string, { days: number; bucket: 'hour' | 'day'; label: string }>> = {
+  '1d': { days: 1, bucket: 'hour', label: 'Last 24 hours' },
+  '7d': { days: 7, bucket: 'day', label: 'Last 7 days' },
+  '30d': { days: 30, bucket: 'day', label: 'Last 30 days' },
 }
 const DAY_MS = 86_400_000
 /** Pages of rows that are added up. */
@@ -42,7 +44,7 @@ export function Usage({ query }: PageProps) {
           name="span"
           value={query.get('span') ?? '7d'}
           choices={Object.keys(SPANS)}
-          label={(each) => `Last ${each}`}
+          label={(each) => SPANS[each]?.label ?? each}
         />
         <span class="grow" />
         <button
@@ -78,11 +80,26 @@ function Found({ rows, bucket, from }: { rows: readonly Row[]; bucket: 'hour' | 
   const sums = sumsOf(rows)
   return (
     <>
-      <section class="card padded" aria-label="Chart">
-        <UsageChart rows={rows} sums={sums} bucket={bucket} span={{ from: Date.parse(from), to: serverNow() }} />
-      </section>
-      <UsageTable sums={sums} />
+      <Totals sums={sums} />
+      <div class="usage-columns">
+        <section class="card padded" aria-label="Chart">
+          <UsageChart rows={rows} sums={sums} bucket={bucket} span={{ from: Date.parse(from), to: serverNow() }} />
+        </section>
+        <UsageTable sums={sums} />
+      </div>
     </>
+  )
+}
+
+function Totals({ sums }: { sums: readonly Sum[] }) {
+  const total = (field: (typeof FIELDS)[number]) => sums.reduce((sum, each) => sum + each[field], 0)
+  return (
+    <Figures>
+      <Figure name="Spent" used={total('cost_usd')} show={money} />
+      <Figure name="Tokens" used={total('input_tokens') + total('output_tokens')} show={short} />
+      <Figure name="Runs" used={total('runs')} show={short} />
+      <Figure name="Failed" used={total('failed')} show={short} />
+    </Figures>
   )
 }
 

@@ -2,6 +2,8 @@ import { useEffect } from 'preact/hooks'
 import type { Ask } from '../../api/pending.ts'
 import { clock, runClock } from '../../base/clock.ts'
 import { Countdown } from '../time.tsx'
+import '../meter.css'
+import './deadline.css'
 
 /** The time that is left for an answer, as a number and a bar. Without an answer the call is denied. */
 export function Deadline({ ask }: { ask: Pick<Ask, 'created_at' | 'expires_at'> }) {
@@ -10,7 +12,7 @@ export function Deadline({ ask }: { ask: Pick<Ask, 'created_at' | 'expires_at'> 
   const left = Math.max(0, Math.min(1, (to - clock.value) / (to - from)))
   return (
     <span class={`deadline ${left < 0.2 ? 'late' : ''}`}>
-      <progress max={1} value={left} aria-hidden="true" />
+      <progress class="meter" max={1} value={left} aria-hidden="true" />
       <span class="small">
         denied in <Countdown until={ask.expires_at} />
       </span>

@@ -17,9 +17,9 @@ const DEMO: readonly Starter[] = [
     title: 'Look around with tools',
     hint: 'Two tool calls that need no permission',
     prompt: [
-      '/think First the files, then their names.',
-      '/tool LS {"path": "."}',
-      '/tool Glob {"pattern": "**/*.md"}',
+      '/think First the names of the files, then what is in them.',
+      '/tool Glob {"pattern": "**/*"}',
+      '/tool Grep {"pattern": "Hello"}',
       '/say That is all there is in this workspace.',
     ].join('\n'),
   },

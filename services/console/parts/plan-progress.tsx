@@ -1,11 +1,12 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { Schema } from '../../../shared/client/api.ts'
+import './plan-progress.css'
 
 type Counts = Schema<'PlanSummary'>['step_counts']
 
 const ORDER = ['done', 'failed', 'skipped', 'running', 'pending'] as const
 
 /** The steps of a plan by their states, as parts of a bar and as numbers. */
-export function Progress({ counts }: { counts: Counts }) {
+export function PlanProgress({ counts }: { counts: Counts }) {
   const total = ORDER.reduce((sum, state) => sum + counts[state], 0)
   const shown = ORDER.filter((state) => counts[state] > 0)
   return (
