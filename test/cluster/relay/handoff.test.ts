@@ -6,6 +6,7 @@ import { Outbox } from '../../../shared/cluster/relay/wire/outbox.ts'
 import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/wire/records.ts'
 import { AppError, toAppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { settled } from '../../support/settled.ts'
 import { until } from '../../support/until.ts'
 
 const OWN = 1
@@ -165,7 +166,7 @@ describe('session hand-off', () => {
         return handoff.transfer({ ...each, state })
       })
       await until(() => waiting.length >= atATime, { what: `${atATime} calls` })
-      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
+      await settled()
       expect(waiting).to.have.length(atATime)
       for (const answered of waiting.splice(0)) answered()
       await until(() => waiting.length === 2, { what: 'the last two calls' })

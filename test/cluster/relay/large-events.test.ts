@@ -8,6 +8,7 @@ import { RECORD, readMessage } from '../../../shared/cluster/relay/wire/records.
 import { errorEvent, type RunEvent } from '../../../shared/kernel/events.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { newBudget } from '../../support/journal-budget.ts'
+import { settled } from '../../support/settled.ts'
 
 const EVENTS: RunEvent[] = [
   { type: 'text_delta', text: 'short' },
@@ -93,7 +94,7 @@ describe('large events over the relay', () => {
     for (const event of EVENTS) relay.journal.append(event)
     const first = await relay.stream.next()
     const sent = relay.messages()
-    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+    await settled()
     expect(relay.stream.seq).to.equal(1)
     expect(relay.journal.isBackpressured).to.equal(true)
     expect(String(first.value?.text)).to.satisfy((text: string) => FRAMES.startsWith(text))

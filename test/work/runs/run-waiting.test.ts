@@ -7,6 +7,7 @@ import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { Run, type RunExecutor } from '../../../shared/work/runs/run.ts'
 import { newBudget } from '../../support/journal-budget.ts'
+import { settled } from '../../support/settled.ts'
 import { until } from '../../support/until.ts'
 
 /** A run whose journal makes it wait as soon as one event was not read, and the number of events its engine was asked for. */
@@ -31,7 +32,7 @@ describe('a run that waits for its reader', () => {
     const reader = run.follow(0)
     const running = run.execute(talk)
     await until(() => run.journal.isBackpressured, { what: 'the run to wait for its reader' })
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+    await settled()
     expect([requested.count, run.journal.lastSeq, run.status]).to.deep.equal([1, 1, 'running'])
     reader.take()
     await until(() => requested.count === 2, { what: 'the run to continue' })

@@ -4,6 +4,7 @@ import type { RunStatus } from '../../../shared/cluster/commands/runs.ts'
 import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { settled } from '../../support/settled.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { readAll, refusal, say, sayMuch, sayMuchUntilCancelled, setUp, untilCancelled } from './runs-setup.ts'
@@ -303,7 +304,7 @@ describe('runs', () => {
   it('a model that answers without a pause does not block the event loop', async () => {
     const run = setUp().open()
     const running = run.execute(sayMuchUntilCancelled)
-    for (let turn = 0; turn < 3; turn++) await nextLoopTurn()
+    await settled()
     expect(run.isEnded).to.equal(false)
     run.cancel('cancelled')
     await running

@@ -5,6 +5,7 @@ import { now } from '../../../../shared/cluster/members/moment.ts'
 import { Outbox } from '../../../../shared/cluster/relay/wire/outbox.ts'
 import { RECORD, type ReceivedRecord, readMessage, record } from '../../../../shared/cluster/relay/wire/records.ts'
 import { newBudget } from '../../../support/journal-budget.ts'
+import { settled } from '../../../support/settled.ts'
 
 function setUp(lease: Lease) {
   const sent: Pick<ReceivedRecord, 'type' | 'seq' | 'count'>[] = []
@@ -24,26 +25,21 @@ function setUp(lease: Lease) {
   return { outbox, sent, say }
 }
 
-/** Lets the outbox pack and send what was written. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-}
-
 describe('outbox behind a fence', () => {
   it('without a lease no frame and no heartbeat is sent; with the lease the frames follow', async () => {
     const lease = new Lease(60_000)
     const { outbox, sent, say } = setUp(lease)
     say()
-    await turns()
+    await settled()
     outbox.sendBeat()
     expect(sent).to.deep.equal([])
     outbox.send(record(RECORD.reply))
-    await turns()
+    await settled()
     expect(sent.map(({ type }) => type)).to.deep.equal([RECORD.reply])
     say()
     lease.renewed(now())
     outbox.resume()
-    await turns()
+    await settled()
     expect(sent.at(-1)).to.deep.equal({ type: RECORD.frames, seq: 1, count: 2 })
   })
 
@@ -53,7 +49,7 @@ describe('outbox behind a fence', () => {
     lease.renewed(now())
     say()
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)
-    await turns()
+    await settled()
     expect(sent).to.deep.equal([])
   })
 })

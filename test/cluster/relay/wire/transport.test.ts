@@ -11,6 +11,7 @@ import {
 import { Transport } from '../../../../shared/cluster/relay/wire/transport.ts'
 import { type CounterName, NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { newBudget } from '../../../support/journal-budget.ts'
+import { settled } from '../../../support/settled.ts'
 
 const member = (epoch: number, role: MemberFields['role']): Member => ({
   role,
@@ -71,11 +72,6 @@ async function setUp({ role = 'worker', subscribers = 1 }: { role?: MemberFields
   }
 }
 
-/** Lets the outboxes pack and send. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-}
-
 describe('transport', () => {
   it('frames are sent only while the lease is held, and held-back frames are sent on resume', async () => {
     const { transport, lease, sent } = await setUp()
@@ -83,16 +79,16 @@ describe('transport', () => {
     const journal = new Journal(newBudget(1e6))
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     journal.append({ type: 'text_delta', text: 'hi' })
-    await turns()
+    await settled()
     transport.sendBeat()
-    await turns()
+    await settled()
     expect(sent).to.deep.equal([])
     lease.isHolding = true
     transport.resume()
-    await turns()
+    await settled()
     expect(sent).to.deep.equal([{ channel: 'gw:2', epoch: 1, type: RECORD.frames }])
     transport.sendBeat()
-    await turns()
+    await settled()
     expect(sent.at(-1)).to.include({ channel: 'gw:2', type: RECORD.beat })
   })
 
@@ -103,7 +99,7 @@ describe('transport', () => {
     ] as const) {
       const { transport, undelivered } = await setUp({ subscribers })
       transport.outbox('gateway', 7).send(record(RECORD.reply))
-      await turns()
+      await settled()
       expect(undelivered).to.deep.equal(reported)
     }
   })
@@ -138,7 +134,7 @@ describe('transport', () => {
     for (const { receive } of [worker, gateway]) {
       for (const epoch of [2, 3, 9]) receive(packMessage(epoch, 0, [record(RECORD.beat)]))
     }
-    await turns()
+    await settled()
     expect(worker.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'gw:3', 'gw:9'])
     expect(gateway.sent.map(({ channel }) => channel)).to.have.members(['wk:2', 'wk:3', 'wk:9'])
     expect(worker.sent.every(({ type }) => type === RECORD.ack)).to.equal(true)
@@ -177,12 +173,12 @@ describe('transport', () => {
     transport.outbox('gateway', 2).attach(1, journal.follow(0))
     for (let i = 0; i < 100; i++) {
       journal.append({ type: 'text_delta', text: 'x'.repeat(64 * 1024) })
-      await turns()
+      await settled()
     }
     const before = sent.length
     expect(before).to.be.within(60, 70) // 4 MiB in frames of 64 KiB.
     receive(packMessage(2, 0, [record(RECORD.ack, { seq: 4 * 1024 * 1024 })]))
-    await turns()
+    await settled()
     expect(sent.length).to.be.above(before)
   })
 
@@ -193,7 +189,7 @@ describe('transport', () => {
     await transport.enter(5)
     expect(transport.receivers).to.deep.equal([])
     transport.outbox('gateway', 2).send(record(RECORD.reply))
-    await turns()
+    await settled()
     expect(sent).to.deep.equal([{ channel: 'gw:2', epoch: 5, type: RECORD.reply }])
   })
 
@@ -203,7 +199,7 @@ describe('transport', () => {
     await transport.enter(5)
     expect(transport.outbox('gateway', 2)).not.to.equal(early)
     transport.outbox('gateway', 2).send(record(RECORD.reply))
-    await turns()
+    await settled()
     expect(sent.map(({ epoch }) => epoch)).to.deep.equal([5])
   })
 
@@ -232,7 +228,7 @@ describe('transport', () => {
       const journal = new Journal(newBudget(1e9), { ...JOURNAL_LIMITS, maxBytes: 1e9, maxEvents: 1e6 })
       transport.outbox('gateway', 2).attach(1, journal.follow(0))
       for (let i = 0; i < 6_000; i++) journal.append({ type: 'text_delta', text: 'x'.repeat(1_000) })
-      for (let i = 0; i < 20; i++) await turns()
+      for (let i = 0; i < 20; i++) await settled()
       expect(bytes() / 1_024).to.be.within(expected, expected + 64 + 1)
     }
   })
