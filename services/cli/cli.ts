@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { AgentEngine } from '../../shared/client/client.ts'
-import { type Choice, connect, findTarget, type Target } from './connect/connect.ts'
+import { type Choice, findTarget, type Target } from './connect/target.ts'
 import type { Io } from './io.ts'
 import { createOutput, type Output } from './output.ts'
 
@@ -21,5 +21,7 @@ export type Define = (command: Command, cli: Cli) => void
 /** `choice` gives the options that are for all commands. */
 export function createCli(io: Io, choice: () => Choice, exitWith: (code: number) => void): Cli {
   const target = () => findTarget(io, choice())
-  return { io, output: createOutput(io), target, engine: async () => connect(io, await target()), exitWith }
+  // Loaded for the commands that use it: `ae --help` needs no client.
+  const engine = async () => (await import('./connect/connect.ts')).connect(io, await target())
+  return { io, output: createOutput(io), target, engine, exitWith }
 }

@@ -1,4 +1,4 @@
-import { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/client.ts'
+import { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/errors.ts'
 
 /** The exit codes of all commands. `ae --help` lists them. */
 export const EXIT = {
@@ -59,9 +59,12 @@ export function exitCodeOf(cause: unknown): ExitCode | undefined {
   if (cause instanceof RunFailed) return cause.code === 'cancelled' ? EXIT.cancelled : EXIT.failed
   if (cause instanceof RunLost) return EXIT.notFound
   if (cause instanceof ConnectionFailed) return EXIT.serverAway
-  if (cause instanceof ApiError) return STATUS_CODES[cause.status] ?? EXIT.failed
+  if (cause instanceof ApiError) return isOfProxy(cause) ? EXIT.serverAway : (STATUS_CODES[cause.status] ?? EXIT.failed)
   return cause instanceof AgentEngineError ? EXIT.failed : undefined
 }
+
+/** A proxy answers in the place of a server that it cannot reach. The server's own errors have a type. */
+const isOfProxy = ({ status, type }: ApiError): boolean => (status === 502 || status === 504) && type === 'unknown'
 
 /** The lines that are printed about an error: the error, then what to do. */
 export function explain(cause: unknown, url: string): { message: string; hints: string[] } {

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { CATALOGUE } from './catalogue.ts'
 import { type Cli, createCli } from './cli.ts'
-import { DEFAULT_URL } from './connect/connect.ts'
+import { DEFAULT_URL } from './connect/target.ts'
 import { EXIT, EXIT_CODE_HELP, type ExitCode, exitCodeOf, explain } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { plain } from './text/plain.ts'

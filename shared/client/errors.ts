@@ -76,12 +76,12 @@ export class RunFailed extends AgentEngineError {
   }
 }
 
-/** The server knows the run no more: nobody read it for too long, or its record has expired. How it ended is unknown. */
+/** The server no longer knows the run: nobody read it for too long, or its record has expired. How it ended is unknown. */
 export class RunLost extends AgentEngineError {
   override name = 'RunLost'
   declare readonly runId: string
 
   constructor(runId: string, cause?: unknown) {
-    super(`the server knows ${runId} no more`, { runId, cause })
+    super(`the server no longer knows ${runId}`, { runId, cause })
   }
 }

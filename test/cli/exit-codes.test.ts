@@ -10,7 +10,9 @@ const failed = (code: Schema<'RunErrorCode'>, retryable = false) =>
 describe('services/cli/exit-codes', () => {
   it('each refusal of the server has its exit code', () => {
     const codes = [400, 401, 403, 404, 409, 413, 429, 500, 502, 503].map((status) => exitCodeOf(answer(status)))
-    expect(codes).to.deep.equal([2, 77, 3, 4, 1, 2, 75, 1, 1, 75])
+    expect(codes).to.deep.equal([2, 77, 3, 4, 1, 2, 75, 1, 69, 75])
+    const upstream = answer(502, { type: 'upstream' })
+    expect(exitCodeOf(upstream), 'a provider that fails, and not the server').to.equal(1)
   })
 
   it('a run that fails is 1, one that is cancelled 130, one that is unknown 4, and a server that is away 69', () => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
-import { DEFAULT_URL } from '../connect/connect.ts'
 import { DEFAULT_PROFILE, type Profile, profilesFile, readProfiles, writeProfiles } from '../connect/profiles.ts'
+import { DEFAULT_URL } from '../connect/target.ts'
 import { CliError, EXIT, usageError } from '../exit-codes.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { plainLine } from '../text/plain.ts'

@@ -4,7 +4,7 @@ import type { Output } from '../output.ts'
 import { countdown } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import { type Approval, ruleFor } from './approval.ts'
-import { askPerson, type Screen } from './ask-person.ts'
+import type { Screen } from './ask-person.ts'
 import { subjectOf } from './call-line.ts'
 
 type Place = { io: Io; output: Output; screen: Screen; approval: Approval }
@@ -15,7 +15,8 @@ export function createAnswers(place: Place): (ask: PermissionAsk) => Promise<voi
   return async (ask) => {
     if (await isAnsweredByRule(ask, place)) return
     if (!isInteractive(place.io)) return leavePending(ask, place)
-    asked = asked.then(() => askPerson(ask, place))
+    // Loaded with the first question: most runs have none.
+    asked = asked.then(async () => (await import('./ask-person.ts')).askPerson(ask, place))
     await asked
   }
 }

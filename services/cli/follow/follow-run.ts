@@ -1,5 +1,11 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { type FollowOptions, type PermissionAsk, RunFailed, type RunStream } from '../../../shared/client/client.ts'
+import {
+  type FollowOptions,
+  type PermissionAsk,
+  RunFailed,
+  RunLost,
+  type RunStream,
+} from '../../../shared/client/client.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import type { Output } from '../output.ts'
@@ -45,10 +51,9 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
     return wasDenied(screen) ? EXIT.denied : EXIT.ok
   } catch (cause) {
     screen.end()
-    if (leaving.signal.aborted) {
-      if (run.id !== undefined) output.err(`ae attach ${run.id}\n`)
-      return EXIT.cancelled
-    }
+    const isOver = cause instanceof RunFailed || cause instanceof RunLost
+    if (!isOver && run.id !== undefined) output.err(`ae attach ${run.id}\n`)
+    if (leaving.signal.aborted) return EXIT.cancelled
     if (isJson) printResult(output, run, { error: errorOf(cause) })
     throw cause
   } finally {

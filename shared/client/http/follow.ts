@@ -34,8 +34,8 @@ type Found = { isKnown: boolean; before: string | undefined }
 export const LAST: readonly string[] = ['done', 'error', 'plan_queued', 'result', 'plan_ended']
 
 /**
- * A run or a plan of which so many connections in a row bring no event is given up, after 25 minutes at least. Permission requests wait for
- * less. Of a tenant nothing may happen for days.
+ * A run or a plan is given up after so many connections in a row without an event. With our pauses that takes about 25 minutes, and permission
+ * requests wait for less. Of a tenant nothing may happen for days.
  */
 const MOST_SILENT = 400
 
@@ -79,7 +79,7 @@ export async function* follow({
       if (!isEnded && !(cause instanceof ConnectionFailed)) throw cause
     }
     if (isEnded) return
-    if (broken++ > MOST_SILENT && isNumbered) throw new ConnectionFailed(`no event over ${broken} connections`)
+    if (++broken > MOST_SILENT && isNumbered) throw new ConnectionFailed(`no event over ${broken} connections`)
     await sleep(stream.retryMs ?? backoffMs(broken), signal)
   }
 }

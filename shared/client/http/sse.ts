@@ -24,7 +24,7 @@ export async function* readEvents(
   for await (const text of texts) {
     // An LF behind the CR at the end of the text before belongs to it.
     const lines = (endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
-    if (text !== '') endedWithCr = text.endsWith('\r')
+    if (text) endedWithCr = text.endsWith('\r')
     lines[0] = rest + lines[0]
     rest = lines.pop() ?? ''
     if (rest.length + data.length > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
@@ -34,8 +34,8 @@ export async function* readEvents(
       if (field === 'event') event = value
       if (field === 'data') data += `${value}\n`
       if (field === 'retry' && /^\d{1,5}$/.test(value)) onRetry(Number(value))
-      if (line !== '') continue
-      if (data !== '') yield { id, event: event || 'message', data: data.slice(0, -1) }
+      if (line) continue
+      if (data) yield { id, event: event || 'message', data: data.slice(0, -1) }
       event = ''
       data = ''
     }

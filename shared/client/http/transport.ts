@@ -87,7 +87,7 @@ export class Transport {
       } catch (cause) {
         abort.abort()
         if (cause instanceof ApiError) cause.mayBeDone = mayBeDone
-        else mayBeDone = true
+        mayBeDone ||= (cause as Partial<ApiError>).status !== 429
         const isOver = isStream && method === 'GET' ? performance.now() - begun > resumeMs : n >= attempts
         const pauseMs = pauseBeforeRepeat(cause, request, n)
         if (isOver || pauseMs > MOST_RETRY_AFTER_MS) throw cause
@@ -111,7 +111,7 @@ export class Transport {
     if (response.ok && request.accept === EVENTS) return openStream(response, abort, stallMs)
     const text = await response.text().catch(connectionFailed)
     if (!response.ok) throw new ApiError(response, text)
-    return text === '' ? undefined : JSON.parse(text)
+    return text ? JSON.parse(text) : undefined
   }
 
   #send(request: Sent, bearer: string | undefined, signal: AbortSignal): Promise<Response> {

@@ -116,7 +116,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
       if (event !== 'text_delta' && event !== 'text') continue
       // A recorded run has no increments, so the rest of a block comes with its whole text.
       const text = event === 'text' ? data.text.slice(shown.length) : data.text
-      if (text !== '') yield shown === '' ? gap + text : text
+      if (text) yield shown ? text : gap + text
       shown = event === 'text' ? '' : shown + text
       gap = '\n\n'
     }

@@ -59,6 +59,12 @@ describe('ae run and ae chat, in a terminal', function () {
     await answer(terminal, 's', /✓ Write v\.txt/)
     terminal.type(`${write('s.txt')}\r`)
     expect(await terminal.shows(/✓ Write s\.txt/)).to.not.match(/\? Write s\.txt/)
+    // Ctrl-C ends the answer, not the conversation.
+    await terminal.shows(/›$/)
+    terminal.type('/hang\r')
+    await terminal.shows(/› \/hang\n● test-model/)
+    terminal.type('\u0003')
+    await terminal.shows(/✗ the run was cancelled\n›$/)
     terminal.type('/quit\r')
     expect(await terminal.exited).to.equal(0)
   })

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
@@ -5,6 +8,9 @@ import { startStandalone } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond line\\n"}'
+/** Prints the files that a program loads to stderr. */
+const TELLS_FILES = `import { registerHooks } from 'node:module'
+registerHooks({ load: (url, context, next) => (console.error(url), next(url, context)) })`
 
 describe('ae run, in a pipe', () => {
   const at = useAe(startStandalone)
@@ -89,6 +95,19 @@ describe('ae run, in a pipe', () => {
     expect(err).to.include('http://127.0.0.1:9/v1').and.to.include('ae serve')
   })
 
+  it('where the stream cannot be resumed for now, it says how to come back: 75', async () => {
+    const events = { 'content-type': 'text/event-stream', 'x-run-id': 'run_1' }
+    const server = createServer(({ method }, res) => {
+      if (method === 'POST') res.writeHead(200, events).end('id: 1\nevent: text\ndata: {"text":"so far"}\n\n')
+      else res.writeHead(503, { 'retry-after': '61' }).end('{"error":{"type":"unavailable","message":"it stops"}}')
+    }).listen(0)
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, out, err } = await at.ae.run(['run', 'Hello'], { env: { AE_URL: url } })
+    expect({ code, out, err }).to.deep.equal({ code: 75, out: 'so far\n', err: 'ae attach run_1\n✗ it stops\n' })
+    server.close()
+  })
+
   it('ends quietly when the reader of the pipe leaves', async () => {
     const { child, err, exited } = at.ae.start(['run', '/tokens 2000 2'])
     child.stdin.end()
@@ -115,9 +134,13 @@ describe('ae run, in a pipe', () => {
     expect((await at.ae.run(['cancel', 'perm_0'])).code).to.equal(2)
   })
 
-  it('--help says the exit codes, and names every command', async () => {
-    const { code, out } = await at.ae.run(['--help'])
+  it('--help says the exit codes, and names every command, of which it loads none, and no client: it comes at once', async () => {
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELLS_FILES)}` }
+    const { code, out, err } = await at.ae.run(['--help'], { env })
     expect(code).to.equal(0)
+    const files = err.match(/(?<=\/)(services|shared)\/.*(?=\n)/g) ?? []
+    expect(files).to.include('services/cli/catalogue.ts')
+    expect(files.filter((file) => /commands\/|client\/(?!errors)/.test(file))).to.deep.equal([])
     expect(out)
       .to.include('69   the server cannot be reached')
       .and.to.match(/^ {2}run +/m)

@@ -64,11 +64,12 @@ describe('a permission request at the client', () => {
   })
 
   it('is replied to again when an answer was lost; the decision tells whether the first reply has counted', async () => {
-    for (const [decision, isOurs] of [
-      [true, true],
-      [false, false],
+    for (const [lost, decision, isOurs] of [
+      [breakOff, true, true],
+      [breakOff, false, false],
+      [() => refusal(504, 'of a proxy'), true, true],
     ] as const) {
-      const { ask, sent, settle } = askOn(breakOff, (request) => {
+      const { ask, sent, settle } = askOn(lost, (request) => {
         settle(decision)
         return isDecided(request)
       })
