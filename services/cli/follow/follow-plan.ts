@@ -5,9 +5,10 @@ import type { Output } from '../output.ts'
 import { dollars, duration, tokens } from '../text/figures.ts'
 import { LiveRegion } from '../text/live-region.ts'
 import { plain, plainJson, plainLine } from '../text/plain.ts'
-import { cut, padEnd } from '../text/width.ts'
+import { cut, padEnd, widthOf } from '../text/width.ts'
 
 const WIDEST = 100
+const WIDEST_NAME = 40
 
 /** Shows a plan until it ends: one line for each step, on a terminal in place, else as it ends. Ctrl-C leaves, and the plan goes on. */
 export async function followPlan(
@@ -153,12 +154,9 @@ class PlanScreen {
     const cost = plan.step_runs[id]?.cost_usd
     const figures = [...(tookMs === undefined ? [] : [duration(tookMs)]), ...(cost ? [dollars(cost)] : [])].join(' ')
     const why = status === 'failed' && error !== undefined ? ` ${plainLine(error)}` : ''
-    const name = plainLine(title === undefined ? id : `${id} ${title}`)
-    const text = cut(
-      `${padEnd(cut(name, 40, style.symbols.cut), 20)} ${figures}${why}`,
-      this.#width() - 8,
-      style.symbols.cut,
-    )
+    const nameColumns = Math.min(WIDEST_NAME, Math.max(...plan.steps.map((step) => widthOf(nameOf(step)))))
+    const name = padEnd(cut(nameOf({ id, title }), nameColumns, style.symbols.cut), nameColumns)
+    const text = cut(`${name}  ${figures}${why}`, this.#width() - 8, style.symbols.cut)
     return `${symbols[status]} ${text.trimEnd()}`
   }
 
@@ -166,6 +164,9 @@ class PlanScreen {
     return Math.min(this.#output.columns() - 1, WIDEST)
   }
 }
+
+const nameOf = ({ id, title }: { id: string; title?: string | undefined }): string =>
+  plainLine(title === undefined ? id : `${id} ${title}`)
 
 const isOver = ({ status }: Pick<PlanProgress, 'status'>): boolean => status !== 'queued' && status !== 'running'
 

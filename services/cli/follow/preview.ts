@@ -42,15 +42,14 @@ export function changeOf({ preview }: Asked): string {
   return `+${count('+')} -${count('-')}`
 }
 
-/** The lines of a diff without its header. Behind the header nothing is left out: a line of a file may look like one. */
+/**
+ * The lines of a diff without its header, which is all there is of a change of nothing. Behind it nothing is left out: a line of a file may
+ * look like one.
+ */
 function hunkLines(diff: string): string[] {
   const lines = diff.trimEnd().split('\n')
-  return lines.slice(
-    Math.max(
-      0,
-      lines.findIndex((line) => line.startsWith('@@')),
-    ),
-  )
+  const first = lines.findIndex((line) => line.startsWith('@@'))
+  return first < 0 ? [] : lines.slice(first)
 }
 
 /** The colours of a diff. */

@@ -12,7 +12,7 @@ const PLAN = {
   ...{ id: 'plan_1', title: 'Notes', step_runs: {}, step_outputs: {}, started_at: '2026-11-22T09:30:00.000Z' },
   ...{ ended_at: '2026-11-22T09:30:02.000Z', usage: { input_tokens: 8, output_tokens: 2, cost_usd: 0.1 } },
   steps: [
-    { id: 'collect', prompt: 'a' },
+    { id: 'collect', title: 'All of the changes', prompt: 'a' },
     { id: 'write', prompt: 'b', depends_on: ['collect'] },
   ],
 }
@@ -20,7 +20,7 @@ const PLAN = {
 const at = (status: string, steps: [Step['status'], Step['status']], more: object = {}): PlanProgress =>
   ({
     ...{ status, total: 2, done: steps.filter((each) => each !== 'pending' && each !== 'running').length },
-    steps: steps.map((each, i) => ({ id: i === 0 ? 'collect' : 'write', status: each, error: 'broken' })),
+    steps: PLAN.steps.map(({ id, title }, i) => ({ id, title, status: steps[i], error: 'broken' })),
     plan: { ...PLAN, ...more },
   }) as unknown as PlanProgress
 
@@ -57,6 +57,8 @@ describe('services/cli/follow/follow-plan', () => {
     expect(written.err).to.match(
       /^\[1\/2\] ✓ collect.*\n\[2\/2\] ✓ write.*\n✓ done · 8 in · 2 out · \$0\.100 · 2\.0 s\n$/,
     )
+    const columns = written.err.split('\n').map((line) => line.search(/\d\.\d s$/))
+    expect(columns.slice(0, 2), 'the times stand below each other').to.deep.equal([36, 36])
     expect(written.out).to.equal('notes\n')
   })
 

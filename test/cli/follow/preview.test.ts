@@ -12,6 +12,11 @@ describe('services/cli/follow/preview', () => {
     expect(changeOf(asked)).to.equal('+1 -1')
   })
 
+  it('shows that nothing changes', () => {
+    const same = { ...asked, preview: { ...asked.preview, diff: '--- a.txt\n+++ a.txt\n' } }
+    expect([previewLines(same), changeOf(same)]).to.deep.equal([[], '+0 -0'])
+  })
+
   it('shows a command, a request, or the whole input', () => {
     expect(previewLines({ input: {}, preview: { kind: 'command', command: 'a &&\nb' } })).to.deep.equal([
       '$ a &&',
