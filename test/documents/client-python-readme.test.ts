@@ -13,7 +13,9 @@ const run = promisify(execFile)
 const FOLDER = join(ROOT, 'shared/client-python')
 const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
 
-const [, program = '', shown = ''] = /```python\n([^]*?)```\n\n```\n([^]*?)```/.exec(readme) ?? []
+const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = []] = readme.matchAll(
+  /```python\n([^]*?)```\n\n```\n([^]*?)```/g,
+)
 
 /** The calls that the README only names: flows, the inbox, lists and errors, with the client that awaits. */
 const REST = `
@@ -24,10 +26,10 @@ async def main() -> None:
     async with AsyncAgentEngine("http://127.0.0.1:8080/v1", token=lambda refused: None) as engine:
         await engine.request("PUT", "/config/instances/main", body={"type": "demo"})
         number = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
-        await engine.request("PUT", "/flows/total", body={"model": "demo", "input_schema": {"type": "object"}, "output_schema": number})
-        await engine.request("POST", "/flows/total/publish")
+        await engine.request("PUT", "/flows/invoice-total", body={"model": "demo", "input_schema": {"type": "object"}, "output_schema": number})
+        await engine.request("POST", "/flows/invoice-total/publish")
         events = []
-        outcome = await engine.flows.run("total", {"text": "60"}, instance="main", on_event=lambda event: events.append(event.event))
+        outcome = await engine.flows.run("invoice-total", {"text": "60"}, instance="main", on_event=lambda event: events.append(event.event))
         print(outcome.ok, list(outcome.output), events[-1], [row["status"] async for row in engine.dispatches.list()])
 
         run = engine.run('/tool Write {"path": "q.txt", "content": "hello"}')
@@ -70,7 +72,7 @@ describe('shared/client-python/README.md', function () {
   let packages: string
   before(async () => {
     packages = await requirePythonClient()
-    stage = await Stage.open()
+    stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
     dir = await mkdtemp(join(tmpdir(), 'agent-engine-python-'))
   })
   after(async () => {
@@ -104,6 +106,7 @@ describe('shared/client-python/README.md', function () {
   for (const [title, text, expected] of [
     ['a program that prints what is shown', program, shown],
     ['a client that awaits and has the rest of it', REST, PRINTED],
+    ['a whole integration', integration, result],
   ] as const)
     it(`has ${title}`, async () => {
       await writeFile(join(dir, 'program.py'), stage.localized(text))

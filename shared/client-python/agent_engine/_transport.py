@@ -218,13 +218,12 @@ class Transport:
 def pause_before_repeat(cause: AgentEngineError, method: str, has_key: bool, failures: int) -> float | None:
     """`None` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
     done what it was asked for, so only requests that mean the same twice are repeated."""
-    is_read = method in ("GET", "DELETE")
-    is_safe = is_read or has_key
+    is_safe = has_key or method in ("GET", "DELETE")
     pause = backoff(failures, 0.25)
     if isinstance(cause, ConnectionFailed):
         return pause if is_safe else None
-    if not isinstance(cause, ApiError) or cause.code == "budget_exhausted":
+    if not isinstance(cause, ApiError):
         return None
-    is_temporary = cause.status == 429 or (cause.status == 503 and is_safe) or (cause.status in (502, 504) and is_read)
+    is_temporary = cause.status == 429 or (cause.status >= 500 and is_safe)
     pause = pause if cause.retry_after is None else cause.retry_after
     return pause if is_temporary and pause <= MOST_RETRY_AFTER else None
