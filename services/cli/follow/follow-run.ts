@@ -1,11 +1,6 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import {
-  type FollowOptions,
-  type PermissionAsk,
-  RunFailed,
-  RunLost,
-  type RunStream,
-} from '../../../shared/client/client.ts'
+import type { FollowOptions, PermissionAsk, RunStream } from '../../../shared/client/client.ts'
+import { RunFailed, RunLost } from '../../../shared/client/errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import type { Output } from '../output.ts'

@@ -1,4 +1,3 @@
-// Tests follow-run.ts: in a pipe, and run-terminal.test.ts on a terminal.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
