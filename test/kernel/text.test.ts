@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import {
   countChars,
   inTags,
@@ -75,4 +76,22 @@ describe('truncateStart', () => {
     it(`D2.6: the last ${maxChars} code points of ${JSON.stringify(text)} are ${JSON.stringify(expected)}`, () =>
       expect(truncateStart(text, maxChars)).to.equal(expected))
   }
+})
+
+describe('a text as its code points', () => {
+  const texts = fc
+    .array(fc.constantFrom('a', '\n', '😀', '\ud83d', '\ude00', '\uffff'), { maxLength: 12 })
+    .map((units) => units.join(''))
+
+  it('D2.6: is counted and cut at both ends as an array of them would be', () => {
+    fc.assert(
+      fc.property(texts, fc.nat(14), (text, max) => {
+        const chars = Array.from(text)
+        expect(countChars(text)).to.equal(chars.length)
+        expect(truncate(text, max, '')).to.equal(chars.slice(0, max).join(''))
+        expect(truncate(text, max).endsWith('…')).to.equal(chars.length > max)
+        expect(truncateStart(text, max)).to.equal(chars.slice(Math.max(0, chars.length - max)).join(''))
+      }),
+    )
+  })
 })
