@@ -44,6 +44,7 @@ describe('truncate', () => {
     ['😀😀', 1, '😀…'],
     ['a😀b', 2, 'a😀…'],
     ['a😀', 3, 'a😀'],
+    ['😀😀', 3, '😀😀'],
     ['\ud83d😀', 1, '\ud83d…'],
   ]
   for (const [text, maxChars, expected] of cases) {
@@ -71,6 +72,7 @@ describe('truncateStart', () => {
     ['😀b', 2, '😀b'],
     ['a😀b', 2, '😀b'],
     ['a😀b', 1, 'b'],
+    ['😀😀', 3, '😀😀'],
   ]
   for (const [text, maxChars, expected] of cases) {
     it(`D2.6: the last ${maxChars} code points of ${JSON.stringify(text)} are ${JSON.stringify(expected)}`, () =>
