@@ -5,6 +5,7 @@ import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/cluster/journal/journal.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/kernel/events.ts'
 import { newBudget } from '../../support/journal-budget.ts'
+import { settled } from '../../support/settled.ts'
 
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
 const END = errorEvent('cancelled', 'x')
@@ -53,7 +54,7 @@ describe('journal cursor', () => {
     await new Promise(setImmediate)
     expect(calls).to.equal(2)
     cursor.confirmRead(at(1))
-    await new Promise(setImmediate)
+    await settled()
     expect(calls).to.equal(2)
   })
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { CpuLimit } from '../../../shared/platform/schemas/cpu-limit.ts'
+import { settled } from '../../support/settled.ts'
 
 /** A thread that answers with these CPU times, one after the other, and then with the last one again. */
 function threadOf(...answers: readonly (number | Promise<number>)[]) {
@@ -107,7 +108,7 @@ describe('the limit of the CPU time of a task', () => {
     reading.limit.stop()
     answer.resolve(1_000)
     expect(await reading.limit.usedMs()).to.be.at.least(1_000)
-    await new Promise(setImmediate)
+    await settled()
     expect([early.seen, reading.seen]).to.deep.equal([{ expired: 0 }, { expired: 0 }])
   })
 })

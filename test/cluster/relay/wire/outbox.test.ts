@@ -140,12 +140,12 @@ describe('outbox', () => {
     let accepted = 0
     outbox.attach(1, newJournal().follow(0), () => accepted++)
     outbox.sendBeat()
-    await turns()
+    await settled()
     await publishNext()
     expect(accepted).to.equal(0)
     for (let reports = 0; reports < 2; reports++) outbox.confirmRead(1, { seq: 0, pieces: 0 })
     outbox.sendBeat()
-    await turns()
+    await settled()
     expect([accepted, messages()]).to.deep.equal([1, [[RECORD.askReadPosition, RECORD.beat], [RECORD.beat]]])
   })
 
@@ -155,12 +155,13 @@ describe('outbox', () => {
     outbox.attach(1, journal.follow(0))
     say(journal, 'x'.repeat(66_000))
     journal.append(errorEvent('cancelled', 'x'))
-    await turns()
+    await settled()
     outbox.confirmRead(1, { seq: 0, pieces: 4 })
-    await turns()
+    await settled()
     await publishNext()
     const piece = (count: number, flags = 0) => ({ type: RECORD.piece, stream: 1, seq: 1, count, flags })
-    expect(sent.map((records) => records.map(({ body, ...place }) => place))).to.deep.equal([
+    const places = sent.map((records) => records.map(({ type }, i) => ({ type, ...framesOf(records)[i] })))
+    expect(places).to.deep.equal([
       [0, 1, 2, 3].map((count) => piece(count)),
       [piece(4, END_OF_FRAME), { type: RECORD.frames, stream: 1, seq: 2, count: 1, flags: LAST }],
     ])
