@@ -21,8 +21,7 @@ export function pageOf<T>(
   }
 }
 
-const compare = (a: ListPosition, b: ListPosition): number =>
-  a.startedMs - b.startedMs || (a.id < b.id ? -1 : Number(a.id > b.id))
+const compare = (a: ListPosition, b: ListPosition): number => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1)
 
 export const writeCursor = ({ startedMs, id }: ListPosition): string =>
   encodeCursor([new Date(startedMs).toISOString(), id])

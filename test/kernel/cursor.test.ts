@@ -34,6 +34,8 @@ describe('cursors', () => {
     const { page, next_cursor } = pageOf(3)
     expect(page).to.deep.equal(['a', 'b'])
     expect(startOfPage(next_cursor ?? '', ['string', 'number'])).to.deep.equal(['b', 7])
+    const longer = toPage(['a', 'b', 'c', 'd'], 3, (last) => [last])
+    expect(startOfPage(longer.next_cursor ?? '', ['string'])).to.deep.equal(['c'])
     expect(startOfPage(undefined, ['string'])).to.equal(undefined)
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import fc from 'fast-check'
 import {
   countChars,
   inTags,
@@ -43,6 +44,7 @@ describe('truncate', () => {
     ['😀😀', 1, '😀…'],
     ['a😀b', 2, 'a😀…'],
     ['a😀', 3, 'a😀'],
+    ['😀😀', 3, '😀😀'],
     ['\ud83d😀', 1, '\ud83d…'],
   ]
   for (const [text, maxChars, expected] of cases) {
@@ -70,9 +72,28 @@ describe('truncateStart', () => {
     ['😀b', 2, '😀b'],
     ['a😀b', 2, '😀b'],
     ['a😀b', 1, 'b'],
+    ['😀😀', 3, '😀😀'],
   ]
   for (const [text, maxChars, expected] of cases) {
     it(`D2.6: the last ${maxChars} code points of ${JSON.stringify(text)} are ${JSON.stringify(expected)}`, () =>
       expect(truncateStart(text, maxChars)).to.equal(expected))
   }
+})
+
+describe('a text as its code points', () => {
+  const texts = fc
+    .array(fc.constantFrom('a', '\n', '😀', '\ud83d', '\ude00', '\uffff'), { maxLength: 12 })
+    .map((units) => units.join(''))
+
+  it('D2.6: is counted and cut at both ends as an array of them would be', () => {
+    fc.assert(
+      fc.property(texts, fc.nat(14), (text, max) => {
+        const chars = Array.from(text)
+        expect(countChars(text)).to.equal(chars.length)
+        expect(truncate(text, max, '')).to.equal(chars.slice(0, max).join(''))
+        expect(truncate(text, max).endsWith('…')).to.equal(chars.length > max)
+        expect(truncateStart(text, max)).to.equal(chars.slice(Math.max(0, chars.length - max)).join(''))
+      }),
+    )
+  })
 })

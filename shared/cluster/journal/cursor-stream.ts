@@ -21,9 +21,7 @@ export class CursorStream extends PullIterator<Frames> {
   }
 
   protected override pull(): Frames | undefined | Promise<Frames | undefined> {
-    const { state } = this.#cursor
-    if (state === 'ended') return undefined
-    return state === 'ready' && !this.#isInsideFrame ? this.#take() : this.#wait()
+    return this.#cursor.state === 'ready' && !this.#isInsideFrame ? this.#take() : this.#wait()
   }
 
   protected override stop(): void {

@@ -52,7 +52,7 @@ function segmentsOf(seq: number, { type, ...fields }: RunEvent): Segment[] {
     if (value === undefined) continue
     raw += `${separator}${JSON.stringify(name)}:`
     separator = ','
-    if (typeof value === 'string' && value.length > LARGE_CHARS) {
+    if (typeof value === 'string') {
       segments.push({ text: `${raw}"`, isRaw: true }, { text: value, isRaw: false })
       raw = '"'
     } else raw += JSON.stringify(value)
@@ -64,9 +64,6 @@ function segmentsOf(seq: number, { type, ...fields }: RunEvent): Segment[] {
 /** The nearest place inside the text that does not cut a character in two. */
 function cutAt(text: string, wanted: number): number {
   const at = Math.min(Math.max(wanted, 0), text.length)
-  const isInside = isLowSurrogate(text.charCodeAt(at)) && isHighSurrogate(text.charCodeAt(at - 1))
+  const isInside = (text.codePointAt(at - 1) ?? 0) > 0xffff // Two units.
   return isInside ? at + 1 : at
 }
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff

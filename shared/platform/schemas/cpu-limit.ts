@@ -10,9 +10,11 @@ const UNREAD_MS = 10
 /** A limit below this is read from the start. */
 const SHORT_MS = 40
 
+type Thread = Pick<SchemaThread, 'cpuMs'>
+
 /** Watches the CPU time of a task in a thread, from now on: calls `onExpired` when the task has used up its limit. */
 export class CpuLimit {
-  readonly #thread: SchemaThread
+  readonly #thread: Thread
   readonly #onExpired: () => void
   readonly #startedAt = performance.now()
   /** `undefined` until the CPU time is read first. */
@@ -21,7 +23,7 @@ export class CpuLimit {
   #timer: NodeJS.Timeout | undefined
 
   /** `isLong`: the task is not likely to end at once. */
-  constructor(thread: SchemaThread, { isLong, onExpired }: { isLong: boolean; onExpired: () => void }) {
+  constructor(thread: Thread, { isLong, onExpired }: { isLong: boolean; onExpired: () => void }) {
     this.#thread = thread
     this.#onExpired = onExpired
     if (isLong) this.#read()

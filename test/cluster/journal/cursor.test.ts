@@ -1,9 +1,11 @@
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
+import type { JournalCursor } from '../../../shared/cluster/journal/cursor.ts'
 import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../shared/cluster/journal/journal.ts'
 import { type AgentEvent, errorEvent } from '../../../shared/kernel/events.ts'
 import { newBudget } from '../../support/journal-budget.ts'
+import { settled } from '../../support/settled.ts'
 
 const delta = (text: string): AgentEvent => ({ type: 'text_delta', text })
 const END = errorEvent('cancelled', 'x')
@@ -50,6 +52,9 @@ describe('journal cursor', () => {
     expect(calls).to.equal(1)
     journal.append(delta('c'))
     await new Promise(setImmediate)
+    expect(calls).to.equal(2)
+    cursor.confirmRead(at(1))
+    await settled()
     expect(calls).to.equal(2)
   })
 
@@ -255,5 +260,65 @@ describe('waiting for readers', () => {
     expect(wait.hasEnded).to.equal(false)
     cursor.confirmRead(at(2))
     await wait.promise
+  })
+})
+
+describe('the pieces of a large frame', () => {
+  const FAR = { maxBehindBytes: 1e9, maxUnconfirmedBytes: 1e9 }
+
+  /** A cursor for a remote client, before the first of two frames of eight pieces. They follow a small one, which the client has read. */
+  function remoteCursor() {
+    const journal = journalOf(1, FAR)
+    for (let i = 0; i < 2; i++) journal.append(delta('x'.repeat(130_000)))
+    const cursor = journal.follow(0)
+    cursor.confirmRead(at(0))
+    cursor.take()
+    cursor.confirmRead(at(1))
+    return { journal, cursor }
+  }
+
+  /** Takes pieces until one has to be confirmed. Returns what they are. */
+  function takeAll(cursor: JournalCursor) {
+    const taken: [piece: number | undefined, lastSeq: number | undefined][] = []
+    while (cursor.state === 'ready') {
+      const frames = cursor.take()
+      taken.push([frames?.pieces, frames?.lastSeq])
+    }
+    return taken
+  }
+
+  const pieces = (lastSeq: number, ...numbers: number[]) => numbers.map((piece) => [piece, lastSeq])
+
+  it('are all taken at once by a local reader, and the last one ends the frame', () => {
+    const cursor = remoteCursor().journal.follow(1)
+    expect(takeAll(cursor)).to.deep.equal([
+      ...pieces(1, 1, 2, 3, 4, 5, 6, 7),
+      [undefined, 2],
+      ...pieces(2, 1, 2, 3, 4, 5, 6, 7),
+      [undefined, 3],
+    ])
+  })
+
+  it('go to a remote client while it has fewer than four to read; after them it makes the run wait', async () => {
+    const { cursor } = remoteCursor()
+    expect(takeAll(cursor)).to.deep.equal(pieces(1, 1, 2, 3, 4))
+    expect([cursor.pieces, cursor.isTooFarBehind]).to.deep.equal([4, true])
+    await new Promise(setImmediate)
+    const notified = new Promise<void>((resolve) => cursor.subscribe(resolve))
+    cursor.confirmRead(at(1, 1))
+    await notified
+    expect(takeAll(cursor)).to.deep.equal(pieces(1, 5))
+  })
+
+  it('count as read by the highest number that was confirmed of this frame, and of no other', () => {
+    const { cursor } = remoteCursor()
+    takeAll(cursor)
+    cursor.confirmRead(at(0, 4))
+    expect(cursor.state).to.equal('waiting')
+    cursor.confirmRead(at(1, 4))
+    cursor.confirmRead(at(1, 0))
+    expect(takeAll(cursor)).to.deep.equal([...pieces(1, 5, 6, 7), [undefined, 2], ...pieces(2, 1, 2, 3, 4)])
+    cursor.confirmRead(at(2))
+    expect(takeAll(cursor)).to.deep.equal([])
   })
 })

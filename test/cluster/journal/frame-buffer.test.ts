@@ -135,11 +135,31 @@ describe('frame buffer', () => {
       [1, 5],
       [0, 100],
     ])
+    expect(String(frames.readAfter(3).content)).to.equal('b')
     frames.push('cc')
     expect([read(frames, 5), frames.newestSeq]).to.deep.equal([[2, 101], 101])
+    expect([frames.bytes, frames.readAfter(5).size]).to.deep.equal([2 + 2 * KIB, 2])
+    frames.push('d')
+    expect([read(frames, 101), frames.readAfter(101).size]).to.deep.equal([[1, 102], 1])
     frames.shift()
     frames.shift()
-    expect(rangeOf(frames)).to.deep.equal({ firstSeq: 6, lastSeq: 101, length: 1 })
+    expect(rangeOf(frames)).to.deep.equal({ firstSeq: 6, lastSeq: 102, length: 2 })
+  })
+
+  it('skipping to a number that is there already changes nothing', () => {
+    const frames = bufferOf(1, 1)
+    for (const seq of [0, 1, 2]) frames.skipTo(seq)
+    expect([rangeOf(frames), frames.bytes]).to.deep.equal([{ firstSeq: 1, lastSeq: 2, length: 2 }, 2 * KIB])
+  })
+
+  it('of a buffer that starts later, the numbers before are not kept', () => {
+    const frames = new FrameBuffer()
+    frames.startAt(5)
+    frames.shift()
+    expect(rangeOf(frames)).to.deep.equal({ firstSeq: 5, lastSeq: 4, length: 0 })
+    frames.push('a')
+    expect(read(frames, 4)).to.deep.equal([1, 5])
+    expect(() => frames.readAfter(3)).to.throw(RangeError)
   })
 
   it('one read passes a limited number of them, which a message can count', () => {

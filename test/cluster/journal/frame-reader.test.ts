@@ -29,4 +29,27 @@ describe('frame reader', () => {
     const reader = new FrameReader(streamOf({ text: 'lar', lastSeq: 1, pieces: 1 }, failure))
     expect(await reader.next()).to.deep.equal(failure)
   })
+
+  it('a silence is reported each time that it lasts, and the wait for the same frames goes on over it', async () => {
+    const coming = Promise.withResolvers<IteratorResult<Frames>>()
+    let asked = 0
+    const stream = { next: () => (asked++ === 0 ? coming.promise : Promise.resolve({ done: true, value: undefined })) }
+    const reader = new FrameReader({ [Symbol.asyncIterator]: () => stream as AsyncIterator<Frames> }, 1)
+    expect([await reader.next(), await reader.next(), asked]).to.deep.equal(['silence', 'silence', 1])
+    coming.resolve({ done: false, value: { text: 'late', lastSeq: 1 } })
+    expect([await reader.next(), await reader.next()]).to.deep.equal([{ text: 'late', lastSeq: 1 }, undefined])
+    await reader.return() // This stream has nothing to detach from.
+  })
+
+  it('leaves no timer when the frames have come, and detaches from the stream', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
+    await new Promise(setImmediate) // mocha has set its own timer by now.
+    const before = timers()
+    const stream = streamOf({ text: 'one', lastSeq: 1 }, { text: 'two', lastSeq: 2 })
+    const reader = new FrameReader(stream, 60_000)
+    await reader.next()
+    expect(timers()).to.equal(before)
+    await reader.return()
+    expect(await stream.next()).to.deep.equal({ done: true, value: undefined })
+  })
 })

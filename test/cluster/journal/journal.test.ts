@@ -37,6 +37,22 @@ describe('a journal that begins with events of another process', () => {
     journal.drop()
     expect(budget.bytes).to.equal(0)
   })
+
+  it('D32.7a: keeps the numbers that they had, from the first that is known on, and a run that has ended has no more', () => {
+    const journal = new Journal(newBudget())
+    journal.restore(
+      [
+        [5, delta('a')],
+        [9, END],
+      ],
+      { from: 3, reserved: 100 },
+    )
+    expect(journal.follow(1).take()).to.equal(undefined)
+    const cursor = journal.follow(2)
+    let text = ''
+    while (cursor.state === 'ready') text += String(cursor.take()?.text)
+    expect([idsOf(text), cursor.state, journal.lastSeq]).to.deep.equal([[5, 9], 'ended', 9])
+  })
 })
 
 describe('frames', () => {
@@ -61,6 +77,11 @@ describe('frames', () => {
       expect(frame).to.include(`"code":"${code}"`).and.include(message)
     }
   })
+
+  it('only a run that was lost with its worker can have left a session behind', () => {
+    expect(renderReaderFailure(1, 'worker_lost', { isSessionKept: true })).to.include('the session is kept')
+    expect(renderReaderFailure(1, 'internal', { isSessionKept: true })).to.equal(renderReaderFailure(1, 'internal'))
+  })
 })
 
 describe('journal', () => {
@@ -77,12 +98,15 @@ describe('journal', () => {
   })
 
   it('a reader of a journal that was abandoned, because its run continues elsewhere, gets a gap at once, and so does a later one', async () => {
-    const journal = new Journal(newBudget())
-    const reader = journal.follow(0)
+    const budget = newBudget()
+    const journal = new Journal(budget)
+    journal.append(delta('a'))
+    const reader = journal.follow(1)
     const notified = new Promise<void>((resolve) => reader.subscribe(resolve))
     expect(reader.state).to.equal('waiting')
     journal.abandon()
     await notified
+    expect(budget.bytes).to.equal(0)
     for (const each of [reader, journal.follow(0)]) {
       expect(each.state).to.equal('ready')
       expect(each.take()).to.equal(undefined)

@@ -15,16 +15,19 @@ describe('large frame', () => {
     expect(isLarge({ type: 'tool_use', id: 'i', tool_name: 'T', input: { text: 'x'.repeat(LARGE + 1) } })).to.equal(
       false,
     )
+    const fields = { none: undefined, list: Array(LARGE + 1).fill(0) }
+    expect(isLarge({ type: 'subagent_event', subagent_id: 's', event_type: 'x', ...fields })).to.equal(false)
   })
 
   it('its pieces together are the frame that is rendered at once, whatever the text', () => {
-    const units = fc.constantFrom('a', '"', '\\', '\n', '\u0000', 'é', '€', '😀', '\u2028')
+    const units = fc.constantFrom('a', '"', '\\', '\n', '\u0000', 'é', '€', '😀', '\u2028', '\ud83d', '\ude00')
     const texts = fc
       .array(units, { minLength: 1, maxLength: 40 })
       .map((some) => some.join('').repeat(3_000).slice(0, 90_000))
     fc.assert(
-      fc.property(texts, fc.nat(9), (text, shift) => {
-        const event = textOf(`${'x'.repeat(LARGE + shift)}${text}`)
+      fc.property(texts, fc.nat(9), fc.boolean(), (text, shift, isFirst) => {
+        const filling = 'x'.repeat(LARGE + shift)
+        const event = textOf(isFirst ? `${text}${filling}` : `${filling}${text}`)
         expect(Buffer.concat(piecesOf(new LargeFrame(7, event))).equals(Buffer.from(renderFrame(7, event)))).to.equal(
           true,
         )
@@ -45,6 +48,11 @@ describe('large frame', () => {
       c: long,
     }
     expect(Buffer.concat(piecesOf(new LargeFrame(1, event))).toString()).to.equal(renderFrame(1, event))
+  })
+
+  it('it counts the characters of its texts, not of what they become', () => {
+    const lengths = ['x', '"'].map((unit) => new LargeFrame(1, textOf(unit.repeat(LARGE + 1))).length)
+    expect(lengths[1]).to.equal(lengths[0])
   })
 
   it('a piece has 16,384 characters, and is the same each time that it is read', () => {

@@ -25,6 +25,16 @@ describe('lease', () => {
     expect(lease.isHeld()).to.equal(false)
   })
 
+  it('says until when it is held, by the monotonic clock; a lease that is not held has ended long ago', () => {
+    const { lease, set } = withClocks()
+    expect(lease.heldUntil()).to.equal(-Infinity)
+    lease.renewed(set(1_000, 1_000))
+    set(3_999, 3_999)
+    expect(lease.heldUntil()).to.equal(4_000)
+    set(4_000, 4_000)
+    expect(lease.heldUntil()).to.equal(-Infinity)
+  })
+
   it('P2: a process that was suspended finds the lease not held with its first instruction, before any timer has run', () => {
     const lease = new Lease(20)
     lease.renewed(now())

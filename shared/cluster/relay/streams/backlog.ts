@@ -126,7 +126,7 @@ export class Backlog {
 
   readonly #endBurst = (): void => {
     this.#burstTimer = undefined
-    if (this.#isBurst) this.#drop()
+    this.#drop()
   }
 
   #drop(): void {

@@ -92,8 +92,7 @@ export class Outbox {
   resend(stream: number, position: Position): void {
     const cursor = this.#streams.get(stream)
     if (!cursor) return this.send(record(RECORD.gap, { stream }))
-    cursor.seek(position)
-    this.#markDirty(stream)
+    cursor.seek(position) // Its listener marks the stream.
   }
 
   /** Sets the read position of the stream's client. */

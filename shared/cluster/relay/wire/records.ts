@@ -64,8 +64,7 @@ export const record = (
   { stream = 0, seq = 0, count = 0, flags = 0, body = '' }: Partial<Omit<WireRecord, 'type'>> = {},
 ): WireRecord => ({ type, stream, seq, count, flags, body })
 
-export const sizeOf = ({ body }: WireRecord): number =>
-  RECORD_BYTES + (typeof body === 'string' ? Buffer.byteLength(body) : body.length)
+export const sizeOf = ({ body }: WireRecord): number => RECORD_BYTES + Buffer.byteLength(body)
 
 /**
  * Packs a message, little-endian: version u8, epoch u32, position f64, then for each record stream u32, seq u32, count u16, type u8, flags u8,

@@ -42,6 +42,25 @@ describe('backlog', () => {
     expect(stateOf(backlog)).to.deep.equal({ seq: 10, isEmpty: true, hasLast: true, isDropping: false })
   })
 
+  it('nothing is taken of nothing, under the number of the frame before', () =>
+    expect(new Backlog(7, LIMITS).take()).to.deep.equal({ text: Buffer.alloc(0), lastSeq: 7 }))
+
+  it('frames that end inside a large one are taken with the number of its pieces', () => {
+    const backlog = filled([1])
+    const to = { seq: 1, pieces: 3 }
+    backlog.add({ from: backlog.position, to, body: Buffer.from('y'), isLast: false }, false)
+    expect(backlog.take()).to.deep.equal({ text: Buffer.from('xy'), lastSeq: 1, pieces: 3 })
+  })
+
+  it('what is taken together is in its order, and keeps no more memory than its bytes when these are 4 KiB or more', () => {
+    const backlog = new Backlog(0, { ...LIMITS, maxHeldBytes: 100_000 })
+    for (const [text, bytes] of Object.entries({ a: 1_024, b: 1_024, c: 2_048 }))
+      backlog.add({ ...next(backlog, 1), body: Buffer.alloc(bytes, text), isLast: false }, false)
+    const { text, lastSeq } = backlog.take()
+    expect(String(text)).to.equal(`${'a'.repeat(1_024)}${'b'.repeat(1_024)}${'c'.repeat(2_048)}`)
+    expect([lastSeq, text.buffer.byteLength]).to.deep.equal([3, 4_096])
+  })
+
   it('one take has at most half of the limit', () => {
     const backlog = filled([25, 25, 1])
     expect(backlog.take()).to.deep.include({ lastSeq: 2 }).property('text').length(50)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal, type JournalLimits } from '../../../../shared/cluster/journal/journal.ts'
 import { Outbox } from '../../../../shared/cluster/relay/wire/outbox.ts'
 import {
+  END_OF_FRAME,
   LAST,
   RECORD,
   type ReceivedRecord,
@@ -132,6 +133,38 @@ describe('outbox', () => {
     outbox.sendBeat()
     await settled()
     expect(messages().at(-1)).to.deep.equal([RECORD.beat])
+  })
+
+  it('a new run is accepted once, with the first read position, for which the heartbeat asks until then', async () => {
+    const { outbox, messages, publishNext } = setUp()
+    let accepted = 0
+    outbox.attach(1, newJournal().follow(0), () => accepted++)
+    outbox.sendBeat()
+    await settled()
+    await publishNext()
+    expect(accepted).to.equal(0)
+    for (let reports = 0; reports < 2; reports++) outbox.confirmRead(1, { seq: 0, pieces: 0 })
+    outbox.sendBeat()
+    await settled()
+    expect([accepted, messages()]).to.deep.equal([1, [[RECORD.askReadPosition, RECORD.beat], [RECORD.beat]]])
+  })
+
+  it('a large frame goes in pieces with their numbers, the last marked, and not faster than its client reads', async () => {
+    const { outbox, sent, publishNext } = setUp()
+    const journal = newJournal()
+    outbox.attach(1, journal.follow(0))
+    say(journal, 'x'.repeat(66_000))
+    journal.append(errorEvent('cancelled', 'x'))
+    await settled()
+    outbox.confirmRead(1, { seq: 0, pieces: 4 })
+    await settled()
+    await publishNext()
+    const piece = (count: number, flags = 0) => ({ type: RECORD.piece, stream: 1, seq: 1, count, flags })
+    const places = sent.map((records) => records.map(({ type }, i) => ({ type, ...framesOf(records)[i] })))
+    expect(places).to.deep.equal([
+      [0, 1, 2, 3].map((count) => piece(count)),
+      [piece(4, END_OF_FRAME), { type: RECORD.frames, stream: 1, seq: 2, count: 1, flags: LAST }],
+    ])
   })
 
   it('it is busy until the receiver has detached its streams', async () => {
