@@ -75,7 +75,7 @@ const LOSSES: { event: LossEvent; is: string; from: Status[]; failure: object }[
   { is: 'it has waited for 30 s', event: { type: 'waited', ms: 30_000 }, from: [], failure: {} },
   {
     is: 'a client cancels it',
-    event: { type: 'cancelled' },
+    event: { type: 'cancelled', executor: null },
     from: ['queued'],
     failure: { status: 409, code: 'cancelled' },
   },
@@ -156,6 +156,18 @@ describe('the transitions of a dispatch', () => {
     expect([afterMs(30_000), afterMs(30_001)]).to.deep.equal([undefined, 'worker_lost'])
     for (const more of [{ has_acted: true }, { idempotency_key: null }, { starts: 2 }])
       expect(afterMs(0, more)).to.equal('worker_lost')
+  })
+
+  it('D34.2: one that may begin anew is cancelled under its dead executor, and none that is lost', () => {
+    const keyed = { ...RUNNING, idempotency_key: 'k', has_acted: false }
+    const cancel = (executor: number | null, more: Partial<Dispatch> = {}) =>
+      endBy({ ...keyed, ...more }, { type: 'cancelled', executor })?.error?.code
+    expect([cancel(7), cancel(8), cancel(null), cancel(7, { has_acted: true })]).to.deep.equal([
+      'cancelled',
+      undefined,
+      undefined,
+      undefined,
+    ])
   })
 
   it('a queued one belongs to nobody, a running one to its executor, and an ended one to nobody again', () => {
