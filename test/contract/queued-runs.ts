@@ -157,12 +157,12 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
 
   it('a run that nobody takes out of the queue cannot be cancelled while it is queued', async () => {
     const runId = setup.table.queue(TENANT)
-    const { cancelQueued } = setup.table.source
-    setup.table.source.cancelQueued = async () => false
+    const { cancelWaiting } = setup.table.source
+    setup.table.source.cancelWaiting = async () => false
     expect((await refusalOf(first.cancelRun(TENANT, runId))).status).to.equal(409)
-    delete setup.table.source.cancelQueued
+    delete setup.table.source.cancelWaiting
     expect((await refusalOf(first.cancelRun(TENANT, runId))).status).to.equal(409)
-    if (cancelQueued) setup.table.source.cancelQueued = cancelQueued
+    if (cancelWaiting) setup.table.source.cancelWaiting = cancelWaiting
   })
 
   it('a run that ends without having begun ends its streams with worker_lost, and the failure is marked', async () => {

@@ -50,6 +50,7 @@ describe('runs after the death of their processes', () => {
   const SCRIPTS: Record<string, (results: readonly string[]) => Answer> = {
     text: () => (hasDied ? 'whole' : [{ text: 'par' }, { text: 'tial' }, HOLD]),
     slow: () => (hasDied ? 'slow answer' : [{ text: 's' }, HOLD]),
+    held: () => [{ text: 'h' }, HOLD],
     read: ([page]) => page ?? [{ tool: 'WebFetch', input: { url: PAGE() } }],
     effect: ([done, seen]) =>
       seen ?? [done ? { tool: 'Read', input: { path: 'effect.txt' } } : { tool: 'Bash', input: { command: WORK } }],
@@ -159,6 +160,8 @@ describe('runs after the death of their processes', () => {
       )
       const background = (accepted as { run_id: string }).run_id
       const queued = await open(url, textId, 'queued')
+      const held = await begin('held')
+      await held.stream.until('text_delta')
       await text.until('text_delta')
       await text.until('text_delta')
       const moving = await open(other, await createBeside(url, text.runId), 'text')
@@ -169,6 +172,21 @@ describe('runs after the death of their processes', () => {
 
       hasDied = true
       await workerOf(text.runId)?.kill('SIGKILL')
+      // Until the worker is known to be dead the answer is 503.
+      const inPause = (path: string, method: string) =>
+        until(
+          async () => {
+            const { status, body } = await callApi(`${other}${path}`, initOf(method))
+            return status === 503 ? undefined : body
+          },
+          { what: `${method} ${path} to be answered` },
+        )
+      const { runId } = held.stream
+      const paused = (await inPause(`/runs/${runId}`, 'GET')) as Record<string, unknown>
+      expect([paused['run_id'], paused['ended_at']]).to.deep.equal([runId, null])
+      expect(await inPause(`/runs/${runId}`, 'DELETE')).to.deep.equal({ status: 'cancelled' })
+      expect((await held.stream.all()).at(-1)?.data).to.include({ code: 'cancelled' })
+      expect(await runOf(url, runId)).to.include({ status: 'cancelled' })
       expect(await reply(other, meanwhile.id, decided.data['id'])).to.equal(200)
 
       await text.until('warning')

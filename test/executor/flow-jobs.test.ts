@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { actionRecorder } from '../../services/executor/action-recorder.ts'
 import { FlowJobs, type FlowJobsDeps } from '../../services/executor/flow-jobs.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { FlowEvent } from '../../shared/kernel/events.ts'
@@ -332,6 +333,12 @@ describe('the jobs that execute flows', () => {
     await handle(plain)
     expect(noted).to.deep.equal([EPOCH])
     expect(await read(keyed)).to.deep.include({ status: 'ok', has_acted: true })
+  })
+
+  it('D34.2: keep a tool from acting for a run that another executor has', async () => {
+    const dispatch = { ...(await history.queue({ idempotency_key: 'k' })), executor: 3 }
+    const act = actionRecorder(TENANT, dispatch, { noteAction: async () => false })
+    expect(await act?.().catch((cause: Error) => cause.message)).to.equal('another executor has the run')
   })
 
   it('report a bug as internal error, without its text', async () => {

@@ -42,7 +42,7 @@ export function createRunTable() {
       const run = runs.get(runId)
       return run?.tenant === tenant ? run.state : undefined
     },
-    async cancelQueued(tenant, runId) {
+    async cancelWaiting(tenant, runId) {
       if (runs.get(runId)?.state.state !== 'queued') return false
       runs.set(runId, { tenant, state: { state: 'ended', executor: null, code: 'cancelled' } })
       return true

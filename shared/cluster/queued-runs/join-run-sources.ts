@@ -17,8 +17,8 @@ export function joinRunSources(...sources: readonly QueuedRunSource[]): QueuedRu
       }
       return undefined
     },
-    async cancelQueued(tenant, runId) {
-      for (const source of sources) if (await source.cancelQueued?.(tenant, runId)) return true
+    async cancelWaiting(tenant, runId, lost) {
+      for (const source of sources) if (await source.cancelWaiting?.(tenant, runId, lost)) return true
       return false
     },
   }

@@ -5,7 +5,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
-import type { ReaderFailure } from '../journal/frames.ts'
+import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 import type { ExecutorCalls, RunPlace } from './executor-calls.ts'
 import { MovableStream } from './movable-stream.ts'
 import type { QueuedRunSource, QueuedRunState } from './run-source.ts'
@@ -46,10 +46,13 @@ export class QueuedRuns implements RunAccess {
   }
 
   async getRun(tenant: TenantId, runId: string): Promise<RunSummary> {
-    const found = await this.#find(tenant, runId)
-    if (found.state !== 'queued')
+    return this.#act(tenant, runId, async (found) => {
+      const waiting = { run_id: runId, ended_at: null, event_count: 0 }
+      if (found.state === 'queued') return { ...waiting, status: 'waiting', started_at: found.started_at }
+      const moving = await this.#movingFrom(found)
+      if (moving) return { ...waiting, status: 'running', started_at: moving.started_at }
       return this.#atExecutor(tenant, runId, found, (place) => this.#executors.getRun(place))
-    return { run_id: runId, status: 'waiting', started_at: found.started_at, ended_at: null, event_count: 0 }
+    })
   }
 
   async followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream> {
@@ -70,6 +73,7 @@ export class QueuedRuns implements RunAccess {
     while (performance.now() < until) {
       const found = await this.#source.find(tenant, runId).catch(() => 'away' as const)
       if (found !== 'away') {
+        if (found?.state === 'ended' && found.code === 'cancelled') return endedBy('cancelled', after)
         if (found?.state !== 'running') return undefined
         const { executor: epoch, mayMove } = found
         if (await this.#executors.isAlive(epoch).catch(() => false)) {
@@ -85,13 +89,37 @@ export class QueuedRuns implements RunAccess {
   }
 
   async cancelRun(tenant: TenantId, runId: string): Promise<void> {
-    let found = await this.#find(tenant, runId)
-    if (found.state === 'queued') {
-      if (await this.#source.cancelQueued?.(tenant, runId)) return this.#waiting.fail('cancelled', runId)
-      found = await this.#find(tenant, runId)
+    await this.#act(tenant, runId, async (first) => {
+      if (await this.#cancelWaiting(tenant, runId, first)) return this.#waiting.fail('cancelled', runId)
+      const found = first.state === 'ended' ? first : await this.#find(tenant, runId)
+      if (found.state === 'queued') throw conflict(`the run ${runId} is still queued: cancel it when it has begun`)
+      await this.#atExecutor(tenant, runId, found, (place) => this.#executors.cancelRun(place))
+    })
+  }
+
+  async #cancelWaiting(tenant: TenantId, runId: string, found: QueuedRunState): Promise<boolean> {
+    if (found.state === 'queued') return (await this.#source.cancelWaiting?.(tenant, runId)) ?? false
+    const moving = await this.#movingFrom(found)
+    return moving ? ((await this.#source.cancelWaiting?.(tenant, runId, moving.executor)) ?? false) : false
+  }
+
+  /** The dead executor of a run that is to begin anew at another one, and the start of the run; `undefined` for every other run. */
+  async #movingFrom(found: QueuedRunState): Promise<{ executor: number; started_at: string } | undefined> {
+    if (found.state !== 'running' || !found.mayMove) return undefined
+    const { executor, mayMove } = found
+    return (await this.#executors.isAlive(executor)) ? undefined : { executor, ...mayMove }
+  }
+
+  /** Acts on the run as it is in the store, and once more when its executor died meanwhile and another one begins it anew. */
+  async #act<T>(tenant: TenantId, runId: string, act: (found: QueuedRunState) => Promise<T>): Promise<T> {
+    try {
+      return await act(await this.#find(tenant, runId))
+    } catch (cause) {
+      if (!hasKind(cause, 'not_found')) throw cause
+      const found = await this.#find(tenant, runId)
+      if (found.state !== 'running' || !found.mayMove) throw cause
+      return act(found)
     }
-    if (found.state === 'queued') throw conflict(`the run ${runId} is still queued: cancel it when it has begun`)
-    await this.#atExecutor(tenant, runId, found, (place) => this.#executors.cancelRun(place))
   }
 
   /** Handles a start notice: an executor has begun this run. */
@@ -126,6 +154,10 @@ export class QueuedRuns implements RunAccess {
     const mayPass = (cause: unknown) => hasKind(cause, 'not_found') && state !== 'ended' && ++tries < STARTING_TRIES
     return retryUntil(() => call({ epoch, tenant, runId }), { pauses: STARTING_STEP_MS, mayPass })
   }
+}
+
+async function* endedBy(code: ReaderFailure, after: number): FrameStream {
+  yield failureFrame(after, code)
 }
 
 export const noRun = (runId: string): AppError =>

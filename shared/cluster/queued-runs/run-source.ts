@@ -7,8 +7,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 export type QueuedRunState =
   | { state: 'queued'; started_at: string }
   /** `mayMove`: another executor begins it anew when this one is dead (D34.2). */
-  | { state: 'running'; executor: number; mayMove?: true }
-  | { state: 'ended'; executor: number }
+  | { state: 'running'; executor: number; mayMove?: { started_at: string } }
+  | { state: 'ended'; executor: number; code?: 'cancelled' }
   | { state: 'ended'; executor: null; code?: 'cancelled' | 'worker_lost' }
 
 /** Where the runs are that were queued for an executor (`isQueuedRun`). Every method throws `unavailable` when the store is away. */
@@ -20,6 +20,9 @@ export interface QueuedRunSource {
   takeCreated?(tenant: TenantId, runId: string): QueuedRunState | undefined
   /** `undefined` for an unknown run and for another tenant's. */
   find(tenant: TenantId, runId: string): Promise<QueuedRunState | undefined>
-  /** Takes a run out of the queue and ends it. Returns `false` when it is not queued any more. Without it, a queued run cannot be cancelled. */
-  cancelQueued?(tenant: TenantId, runId: string): Promise<boolean>
+  /**
+   * Ends a run that waits for an executor: a queued one, or with `lost` one that may move, whose executor of this epoch is dead. Returns `false`
+   * when it does not wait any more. Without it, such a run cannot be cancelled.
+   */
+  cancelWaiting?(tenant: TenantId, runId: string, lost?: number): Promise<boolean>
 }

@@ -128,8 +128,11 @@ export type LossEvent =
   | { type: 'not_queued'; failure: FlowFailure }
   /** It has waited for an executor for this long. */
   | { type: 'waited'; ms: number }
-  /** A client has cancelled it. An executor that runs it is told otherwise, and records the end itself. */
-  | { type: 'cancelled' }
+  /**
+   * A client has cancelled it while it is queued (`null`), or while it is to begin anew because the executor of this epoch is dead. An executor that
+   * runs it is told otherwise, and records the end itself.
+   */
+  | { type: 'cancelled'; executor: number | null }
   /** `ms` is how long this process knows of it: another executor may begin the execution anew. */
   | { type: 'executor_died'; executor: number; ms: number }
   /** The queue gives up its job: the executors that took it have died each time. */
@@ -151,7 +154,7 @@ function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefine
     case 'waited':
       return isQueued && event.ms > MAX_QUEUED_MS ? NOT_TAKEN : undefined
     case 'cancelled':
-      return isQueued ? CANCELLED : undefined
+      return isHeldBy(dispatch, event.executor) && (isQueued || mayBeginAgain(dispatch)) ? CANCELLED : undefined
     case 'executor_died':
       if (mayBeginAgain(dispatch) && event.ms <= MAX_QUEUED_MS) return undefined
       return isHeldBy(dispatch, event.executor) ? EXECUTOR_LOST : undefined

@@ -21,7 +21,7 @@ export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSo
       const plan = await plans.get(tenant, planIdOf(runId))
       return plan && stateOf(plan)
     },
-    async cancelQueued(tenant, runId) {
+    async cancelWaiting(tenant, runId) {
       const id = planIdOf(runId)
       const plan = await plans.get(tenant, id)
       if (plan?.status !== 'queued') return false

@@ -108,7 +108,7 @@ async function freeze({ proc }: Member, forMs: number): Promise<void> {
   await proc.kill('SIGCONT')
 }
 
-const freezeShortly = (member: Member) => freeze(member, 2_000)
+const freezeShortly = (member: Member) => freeze(member, 2_500)
 
 async function drain(member: Member, world: World): Promise<void> {
   await Promise.all([

@@ -29,7 +29,7 @@ const { message } = EXECUTOR_LOST
 const LOST = { status: 502, code: 'worker_lost', message, output: undefined }
 const LOST_RECORD = { status: 'error', error: { type: 'upstream_error', message }, output: null } as const
 /** The row that a good load has nothing to say about: no execution was lost. */
-const QUIET = 'from a fault to the answers of executions that it ended'
+const QUIET = 'from a fault to the answers of executions that it cut off'
 
 /** The titles of the broken rows, reduced to their first words. */
 function brokenBy(evidence: Partial<FlowEvidence> & { answers?: FlowAnswer[] }): string[] {
@@ -38,7 +38,7 @@ function brokenBy(evidence: Partial<FlowEvidence> & { answers?: FlowAnswer[] }):
     load: { answers, unserved: [], differences: [], replays: 0 },
     records: [record()],
     model: { countOf: () => 1 },
-    faults: [],
+    faults: [10, 20],
     isKilled: () => false,
     ...more,
   })
@@ -72,7 +72,8 @@ describe('the judgement of a load of flows', () => {
   it('finds what was served or sent twice, and what never ended', () => {
     const twice = [record(), record({ trace_id: 'trace_2' })]
     expect(brokenBy({ records: twice })).to.deep.equal(['keys that two executions served'])
-    expect(brokenBy({ model: { countOf: () => 2 } })).to.deep.equal(['prompts sent more often than they were executed'])
+    expect(brokenBy({ model: { countOf: () => 2 } }), 'it began anew').to.deep.equal([])
+    expect(brokenBy({ model: { countOf: () => 3 } })).to.deep.equal(['prompts sent more often than they were executed'])
     const queued = record({ trace_id: 'trace_2', status: 'queued', idempotency_key: null })
     expect(brokenBy({ records: [record(), queued] })).to.deep.equal(['executions that did not end'])
   })
@@ -87,6 +88,14 @@ describe('the judgement of a load of flows', () => {
     ])
   })
 
+  it('finds a call with a key that was lost with its first executor', () => {
+    const records = [record(), record({ ...LOST_RECORD, trace_id: 'trace_2' })]
+    const answers = [answer(), answer({ ...LOST, traceId: 'trace_2', from: 0, to: 9_000 })]
+    const lost = ['calls with a key that were lost with one fault']
+    expect(brokenBy({ answers, records, faults: [1_000, 9_001] })).to.deep.equal(lost)
+    expect(brokenBy({ answers, records, faults: [1_000, 6_000] })).to.deep.equal([])
+  })
+
   it('measures from the fault, or from the call where that came later', () => {
     const lost = [answer({ ...LOST, from: 0, to: 5_000 }), answer({ ...LOST, from: 4_000, to: 5_000 })]
     const guarantees = flowGuarantees({
@@ -97,6 +106,22 @@ describe('the judgement of a load of flows', () => {
       isKilled: () => false,
     })
     expect(guarantees.find(({ title }) => title === QUIET)).to.include({ value: 4_000 })
+    const anew = flowGuarantees({
+      load: {
+        answers: [answer({ input: { token: 't', ms: 500 }, to: 5_000 })],
+        unserved: [],
+        differences: [],
+        replays: 0,
+      },
+      records: [],
+      model: { countOf: () => 2 },
+      faults: [1_000],
+      isKilled: () => false,
+    })
+    expect(
+      anew.find(({ title }) => title === QUIET),
+      'without the time that the model took',
+    ).to.include({ value: 3_500 })
   })
 })
 
@@ -107,6 +132,11 @@ describe('the frames of a flow’s stream', () => {
     expect(frames([1, 'started'], [2, 'progress'], [3, 'result'])).to.deep.equal([])
     expect(frames([1, 'started'], [1, 'error'])).to.deep.equal([])
     expect(frames([0, 'error'])).to.deep.equal([])
+    const anew = [
+      { seq: 1, event: 'started' },
+      { seq: 1_000_001, event: 'warning', data: { code: 'run_recovered' } },
+    ]
+    expect(problemsOf([...anew, { seq: 1_000_002, event: 'result' }])).to.deep.equal([])
   })
 
   it('are malformed with a hole, a repetition, two ends or none', () => {

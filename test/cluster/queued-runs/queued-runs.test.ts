@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
+import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
 import { NO_QUEUED_RUNS, QueuedRuns } from '../../../shared/cluster/queued-runs/queued-runs.ts'
 import type { QueuedRunState } from '../../../shared/cluster/queued-runs/run-source.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
@@ -9,6 +10,8 @@ import { textOf } from '../../support/broker-answers.ts'
 const TENANT = DEFAULT_TENANT
 const QUEUED: QueuedRunState = { state: 'queued', started_at: '2026-01-01T00:00:00.000Z' }
 const RUNNING: QueuedRunState = { state: 'running', executor: 5 }
+/** Its executor is dead, and another one begins it anew. */
+const MOVING: QueuedRunState = { state: 'running', executor: 6, mayMove: { started_at: QUEUED.started_at } }
 const ENDED: QueuedRunState = { state: 'ended', executor: 5 }
 
 type Setup = {
@@ -18,10 +21,13 @@ type Setup = {
   /** How often the executor does not know the run yet. */
   misses?: number
   failure?: AppError
+  /** With what the stream of the executor ends. */
+  failed?: ReaderFailure
+  isAlive?: (epoch: number) => Promise<boolean>
 }
 
 /** Queued runs in front of a fake store and a fake executor of epoch 5. */
-function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure }: Setup = {}) {
+function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure, ...more }: Setup = {}) {
   const left = [...states]
   const calls: string[] = []
   const atExecutor = async <T>(name: string, value: T): Promise<T> => {
@@ -32,14 +38,18 @@ function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure }: Setu
   }
   async function* frames(): FrameStream {
     yield { text: 'begun', lastSeq: 1 }
+    if (more.failed) yield failureFrame(1, more.failed)
   }
   const runs = new QueuedRuns({
     source: {
       find: async () => (left.length > 1 ? left.shift() : left[0]),
-      cancelQueued: async () => isTaken,
+      async cancelWaiting(_tenant, _runId, lost) {
+        calls.push(`cancel waiting ${lost ?? 'in the queue'}`)
+        return isTaken
+      },
     },
     executors: {
-      isAlive: async (epoch) => epoch === 5,
+      isAlive: more.isAlive ?? (async (epoch) => epoch === 5),
       getRun: () =>
         atExecutor('get', { run_id: 'r', status: 'running', started_at: '', ended_at: null, event_count: 1 }),
       followRun: (_place, after) => atExecutor(`follow after ${after}`, frames()),
@@ -78,10 +88,36 @@ describe('a run that was queued for an executor', () => {
     const waiting = await runs.followRun(TENANT, 'r', 0)
     await runs.cancelRun(TENANT, 'r')
     expect(await textOf(waiting)).to.include('cancelled')
-    expect(calls).to.deep.equal([])
+    expect(calls).to.deep.equal(['cancel waiting in the queue'])
     const begun = setUp({ states: [QUEUED, RUNNING] })
     await begun.runs.cancelRun(TENANT, 'r')
-    expect(begun.calls).to.deep.equal(['cancel'])
+    expect(begun.calls).to.deep.equal(['cancel waiting in the queue', 'cancel'])
+  })
+
+  it('D34.2: that is to begin anew is shown as running, and cancelled in the store, or at the executor that was faster', async () => {
+    const { runs, calls } = setUp({ states: [MOVING], isTaken: true })
+    expect(await runs.getRun(TENANT, 'r')).to.deep.include({ status: 'running', started_at: QUEUED.started_at })
+    await runs.cancelRun(TENANT, 'r')
+    expect(calls).to.deep.equal(['cancel waiting 6'])
+    const begun = setUp({ states: [MOVING, RUNNING] })
+    await begun.runs.cancelRun(TENANT, 'r')
+    expect(begun.calls).to.deep.equal(['cancel waiting 6', 'cancel'])
+  })
+
+  it('D34.2: is looked up again when its executor died while it was asked', async () => {
+    const isAlive = [true, false]
+    const { runs, calls } = setUp({ states: [MOVING], isTaken: true, isAlive: async () => isAlive.shift() ?? false })
+    await runs.cancelRun(TENANT, 'r')
+    expect(calls).to.deep.equal(['cancel waiting 6'])
+  })
+
+  it('D34.2: that was cancelled before it began anew ends its streams with that', async () => {
+    const states: QueuedRunState[] = [
+      { ...MOVING, executor: 5 },
+      { state: 'ended', executor: 5, code: 'cancelled' },
+    ]
+    const { runs } = setUp({ states, failed: 'worker_lost' })
+    expect(await textOf(await runs.followRun(TENANT, 'r', 0))).to.match(/id: 1\n[^]*"code":"cancelled"/)
   })
 
   it('that cannot be taken out of the queue and has not begun is a conflict', async () => {

@@ -161,12 +161,22 @@ describe('plans and the executors of a cluster', () => {
       url('/flows/reads/run'),
       initOf('POST', request, { 'idempotency-key': 'stream', accept: 'text/event-stream' }),
     )
-    const hanging = () => model.requests.filter((each) => lastTool(each)).length === 3
+    const cancelled = await openStream(
+      url('/flows/reads/run'),
+      initOf('POST', request, { 'idempotency-key': 'cancelled', accept: 'text/event-stream' }),
+    )
+    const hanging = () => model.requests.filter((each) => lastTool(each)).length === 4
     await until(hanging, { what: 'the tools to have been called', withinMs: FIRED_MS })
     for (const executor of executors.splice(0)) await executor.kill('SIGKILL')
+    const runs = { paused: stream.runId, cancelled: cancelled.runId }
+    const isAnswered = async () => (await call('GET', `/runs/${runs.paused}`)).status !== 503
+    await until(isAnswered, { what: 'the dead executors to be noticed', withinMs: FIRED_MS })
+    expect((await call('GET', `/runs/${runs.paused}`)).body).to.include({ status: 'running', ended_at: null })
+    expect((await call('DELETE', `/runs/${runs.cancelled}`)).body).to.deep.equal({ status: 'cancelled' })
     model.otherwise(() => GOOD)
     model.requests.length = 0
     await start()
+    expect((await cancelled.all()).at(-1)?.data).to.include({ code: 'cancelled' })
     expect(await failure).to.have.nested.property('body.error.code', 'worker_lost')
     expect(await failure).to.include({ status: 502 })
     expect(await answer).to.include({ status: 200 })

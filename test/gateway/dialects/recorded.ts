@@ -106,6 +106,31 @@ export const RECOVERED: AgentEvent[] = [
   done,
 ]
 
+const recovered: AgentEvent = {
+  type: 'warning',
+  code: 'run_recovered',
+  message: 'it begins anew',
+  detail: { turn_number: 1 },
+}
+
+/** Two calls of a turn, one of which waits for a permission, and a sub-agent with one of its own, when the server fails. */
+const CUT: AgentEvent[] = [
+  turn(1),
+  ...said('I read.'),
+  call('c1'),
+  call('c2'),
+  asked('perm_1', 'c1'),
+  begun('sub_1'),
+  ...within('sub_1', turn(1), call('c1')),
+  recovered,
+  turn(1),
+]
+
+/** The model is asked anew, and makes another call, which waits. */
+export const CUT_ANEW: AgentEvent[] = [...CUT, call('d1'), asked('perm_2', 'd1')]
+/** The model is not asked anew: the calls and the request of the void turn come again, and only the request waits (D32.9a). */
+export const CUT_AGAIN: AgentEvent[] = [...CUT, call('c1'), call('c2'), result('c2'), asked('perm_1', 'c1')]
+
 /** A run in which two calls ask at the same time, one of them a sub-agent's, with everything around them. */
 export const WITH_SUB_AGENT: AgentEvent[] = [
   turn(1),

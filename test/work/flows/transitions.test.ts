@@ -12,7 +12,9 @@ import {
   isLost,
   type LossEvent,
   newDispatch,
+  noteAction,
   rejected,
+  takeOver,
 } from '../../../shared/work/flows/transitions.ts'
 import { FAILED, OK, newDispatch as queuedDispatch } from '../../contract/dispatch-setup.ts'
 
@@ -75,7 +77,7 @@ const LOSSES: { event: LossEvent; is: string; from: Status[]; failure: object }[
   { is: 'it has waited for 30 s', event: { type: 'waited', ms: 30_000 }, from: [], failure: {} },
   {
     is: 'a client cancels it',
-    event: { type: 'cancelled' },
+    event: { type: 'cancelled', executor: null },
     from: ['queued'],
     failure: { status: 409, code: 'cancelled' },
   },
@@ -156,6 +158,25 @@ describe('the transitions of a dispatch', () => {
     expect([afterMs(30_000), afterMs(30_001)]).to.deep.equal([undefined, 'worker_lost'])
     for (const more of [{ has_acted: true }, { idempotency_key: null }, { starts: 2 }])
       expect(afterMs(0, more)).to.equal('worker_lost')
+  })
+
+  it('D34.2: only under the executor that has it one is taken over, or noted to act', () => {
+    const keyed = { ...RUNNING, idempotency_key: 'k', has_acted: false }
+    expect(takeOver({ from: 7, executor: 9 })(keyed)).to.deep.include({ executor: 9, starts: 2 })
+    expect(noteAction(7)(keyed)).to.deep.include({ has_acted: true })
+    for (const change of [takeOver({ from: 8, executor: 9 }), noteAction(8)]) expect(change(keyed)).to.equal(undefined)
+  })
+
+  it('D34.2: one that may begin anew is cancelled under its dead executor, and none that is lost', () => {
+    const keyed = { ...RUNNING, idempotency_key: 'k', has_acted: false }
+    const cancel = (executor: number | null, more: Partial<Dispatch> = {}) =>
+      endBy({ ...keyed, ...more }, { type: 'cancelled', executor })?.error?.code
+    expect([cancel(7), cancel(8), cancel(null), cancel(7, { has_acted: true })]).to.deep.equal([
+      'cancelled',
+      undefined,
+      undefined,
+      undefined,
+    ])
   })
 
   it('a queued one belongs to nobody, a running one to its executor, and an ended one to nobody again', () => {

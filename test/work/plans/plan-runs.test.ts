@@ -50,18 +50,18 @@ describe('the runs of plans', () => {
     const { runId } = await submit()
     expect(await runs.find(OTHER, runId)).to.equal(undefined)
     expect(await runs.find(TENANT, planRunId(newPlanId()))).to.equal(undefined)
-    expect(await runs.cancelQueued?.(OTHER, runId)).to.equal(false)
+    expect(await runs.cancelWaiting?.(OTHER, runId)).to.equal(false)
   })
 
   it('are cancelled while they are queued, with their plan and its job, and not later', async () => {
     const { id, runId } = await submit()
-    expect(await runs.cancelQueued?.(TENANT, runId)).to.equal(true)
+    expect(await runs.cancelWaiting?.(TENANT, runId)).to.equal(true)
     expect(await process.calls.get(TENANT, id)).to.include({ status: 'cancelled' })
     expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: null, code: 'cancelled' })
     expect(process.jobs).to.deep.equal([])
     const begun = await submit()
     await begun.executor.begin()
-    expect(await runs.cancelQueued?.(TENANT, begun.runId)).to.equal(false)
+    expect(await runs.cancelWaiting?.(TENANT, begun.runId)).to.equal(false)
     expect(await process.plans.get(TENANT, begun.id)).to.include({ is_cancel_requested: false })
   })
 
@@ -69,14 +69,14 @@ describe('the runs of plans', () => {
     const { runId } = await submit()
     const flow: QueuedRunSource = {
       find: async (_tenant, id) => (id === 'run_of_flow' ? { state: 'running', executor: 1 } : undefined),
-      cancelQueued: async (_tenant, id) => id === 'run_of_flow',
+      cancelWaiting: async (_tenant, id) => id === 'run_of_flow',
     }
     const joined = joinRunSources(flow, runs)
     expect(await joined.find(TENANT, 'run_of_flow')).to.deep.equal({ state: 'running', executor: 1 })
     expect(await joined.find(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
     expect(await joined.find(TENANT, planRunId(newPlanId()))).to.equal(undefined)
-    expect(await joined.cancelQueued?.(TENANT, 'run_of_flow')).to.equal(true)
-    expect(await joined.cancelQueued?.(TENANT, runId)).to.equal(true)
-    expect(await joined.cancelQueued?.(TENANT, runId)).to.equal(false)
+    expect(await joined.cancelWaiting?.(TENANT, 'run_of_flow')).to.equal(true)
+    expect(await joined.cancelWaiting?.(TENANT, runId)).to.equal(true)
+    expect(await joined.cancelWaiting?.(TENANT, runId)).to.equal(false)
   })
 })

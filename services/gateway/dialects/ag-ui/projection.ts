@@ -35,6 +35,11 @@ export class AgUiProjection implements Projection<AgUiEvent> {
 
   take({ seq, event }: Numbered<AgentEvent>, calls: OpenCalls): AgUiEvent[] {
     const id = `${this.#facts.engineRunId}-${seq}`
+    const abandoned = calls.abandoned.map((call, i) => this.#abandon(call, `${id}-${i + 1}`))
+    return [...abandoned, ...this.#take(event, id, calls)]
+  }
+
+  #take(event: AgentEvent, id: string, calls: OpenCalls): AgUiEvent[] {
     if (isOfMessages(event)) return this.#messages.take(event, id)
     switch (event.type) {
       case 'permission_request':
@@ -76,6 +81,13 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     if (event.type === 'permission_request') this.#requests.set(event.id, event)
     if (event.type === 'permission_resolved') return resolved(event)
     return this.#subAgents.take(wrapped, id)
+  }
+
+  /** A call without a result would be a wrong history for a model. */
+  #abandon(call: CallKey, messageId: string): AgUiEvent {
+    const of = this.#facts.isCurrent && call.subagentId !== undefined ? { subagentRunId: call.subagentId } : {}
+    const content = 'The server that ran this has failed, and the turn began anew.'
+    return { type: 'TOOL_CALL_RESULT', ...of, messageId, toolCallId: callId(call), content, role: 'tool' }
   }
 
   #interruptId(requestId: string): string {

@@ -10,7 +10,7 @@ export interface SubAgents {
   take(event: OfSubAgent, id: string): AgUiEvent[]
   /** Ends their part of a response at a pause. `interruptsOf` has the ids of the interrupts of one. */
   suspend(interruptsOf: (subagentId: string) => string[] | undefined): AgUiEvent[]
-  /** Ends them with the run. */
+  /** Ends them with the run, or with their turn when that begins anew. */
   end(): AgUiEvent[]
   /** Drops what earlier responses have shown. */
   restart(): void
@@ -46,7 +46,10 @@ export class NamedSubAgents implements SubAgents {
 
   end(): AgUiEvent[] {
     const message = 'The run has ended.'
-    return this.#endShown((subagentRunId) => ({ type: 'SUBAGENT_ERROR', subagentRunId, message, code: 'cancelled' }))
+    const last = (subagentRunId: string) => ({ type: 'SUBAGENT_ERROR', subagentRunId, message, code: 'cancelled' })
+    const ended = this.#endShown(last)
+    this.#running.clear()
+    return ended
   }
 
   restart(): void {

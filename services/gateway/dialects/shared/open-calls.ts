@@ -21,10 +21,23 @@ export class OpenCalls {
   readonly #pending = new Map<string, CallKey>()
   /** The calls of all requests so far. */
   readonly #asked = new Map<string, CallKey>()
+  /** The requests that were made since the run began anew: the others may be made again. */
+  readonly #made = new Set<string>()
+  /** The calls of a void turn that may be made again under the same id, as long as the model is not asked anew (D32.9a). */
+  readonly #void = new Set<string>()
+  /** The ids of all calls of the run itself so far. */
+  readonly #used = new Set<string>()
+  #voided: { calls: readonly CallKey[]; agents: readonly string[] } = NOTHING
+  #abandoned: CallKey[] = []
 
   /** Returns whether the event has changed them. */
   take(event: RunEvent): boolean {
     const { type } = event
+    this.#abandoned = []
+    this.#voided = NOTHING
+    if (type === 'warning' && event.code === 'run_recovered') return this.#recover()
+    if (this.#void.size > 0) this.#takeVoid(event)
+    if (type === 'tool_use') this.#used.add(event.id)
     if (type === 'subagent_event') return this.#takeCall(unwrapped(event), event.subagent_id)
     if (type === 'subagent_start') return this.#begin(event.subagent_id, event.parent_subagent_id ?? MAIN)
     if (type === 'subagent_end') return this.#end(event.subagent_id)
@@ -50,6 +63,37 @@ export class OpenCalls {
     return [...this.#scopes].flatMap(([scope, { calls }]) =>
       [...calls].flatMap(([id, state]) => (state === 'open' ? [keyOf(scope, id)] : [])),
     )
+  }
+
+  /** The calls and sub-agents that are open and void when the latest event says that their turn begins anew. Some calls may be made again. */
+  get voided(): { calls: readonly CallKey[]; agents: readonly string[] } {
+    return this.#voided
+  }
+
+  /** The calls of which the latest event shows that they were void and are not made again: they get no result. */
+  get abandoned(): readonly CallKey[] {
+    return this.#abandoned
+  }
+
+  /** All that is open is void. Calls of sub-agents are not made again: what begins anew has another id. */
+  #recover(): false {
+    const calls = [...this.#scopes].flatMap(([scope, open]) => [...open.calls.keys()].map((id) => keyOf(scope, id)))
+    this.#voided = { calls, agents: [...this.#scopes.keys()].filter((id) => id !== MAIN) }
+    for (const { subagentId, id } of calls) if (subagentId === undefined) this.#void.add(id)
+    this.#abandoned = calls.filter(({ subagentId }) => subagentId !== undefined)
+    this.#scopes.clear()
+    this.#scopes.set(MAIN, { parent: MAIN, calls: new Map(), children: 0 })
+    this.#pending.clear()
+    this.#made.clear()
+    return false
+  }
+
+  #takeVoid(event: RunEvent): void {
+    const isAgain = event.type === 'tool_use' && this.#used.has(event.id)
+    if (isAgain) this.#void.delete(event.id)
+    if (isAgain || !ENDS_VOID.has(event.type)) return
+    this.#abandoned = [...this.#void].map((id) => ({ subagentId: undefined, id }))
+    this.#void.clear()
   }
 
   #restsIn(id: string): boolean {
@@ -94,7 +138,8 @@ export class OpenCalls {
   }
 
   #ask(request: string, call: CallKey): boolean {
-    if (this.#asked.has(request)) return false
+    if (this.#made.has(request)) return false
+    this.#made.add(request)
     this.#asked.set(request, call)
     this.#pending.set(request, call)
     this.#scopes.get(call.subagentId ?? MAIN)?.calls.set(call.id, 'waiting')
@@ -109,6 +154,14 @@ export class OpenCalls {
     return true
   }
 }
+
+const NOTHING = { calls: [], agents: [] }
+
+/** The model was asked anew, as a new text or another call shows, or the turn or the run has ended: no earlier call is made again. */
+const ENDS_VOID: ReadonlySet<RunEvent['type']> = new Set([
+  ...(['text_delta', 'thinking_delta', 'tool_use', 'turn_end'] as const),
+  ...(['done', 'error', 'plan_queued'] as const),
+])
 
 const keyOf = (scope: string, id: string): CallKey => ({ subagentId: scope === MAIN ? undefined : scope, id })
 

@@ -31,7 +31,7 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   take({ event }: Numbered<AgentEvent>, calls: OpenCalls): UiChunk[] {
-    return [...this.#closeBefore(event), ...this.#chunksOf(event, calls)]
+    return [...this.#closeBefore(event), ...closeVoid(calls), ...this.#chunksOf(event, calls)]
   }
 
   /** A page goes on by itself when each call has a result or an answer, so a call whose sub-agent waits shows a result for the time being. */
@@ -187,6 +187,13 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
   return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
 }
 
+/** A call that is made again is another part, in the step of the new turn. */
+const closeVoid = ({ voided: { calls, agents } }: OpenCalls): UiChunk[] => [
+  ...calls.map((call): UiChunk => ({ type: 'tool-output-error', ...ofTool(call), errorText: VOID })),
+  ...agents.map((id): UiChunk => ({ type: 'data-subagent', id, data: { status: 'cancelled', error: VOID } })),
+]
+
+const VOID = 'The server that ran this has failed, and the turn began anew.'
 const WAITING = 'Its sub-agent waits for an approval.'
 
 /** Events that may come within a block of text. */

@@ -6,7 +6,7 @@ import { endBy, mayBeginAgain } from '../transitions.ts'
 
 type Deps = { dispatches: Pick<DispatchStore, 'get' | 'takeCreated' | 'end'>; queue: Pick<JobQueue, 'remove'> }
 
-/** Finds the runs of flows by their dispatches, and cancels those that no executor has begun. */
+/** Finds the runs of flows by their dispatches, and cancels those that wait for one. */
 export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   return {
     takeCreated(tenant, runId) {
@@ -17,11 +17,12 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
       const dispatch = await dispatches.get(tenant, traceIdOf(runId))
       return dispatch && stateOf(dispatch)
     },
-    async cancelQueued(tenant, runId) {
-      const id = traceIdOf(runId)
+    async cancelWaiting(tenant, runId, lost) {
+      const [id, executor] = [traceIdOf(runId), lost ?? null]
       const dispatch = await dispatches.get(tenant, id)
-      const result = dispatch && endBy(dispatch, { type: 'cancelled' })
-      if (!result || !(await dispatches.end(tenant, id, { executor: null, result }))) return false
+      const result = dispatch && endBy(dispatch, { type: 'cancelled', executor })
+      if (!result || !(await dispatches.end(tenant, id, { executor, result }))) return false
+      if (lost !== undefined) return true // The executor that gets its job next announces the end.
       await queue.remove({ kind: 'flow', tenant, id }).catch(() => {}) // An executor that takes it all the same finds it ended.
       return true
     },
@@ -32,7 +33,8 @@ function stateOf(dispatch: Dispatch): QueuedRunState {
   const { status, executor, error, started_at } = dispatch
   if (status === 'queued') return { state: 'queued', started_at }
   if (executor !== null && status === 'running')
-    return { state: 'running', executor, ...(mayBeginAgain(dispatch) && { mayMove: true }) }
-  if (executor !== null) return { state: 'ended', executor }
-  return { state: 'ended', executor, code: error?.code === 'cancelled' ? 'cancelled' : 'worker_lost' }
+    return { state: 'running', executor, ...(mayBeginAgain(dispatch) && { mayMove: { started_at } }) }
+  const isCancelled = error?.code === 'cancelled'
+  if (executor !== null) return { state: 'ended', executor, ...(isCancelled && { code: 'cancelled' }) }
+  return { state: 'ended', executor, code: isCancelled ? 'cancelled' : 'worker_lost' }
 }

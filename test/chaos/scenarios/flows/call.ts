@@ -91,14 +91,20 @@ async function readStream(response: Response): Promise<Result> {
 
 const TERMINAL = new Set(['result', 'error'])
 
-/** The numbers rise by one, only the terminal frame may repeat the last one, and nothing but the last frame is terminal (D4.2). */
-export function problemsOf(frames: readonly Pick<SseFrame, 'seq' | 'event'>[]): string[] {
+type Numbered = Pick<SseFrame, 'seq' | 'event'> & { data?: SseFrame['data'] }
+
+/**
+ * The numbers rise by one, except where a run begins anew (D34.2), only the terminal frame may repeat the last one, and nothing but the last frame is
+ * terminal (D4.2).
+ */
+export function problemsOf(frames: readonly Numbered[]): string[] {
   const problems: string[] = []
   let last = 0
   for (const [at, { seq, event }] of frames.entries()) {
     const isLast = at === frames.length - 1
     if (TERMINAL.has(event) !== isLast) problems.push(`${event} is frame ${at + 1} of ${frames.length}`)
-    if (seq !== last + 1 && !(isLast && seq === last)) problems.push(`frame ${seq} follows ${last}`)
+    const isAnew = seq > last && frames.slice(at, at + 2).some((frame) => frame.data?.['code'] === 'run_recovered')
+    if (seq !== last + 1 && !(isLast && seq === last) && !isAnew) problems.push(`frame ${seq} follows ${last}`)
     last = seq
   }
   if (frames.length === 0) problems.push('no frame')

@@ -16,7 +16,7 @@ export type FlowEvidence = {
   isKilled(gateway: string, from: number, to: number): boolean
 }
 
-/** From a fault to the answers of the executions that it has ended: 4 s until the executor is evicted, and the answer. */
+/** From a fault to the answers of the executions that it has cut off: 4 s until the executor is evicted, the takeover, and the answer. */
 const LOST_WITHIN_MS = 8_000
 const STATUSES = new Set([200, 502, 503])
 /** Streams that the gateway ends itself, while the execution goes on. */
@@ -44,10 +44,15 @@ export function flowGuarantees({ load, records, model, faults, isKilled }: FlowE
     ),
     noneOf('keys that two executions served', servedTwice(records)),
     noneOf('prompts sent more often than they were executed', sentTooOften(records, model)),
+    noneOf('calls with a key that were lost with one fault', lostAtOnce(given, faults).map(describe)),
     allOf('calls with a key that were served in the end', served.size, keyed.size),
     noneOf('calls with a key that failed for a minute', load.unserved),
     noneOf(`answers of ${load.replays} repeated calls that differ`, load.differences),
-    slowest('from a fault to the answers of executions that it ended', lostAfter(given, faults), LOST_WITHIN_MS),
+    slowest(
+      'from a fault to the answers of executions that it cut off',
+      lostAfter(given, faults, model),
+      LOST_WITHIN_MS,
+    ),
   ]
 }
 
@@ -91,21 +96,36 @@ export function servedTwice(records: readonly FlowRecord[]): string[] {
   return [...byKey].flatMap(([key, { length }]) => (length > 1 ? [`${key}: ${length} times`] : []))
 }
 
-/** An execution sends its prompt at most once, and not at all when it was refused. */
+/** How often an execution sends its prompt: not at all when it was refused, and twice when it has a key and began anew (D34.2). */
+const mostSent = ({ status, idempotency_key: key }: FlowRecord): number =>
+  status === 'rejected' ? 0 : key === null ? 1 : 2
+
 export function sentTooOften(records: readonly FlowRecord[], model: FlowEvidence['model']): string[] {
   const byToken = Map.groupBy(records, ({ input }) => input.token)
   return [...byToken].flatMap(([token, executions]) => {
-    const allowed = executions.filter(({ status }) => status !== 'rejected').length
+    const allowed = executions.reduce((sum, execution) => sum + mostSent(execution), 0)
     const sent = model.countOf(token)
     return sent > allowed ? [`${token}: sent ${sent} times by ${allowed} executions`] : []
   })
 }
 
-function lostAfter(answers: readonly FlowAnswer[], faults: readonly number[]): number[] {
-  return answers.flatMap(({ code, from, to, isReplayed }) => {
-    if (code !== 'worker_lost' || isReplayed) return []
+/** The flow only reads, so a run with a key begins anew at another executor when its first one is lost, and is lost only with its second (D34.2). */
+function lostAtOnce(answers: readonly FlowAnswer[], faults: readonly number[]): FlowAnswer[] {
+  const begun = new Map<string, number>()
+  for (const { traceId, from } of answers) begun.set(traceId, Math.min(from, begun.get(traceId) ?? from))
+  return answers.filter(({ key, code, traceId, to }) => {
+    const since = begun.get(traceId) ?? 0
+    return key !== undefined && code === 'worker_lost' && faults.filter((at) => at >= since && at <= to).length < 2
+  })
+}
+
+/** The answers of executions that were lost, and of those that began anew: their prompt was sent again, for which the model took its time. */
+function lostAfter(answers: readonly FlowAnswer[], faults: readonly number[], model: FlowEvidence['model']): number[] {
+  return answers.flatMap(({ status, code, from, to, isReplayed, input: { token, ms } }) => {
+    const isAnew = status === 200 && model.countOf(token) > 1
+    if ((code !== 'worker_lost' && !isAnew) || isReplayed) return []
     const fault = faults.findLast((at) => at <= to)
-    return fault === undefined ? [] : [to - Math.max(from, fault)]
+    return fault === undefined ? [] : [to - Math.max(from, fault) - (isAnew ? ms : 0)]
   })
 }
 

@@ -27,7 +27,7 @@ type Round = {
 }
 
 /**
- * Kills the standalone process while some executions run and others are queued, and starts it again: the running ones end as `error`,
+ * Kills the standalone process while some executions run and others are queued, and starts it again: the running ones begin anew with a key and end as `error` without,
  * the queued ones are executed, and each key can be used again.
  */
 export async function restartStandalone({ say }: ScenarioOptions, restarts: number): Promise<Guarantee[]> {
@@ -71,10 +71,13 @@ function guaranteesOf(rounds: readonly Round[], model: EchoModel): Guarantee[] {
   const queued = rounds.flatMap((round) => executionsOf(round, false))
   const again = rounds.flatMap((round) => round.again)
   const last = rounds.at(-1)?.last ?? []
-  const lost = running.filter(({ status, error }) => status === 'error' && error?.message === EXECUTOR_LOST.message)
+  const [keyed, others] = [running.filter(hasKey), running.filter((each) => !hasKey(each))]
+  const lost = others.filter(({ status, error }) => status === 'error' && error?.message === EXECUTOR_LOST.message)
   const named = (title: string) => `standalone restarted: ${title}`
   return [
-    allOf(named('executions that were running end as error'), lost.length, rounds.length * AT_ONCE),
+    allOf(named('executions that were running'), running.length, rounds.length * AT_ONCE),
+    allOf(named('those without a key end as error'), lost.length, others.length),
+    allOf(named('those with a key begin anew'), keyed.filter(({ status }) => status === 'ok').length, keyed.length),
     allOf(
       named('queued executions are executed'),
       queued.filter(({ status }) => status === 'ok').length,
@@ -87,17 +90,19 @@ function guaranteesOf(rounds: readonly Round[], model: EchoModel): Guarantee[] {
   ]
 }
 
+const hasKey = ({ idempotency_key: key }: FlowRecord): boolean => key !== null
+
 /** The records of the first calls whose executions had, or had not, begun at the kill. */
 const executionsOf = ({ after, begun, calls }: Round, hasBegun: boolean): FlowRecord[] =>
   after.filter(
     ({ input: { token } }) => begun.has(token) === hasBegun && calls.some(({ input }) => input.token === token),
   )
 
-/** A key of a lost execution gets a new one; any other key gets the answer of the execution that it stands for. */
-function wrongAnswers({ after, begun, again }: Round): string[] {
+/** A key gets the answer of the execution that it stands for, also where that began anew. */
+function wrongAnswers({ after, again }: Round): string[] {
   return again.flatMap(({ input: { token }, traceId, isReplayed }) => {
     const first = after.find(({ input }) => input.token === token)?.trace_id
-    const isRight = begun.has(token) ? traceId !== first && !isReplayed : traceId === first && isReplayed
+    const isRight = traceId === first && isReplayed
     return isRight ? [] : [`${token}: ${traceId} after ${first}, ${isReplayed ? 'replayed' : 'new'}`]
   })
 }

@@ -37,6 +37,17 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     ])
   })
 
+  it('D32.7a: each call of a void turn has one result, and the run is interrupted by the request of the new one', async () => {
+    const resultsOf = async (events: AgentEvent[]) =>
+      (await eventsOf(events)).flatMap(({ type, toolCallId, outcome }) => {
+        if (type === 'RUN_FINISHED')
+          return [(outcome as { interrupts: { toolCallId: string }[] }).interrupts[0]?.toolCallId]
+        return type === 'TOOL_CALL_RESULT' ? [toolCallId] : []
+      })
+    expect(await resultsOf(of.CUT_ANEW)).to.deep.equal(['sub_1/c1', 'c1', 'c2', 'd1'])
+    expect(await resultsOf(of.CUT_AGAIN)).to.deep.equal(['sub_1/c1', 'c2', 'c1'])
+  })
+
   it('is interrupted with all that waits, each by the id of the run and the request', async () => {
     const last = (await eventsOf(of.WITH_SUB_AGENT)).at(-1) as { outcome?: { interrupts: Record<string, unknown>[] } }
     const ids = last.outcome?.interrupts.map(({ id, toolCallId, subagentRunId }) => [id, toolCallId, subagentRunId])

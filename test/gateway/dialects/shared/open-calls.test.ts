@@ -34,6 +34,11 @@ describe('the open calls of a run', () => {
     expect(rests(...events, ...of.within('s', of.resolved('p', 'a')))).to.deep.equal([5])
   })
 
+  it('D32.7a: void calls keep a run that began anew from no rest, and a request that comes again counts again', () => {
+    expect(rests(...of.CUT_ANEW).slice(-1)).to.deep.equal([of.CUT_ANEW.length])
+    expect(rests(...of.CUT_AGAIN).slice(-1)).to.deep.equal([of.CUT_AGAIN.length])
+  })
+
   it('of two sub-agents both must rest, and a sub-agent of a sub-agent counts for its own', () => {
     const two = [of.call('a'), of.begun('s'), of.begun('t'), ...of.within('s', of.call('x'), of.asked('p', 'x'))]
     expect(rests(...two)).to.deep.equal([])

@@ -66,6 +66,31 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     expect(respond(of.RECOVERED).filter(({ type }) => type === 'finish-step')).to.have.length(2)
   })
 
+  it('D32.7a: calls and sub-agents of a void turn are closed, those that are made again stay, and the run pauses for the request', async () => {
+    const statesOf = async (events: AgentEvent[]) => {
+      const message = await messageOf(respond(events))
+      const states = message?.parts.flatMap((part) =>
+        part.type === 'dynamic-tool' ? [`${part.toolCallId} ${part.state}`] : [],
+      )
+      const agents = message?.parts.flatMap((part) => (part.type === 'data-subagent' ? [part.data] : []))
+      expect(agents).to.have.nested.property('[0].status', 'cancelled')
+      expect(respond(events).at(-1)).to.include({ finishReason: 'tool-calls' })
+      return states
+    }
+    expect(await statesOf(of.CUT_ANEW)).to.deep.equal([
+      ...['c1 output-error', 'c2 output-error', 'sub_1/c1 output-error', 'd1 approval-requested'],
+    ])
+    expect(await statesOf(of.CUT_AGAIN)).to.deep.equal([
+      ...[
+        'c1 output-error',
+        'c2 output-error',
+        'sub_1/c1 output-error',
+        'c1 approval-requested',
+        'c2 output-available',
+      ],
+    ])
+  })
+
   it('a run that is recorded without its pieces has the same texts', async () => {
     const events = of.WITH_SUB_AGENT.filter(({ type }) => !type.endsWith('_delta'))
     const [live, recorded] = [await messageOf(respond(of.WITH_SUB_AGENT)), await messageOf(respond(events))]

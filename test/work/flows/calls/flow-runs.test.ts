@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { runIdOf } from '../../../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { createFlowRuns } from '../../../../shared/work/flows/calls/flow-runs.ts'
+import { useHistory } from '../history-setup.ts'
+
+describe('the runs of flows that wait for an executor', () => {
+  const history = useHistory()
+
+  it('D34.2: a run whose executor is dead is cancelled there, or taken over, and never both', async () => {
+    const { dispatches } = history
+    const runs = createFlowRuns({ dispatches, queue: { remove: async () => {} } })
+    const { trace_id: id, started_at } = await history.queue({ idempotency_key: 'k' })
+    await dispatches.begin(TENANT, id, 7)
+    expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal({
+      state: 'running',
+      executor: 7,
+      mayMove: { started_at },
+    })
+    expect(await runs.cancelWaiting?.(TENANT, runIdOf(id)), 'it is not queued').to.equal(false)
+    const [isCancelled, taken] = await Promise.all([
+      runs.cancelWaiting?.(TENANT, runIdOf(id), 7),
+      dispatches.takeOver(TENANT, id, { from: 7, executor: 8 }),
+    ])
+    expect(isCancelled).to.equal(taken === undefined)
+  })
+
+  it('D34.2: a cancelled run does not begin anew', async () => {
+    const { dispatches } = history
+    const runs = createFlowRuns({ dispatches, queue: { remove: async () => {} } })
+    const { trace_id: id } = await history.queue({ idempotency_key: 'k' })
+    await dispatches.begin(TENANT, id, 7)
+    expect(await runs.cancelWaiting?.(TENANT, runIdOf(id), 7)).to.equal(true)
+    expect(await dispatches.takeOver(TENANT, id, { from: 7, executor: 8 })).to.equal(undefined)
+    expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal({ state: 'ended', executor: 7, code: 'cancelled' })
+  })
+})
