@@ -1,3 +1,4 @@
+// Tests parts/window.ts and parts/more.tsx, too.
 import { rm } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
@@ -104,12 +105,12 @@ describe('long streams and lists in the console', function () {
     await page.getByRole('button', { name: 'Show more' }).press('Enter')
     await page.locator('.runs[aria-rowcount="151"]').waitFor()
     expect(await link('Run number 48').boundingBox()).to.deep.equal(before)
-    await page.waitForFunction(`document.activeElement.textContent === 'Run number 50'`)
+    await page.locator('a:focus', { hasText: 'Run number 50' }).waitFor()
     expect(await page.evaluate(`document.activeElement.closest('tr').ariaRowIndex`)).to.equal('52')
     await page.evaluate(`document.querySelector('#page').scrollTop = 1e6`)
     await link('Run number 148').waitFor()
     await page.keyboard.press('Tab')
-    await page.waitForFunction(`document.activeElement.textContent === 'Run number 51'`)
+    await page.locator('a:focus', { hasText: 'Run number 51' }).waitFor()
   })
 
   /** Breaks all connections, and waits until the page has said so and has a new one for the tenant's events. */
