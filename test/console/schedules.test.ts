@@ -22,7 +22,8 @@ describe('schedules in the console', function () {
 
   it('a new one is shown with its next five times', async () => {
     await page.getByText('No schedule yet').waitFor()
-    await page.getByText('New schedule').click()
+    await button('Make the first schedule').click()
+    await page.locator('#new-schedule input:focus').waitFor()
     await button('Set the schedule').click()
     await row('nightly').waitFor()
     const shown = await row('nightly').locator('time').all()

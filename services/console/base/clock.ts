@@ -1,5 +1,4 @@
-import { type ReadonlySignal, signal } from '@preact/signals'
-import { createContext } from 'preact'
+import { signal } from '@preact/signals'
 
 /** How far this machine's clock is behind the server's, by the newest answer. Deadlines are the server's times. */
 let offsetMs = 0
@@ -14,12 +13,6 @@ export const serverNow = (): number => Date.now() + offsetMs
 
 /** The server's time, once a second while something shows it. */
 export const clock = signal(serverNow())
-
-/** The clock of what nobody sees. */
-export const stillClock: ReadonlySignal<number> = signal(serverNow())
-
-/** The clock that a part of the page goes by. */
-export const Clock = createContext<ReadonlySignal<number>>(clock)
 
 let readers = 0
 let timer: ReturnType<typeof setInterval> | undefined

@@ -1,8 +1,7 @@
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
-import { Clock, clock, stillClock } from '../base/clock.ts'
+import { useRef } from 'preact/hooks'
 import { memo } from './memo.ts'
+import { useWindow } from './window.ts'
 import './long-table.css'
 
 type LongTableProps<Item> = {
@@ -10,51 +9,48 @@ type LongTableProps<Item> = {
   look: string
   head: ComponentChildren
   items: readonly Item[]
-  /** Gives the same row for the same item, always: what was drawn is not drawn again. */
-  row(item: Item): ComponentChildren
+  /** Gives the same row for the same item, always: what was drawn is not drawn again. The row says its number to those who do not see it. */
+  row(item: Item, number: number): ComponentChildren
 }
 
-const ROWS = 25
+const ROWS = 10
+const ROW_PX = 41
 
 /**
- * A table of thousands of rows. They stand in blocks, of which the browser lays out those near the screen only; each is a grid, as a table
- * without fixed columns has to be laid out as a whole. The roles are named since a grid would take them away.
+ * A table of thousands of rows. They stand in blocks, of which those near the screen are drawn only; each row is a grid, as a table without
+ * fixed columns has to be laid out as a whole. The roles are named since a grid would take them away.
  */
 export function LongTable<Item>({ look, head, items, row }: LongTableProps<Item>) {
+  const table = useRef<HTMLTableElement>(null)
   const blocks = useBlocks(items)
+  const parts = useWindow(table, blocks.length, ROWS * ROW_PX)
   return (
     <div class="card table-wrap">
-      <table class={`table cards long ${look}`} role="table">
+      <table class={`table cards long ${look}`} role="table" aria-rowcount={items.length + 1} ref={table}>
         <thead role="rowgroup">
-          <tr role="row">{head}</tr>
+          <tr role="row" aria-rowindex={1}>
+            {head}
+          </tr>
         </thead>
-        {blocks.map((block, i) => (
-          <Block key={i} items={block} row={row as (item: unknown) => ComponentChildren} />
-        ))}
+        {parts.map((part) =>
+          'block' in part ? (
+            <Block key={part.block} at={part.block} items={blocks[part.block] ?? []} row={row as BlockProps['row']} />
+          ) : (
+            <tbody key={part.gap} aria-hidden="true" style={{ height: `${part.px}px` }} />
+          ),
+        )}
       </table>
     </div>
   )
 }
 
-type BlockProps = { items: readonly unknown[]; row(item: unknown): ComponentChildren }
+type BlockProps = { at: number; items: readonly unknown[]; row(item: unknown, number: number): ComponentChildren }
 
-/** While nobody sees it, its times stand still. */
-const Block = memo(({ items, row }: BlockProps) => {
-  const body = useRef<HTMLTableSectionElement>(null)
-  const isSeen = useSignal(true)
-  useEffect(() => {
-    const note = (event: Event) => (isSeen.value = !(event as ContentVisibilityAutoStateChangeEvent).skipped)
-    body.current?.addEventListener('contentvisibilityautostatechange', note)
-    return () => body.current?.removeEventListener('contentvisibilityautostatechange', note)
-  }, [])
-  return (
-    <Clock.Provider value={isSeen.value ? clock : stillClock}>
-      <tbody role="rowgroup" ref={body}>
-        {items.map((item) => row(item))}
-      </tbody>
-    </Clock.Provider>
-  )
-})
+const Block = memo(({ at, items, row }: BlockProps) => (
+  <tbody role="rowgroup" data-block={at}>
+    {items.map((item, i) => row(item, at * ROWS + i + 2))}
+  </tbody>
+))
 
 /** The items in parts; one that has the same items as before is the same list. */
 function useBlocks<Item>(items: readonly Item[]): readonly (readonly Item[])[] {

@@ -1,14 +1,13 @@
-import { useContext, useEffect } from 'preact/hooks'
-import { Clock, clock, runClock } from '../base/clock.ts'
+import { useEffect } from 'preact/hooks'
+import { clock, runClock } from '../base/clock.ts'
 import { absolute, countdown, duration, relative } from '../base/format.ts'
 
 /** A time relative to now, and the whole of it where the pointer or the focus rests. */
 export function Ago({ at }: { at: string }) {
   useEffect(runClock, [])
-  const now = useContext(Clock).value
   return (
     <time class="number" dateTime={at} title={absolute(at)}>
-      {relative(at, now)}
+      {relative(at, clock.value)}
     </time>
   )
 }

@@ -10,7 +10,7 @@ export const RunTable = ({ runs }: { runs: readonly Schema<'Run'>[] }) => (
   <LongTable look="runs" head={HEAD} items={runs} row={rowOf} />
 )
 
-const rowOf = (run: Schema<'Run'>) => <Row key={run.run_id} run={run} />
+const rowOf = (run: Schema<'Run'>, number: number) => <Row key={run.run_id} run={run} number={number} />
 
 const HEAD = (
   <>
@@ -32,8 +32,8 @@ const HEAD = (
   </>
 )
 
-const Row = ({ run }: { run: Schema<'Run'> }) => (
-  <tr role="row">
+const Row = ({ run, number }: { run: Schema<'Run'>; number: number }) => (
+  <tr role="row" aria-rowindex={number}>
     <td role="cell">
       <StateBadge state={run.status} />
     </td>

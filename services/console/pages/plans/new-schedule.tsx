@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { send } from '../../api/engine.ts'
 import { tell } from '../../base/announce.ts'
+import { FoldedForm } from '../../parts/folded-form.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { TextField } from '../../parts/text-field.tsx'
@@ -8,10 +9,9 @@ import { firstPlan } from './first-plan.ts'
 
 /** Makes a schedule, or replaces the one of the same name. */
 export const NewSchedule = ({ onSaved }: { onSaved(): void }) => (
-  <details class="card">
-    <summary class="padded">New schedule …</summary>
+  <FoldedForm name="new-schedule" summary="New schedule …">
     <ScheduleForm onSaved={onSaved} />
-  </details>
+  </FoldedForm>
 )
 
 function ScheduleForm({ onSaved }: { onSaved(): void }) {

@@ -26,7 +26,7 @@ export const ScheduleRow = ({ schedule, onChange }: ScheduleRowProps) => (
     <td class="whole">
       <LastResult schedule={schedule} />
     </td>
-    <td class="whole">
+    <td class={schedule.last_skip ? 'whole' : 'none'}>
       {schedule.last_skip ? (
         <Skipped count={schedule.skipped_ticks} last={schedule.last_skip} />
       ) : (

@@ -3,6 +3,7 @@ import { may } from '../../api/caller.ts'
 import { useList } from '../../api/list.ts'
 import { serverNow } from '../../base/clock.ts'
 import { zone } from '../../base/format.ts'
+import { OpenForm } from '../../parts/folded-form.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
@@ -24,7 +25,10 @@ export function Schedules() {
       <Loaded from={list}>
         {(data) =>
           data.items.length === 0 ? (
-            <Empty title="No schedule yet">
+            <Empty
+              title="No schedule yet"
+              action={may('run') && <OpenForm name="new-schedule">Make the first schedule</OpenForm>}
+            >
               A schedule submits a plan by the clock, when the one before it has ended.
             </Empty>
           ) : (

@@ -2,7 +2,7 @@ import { hrefOf } from '../../base/router.ts'
 import { type Placed, placeSteps } from './layout.ts'
 import type { Plan } from './plan.ts'
 
-const BOX = { width: 172, height: 46 }
+const BOX = { width: 188, height: 46 }
 const GAP = { x: 56, y: 16 }
 const EDGE = 12
 /** As many characters of a name fit into a box. */

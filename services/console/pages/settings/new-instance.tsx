@@ -3,16 +3,16 @@ import type { Schema } from '../../../../shared/client/api.ts'
 import { get, send } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell } from '../../base/announce.ts'
+import { FoldedForm } from '../../parts/folded-form.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { SelectField } from '../../parts/select-field.tsx'
 import { TextField } from '../../parts/text-field.tsx'
 
 /** Adds a provider, or replaces the one of the same name. */
 export const NewInstance = ({ onSaved }: { onSaved(): void }) => (
-  <details class="card">
-    <summary class="padded">Add a provider …</summary>
+  <FoldedForm name="new-instance" summary="Add a provider …">
     <InstanceForm onSaved={onSaved} />
-  </details>
+  </FoldedForm>
 )
 
 function InstanceForm({ onSaved }: { onSaved(): void }) {

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { send } from '../../api/engine.ts'
 import { tell } from '../../base/announce.ts'
+import { FoldedForm } from '../../parts/folded-form.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
@@ -8,10 +9,9 @@ import { TextField } from '../../parts/text-field.tsx'
 const EVENTS = ['permission.requested', 'run.ended', 'plan.ended', 'flow.ended'] as const
 
 export const NewWebhook = ({ onSaved }: { onSaved(): void }) => (
-  <details class="card">
-    <summary class="padded">Add a webhook …</summary>
+  <FoldedForm name="new-webhook" summary="Add a webhook …">
     <WebhookForm onSaved={onSaved} />
-  </details>
+  </FoldedForm>
 )
 
 function WebhookForm({ onSaved }: { onSaved(): void }) {

@@ -1,5 +1,6 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { useList } from '../../api/list.ts'
+import { OpenForm } from '../../parts/folded-form.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
@@ -15,7 +16,7 @@ export function Providers() {
       <Loaded from={list}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="No provider of your own yet">
+            <Empty title="No provider of your own yet" action={<OpenForm name="new-instance">Add a provider</OpenForm>}>
               A provider is where models answer. Name it here, then choose in Routing who uses it. Until then the
               server's own model answers.
             </Empty>

@@ -3,6 +3,7 @@ import { send } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { DeleteButton } from '../../parts/delete-button.tsx'
+import { OpenForm } from '../../parts/folded-form.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty, Notice } from '../../parts/notice.tsx'
@@ -21,7 +22,7 @@ export function Webhooks() {
       <Loaded from={list}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="No webhook yet">
+            <Empty title="No webhook yet" action={<OpenForm name="new-webhook">Add the first webhook</OpenForm>}>
               A webhook sends what happens to an address of yours, such as a permission request to a chat, from where a
               link leads to its page here.
             </Empty>

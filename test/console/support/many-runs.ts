@@ -1,0 +1,38 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { loadConfig } from '../../../shared/platform/config/config.ts'
+import { groupSettings } from '../../../shared/platform/config/groups.ts'
+import type { EndedRun } from '../../../shared/work/runs/records/store.ts'
+
+/** Fills the store of a new `DATA_DIR` with as many runs as a busy tenant has in a month, and gives its path. */
+export async function storeRuns(count: number): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'agent-engine-test-'))
+  const config = loadConfig({ DATA_DIR: folder }, 'standalone')
+  const { runRecords, close } = await openStandaloneStore(groupSettings(config).store)
+  const now = Date.now()
+  await runRecords.add(Array.from({ length: count }, (_, i) => endedRun(i, now - i * 1_000)))
+  await close()
+  return folder
+}
+
+/** Some titles need a second line, so that not all rows have one height. */
+function endedRun(number: number, startedAt: number): EndedRun {
+  const record = {
+    run_id: `run_${String(number).padStart(32, '0')}`,
+    kind: 'message',
+    status: number % 20 === 0 ? 'failed' : 'done',
+    title: `Run number ${number}${' of a very long title'.repeat(number % 7 === 0 ? 5 : 0)}`,
+    started_at: new Date(startedAt).toISOString(),
+    ended_at: new Date(startedAt + 900).toISOString(),
+    model: 'test-model',
+    subject: 'somebody',
+    event_count: 10,
+    input_tokens: 1_200,
+    output_tokens: 80,
+    cost_usd: 0.01,
+  } as const
+  return { tenant: DEFAULT_TENANT, record, frames: undefined, keptDays: 30 }
+}
