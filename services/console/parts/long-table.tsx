@@ -13,7 +13,7 @@ type LongTableProps<Item> = {
   row(item: Item, number: number): ComponentChildren
 }
 
-const ROWS = 10
+const ROWS = 5
 const ROW_PX = 41
 
 /**

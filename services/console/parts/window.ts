@@ -2,7 +2,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** What is drawn above and below the screen. */
-const MARGIN_PX = 400
+const MARGIN_PX = 200
 
 /** A block that is drawn, or the room of some that are not. */
 export type Part = { block: number } | { gap: 'above' | 'between' | 'below'; px: number }
