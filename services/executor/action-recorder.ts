@@ -1,3 +1,4 @@
+import { once } from '../../shared/kernel/async/once.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
@@ -12,15 +13,7 @@ export function actionRecorder(
   dispatches: Pick<Dispatches, 'noteAction'>,
 ): FlowExecution['beforeAction'] {
   if (key === null || executor === null) return undefined
-  const note = async () => {
+  return once(async () => {
     if (!(await dispatches.noteAction(tenant, traceId, executor))) throw new Error('another executor has the run')
-  }
-  let noted: Promise<void> | undefined
-  return () => {
-    noted ??= note().catch((cause: unknown) => {
-      noted = undefined
-      throw cause
-    })
-    return noted
-  }
+  })
 }

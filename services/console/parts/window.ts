@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** What is drawn above and below the screen. */
+/** Blocks up to this far above and below the screen are drawn, too. */
 const MARGIN_PX = 200
 
 /** A block that is drawn, or the room of some that are not. */

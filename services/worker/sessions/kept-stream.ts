@@ -18,7 +18,7 @@ export type KeptStreamSteps = {
 export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
   readonly #events: AsyncIterator<RunEvent>
   readonly #steps: KeptStreamSteps
-  /** What is sent before the next event of the run. */
+  /** Events to pass on before the next one is asked of the run. */
   #ready: RunEvent[] = []
 
   constructor(events: AsyncIterable<RunEvent>, steps: KeptStreamSteps) {

@@ -172,7 +172,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     const { event, data } = link.event
     if (event === 'text') this.#texts.at(-1)?.push(data.text)
     if (event === 'turn_start') {
-      this.#texts.length = data.turn_number // What came of a turn that another server begins anew is void.
+      this.#texts.length = data.turn_number // A turn that begins anew replaces its earlier texts.
       this.#texts.push([])
     }
     if (LAST.includes(event)) {

@@ -5,8 +5,8 @@ import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 export type FollowElsewhere = (after: number) => Promise<FrameStream | undefined>
 
 /**
- * The stream of a run that may move to another worker together with its session: while it waits, or with `DURABILITY=runs` when its worker
- * dies (D32.7a). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
+ * The stream of a run that may move: with its session to another worker, while it waits or with `DURABILITY=runs` when its worker dies (D32.7a), or
+ * to another executor when its own dies (D34.2). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
  */
 export class MovableStream extends PullIterator<Frames> {
   readonly #followElsewhere: FollowElsewhere

@@ -1,3 +1,4 @@
+import { once } from '../../kernel/async/once.ts'
 import type { Decode, Decoded } from './decode.ts'
 import { DecodeThread, type DecodeThreadLimits } from './decode-thread.ts'
 import { readBodySchemas, type Schemas } from './document.ts'
@@ -30,15 +31,4 @@ export function createBodies(threadLimits = THREAD_LIMITS): Bodies {
 async function loadDecode(of: Schemas): Promise<Decode> {
   const { createDecode } = await import('./decode.ts') // Imported on first use: it loads ajv, which takes 14 MB.
   return createDecode(of)
-}
-
-/** Calls `make` once and keeps its result. After a failure the next call tries again. */
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  const makeAnew = () =>
-    make().catch((cause: unknown) => {
-      made = undefined
-      throw cause
-    })
-  return () => (made ??= makeAnew())
 }

@@ -129,8 +129,8 @@ export type LossEvent =
   /** It has waited for an executor for this long. */
   | { type: 'waited'; ms: number }
   /**
-   * A client has cancelled it while it is queued (`null`), or while it is to begin anew because the executor of this epoch is dead. An executor that
-   * runs it is told otherwise, and records the end itself.
+   * A client has cancelled it while it is queued (`null`), or while it is to begin anew because the executor of this epoch is dead. Where an executor
+   * runs it, the cancel is sent to that executor, which records the end.
    */
   | { type: 'cancelled'; executor: number | null }
   /** `ms` is how long this process knows of it: another executor may begin the execution anew. */

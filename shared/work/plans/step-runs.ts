@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { once } from '../../kernel/async/once.ts'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError, hasKind, toAppError } from '../../kernel/errors.ts'
 import type { PlanStep } from '../../kernel/plan-step.ts'
@@ -132,7 +133,7 @@ export class StepRuns {
   /** Records once that the step may change something, so that nobody repeats it. */
   #actionRecorder({ id }: PlanStep): () => Promise<void> {
     const { plans, executor, mayWrite, storeWaitMs } = this.#deps
-    const record = async () => {
+    return once(async () => {
       for (;;) {
         await this.#untilHeld()
         let isRefused = false
@@ -144,15 +145,7 @@ export class StepRuns {
         if (await outlast(change, storeWaitMs)) return
         if (!isRefused) await this.#untilAborted() // Another executor has the plan, which ends the steps here.
       }
-    }
-    let recording: Promise<void> | undefined
-    return async () => {
-      recording ??= record()
-      await recording.catch((cause: unknown) => {
-        recording = undefined
-        throw cause
-      })
-    }
+    })
   }
 
   async #outputsFor({ depends_on: after = [] }: PlanStep): Promise<ReadonlyMap<string, string>> {

@@ -1,7 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
-import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
+import { type CallKey, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import { type AgUiEvent, callId, custom, type Of } from './events.ts'
 import { AgUiMessages, isOfMessages } from './messages.ts'
@@ -53,7 +53,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       case 'subagent_event':
         return this.#nested(event, id)
       case 'warning':
-        // What was sent cannot be taken back: the turn that begins anew has messages and a step of its own.
+        // A client keeps all messages that it has got, so the turn that begins anew gets new messages and a new step.
         return event.code === 'run_recovered' ? [...this.#end(), custom(event)] : [custom(event)]
       case 'plan_queued':
       case 'done':
@@ -86,8 +86,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   /** A call without a result would be a wrong history for a model. */
   #abandon(call: CallKey, messageId: string): AgUiEvent {
     const of = this.#facts.isCurrent && call.subagentId !== undefined ? { subagentRunId: call.subagentId } : {}
-    const content = 'The server that ran this has failed, and the turn began anew.'
-    return { type: 'TOOL_CALL_RESULT', ...of, messageId, toolCallId: callId(call), content, role: 'tool' }
+    return { type: 'TOOL_CALL_RESULT', ...of, messageId, toolCallId: callId(call), content: VOID_CALL, role: 'tool' }
   }
 
   #interruptId(requestId: string): string {

@@ -30,7 +30,7 @@ export class ChatProjection implements Projection<ChatChunk> {
     if (event.type === 'done') return this.#end(usageOf(event))
     if (event.type === 'plan_queued')
       return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
-    // What was sent cannot be taken back: the text of the turn that begins anew stands apart from it.
+    // A client keeps the text that it has got, so the text of the turn that begins anew follows as a new block.
     if (event.type === 'warning' && event.code === 'run_recovered') this.#isInBlock = false
     return event.type === 'error' ? [errorChunk(event)] : []
   }

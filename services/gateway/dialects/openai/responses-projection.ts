@@ -121,7 +121,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return this.#output.add(approvalRequest(event as Of<'permission_request'>))
   }
 
-  /** What was sent cannot be taken back: the turn that begins anew has items of its own. */
+  /** A client keeps all items that it has got, so the turn that begins anew gets new ones. */
   #recovered(): ResponseEvent[] {
     this.#calls.clear()
     return this.#output.close()

@@ -155,6 +155,9 @@ export class OpenCalls {
   }
 }
 
+/** What a client is told of a call, or of a sub-agent, whose turn began anew at another server. */
+export const VOID_CALL = 'The server that ran this has failed, and the turn began anew.'
+
 const NOTHING = { calls: [], agents: [] }
 
 /** The model was asked anew, as a new text or another call shows, or the turn or the run has ended: no earlier call is made again. */

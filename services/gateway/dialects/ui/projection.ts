@@ -1,7 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
-import { type CallKey, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
+import { type CallKey, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import type { UiChunk } from './chunks.ts'
 
@@ -89,7 +89,7 @@ export class UiProjection implements Projection<UiChunk> {
     return [{ type: 'finish-step' }]
   }
 
-  /** What has been sent cannot be taken back: the turn that begins anew is a step of its own, behind a part by which a page knows the void ones. */
+  /** A page keeps all parts that it has got. This one tells it which steps are void; the turn that begins anew is a further step. */
   #recovered({ code, message, detail }: Of<'warning'>): UiChunk[] {
     const data = { code, message, turnNumber: detail['turn_number'] }
     return [...this.#close(), ...this.#endStep(), { type: 'data-warning', data }]
@@ -189,11 +189,10 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
 
 /** A call that is made again is another part, in the step of the new turn. */
 const closeVoid = ({ voided: { calls, agents } }: OpenCalls): UiChunk[] => [
-  ...calls.map((call): UiChunk => ({ type: 'tool-output-error', ...ofTool(call), errorText: VOID })),
-  ...agents.map((id): UiChunk => ({ type: 'data-subagent', id, data: { status: 'cancelled', error: VOID } })),
+  ...calls.map((call): UiChunk => ({ type: 'tool-output-error', ...ofTool(call), errorText: VOID_CALL })),
+  ...agents.map((id): UiChunk => ({ type: 'data-subagent', id, data: { status: 'cancelled', error: VOID_CALL } })),
 ]
 
-const VOID = 'The server that ran this has failed, and the turn began anew.'
 const WAITING = 'Its sub-agent waits for an approval.'
 
 /** Events that may come within a block of text. */

@@ -1,18 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { assertValidSpec, canExpire, indexedFields, indexesOf } from '../document.ts'
 import type { CollectionSpec } from '../port.ts'
+import { transact } from './transact.ts'
 
 /** Creates the tables of `collections` as one transaction: one write to the disk, and all of them or none. */
-export function createTables(db: DatabaseSync, collections: readonly CollectionSpec[]): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
+export const createTables = (db: DatabaseSync, collections: readonly CollectionSpec[]): void =>
+  transact(db, () => {
     for (const spec of collections) createTable(db, spec)
-    db.exec('COMMIT')
-  } catch (cause) {
-    if (db.isTransaction) db.exec('ROLLBACK') // A full disk has ended it already.
-    throw cause
-  }
-}
+  })
 
 /**
  * Creates the table of a collection and its indexes, as far as they do not exist. A document is JSON text; its indexed fields
