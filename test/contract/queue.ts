@@ -47,7 +47,7 @@ export async function record(
     { concurrency, onGivenUp: async (job) => void givenUp.push(job) },
   )
   const waitFor = (count: number) =>
-    until(() => taken.length >= count, { what: `${count} jobs`, lastSeen: () => taken, withinMs: 15_000 })
+    until(() => taken.length >= count, { what: `${count} jobs`, lastSeen: () => taken })
   return { taken, givenUp, consumer, waitFor, release: held.resolve }
 }
 

@@ -51,7 +51,7 @@ describe('a dead worker', () => {
     const left = streams.filter((stream) => !isOf(stream)).map(({ runId }) => runId)
     for (const gateway of [0, 1]) {
       const isShorter = async () => (await pending(gateway)).length <= left.length
-      await until(isShorter, { what: `gateway ${gateway} to list the requests of live workers only`, withinMs: 10_000 })
+      await until(isShorter, { what: `gateway ${gateway} to list the requests of live workers only` })
       expect(await pending(gateway)).to.deep.equal(left)
     }
     for (const runId of left) await callApi(`${url(0)}/runs/${runId}`, initOf('DELETE'))

@@ -159,9 +159,9 @@ inBothForms('webhooks', (startProduct, form) => {
     const { text } = await call('POST', '/config/webhooks/ci/test')
     const { id } = JSON.parse(text) as { id: string }
     const isIn = async (status: string) => (await deliveries(`?status=${status}`)).some((each) => each.id === id)
-    await until(() => isIn('dead'), { what: 'the message to be given up', withinMs: 15_000 })
+    await until(() => isIn('dead'), { what: 'the message to be given up' })
     expect((await call('POST', `/config/webhooks/ci/deliveries/${id}/retry`)).status).to.equal(202)
-    await until(() => isIn('delivered'), { what: 'the message to be delivered', withinMs: 15_000 })
+    await until(() => isIn('delivered'), { what: 'the message to be delivered' })
     expect((await call('POST', `/config/webhooks/ci/deliveries/msg_${'0'.repeat(32)}/retry`)).status).to.equal(404)
   })
 

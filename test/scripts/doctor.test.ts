@@ -302,7 +302,7 @@ describe('npm run doctor', function () {
         return (members as { health: number }[]).some(({ health }) => health !== 1)
       }
       try {
-        await until(isNoticed, { what: 'the set to notice the dead member', withinMs: 15_000 })
+        await until(isNoticed, { what: 'the set to notice the dead member' })
       } finally {
         await client.close()
       }

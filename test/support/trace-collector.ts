@@ -70,7 +70,7 @@ export async function startTraceCollector(): Promise<TraceCollector> {
     otherTypes,
     async wait(what, isWanted) {
       const lastSeen = () => spans.map(({ name, service }) => `${service} ${name}`)
-      await until(async () => spans.some(isWanted), { what, withinMs: 15_000, lastSeen })
+      await until(async () => spans.some(isWanted), { what, lastSeen })
       return spans.find(isWanted) as CollectedSpan
     },
     async close() {

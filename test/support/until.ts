@@ -11,7 +11,7 @@ export type Waiting = {
   lastSeen?: () => unknown
 }
 
-const WITHIN_MS = 15_000
+const WITHIN_MS = 45_000
 const EVERY_MS = 5
 const MAX_SEEN_CHARS = 500
 

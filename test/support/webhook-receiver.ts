@@ -29,7 +29,7 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
     messages,
     answers: [],
     async wait(what, isWanted) {
-      await until(async () => messages.some(isWanted), { what, withinMs: 15_000, lastSeen: () => messages })
+      await until(async () => messages.some(isWanted), { what, lastSeen: () => messages })
       return messages.find(isWanted) as ReceivedMessage
     },
     async close() {

@@ -60,7 +60,7 @@ export async function startConsole({ env = {}, start = startStandalone }: Settin
 async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(45_000)
   return page
 }
 
