@@ -1,5 +1,6 @@
 import { chooseFiles } from './choose-files.ts'
 import { cpuSeconds } from './cpu-time.ts'
+import { runInLanes } from './lanes.ts'
 import { repeatFailed } from './repeat-failed.ts'
 import { addReports, countLine, slowestFiles } from './report.ts'
 import { type GroupResult, runGroup } from './run-group.ts'
@@ -21,13 +22,10 @@ process.exitCode = results.length > 0 && results.every(({ isOk }) => isOk) ? 0 :
 
 /** Runs the groups in their order, some at a time, and prints the output of each when it ends. */
 async function runPhase({ groups, lanes }: Phase): Promise<GroupResult[]> {
-  const waiting = [...groups]
   const done: GroupResult[] = []
-  const runLane = async () => {
-    for (let group = waiting.shift(); group !== undefined; group = waiting.shift())
-      done.push(show(await runGroup(group, env)))
-  }
-  await Promise.all(Array.from({ length: lanes }, runLane))
+  await runInLanes([...groups], lanes, async (group) => {
+    done.push(show(await runGroup(group, env)))
+  })
   return done
 }
 

@@ -6,7 +6,7 @@ export type Group = { name: string; files: string[] }
 /** A part of the whole run: its groups in the order in which they start, and how many run at the same time. */
 export type Phase = { groups: Group[]; lanes: number }
 
-/** More mocha processes than the two cores of the smallest machine, since most tests wait: four leave a fifth of the CPU unused. */
+/** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
 const LANES = 5
 /**
  * The longest files and folders: a long one that starts last delays the end of the phase. A process needs up to a second to load what it

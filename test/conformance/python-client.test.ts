@@ -7,8 +7,7 @@ import { ROOT } from '../deploy/files.ts'
 import type { Outcome } from './run-scenario.ts'
 import { type ConformanceServer, startConformanceServer } from './server.ts'
 
-describe('the conformance kit, in Python', function () {
-  this.timeout(60_000)
+describe('the conformance kit, in Python', () => {
   let packages: string
   before(async () => {
     packages = await requirePythonClient()

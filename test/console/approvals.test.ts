@@ -7,8 +7,7 @@ import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
 
-describe('approvals in the console', function () {
-  this.timeout(60_000)
+describe('approvals in the console', () => {
   let pages: ConsoleUnderTest
 
   before(async () => {

@@ -21,8 +21,7 @@ inBothForms('the page of the ops listener', (start, form) => {
   const section = (title: string) => page.getByRole('region', { name: title })
   const read = async () => shownOf((await (await fetch(ops)).json()) as Overview)
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     pages = await startConsole({ start, env: { ...mongo?.env } })
     const { opsUrls, call, stream } = pages.product
     for (const url of opsUrls) {

@@ -10,8 +10,7 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
   let pages: ConsoleUnderTest
   let page: Page
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     pages = await startConsole({ start, env: { ...mongo?.env } })
   })
   after(() => pages?.close())

@@ -8,8 +8,7 @@ const tool = (name: string, input: unknown) => `/tool ${name} ${JSON.stringify(i
 const inner = tool('Agent', task('look into the past', '/say found it'))
 const PROMPT = [tool('Agent', task('ask around', inner, '/say nothing new')), '/say all done'].join('\n')
 
-describe('a conversation that is opened again', function () {
-  this.timeout(60_000)
+describe('a conversation that is opened again', () => {
   let pages: ConsoleUnderTest
   before(async () => {
     pages = await startConsole()

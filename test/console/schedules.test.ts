@@ -4,8 +4,7 @@ import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
-describe('schedules in the console', function () {
-  this.timeout(60_000)
+describe('schedules in the console', () => {
   let pages: ConsoleUnderTest
   let page: Page
   const row = (name: string) => page.locator('tr', { hasText: name })

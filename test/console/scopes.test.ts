@@ -9,8 +9,7 @@ const ALL = ['read', 'run', 'approve', 'flows', 'admin']
 /** Buttons that change nothing: they lead elsewhere, show more, or are about this tab only. */
 const HARMLESS = /^(Copy as|Save as CSV|Notify me|Events|Try again|Show|Plans|Activity|Flows|Waves|Time)/
 
-describe('the console with a token that may not do everything', function () {
-  this.timeout(60_000)
+describe('the console with a token that may not do everything', () => {
   let signer: Signer
   let issuer: Issuer
   let pages: ConsoleUnderTest

@@ -10,8 +10,7 @@ const CLIENT = 'console'
 /** The console renews a token that has 30 seconds left, which these always have. */
 const TOKEN_SECS = 30
 
-describe('signing in to the console at an issuer', function () {
-  this.timeout(60_000)
+describe('signing in to the console at an issuer', () => {
   let issuer: SignInIssuer
   let pages: ConsoleUnderTest
   let page: Page

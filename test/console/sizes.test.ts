@@ -7,8 +7,7 @@ const root = new URL('../../', import.meta.url).pathname
 const KB = 1_024
 const PAGES = ['home', 'chat', 'approvals', 'plans', 'activity', 'usage', 'settings']
 
-describe('the size of the console, as gzip', function () {
-  this.timeout(60_000)
+describe('the size of the console, as gzip', () => {
   let sizes: ConsoleSizes
 
   before(async () => {

@@ -106,7 +106,7 @@ export function sessionContract(open: OpenStore): void {
     await store.collection(SESSION_LOG).insert(tenant, cut)
     await sessions.append([write(5, ['next'])])
     expect(textsOf((await sessions.load(tenant, 's'))?.messages)).to.deep.equal([long, 'next'])
-  }).timeout(20_000)
+  })
 
   it('D32: an id has one session; one that was idle too long, or may be replaced, gives way with its log', async () => {
     const tenant = newTenant()

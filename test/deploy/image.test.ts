@@ -72,8 +72,7 @@ describe('the content of the image', () => {
       expect(packages).not.to.include(name)
   })
 
-  it('every process loads all its modules from it: a wrong PORT is the only thing that ends it', async function () {
-    this.timeout(60_000)
+  it('every process loads all its modules from it: a wrong PORT is the only thing that ends it', async () => {
     for (const role of ['gateway', 'worker', 'executor', 'standalone']) {
       const { code, output } = await start(`services/${role}/main.ts`, { PORT: 'none' })
       expect(code, `${role}: ${output}`).to.equal(78)
@@ -132,8 +131,7 @@ describe('the content of the image', () => {
     })
   }
 
-  it('as the first process of a container it runs below an init, programs of tools read no canary of any secret setting, and SIGTERM ends it', async function () {
-    this.timeout(60_000)
+  it('as the first process of a container it runs below an init, programs of tools read no canary of any secret setting, and SIGTERM ends it', async () => {
     await requireProgram('tini')
     const { settings, search, namesIn } = createCanaries()
     const tools = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow","Write":"allow"}', MODEL_PROVIDER: 'demo' }

@@ -13,8 +13,7 @@ describe('deploy/nginx in front of two gateways', () => {
   let dataDir: string
   let cluster: Cluster
   let nginx: Nginx
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-nginx-test-'))
     const env = { MODEL_PROVIDER: 'demo', DATA_DIR: dataDir, TRUST_PROXY: '1', RATE_LIMIT_RPM: '1000', DRAIN_SECS: '1' }
     cluster = await startCluster(env)

@@ -32,8 +32,7 @@ describe('the services of deploy/compose.yaml under load', () => {
     model.otherwise(() => '{"summary":"short"}')
     cluster = await ComposeCluster.start({ ...SETTINGS, MASTER_KEY: randomBytes(32).toString('base64') })
   })
-  after(async function () {
-    this.timeout(60_000)
+  after(async () => {
     await cluster?.[Symbol.asyncDispose]()
     await model?.close()
   })

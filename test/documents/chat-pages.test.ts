@@ -22,8 +22,7 @@ const write = (path: string) => `/tool Write {"path":"${path}","content":"hello"
 
 type Waiting = { id: string; session_id: string; run_id: string }
 
-describe('the pages of shared/platform/api/guide.md with the packages of others, in Chromium', function () {
-  this.timeout(60_000)
+describe('the pages of shared/platform/api/guide.md with the packages of others, in Chromium', () => {
   let dir: string
   let pages: Server
   let server: Child

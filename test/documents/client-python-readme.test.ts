@@ -65,8 +65,7 @@ cancelled True
 2 True
 `
 
-describe('shared/client-python/README.md', function () {
-  this.timeout(60_000)
+describe('shared/client-python/README.md', () => {
   let stage: Stage
   let dir: string
   let packages: string

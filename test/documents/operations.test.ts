@@ -18,8 +18,7 @@ const operations = await readFile(`${ROOT}deploy/README.md`, 'utf8')
 const { scripts } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
 const COMPOSE_COMMANDS = ['up', 'ps', 'exec', 'stop', 'config']
 
-describe('deploy/README.md', function () {
-  this.timeout(60_000)
+describe('deploy/README.md', () => {
   let stage: Stage
   let standIns: StandIns
   let shell: Shell

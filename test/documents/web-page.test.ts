@@ -23,8 +23,7 @@ function blockOf(language: string): string {
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
-describe('the web page of shared/platform/api/guide.md, in Chromium', function () {
-  this.timeout(60_000)
+describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
   let dir: string
   let pages: Server
   let server: Child

@@ -12,8 +12,7 @@ import { PYTHON_PROGRAM, TYPESCRIPT_PROGRAM } from './client-programs.ts'
 const run = promisify(execFile)
 const API_TOKEN = 'token-of-the-generated-clients'
 
-describe('clients that are generated from the served API description', function () {
-  this.timeout(60_000)
+describe('clients that are generated from the served API description', () => {
   let product: Product
   let dir: string
   before(async () => {

@@ -14,8 +14,7 @@ const NOTICED_WITHIN_MS = 15_000
 /** This many requests in a row reach every worker and every gateway. */
 const ALL = 8
 
-describe('customers while the store is unreachable', function () {
-  this.timeout(60_000)
+describe('customers while the store is unreachable', () => {
   const mongo = useMongo({ isOwn: true })
   let product: Product
   before(async () => {

@@ -17,8 +17,7 @@ const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae'
 inBothForms('the API explorer', (startProduct) => {
   let product: Product
   let browser: Browser
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     product = await startProduct({ ...GUARDED, RATE_LIMIT_RPM: '1' })
     browser = await openBrowser()
   })

@@ -241,7 +241,7 @@ describe('runs after the death of their processes', () => {
       expect((body as { messages: { role: string }[] }).messages.map(({ role }) => role).join(' ')).to.equal(
         'user assistant user assistant user assistant',
       )
-    }).timeout(60_000)
+    })
 
     it('D32.5: a worker that was only frozen has no effect when it continues, and leaves the requests of its runs open', async () => {
       const [url = ''] = cluster.urls
@@ -260,7 +260,7 @@ describe('runs after the death of their processes', () => {
       expect(await reply(url, ask.id, asking.data['id'])).to.equal(200)
       expect((await ask.stream.all()).at(-1)?.event).to.equal('done')
       expect(results(ask.stream)[0]).to.include('a.txt')
-    }).timeout(60_000)
+    })
 
     it('D32.7a: when worker and gateway die, a client that comes back to another gateway goes on with its run', async () => {
       const [dying = '', url = ''] = cluster.urls
@@ -274,7 +274,7 @@ describe('runs after the death of their processes', () => {
       await again.all()
       expectRecovered(again, 1)
       expect(texts(again)).to.deep.equal(['whole'])
-    }).timeout(60_000)
+    })
   })
 
   describe('in the standalone form', () => {
@@ -311,6 +311,6 @@ describe('runs after the death of their processes', () => {
       } finally {
         await second.end('SIGKILL')
       }
-    }).timeout(60_000)
+    })
   })
 })

@@ -18,8 +18,7 @@ describe('traces of a cluster', () => {
   let collector: TraceCollector
   let product: Product
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     collector = await startTraceCollector()
     product = await startClusterProcesses({
       ...collector.env,

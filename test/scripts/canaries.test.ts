@@ -60,8 +60,7 @@ describe('what programs of tools can read of the secrets', () => {
     }
   }
 
-  it('scripts/start: Bash, an MCP server and every process of the user hold no canary of any secret setting', async function () {
-    this.timeout(60_000)
+  it('scripts/start: Bash, an MCP server and every process of the user hold no canary of any secret setting', async () => {
     const canaries = createCanaries()
     const header = Promise.withResolvers<unknown>()
     const collector = createServer((req, res) => res.end(header.resolve(req.headers['x-canary']))).listen(
@@ -99,8 +98,7 @@ describe('what programs of tools can read of the secrets', () => {
     await child.end()
   })
 
-  it('with npm start, whose processes keep the environment, and with files of secrets, no program is offered, and a line says why', async function () {
-    this.timeout(60_000)
+  it('with npm start, whose processes keep the environment, and with files of secrets, no program is offered, and a line says why', async () => {
     const token = join(dir, 'token')
     await writeFile(token, 'token-of-a-file\n')
     const master = Buffer.alloc(32, 9).toString('base64')

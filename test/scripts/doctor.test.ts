@@ -55,8 +55,7 @@ function program(env: Record<string, string>, args = '', before = 'ulimit -S -n 
 
 const problems = ({ lines }: Ended) => lines.filter((line) => line.startsWith('PROBLEM'))
 
-describe('npm run doctor', function () {
-  this.timeout(60_000)
+describe('npm run doctor', () => {
   const redis = useRedis()
   const mongo = useMongo()
   const s3 = useS3()

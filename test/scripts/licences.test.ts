@@ -71,5 +71,5 @@ describe('npm run sbom', () => {
     const listed = (await licences()).stdout.match(/[^\s,]+@[\d.]+[^\s,]*/g) ?? []
     const named = components.map(({ name, version }) => `${name}@${version}`)
     expect(new Set(named)).to.deep.equal(new Set(listed))
-  }).timeout(60_000)
+  })
 })

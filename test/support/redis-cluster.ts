@@ -83,8 +83,7 @@ export function useRedisCluster(options: Parameters<typeof startRedisCluster>[0]
     for (const { server } of [to, from, ...all])
       await on(server.url, (client) => client.cluster('SETSLOT', slot, 'NODE', to.id))
   }
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     cluster = await startRedisCluster(options)
   })
   beforeEach(async () => {

@@ -6,9 +6,7 @@ import { openClockedGateway } from '../scenarios/tokens/clocked-gateway.ts'
 import { forgerFor, tryForgeries } from '../scenarios/tokens/forgeries.ts'
 import { TokenProbe } from '../scenarios/tokens/token-probe.ts'
 
-describe('the measurement of P15', function () {
-  this.timeout(30_000) // A forger makes ten key pairs.
-
+describe('the measurement of P15', () => {
   it('P15: a probe returns the status of each token in the order of the tokens', async () => {
     await using gateway = await openClockedGateway([])
     const { token, signers } = await forgerFor(gateway.issuer)

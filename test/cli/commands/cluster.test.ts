@@ -17,8 +17,7 @@ input_schema: {type: object, properties: {text: {type: string}}, required: [text
 output_schema: {type: object, properties: {total: {type: number}}, required: [total]}
 `
 
-describe('ae against the cluster', function () {
-  this.timeout(60_000)
+describe('ae against the cluster', () => {
   const mongo = useMongo()
   const at = useAe(() =>
     startMembers({

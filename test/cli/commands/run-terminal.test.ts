@@ -11,8 +11,7 @@ const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond
 const KEYS = /\[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny {2}\[v\]iew all · denied in 0:0\d ›$/
 const TIMEOUT_SECS = 3
 
-describe('ae run and ae chat, in a terminal', function () {
-  this.timeout(30_000)
+describe('ae run and ae chat, in a terminal', () => {
   const at = useAe(() => startStandalone({ PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }))
   before(() => at.server.model.otherwise(answerDirectives))
 

@@ -64,7 +64,7 @@ describe('the life of a flow', () => {
       await plain.remove(TENANT, name)
     })
     await fc.assert(property, { numRuns: 300 })
-  }).timeout(60_000)
+  })
 
   const definitionOf = (title: string): FlowDefinition => ({
     ...BODY,

@@ -159,8 +159,7 @@ describe('the execution of a plan under faults', () => {
     expect(signal.aborted).to.equal(true)
   })
 
-  it('D7.3: whatever the store loses and whenever executors die, no step has its effect twice, and every plan ends', async function () {
-    this.timeout(60_000)
+  it('D7.3: whatever the store loses and whenever executors die, no step has its effect twice, and every plan ends', async () => {
     const faults = fc.array(fc.constantFrom('ok', 'ok', 'ok', 'lose answer', 'die'), { minLength: 60, maxLength: 60 })
     const rule = fc.asyncProperty(anyPlan(8), faults, async ({ steps, parallel }, plan) => {
       await new Torture(store.get(), plan).endure(record(steps, { parallel }))

@@ -62,5 +62,5 @@ describe('a page in MongoDB', () => {
       await client.close()
       await store.close()
     }
-  }).timeout(60_000)
+  })
 })
