@@ -41,6 +41,7 @@ const HEAVY_LANES = 2
 const HEAVY = [
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
+  'test/gateway/hostile.test.ts',
   'test/cluster/redis-cluster*.test.ts',
   'test/cluster/{members,relay,permissions,queued-runs,journal}/**',
   'test/work/queue/**',
