@@ -54,7 +54,7 @@ async function measure(bench: Bench): Promise<Measured> {
 async function policyOf(url: string): Promise<Record<string, string>> {
   const { headers, body } = await fetch(url)
   await body?.cancel()
-  return Object.fromEntries([...headers].filter(([name]) => /policy$/.test(name)))
+  return Object.fromEntries([...headers].filter(([name]) => name.endsWith('policy')))
 }
 
 async function startStaticPage(bytes: number, headers: Readonly<Record<string, string>>): Promise<StaticPage> {

@@ -54,8 +54,7 @@ export async function* follow({
   const isNumbered = mayMiss === undefined
   let before: string | undefined
   let isEnded = false
-  /** How many connections have broken since the last event. */
-  let broken = 0
+  let broken = 0 // Connections since the last event.
   for (;;) {
     const stream = await open(last || undefined)
     try {

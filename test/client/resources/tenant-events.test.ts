@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { AgentEngine } from '../../../shared/client/client.ts'
+import { Transport } from '../../../shared/client/http/transport.ts'
+import { tenantEvents } from '../../../shared/client/resources/tenant-events.ts'
 
 const STARTED = 'id: x-1\nevent: run.started\ndata: {"run_id":"run_1"}\n\n'
 
 describe("the tenant's events of the client", () => {
   let server: Server
-  let engine: AgentEngine
+  let transport: Transport
   let closed: Promise<unknown>
 
   beforeEach(async () => {
@@ -19,7 +20,7 @@ describe("the tenant's events of the client", () => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write(STARTED)
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    engine = new AgentEngine({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    transport = new Transport({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
   })
   afterEach(() => {
     server.closeAllConnections()
@@ -29,7 +30,7 @@ describe("the tenant's events of the client", () => {
   for (const mayMiss of [true, false])
     it(`closes the connection of a loop that is left at ${mayMiss ? 'the reset in front' : 'an event'}`, async () => {
       const seen: string[] = []
-      for await (const { event } of engine.events({ mayMiss })) {
+      for await (const { event } of tenantEvents(transport, { mayMiss })) {
         seen.push(event)
         break
       }

@@ -1,4 +1,4 @@
-// Tests base/scroll.ts and base/router.ts.
+// Tests scroll.ts, too.
 import { rm } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
