@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import type { IndexHtmlTransformHook, Plugin } from 'vite'
+import type { HtmlTagDescriptor, Plugin, Rolldown } from 'vite'
 
 /**
  * Makes one script of what every page of the console needs, and has the browser fetch it while boot.ts waits for the first paint. One file is
- * smaller than several, and one request.
+ * smaller than several, and one request. The styles of it stand in the page: the first paint would wait for a file of them.
  */
 export function packShell(root: string): Plugin {
   const main = join(root, 'main.tsx')
@@ -23,23 +23,36 @@ export function packShell(root: string): Plugin {
       add(main)
       shell.delete(main)
     },
-    transformIndexHtml: { order: 'post', handler: preloadShell },
+    transformIndexHtml: {
+      order: 'post',
+      handler: (_html, { bundle = {} }) => [styleOf(bundle), preloadOf(bundle)],
+    },
   }
 }
 
 /** Vite's own, which boot.ts needs: with it in the shell, boot.ts would wait for the shell. */
 const PRELOAD_HELPER = 'vite/preload-helper'
 
-const preloadShell: IndexHtmlTransformHook = (_html, { bundle = {} }) => {
+/** The styles of the shell, whose files are then no longer part of the bundle: no script asks for them. */
+function styleOf(bundle: Rolldown.OutputBundle): HtmlTagDescriptor {
+  const files = shellOf(bundle).viteMetadata?.importedCss ?? new Set()
+  const styles = [...files].map((file) => {
+    const asset = bundle[file]
+    if (asset?.type !== 'asset') throw new Error(`the shell's ${file} is no file`)
+    delete bundle[file]
+    return String(asset.source)
+  })
+  files.clear()
+  return { tag: 'style', children: styles.join(''), injectTo: 'head' }
+}
+
+function preloadOf(bundle: Rolldown.OutputBundle): HtmlTagDescriptor {
+  const href = `/console/${shellOf(bundle).fileName}`
+  return { tag: 'link', attrs: { rel: 'modulepreload', crossorigin: true, href }, injectTo: 'head' }
+}
+
+function shellOf(bundle: Rolldown.OutputBundle): Rolldown.OutputChunk {
   const chunk = Object.values(bundle).find((each) => each.type === 'chunk' && each.name === 'shell')
   if (chunk?.type !== 'chunk') throw new Error('the console has no shell')
-  const link = (rel: string) => (file: string) => ({
-    tag: 'link',
-    attrs: { rel, crossorigin: true, href: `/console/${file}` },
-    injectTo: 'head' as const,
-  })
-  return [
-    ...[...(chunk.viteMetadata?.importedCss ?? [])].map(link('stylesheet')),
-    link('modulepreload')(chunk.fileName),
-  ]
+  return chunk
 }

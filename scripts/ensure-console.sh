@@ -15,6 +15,6 @@ ensure_console() {
 
 # One digest of everything that the build reads.
 console_sources() {
-  find "$console" shared/client scripts/build-console.ts package-lock.json -type f -not -path "$console/built*" -print0 2>/dev/null |
+  find "$console" shared/client scripts/build-console.ts scripts/console-*.ts package-lock.json -type f -not -path "$console/built*" -print0 2>/dev/null |
     LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum
 }

@@ -1,22 +1,23 @@
+import { createHash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { notFound } from '../../shared/kernel/errors.ts'
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts'
 
 /** Sends a built page, which may connect to this server and to `origins`. */
 export function sendPage(page: ConsoleFile, origins: readonly string[] = []): RequestHandler {
-  const headers = pageHeaders(origins)
+  const headers = pageHeaders(page, origins)
   return (req, res) => {
     res.set(headers).set('Cache-Control', 'no-cache')
     sendFile(page, req, res)
   }
 }
 
-/** The page runs its own scripts only, and can make none of a text: `trusted-types 'none'` refuses every assignment of HTML. */
-function pageHeaders(origins: readonly string[]): Record<string, string> {
+/** The page runs its own scripts only, has its own styles, and can make none of a text: `trusted-types 'none'` refuses every assignment of HTML. */
+function pageHeaders(page: ConsoleFile, origins: readonly string[]): Record<string, string> {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src 'self'",
+    `style-src ${["'self'", ...styleHashesOf(page)].join(' ')}`,
     "img-src 'self' data:",
     `connect-src ${["'self'", ...origins].join(' ')}`,
     "base-uri 'none'",
@@ -31,6 +32,12 @@ function pageHeaders(origins: readonly string[]): Record<string, string> {
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
   }
+}
+
+/** What allows the styles that stand in the page itself, and no others. */
+function styleHashesOf({ bodies }: ConsoleFile): string[] {
+  const styles = bodies.identity.toString().matchAll(/<style>(.*?)<\/style>/gs)
+  return Array.from(styles, ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
 }
 
 /** The name of an asset holds a hash of its content, so that a browser never has to ask for it again. */

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import { keepScroll, restoreScroll, scrollToTop, watchScroll } from './scroll.ts'
 
 /** Where the console is served. */
 const ROOT = '/console'
@@ -19,10 +20,16 @@ export function hrefOf(path: string, query: Readonly<Record<string, string | und
   return `${ROOT}${path}${text === '' ? '' : `?${text}`}`
 }
 
+/** Goes to another page, of which the top is shown, or changes what is shown of this one. */
 export function navigate(href: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', href)
-  else history.pushState(null, '', href)
+  const { path } = place.peek()
+  if (replace) history.replaceState(history.state, '', href)
+  else {
+    keepScroll()
+    history.pushState(null, '', href)
+  }
   place.value = read()
+  if (!replace && place.peek().path !== path) scrollToTop()
 }
 
 /** Changes filters of the page that is shown, without a new entry in the browser's history. */
@@ -31,24 +38,27 @@ export function setFilters(changes: Readonly<Record<string, string | undefined>>
   navigate(hrefOf(path, { ...Object.fromEntries(query), ...changes }), { replace: true })
 }
 
-/** Lets clicks on links within the console change the page without loading it again. */
+/** Lets clicks on links to pages of the console change the page without loading it again. A link to a place on a page is the browser's. */
 export function watchAddress(): void {
+  watchScroll()
   addEventListener('popstate', () => {
     place.value = read()
+    restoreScroll()
   })
   document.addEventListener('click', (event) => {
-    const link = event.target instanceof Element ? event.target.closest('a') : null
-    if (!link || !isPlainClick(event) || link.target !== '' || !isHere(link)) return
+    const link = event.target instanceof Element ? event.target.closest('a[href]:not([target])') : null
+    if (!link || !isPlainClick(event)) return
+    const url = new URL(link.getAttribute('href') ?? '', location.href) // A link of an SVG has no address as text otherwise.
+    if (url.hash !== '' || !isHere(url)) return
     event.preventDefault()
-    navigate(link.href)
-    scrollTo(0, 0)
+    navigate(url.href)
   })
 }
 
 const isPlainClick = (event: MouseEvent) =>
   event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey && !event.defaultPrevented
 
-const isHere = ({ origin, pathname }: HTMLAnchorElement) =>
+const isHere = ({ origin, pathname }: URL) =>
   origin === location.origin && (pathname === ROOT || pathname.startsWith(`${ROOT}/`)) && !pathname.endsWith('.json')
 
 function read(): Place {

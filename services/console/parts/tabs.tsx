@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { hrefOf } from '../base/router.ts'
 
 type TabsProps = {
@@ -13,10 +14,13 @@ type TabsProps = {
 
 /** Views of one page, each with an address. */
 export function Tabs({ path, name, tabs, current, children }: TabsProps) {
+  const nav = useRef<HTMLElement>(null)
+  // A phone has no room for all of them.
+  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [current])
   const addressOf = (id: string) => (name === undefined ? hrefOf(`${path}/${id}`) : hrefOf(path, { [name]: id }))
   return (
     <div class="tabs">
-      <nav aria-label="Views">
+      <nav aria-label="Views" ref={nav}>
         {tabs.map(({ id, label }) => (
           <a key={id} href={addressOf(id)} aria-current={id === current ? 'page' : undefined}>
             {label}

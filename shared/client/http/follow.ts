@@ -54,14 +54,13 @@ export async function* follow({
   const isNumbered = mayMiss === undefined
   let before: string | undefined
   let isEnded = false
-  /** How many connections have broken since the last event. */
-  let broken = 0
+  let broken = 0 // Connections since the last event.
   for (;;) {
     const stream = await open(last || undefined)
-    if (stream.response.status === 204) return
-    if (mayMiss && !last) yield { id: '', event: 'reset', data: {} }
-    mayMiss = !isNumbered
     try {
+      if (stream.response.status === 204) return
+      if (mayMiss && !last) yield { id: '', event: 'reset', data: {} }
+      mayMiss = !isNumbered
       for await (const { id: name, event, data: text } of stream.events) {
         const id = isNumbered ? Number(name) : name
         const isKnown = isNumbered && id <= (last ?? 0)
@@ -76,7 +75,9 @@ export async function* follow({
         yield { id, event, data }
       }
     } catch (cause) {
-      if (!isEnded && !(cause instanceof ConnectionFailed)) throw cause
+      if (!(isEnded || cause instanceof ConnectionFailed)) throw cause
+    } finally {
+      stream.abort.abort()
     }
     if (isEnded) return
     if (++broken > MOST_SILENT && isNumbered) throw new ConnectionFailed(`no event over ${broken} connections`)

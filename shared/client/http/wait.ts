@@ -20,7 +20,7 @@ export function linkedAbort(caller: AbortSignal | undefined): AbortController {
 
 /** Resolves as the promise does, unless `abort` is aborted before, which it is with `ConnectionFailed` when time is up. */
 export function within<T>(ms: number, promise: Promise<T>, abort: AbortController): Promise<T> {
-  const onTime = () => abort.abort(new ConnectionFailed(`nothing has come for ${ms / 1000} s`))
+  const onTime = () => abort.abort(new ConnectionFailed(`nothing came for ${ms / 1000} s`))
   const timer = setTimeout(onTime, ms)
   const settled = new Promise<T>((resolve, reject) => {
     const stop = onAbort(abort.signal, reject)

@@ -26,7 +26,7 @@ async function followAll(connections: readonly (Connection | Error)[], options: 
       for (const { id, event, data = '{}' } of events) yield { id, event, data }
       if (breaks !== undefined) throw breaks
     }
-    return { response: new Response(null, { status }), events: read(), retryMs: 0 }
+    return { response: new Response(null, { status }), events: read(), abort: new AbortController(), retryMs: 0 }
   }
   const seen: FollowedEvent[] = []
   let cause: unknown

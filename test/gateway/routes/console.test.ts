@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { ConsoleSettings } from '../../../services/gateway/routes/console.ts'
@@ -8,13 +9,16 @@ const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
 const file = (type: string, text: string): ConsoleFile => ({
   type,
-  etag: `"${text}"`,
+  etag: `"${text.length}"`,
   bodies: { identity: Buffer.from(text), gzip: gzipSync(`${text} gzip`), br: brotliCompressSync(`${text} br`) },
 })
 
+const STYLE = 'main > p {\n  color: teal;\n}'
+const PAGE = `<style>${STYLE}</style><p>page</p>`
+
 const SETTINGS: ConsoleSettings = {
   files: {
-    index: file('text/html; charset=utf-8', 'page'),
+    index: file('text/html; charset=utf-8', PAGE),
     cluster: file('text/html; charset=utf-8', 'cluster'),
     assets: new Map([['assets/main-abc.js', file('text/javascript; charset=utf-8', 'script')]]),
   },
@@ -34,12 +38,13 @@ describe('the routes of the console', () => {
     return fetch(`http://127.0.0.1:${port}${path}`, { headers, redirect: 'manual' })
   }
 
-  it('D29d: every page has the same document, whose policy allows its own files and the issuer, and no HTML made of text', async () => {
+  it('D29d: every page has the same document, whose policy allows its own files, its own style and the issuer, and no HTML made of text', async () => {
+    const hash = createHash('sha256').update(STYLE).digest('base64')
     for (const path of ['/console', '/console/', '/console/chat/support-7', '/console/approvals/perm_1?x=1']) {
       const response = await at(path, { 'accept-encoding': 'identity' })
-      expect([response.status, await response.text()], path).to.deep.equal([200, 'page'])
+      expect([response.status, await response.text()], path).to.deep.equal([200, PAGE])
       const policy = response.headers.get('content-security-policy')
-      expect(policy).to.include("default-src 'none'; script-src 'self'; style-src 'self';")
+      expect(policy).to.include(`default-src 'none'; script-src 'self'; style-src 'self' 'sha256-${hash}';`)
       expect(policy).to.include("connect-src 'self' https://id.example;")
       expect(policy).to.include("require-trusted-types-for 'script'; trusted-types 'none'")
       expect(policy).not.to.include('unsafe')

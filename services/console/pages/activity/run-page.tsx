@@ -51,7 +51,9 @@ function Head({ run }: { run: Run }) {
   return (
     <div class="page-head">
       <StateBadge state={run.status} />
-      <h2 class="grow">{nameOf(run)}</h2>
+      <h2 class="grow" title={nameOf(run)}>
+        {nameOf(run)}
+      </h2>
       {run.ended_at === null && may('run') && (
         <button type="button" class="button danger" onClick={() => void cancel()}>
           Cancel this run

@@ -48,6 +48,7 @@ const Row = ({ run, number }: { run: Schema<'Run'>; number: number }) => (
     <td role="cell">{run.subject ?? '–'}</td>
     <td role="cell" class="right number">
       {run.input_tokens === undefined ? '–' : short(run.input_tokens + (run.output_tokens ?? 0))}
+      <span class="unit"> tokens</span>
     </td>
     <td role="cell" class="right number">
       {run.cost_usd === undefined ? '–' : money(run.cost_usd)}

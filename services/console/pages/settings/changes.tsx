@@ -21,9 +21,9 @@ export function Changes() {
               Every change of providers, routing, limits and webhooks is listed here, with who made it.
             </Empty>
           ) : (
-            <ul class="stack">
+            <ul class="card">
               {items.map((change) => (
-                <ChangeCard key={change.id} change={change} />
+                <ChangeRow key={change.id} change={change} />
               ))}
             </ul>
           )
@@ -34,24 +34,24 @@ export function Changes() {
   )
 }
 
-const ChangeCard = ({ change }: { change: Change }) => (
-  <li class="card padded stack close">
-    <div class="row">
-      <strong>{change.subject}</strong>
-      <span class="soft">
-        <Ago at={change.at} />
-      </span>
+const ChangeRow = ({ change }: { change: Change }) => (
+  <li class="change">
+    <div class="stack close">
+      {change.changes.map(({ part, name, from, to }) => (
+        <details key={`${part} ${name}`}>
+          <summary>
+            {part} {name} {from === null ? 'was created' : to === null ? 'was deleted' : 'was changed'}
+          </summary>
+          <div class="before-after">
+            <Json value={from} />
+            <Json value={to} />
+          </div>
+        </details>
+      ))}
     </div>
-    {change.changes.map(({ part, name, from, to }) => (
-      <details key={`${part} ${name}`}>
-        <summary>
-          {part} {name} {from === null ? 'was created' : to === null ? 'was deleted' : 'was changed'}
-        </summary>
-        <div class="before-after">
-          <Json value={from} />
-          <Json value={to} />
-        </div>
-      </details>
-    ))}
+    <span class="row small soft">
+      {change.subject}
+      <Ago at={change.at} />
+    </span>
   </li>
 )

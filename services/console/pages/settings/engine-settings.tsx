@@ -37,7 +37,7 @@ function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
       <SaveForm submit="Save" onSave={save}>
         <RouteFields routing={routing} instances={config.instances.map(({ name }) => name)} />
         <h2>What is kept</h2>
-        <label class="row">
+        <label class="row tight">
           <input
             type="checkbox"
             checked={storesPayloads.value}

@@ -55,7 +55,7 @@ function RouteRow({ role, meaning, routing, instances }: RouteRowProps) {
           value={route?.instance ?? ''}
           onChange={({ currentTarget }) => change({ instance: currentTarget.value })}
         >
-          <option value="">–</option>
+          <option value="">default</option>
           {instances.map((name) => (
             <option key={name}>{name}</option>
           ))}
@@ -65,6 +65,7 @@ function RouteRow({ role, meaning, routing, instances }: RouteRowProps) {
         <input
           class="input"
           aria-label={`Model of ${role}`}
+          placeholder={route ? 'Model' : 'default model'}
           disabled={!route}
           value={route?.model ?? ''}
           onInput={({ currentTarget }) => change({ model: currentTarget.value })}

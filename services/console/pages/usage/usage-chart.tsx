@@ -42,6 +42,9 @@ export function UsageChart({ rows, sums, bucket, span }: ChartProps) {
   }, [rows])
   return (
     <figure class="usage-chart">
+      <p class="small soft">
+        {hasCostIn(rows) ? 'Cost' : 'Tokens'} per {bucket}
+      </p>
       <div ref={place} class="chart" role="img" aria-label={`Use by ${bucket}: the table below has the numbers`} />
       <figcaption class="row small legend">
         {names.map((name, i) => (

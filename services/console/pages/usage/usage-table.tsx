@@ -3,7 +3,7 @@ import type { Sum } from './sums.ts'
 
 export const UsageTable = ({ sums }: { sums: readonly Sum[] }) => (
   <div class="card table-wrap">
-    <table class="table">
+    <table class="table cards">
       <thead>
         <tr>
           <th>Name</th>
@@ -18,13 +18,25 @@ export const UsageTable = ({ sums }: { sums: readonly Sum[] }) => (
       <tbody>
         {sums.map((sum) => (
           <tr key={sum.key}>
-            <td>{sum.key}</td>
+            <td class="whole">{sum.key}</td>
             <td class="right number">{Math.round(sum.share * 100)} %</td>
             <td class="right number">{money(sum.cost_usd)}</td>
-            <td class="right number">{short(sum.input_tokens)}</td>
-            <td class="right number">{short(sum.output_tokens)}</td>
-            <td class="right number">{short(sum.runs)}</td>
-            <td class="right number">{short(sum.failed)}</td>
+            <td class="right number">
+              {short(sum.input_tokens)}
+              <span class="unit"> in</span>
+            </td>
+            <td class="right number">
+              {short(sum.output_tokens)}
+              <span class="unit"> out</span>
+            </td>
+            <td class="right number">
+              {short(sum.runs)}
+              <span class="unit"> {sum.runs === 1 ? 'run' : 'runs'}</span>
+            </td>
+            <td class="right number">
+              {short(sum.failed)}
+              <span class="unit"> failed</span>
+            </td>
           </tr>
         ))}
       </tbody>

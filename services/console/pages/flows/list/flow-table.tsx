@@ -78,7 +78,7 @@ function Numbers({ name }: { name: string }) {
       <td class="right number">
         {stats.runs}
         {stats.isPartial && '+'}
-        <span class="flow-unit"> {stats.runs === 1 ? 'run' : 'runs'}</span>
+        <span class="unit"> {stats.runs === 1 ? 'run' : 'runs'}</span>
       </td>
       <td>
         <Sparkline hours={stats.hours} />
@@ -97,7 +97,7 @@ const None = () => <span class="soft">–</span>
 const PassRate = ({ rate }: { rate: number }) => (
   <span>
     {percent(rate)}
-    <span class="flow-unit"> passed</span>
+    <span class="unit"> passed</span>
   </span>
 )
 

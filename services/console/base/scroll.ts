@@ -1,0 +1,44 @@
+/** What a reader does who wants to be elsewhere than where a page is about to be scrolled to. */
+const OWN_MOVES = ['wheel', 'touchstart', 'mousedown', 'keydown'] as const
+
+let observer: MutationObserver | undefined
+
+const scrolled = (): Element | null => document.querySelector('#page')
+
+/** Keeps in the browser's history how far its entries are scrolled: it does so itself only where the window scrolls. */
+export function watchScroll(): void {
+  document.addEventListener('scrollend', ({ target }) => target === scrolled() && keepScroll(), { capture: true })
+  for (const move of OWN_MOVES) document.addEventListener(move, stop, { capture: true, passive: true })
+  restoreScroll()
+}
+
+export function keepScroll(): void {
+  if (observer) return // It is not yet where it shall be.
+  history.replaceState({ top: scrolled()?.scrollTop ?? 0 }, '')
+}
+
+export function scrollToTop(): void {
+  stop()
+  scrolled()?.scrollTo(0, 0)
+}
+
+/** Scrolls as far as the entry was, as soon as the page is long enough for it. */
+export function restoreScroll(): void {
+  stop()
+  const { top } = (history.state ?? {}) as { top?: number }
+  if (top === undefined) return
+  const scroll = () => {
+    const page = scrolled()
+    if (!page || page.scrollHeight - page.clientHeight < top) return
+    stop()
+    page.scrollTop = top
+  }
+  observer = new MutationObserver(scroll)
+  observer.observe(document.body, { childList: true, subtree: true })
+  requestAnimationFrame(() => observer && scroll()) // What is shown may be long enough, and stay as it is.
+}
+
+function stop(): void {
+  observer?.disconnect()
+  observer = undefined
+}

@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { Transport } from '../../../shared/client/http/transport.ts'
+import { tenantEvents } from '../../../shared/client/resources/tenant-events.ts'
+
+const STARTED = 'id: x-1\nevent: run.started\ndata: {"run_id":"run_1"}\n\n'
+
+describe("the tenant's events of the client", () => {
+  let server: Server
+  let transport: Transport
+  let closed: Promise<unknown>
+
+  beforeEach(async () => {
+    const opened = Promise.withResolvers<ServerResponse>()
+    closed = opened.promise.then((res) => once(res, 'close'))
+    server = createServer((_req, res) => {
+      opened.resolve(res)
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(STARTED)
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    transport = new Transport({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  })
+  afterEach(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  for (const mayMiss of [true, false])
+    it(`closes the connection of a loop that is left at ${mayMiss ? 'the reset in front' : 'an event'}`, async () => {
+      const seen: string[] = []
+      for await (const { event } of tenantEvents(transport, { mayMiss })) {
+        seen.push(event)
+        break
+      }
+      expect(seen).to.deep.equal([mayMiss ? 'reset' : 'run.started'])
+      await closed
+    })
+})

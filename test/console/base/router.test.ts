@@ -1,0 +1,84 @@
+// Tests scroll.ts, too.
+import { rm } from 'node:fs/promises'
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import { until } from '../../support/until.ts'
+import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
+import { storeRuns } from '../support/many-runs.ts'
+
+const AT_ROW_30 = 1_200
+
+describe('how far a page is scrolled', function () {
+  this.timeout(60_000)
+  let dataDir: string
+  let pages: ConsoleUnderTest
+  let page: Page
+
+  before(async () => {
+    dataDir = await storeRuns(200)
+    pages = await startConsole({ env: { DATA_DIR: dataDir } })
+  })
+  after(async () => {
+    await pages?.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    page = await pages.open('/activity?subject=somebody')
+    await page.locator('.runs [data-block] tr').first().waitFor()
+    await page.evaluate(`document.querySelector('#page').scrollTop = ${AT_ROW_30}`)
+    await expectTop(AT_ROW_30)
+  })
+  afterEach(async () => {
+    await page.context().close()
+    pages.expectNoFaults()
+  })
+
+  const topOf = () => page.evaluate<number>(`Math.round(document.querySelector('#page').scrollTop)`)
+  const expectTop = async (top: number) => {
+    await until(async () => (await topOf()) === top, { what: `the place ${top}`, lastSeen: topOf })
+  }
+
+  it('another page begins at its top, and going back shows the place where its reader was', async () => {
+    await page.getByRole('link', { name: 'Run number 31', exact: true }).click()
+    await page.locator('.run-page').waitFor()
+    expect(await topOf()).to.equal(0)
+    await page.goBack()
+    await expectTop(AT_ROW_30)
+    await page.getByRole('link', { name: 'Home', exact: true }).click()
+    await page.locator('.columns .home-row').first().waitFor()
+    expect(await topOf()).to.equal(0)
+    await page.goBack()
+    await expectTop(AT_ROW_30)
+    await page.goForward()
+    await page.locator('.columns .home-row').first().waitFor()
+    await expectTop(0)
+  })
+
+  it('a reload shows the same place', async () => {
+    await page.reload()
+    await expectTop(AT_ROW_30)
+  })
+
+  it('a choice on the same page leaves it where it is', async () => {
+    const steps = Array.from({ length: 20 }, (_, i) => ({ id: `step-${i}`, prompt: '/say done' }))
+    const plan = await pages.product.call('POST', '/plans/submit', { title: 'wide', steps })
+    const { id } = plan.body as { id: string }
+    await page.setViewportSize({ width: 1_280, height: 500 })
+    await page.goto(pages.at(`/plans/${id}`))
+    const last = page.getByRole('link', { name: 'step-19' })
+    await last.scrollIntoViewIfNeeded()
+    const before = await topOf()
+    expect(before).to.be.above(0)
+    await page.evaluate('globalThis.isSameDocument = true')
+    await last.click()
+    await page.waitForURL(/step=step-19/)
+    await page.locator('.step-panel').waitFor()
+    expect(await topOf()).to.equal(before)
+    expect(await page.evaluate('globalThis.isSameDocument')).to.equal(true)
+  })
+
+  it('the first link leads past the entries to the page', async () => {
+    await page.getByRole('link', { name: 'Skip to the page' }).press('Enter')
+    await page.locator('#page:focus').waitFor()
+  })
+})
