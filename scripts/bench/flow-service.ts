@@ -55,7 +55,7 @@ export async function openFlowService(
     const answer = await ours.text(`${basePath}/flows/${nameOf(subAgents)}/run`, body)
     if (!answer.includes('"verdict":"ok"')) throw new Error(`a flow answered ${answer.slice(0, 200)}`)
   }
-  for (const count of counts) await untilItRuns(() => run(count))
+  for (const count of counts) await repeated(() => run(count))
   return {
     run,
     async stream(subAgents) {
@@ -92,7 +92,7 @@ async function configure(send: Send, providerPort: number, counts: readonly numb
   await send('PUT', '/config/engine', { routing: { main: { instance: 'fast', model: 'bench' } } })
   for (const count of counts) {
     await send('PUT', `/flows/${nameOf(count)}`, definitionOf(count))
-    await send('POST', `/flows/${nameOf(count)}/publish`, {})
+    await repeated(() => send('POST', `/flows/${nameOf(count)}/publish`, {}))
   }
 }
 
@@ -107,11 +107,14 @@ const sender =
     if (!res.ok) throw new Error(`${path} answered ${res.status}: ${(await res.text()).slice(0, 200)}`)
   }
 
-/** A gateway refuses flows until it knows an executor. */
-async function untilItRuns(run: () => Promise<void>): Promise<void> {
+/**
+ * Repeats a request that is refused for a short time: a gateway runs flows when it knows an executor, and on a busy machine the first compilation of a
+ * schema may take longer than a flow's may.
+ */
+async function repeated(request: () => Promise<void>): Promise<void> {
   for (const deadline = performance.now() + READY_WITHIN_MS; ; await sleep(RETRY_MS)) {
     try {
-      return await run()
+      return await request()
     } catch (cause) {
       if (performance.now() > deadline) throw cause
     }

@@ -14,6 +14,7 @@ import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
@@ -106,7 +107,8 @@ async function runStep(
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
     figures.note(event)
-    report.note(event, { bytes: JSON.stringify(event).length, isLast: isTerminal(event) })
+    // Only what is kept of a run has a length.
+    report.note(event, { bytes: isDelta(event) ? 0 : JSON.stringify(event).length, isLast: isTerminal(event) })
   }
   try {
     const end = await runUnattended(task, resources, note)

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 
 export type IdPrefix =
   | 'req'
@@ -49,9 +49,7 @@ export const planIdOf = (runId: string): string => `plan_${runId.slice('run_'.le
 
 /** The id of the run of a step, which differs from attempt to attempt; `attempt` counts from 0. No worker has the run. */
 export function stepRunId(planId: string, { stepId, attempt }: { stepId: string; attempt: number }): string {
-  const digits = createHash('sha256')
-    .update(JSON.stringify([planId, stepId, attempt]))
-    .digest('hex')
+  const digits = hash('sha256', JSON.stringify([planId, stepId, attempt]))
   return `run_${QUEUED}${digits.slice(0, 24)}`
 }
 

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../../../test/support/browser.ts'
 import { measureConsole } from '../../console-sizes.ts'
@@ -9,7 +11,8 @@ import type { Bench } from '../bench.ts'
 import type { Figure, Measured } from '../figure.ts'
 import { median } from '../statistics.ts'
 
-const BUILT = join(import.meta.dirname, '../../../services/console/built')
+const ROOT = join(import.meta.dirname, '../../..')
+const BUILT = join(ROOT, 'services/console/built')
 const WARM_UP_ROUNDS = 3
 
 /**
@@ -26,6 +29,7 @@ export const consoleFirstPaint: Figure = {
 }
 
 async function measure(bench: Bench): Promise<Measured> {
+  await promisify(execFile)(join(ROOT, 'scripts/build-console'), { signal: bench.signal })
   await using ours = await bench.startOurs('data-console', { CONSOLE: 'true' })
   const url = `http://127.0.0.1:${ours.port}/console/`
   const bytes = measureConsole(BUILT).shell

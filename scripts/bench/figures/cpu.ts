@@ -6,7 +6,8 @@ import { cpuMs } from '../proc.ts'
 import type { Running } from '../processes.ts'
 
 export const STREAMS = 50
-export const TOKENS = 2000
+/** The text events of a stream. */
+export const tokensOf = (bench: Bench): number => bench.pick(2000, 500)
 /** Time for the work that a gateway does after the last byte. */
 export const AFTER_MS = 200
 
@@ -29,16 +30,17 @@ async function measure(bench: Bench): Promise<Measured> {
     total.baseline += await cpuOfRound(baseline, bench)
     total.ours += await cpuOfRound(ours, bench)
   }
-  const thousands = (rounds * STREAMS * TOKENS) / 1000
+  const thousands = (rounds * STREAMS * tokensOf(bench)) / 1000
   const each = (ms: number) => `${(ms / thousands).toFixed(1)} ms`
   const detail = `baseline ${each(total.baseline)}, ours ${each(total.ours)}`
   return { value: total.ours / total.baseline, detail }
 }
 
-export async function cpuOfRound(gateway: Running, { signal }: Bench): Promise<number> {
+export async function cpuOfRound(gateway: Running, bench: Bench): Promise<number> {
+  const { signal } = bench
   using client = new Client(gateway, signal)
   const before = cpuMs(gateway.pid)
-  await Promise.all(Array.from({ length: STREAMS }, () => client.stream(TOKENS)))
+  await Promise.all(Array.from({ length: STREAMS }, () => client.stream(tokensOf(bench))))
   await sleep(AFTER_MS, undefined, { signal })
   return cpuMs(gateway.pid) - before
 }

@@ -4,7 +4,7 @@ import type { Figure, Measured } from '../figure.ts'
 import { openFlowService } from '../flow-service.ts'
 import { MASTER_KEY } from '../master-key.ts'
 import { cpuMs } from '../proc.ts'
-import { AFTER_MS, cpuOfRound, STREAMS, TOKENS } from './cpu.ts'
+import { AFTER_MS, cpuOfRound, STREAMS, tokensOf } from './cpu.ts'
 
 const CALLS = 100
 const AT_ONCE = 10
@@ -56,7 +56,7 @@ const streams: Figure[] = Object.entries(DIALECTS).map(([name, dialect]) => ({
       total.native += await cpuOfRound(native, bench)
       total.foreign += await cpuOfRound(foreign, bench)
     }
-    const each = (ms: number) => `${((1000 * ms) / (rounds * STREAMS * TOKENS)).toFixed(1)} ms`
+    const each = (ms: number) => `${((1000 * ms) / (rounds * STREAMS * tokensOf(bench))).toFixed(1)} ms`
     const detail = `native ${each(total.native)}, ${name} ${each(total.foreign)}`
     return { value: total.foreign / total.native, detail }
   },

@@ -77,10 +77,15 @@ export class CallWatch {
     this.#rearm()
   }
 
+  /** The caller has its answer: that it leaves does not close the connection any more. */
+  detach(): void {
+    this.#caller.removeEventListener('abort', this.#abort)
+  }
+
   /** Ends the watch over a response that was read to its end. */
   release(): void {
     clearTimeout(this.#timer)
-    this.#caller.removeEventListener('abort', this.#abort)
+    this.detach()
   }
 
   /** Closes the connection, unless the response was read to its end: then the connection stays in the pool. */

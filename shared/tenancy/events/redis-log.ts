@@ -17,6 +17,8 @@ export type RedisEventLogOptions = {
 
 /** Events of a tenant that come within this time are written together. */
 const BATCH_MS = 5
+/** The least time between two writes, so that a process at work writes several events with each. */
+const WRITE_EVERY_MS = 25
 const RETRY_MS = 500
 const MAX_WAITING = 10_000
 const MAX_BATCH = 200
@@ -37,6 +39,7 @@ export class RedisEventLog implements EventLog {
   #waiting = new Map<TenantId, Waiting>()
   #waitingCount = 0
   #timer: NodeJS.Timeout | undefined
+  #writtenAt = -Infinity
   #writing: Promise<void> = Promise.resolve()
   readonly #followed = new Map<TenantId, Promise<FollowedLog>>()
 
@@ -91,12 +94,16 @@ export class RedisEventLog implements EventLog {
   }
 
   #schedule(ms: number): void {
-    this.#timer ??= setTimeout(() => {
+    if (this.#timer) return
+    const leastMs = this.#writtenAt + WRITE_EVERY_MS - performance.now()
+    const write = () => {
       this.#writing = this.#write().then((hasWritten) => {
         this.#timer = undefined
+        this.#writtenAt = performance.now()
         if (this.#waiting.size > 0) this.#schedule(hasWritten ? BATCH_MS : RETRY_MS)
       })
-    }, ms).unref()
+    }
+    this.#timer = setTimeout(write, Math.max(ms, leastMs)).unref()
   }
 
   /** Returns whether everything was written. What was not is written with the next events, in the same order. */

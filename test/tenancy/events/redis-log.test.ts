@@ -85,6 +85,21 @@ describe("the tenants' events in Redis", () => {
     expect(lost).to.have.length(1)
   })
 
+  it('events that come soon after a write wait for more', async () => {
+    const link = await openRedisLink(redis.url)
+    links.push(link)
+    const at: number[] = []
+    const writer = await open({
+      run: (...call) => link.run(...call).finally(() => at.push(performance.now())),
+    })
+    for (const n of [1, 2]) {
+      writer.append(DEFAULT_TENANT, eventOf(n))
+      await until(() => at.length === n, { what: `write ${n}` })
+    }
+    const [first = 0, second = 0] = at
+    expect(second - first).to.be.greaterThan(20)
+  })
+
   it('events wait while Redis does not answer, and come in their order', async () => {
     const link = await openRedisLink(redis.url)
     links.push(link)

@@ -40,11 +40,15 @@ export class ChatExchange {
     if (!this.#isDraining) this.#watch.close()
   }
 
-  /** Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. */
+  /**
+   * Call it after the model's last event: reads the response to its end for a short time, so that the connection is reused. A flow aborts
+   * its signal as soon as it has its answer.
+   */
   drain(): void {
     if (!this.#bytes) return
     this.#isDraining = true
     this.#watch.expectEnd()
+    this.#watch.detach()
     void this.#readToEnd(this.#bytes)
   }
 

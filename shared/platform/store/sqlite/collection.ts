@@ -60,14 +60,16 @@ export class SqliteCollection implements Collection {
     { withinMs = Infinity, mayWriteUntil = () => Infinity, durability = 'full' }: WriteOptions = {},
   ): Promise<boolean> {
     const text = serializeDocument(this.#spec, doc)
-    if (withinMs <= 0) throw storeUnavailable('the time for the write is over')
-    if (performance.now() >= mayWriteUntil()) throw storeUnavailable('this process may no longer write')
+    const end = performance.now() + withinMs
     const expiresAt = expiryOf(this.#spec, doc, this.#now()) ?? null
-    if (canExpire(this.#spec)) this.#deleteSomeExpired()
     const sql = `INSERT INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
     const tryInsert = () => this.#statements.changesOne(sql, [tenant, expiresAt, text])
-    const isInserted = tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
-    return durability === 'full' ? this.#statements.flushIf(isInserted) : isInserted
+    return this.#statements.write(durability, () => {
+      if (performance.now() >= end) throw storeUnavailable('the time for the write is over')
+      if (performance.now() >= mayWriteUntil()) throw storeUnavailable('this process may no longer write')
+      if (canExpire(this.#spec)) this.#deleteSomeExpired()
+      return tryInsert() || (canExpire(this.#spec) && this.#deleteExpired(tenant, doc) && tryInsert())
+    })
   }
 
   async insertMissing(
@@ -80,13 +82,13 @@ export class SqliteCollection implements Collection {
       return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc)]
     })
     const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
-    const skipped = this.#statements.inTransaction(() => {
-      if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
-      const counts = rows.map((row) => this.#statements.run(sql, row))
-      return docs.filter((_, index) => counts[index] === 0)
-    })
-    if (durability === 'full') await this.#statements.flushIf(true)
-    return skipped
+    return this.#statements.write(durability, () =>
+      this.#statements.inTransaction(() => {
+        if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
+        const counts = rows.map((row) => this.#statements.run(sql, row))
+        return docs.filter((_, index) => counts[index] === 0)
+      }),
+    )
   }
 
   async replaceIfVersion(
@@ -99,8 +101,7 @@ export class SqliteCollection implements Collection {
     const changes = 'doc = ?, version = version + 1, expires_at = coalesce(?, expires_at)'
     const sql = `UPDATE ${this.#spec.name} SET ${changes} WHERE ${this.#where(this.#spec.key)} AND version = ?`
     const values = [text, ownExpiryOf(this.#spec, doc) ?? null, tenant, ...this.#expiryParameters(), ...key, version]
-    const isReplaced = this.#statements.changesOne(sql, values)
-    return durability === 'full' ? this.#statements.flushIf(isReplaced) : isReplaced
+    return this.#statements.write(durability, () => this.#statements.changesOne(sql, values))
   }
 
   /** Nothing else runs on this thread between the read and the write, and no other process writes to the file. */
@@ -108,20 +109,22 @@ export class SqliteCollection implements Collection {
     const { key, where } = checkUpdate(this.#spec, update)
     const fields = [...this.#spec.key, ...where.map(([field]) => field)]
     const found = [tenant, ...this.#expiryParameters(), ...key, ...where.map(([, value]) => value)]
-    const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
-    if (!row) return undefined
-    const { doc, version } = toStored(row)
-    const next = { doc: { ...doc, ...update.set }, version: version + 1 }
     const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(fields)}`
-    const isUpdated = this.#statements.changesOne(sql, [serializeDocument(this.#spec, next.doc), ...found])
-    return (await this.#statements.flushIf(isUpdated)) ? next : undefined
+    return this.#statements.write('full', () => {
+      const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
+      if (!row) return undefined
+      const { doc, version } = toStored(row)
+      const next = { doc: { ...doc, ...update.set }, version: version + 1 }
+      const isUpdated = this.#statements.changesOne(sql, [serializeDocument(this.#spec, next.doc), ...found])
+      return isUpdated ? next : undefined
+    })
   }
 
   async delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean> {
     const values = pickValues(this.#spec, this.#spec.key, key)
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}${version === undefined ? '' : ' AND version = ?'}`
     const parameters = [tenant, ...this.#expiryParameters(), ...values, ...(version === undefined ? [] : [version])]
-    return this.#statements.flushIf(this.#statements.changesOne(sql, parameters))
+    return this.#statements.write('full', () => this.#statements.changesOne(sql, parameters))
   }
 
   async deleteMany(
@@ -132,10 +135,11 @@ export class SqliteCollection implements Collection {
     if (keys.length === 0) return
     const all = keys.map((key) => pickValues(this.#spec, this.#spec.key, key))
     const sql = `DELETE FROM ${this.#unexpired(this.#spec.key)}`
-    const count = this.#statements.inTransaction(() =>
-      all.reduce((sum, key) => sum + this.#statements.run(sql, [tenant, ...this.#expiryParameters(), ...key]), 0),
+    await this.#statements.write(durability, () =>
+      this.#statements.inTransaction(() =>
+        all.reduce((sum, key) => sum + this.#statements.run(sql, [tenant, ...this.#expiryParameters(), ...key]), 0),
+      ),
     )
-    if (durability === 'full') await this.#statements.flushIf(count > 0)
   }
 
   async page(tenant: TenantId, query: PageQuery): Promise<Stored[]> {

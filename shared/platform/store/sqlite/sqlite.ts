@@ -7,6 +7,7 @@ import type { CollectionSpec, Store } from '../port.ts'
 import { SqliteCollection } from './collection.ts'
 import { createOperationGuard } from './guard.ts'
 import { createTables } from './schema.ts'
+import { WriteGroup } from './write-group.ts'
 
 export type SqliteOptions = {
   /** Path of the database; its folder is created if it does not exist. */
@@ -28,7 +29,7 @@ const FOLDER_MODE = 0o700
  *
  * With `synchronous=NORMAL` a write is in the operating system's memory, which survives a crash of this process but not a power
  * failure. So each write with the durability `full` is acknowledged only after an `fdatasync` of the log, which also covers all
- * writes before it. It runs outside the event loop, and one serves all writes that are waiting.
+ * writes before it. It runs outside the event loop; the writes that come meanwhile are the next transaction, with one for all of them.
  */
 export async function openSqliteStore({ file, collections, now = Date.now }: SqliteOptions): Promise<Store> {
   await mkdir(dirname(file), { recursive: true, mode: FOLDER_MODE })
@@ -39,31 +40,17 @@ export async function openSqliteStore({ file, collections, now = Date.now }: Sql
   db.exec('PRAGMA user_version = 1') // Any write: it creates the log that is opened next.
   const log = await open(`${file}-wal`, 'r+')
   const health = createHealth()
-  const parts = { db, guard: createOperationGuard(health), flush: createFlush(() => log.datasync()), now }
+  const guard = createOperationGuard(health)
+  const parts = { db, guard, writes: new WriteGroup({ db, guard, sync: () => log.datasync() }), now }
   const opened = new Map(collections.map((spec) => [spec.name, new SqliteCollection(spec, parts)]))
   return {
     collection: ({ name }) => requireCollection(name, opened),
     awayMs: health.awayMs,
     async close() {
       if (!db.isOpen) return
+      await parts.writes.add(() => true).catch(() => {}) // The writes before it are done by then.
       db.close()
       await log.close()
     },
   }
-}
-
-/**
- * Creates a function that resolves once everything written before its call is on the disk. One `sync` runs at a time; calls
- * that arrive during it share the next one.
- */
-export function createFlush(sync: () => Promise<void>): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve()
-  let next: Promise<void> | undefined
-  const begin = () => {
-    next = undefined
-    const syncing = sync()
-    running = syncing.catch(() => {}) // The callers that share this one get its failure.
-    return syncing
-  }
-  return () => (next ??= running.then(begin))
 }

@@ -1,9 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { storeUnavailable } from '../unavailable.ts'
+import type { Durability } from '../port.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 import { transact } from './transact.ts'
+import type { WriteGroup } from './write-group.ts'
 
-export type StatementParts = { db: DatabaseSync; guard: OperationGuard; flush: () => Promise<void> }
+export type StatementParts = { db: DatabaseSync; guard: OperationGuard; writes: Pick<WriteGroup, 'add'> }
 
 /** Runs the statements of a collection, on this thread. */
 export class Statements {
@@ -39,15 +40,12 @@ export class Statements {
     return this.#parts.guard(() => this.#prepare(sql).all(...parameters)) as Row[]
   }
 
-  /** Returns `isWritten`; waits before that until the write is on the disk. */
-  async flushIf(isWritten: boolean): Promise<boolean> {
-    if (!isWritten) return false
-    try {
-      await this.#parts.flush()
-      return true
-    } catch (cause) {
-      throw storeUnavailable(cause)
-    }
+  /**
+   * Runs the statements of `write`, now or together with those of other writes. With the durability `full` it resolves when they are on the disk, unless the
+   * result says that nothing was written; without it they run at once.
+   */
+  async write<T>(durability: Durability, write: () => T): Promise<T> {
+    return durability === 'full' ? this.#parts.writes.add(write) : write()
   }
 
   #prepare(sql: string): StatementSync {

@@ -21,7 +21,7 @@ const COUNTED_MS = 1_000
 const SHARING = 64
 const MAX_COUNTED = 1_000
 /** The least time between two deletions of the entries of ended plans: those that end one after the other are deleted together. */
-const LEAVE_EVERY_MS = 100
+const LEAVE_EVERY_MS = 500
 
 /** The plans of all tenants that have not ended, and how much room those of one tenant take. */
 export class ActivePlans {

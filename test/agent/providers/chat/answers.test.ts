@@ -218,6 +218,25 @@ describe('the connection of a chat completion', () => {
     }
   })
 
+  it('is kept when the caller aborts its signal as soon as it has the whole answer', async () => {
+    const caller = new AbortController()
+    const closed = Promise.withResolvers<boolean>()
+    const send: Send = (_url, { signal }) => {
+      const body = (async function* () {
+        yield Buffer.from(streamOf(FINISH))
+        const { promise, resolve } = Promise.withResolvers<void>()
+        caller.signal.addEventListener('abort', () => resolve())
+        await promise
+        closed.resolve(signal.aborted)
+      })()
+      return Promise.resolve({ status: 200, headers: {}, body })
+    }
+    const parts = (await provider(send)).stream(request(), caller.signal)
+    for await (const part of parts) if (part.type === 'finish') break
+    caller.abort('cancelled')
+    expect(await closed.promise).to.equal(false)
+  })
+
   it('keeps the query of the base URL', async () => {
     let asked = ''
     const send: Send = (url) => {

@@ -10,7 +10,8 @@ import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { CollectionSpec } from '../../../../shared/platform/store/port.ts'
 import { SqliteCollection } from '../../../../shared/platform/store/sqlite/collection.ts'
 import { createTables } from '../../../../shared/platform/store/sqlite/schema.ts'
-import { createFlush, openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
+import { WriteGroup } from '../../../../shared/platform/store/sqlite/write-group.ts'
 import { Child } from '../../../support/child.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
 
@@ -120,12 +121,15 @@ describe('the file of the SQLite store', () => {
 })
 
 describe('the flush of the log to the disk', () => {
+  const open = (db: DatabaseSync, sync: () => Promise<void>) => {
+    const guard = <T>(operation: () => T) => operation()
+    return new SqliteCollection(LEDGER, { db, guard, writes: new WriteGroup({ db, guard, sync }), now: Date.now })
+  }
+
   it('makes a write fail with 503 when it fails, but not a write that changed nothing', async () => {
     const db = new DatabaseSync(':memory:')
     createTables(db, [LEDGER])
-    const flush = () => Promise.reject(new Error('EIO'))
-    const guard = <T>(operation: () => T) => operation()
-    const entries = new SqliteCollection(LEDGER, { db, guard, flush, now: Date.now })
+    const entries = open(db, () => Promise.reject(new Error('EIO')))
     const doc = { customer_id: 'anna', seq: 1, run_id: 'run_1' }
     const failure = await entries.insert(DEFAULT_TENANT, doc).catch((cause: unknown) => cause)
     expect(failure).to.be.instanceOf(AppError).and.include({ kind: 'unavailable' })
@@ -138,8 +142,7 @@ describe('the flush of the log to the disk', () => {
     const db = new DatabaseSync(':memory:')
     createTables(db, [LEDGER])
     let flushes = 0
-    const flush = async () => void flushes++
-    const entries = new SqliteCollection(LEDGER, { db, guard: (operation) => operation(), flush, now: Date.now })
+    const entries = open(db, async () => void flushes++)
     const doc = { customer_id: 'anna', seq: 1, run_id: 'run_1' }
     const key = { customer_id: 'anna', seq: 1 }
     for (const [durability, expected] of [
@@ -160,45 +163,6 @@ describe('the flush of the log to the disk', () => {
       expect(flushes).to.equal(expected)
     }
     db.close()
-  })
-
-  const setUp = () => {
-    const syncs: PromiseWithResolvers<void>[] = []
-    const flush = createFlush(() => {
-      const sync = Promise.withResolvers<void>()
-      syncs.push(sync)
-      return sync.promise
-    })
-    return { syncs, flush }
-  }
-  const turn = () => new Promise((resolve) => setImmediate(resolve))
-
-  it('serves all callers that wait; a caller that arrives while it runs gets the next one', async () => {
-    const { syncs, flush } = setUp()
-    const ended: string[] = []
-    const first = Promise.all([flush(), flush()]).then(() => ended.push('first'))
-    await turn()
-    const second = flush().then(() => ended.push('second'))
-    await turn()
-    expect(syncs).to.have.length(1)
-    syncs[0]?.resolve()
-    await first
-    await turn()
-    expect({ ended, started: syncs.length }).to.deep.equal({ ended: ['first'], started: 2 })
-    syncs[1]?.resolve()
-    await second
-  })
-
-  it('fails for its own callers only; the next one runs', async () => {
-    const { syncs, flush } = setUp()
-    const first = flush().catch(String)
-    await turn()
-    const second = flush()
-    syncs[0]?.reject(new Error('EIO'))
-    expect(await first).to.include('EIO')
-    await turn()
-    syncs[1]?.resolve()
-    await second
   })
 })
 
