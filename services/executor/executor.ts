@@ -1,5 +1,6 @@
 import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
+import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -24,6 +25,8 @@ export type ExecutorDeps = {
   metrics: Metrics
   log: Log
 }
+
+export type ExecutorMembership = { epoch(): number; executors: Pick<KnownExecutors, 'isAlive'> }
 
 /** Handles the jobs of one kind. */
 export type JobWork = { kind: JobKind; slots: SlotLimits; handle: JobHandler; givenUp: JobHandler }
@@ -79,14 +82,16 @@ export class Executor {
     return this.#draining.signal
   }
 
-  /** Begins to take jobs, as the executor of the epoch that it has by then. */
-  async start(consume: Consume, works: readonly JobWork[], epoch: () => number): Promise<void> {
+  /** Begins to take jobs, as the executor of the epoch that it has by then, and those of executors that died before. */
+  async start(consume: Consume, works: readonly JobWork[], membership: ExecutorMembership): Promise<void> {
+    const { epoch, executors } = membership
     const mayGrow = () => !this.#deps.isHeapHigh()
     for (const { kind, slots, handle, givenUp: onGivenUp } of works) {
       const owner = () => String(epoch())
       const options = { owner, concurrency: slots.max, perTenant: slots.maxPerTenant, mayGrow, onGivenUp }
       this.#consumers.push(await consume(kind, handle, options))
     }
+    await this.#reclaimOfDead(executors).catch(this.#onLate)
   }
 
   liveRuns(): number {
@@ -114,11 +119,18 @@ export class Executor {
 
   /** A member has died: if it was an executor, its jobs are handed out again now. Without this call the queue does so within 16 s. */
   onMemberLost(epoch: number): void {
-    for (const consumer of this.#consumers)
-      consumer.reclaim(String(epoch)).catch((cause: unknown) => {
-        this.#deps.log.warn('the jobs of a dead executor are handed out late', { epoch, cause })
-      })
+    for (const consumer of this.#consumers) consumer.reclaim(String(epoch)).catch(this.#onLate)
   }
+
+  /** Nobody tells this process of executors that were lost before it took jobs. */
+  async #reclaimOfDead(executors: ExecutorMembership['executors']): Promise<void> {
+    for (const consumer of this.#consumers)
+      for (const owner of await consumer.owners())
+        if (!(await executors.isAlive(Number(owner)))) await consumer.reclaim(owner)
+  }
+
+  readonly #onLate = (cause: unknown): void =>
+    this.#deps.log.warn('the jobs of a dead executor are handed out late', { cause })
 
   /** Ends all runs: this process owns none of them any more. */
   abortAll(): void {

@@ -64,7 +64,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))
         works.push(workOf('schedule', openTicks(parts), TICKS))
       }
-      await executor.start(consume, works, membership.epoch)
+      await executor.start(consume, works, membership)
       dispatcher?.start()
       stopSweeps = startSweeps(parts, membership, schedules && { queue: parts.queue, schedules })
     },

@@ -40,7 +40,8 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
         isDrained = true
         await Promise.all(handling)
       }
-      return { drain, close: async () => {}, reclaim: async (owner) => void reclaimed.push(owner) }
+      const owners = async () => ['7', '12']
+      return { drain, close: async () => {}, owners, reclaim: async (owner) => void reclaimed.push(owner) }
     },
     [
       {
@@ -57,7 +58,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
         givenUp: async ({ id }) => void handled.push(`given up ${id}`),
       },
     ],
-    () => 12,
+    { epoch: () => 12, executors: { isAlive: async (epoch) => epoch === 12 } },
   )
   if (!taken) throw new Error('nothing was consumed')
   const { handle, options, kind } = taken
@@ -110,11 +111,12 @@ describe('executor', () => {
     expect(lines.join()).to.include('leaves jobs behind')
   })
 
-  it('takes jobs under its epoch, and hands those of a member that has died out again', async () => {
+  it('takes jobs under its epoch, and hands those of executors that have died out again, before its start or later', async () => {
     const { executor, options, reclaimed } = await setUp()
     expect(options.owner?.()).to.equal('12')
-    executor.onMemberLost(7)
     expect(reclaimed).to.deep.equal(['7'])
+    executor.onMemberLost(8)
+    expect(reclaimed).to.deep.equal(['7', '8'])
   })
 
   it('D4.8: an evicted executor ends its runs with worker_lost and goes on', async () => {

@@ -41,7 +41,7 @@ describe('an executor, as a process opens it', () => {
     const slots: Record<string, (number | undefined)[]> = {}
     const consume: Consume = async (kind, _handle, { concurrency, perTenant }) => {
       slots[kind] = [concurrency, perTenant]
-      return { drain: async () => {}, close: async () => {}, reclaim: async () => {} }
+      return { drain: async () => {}, close: async () => {}, owners: async () => [], reclaim: async () => {} }
     }
     const executors = { isAlive: async () => false }
     await opened.start(consume, { epoch: () => 7, announce: () => {}, executors, isMember: async () => true })

@@ -25,9 +25,9 @@ export async function createDemoExecutor(): Promise<Executor> {
   const drain = async () => void (await Promise.all(Array.from(executor.runs.live, ({ ended }) => ended)))
   const none = async () => {}
   await executor.start(
-    async () => ({ drain, close: none, reclaim: none }),
+    async () => ({ drain, close: none, owners: async () => [], reclaim: none }),
     [{ kind: 'flow', slots: { max: 1, maxPerTenant: 1 }, handle: none, givenUp: none }],
-    () => 1,
+    { epoch: () => 1, executors: { isAlive: async () => true } },
   )
   return executor
 }

@@ -1,4 +1,5 @@
 import { loadavg } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
@@ -7,10 +8,12 @@ import { slotsOf } from '../../local-cluster/slots.ts'
 import { type MongoSet, startMongoSet } from '../../local-services/mongo.ts'
 import { startRedis } from '../../local-services/redis.ts'
 import { threadsCpuMs } from '../proc.ts'
+import { type Pace, startProvider } from './provider.ts'
 
 const USAGE = `npm run bench:durability -- [--quick] [--load N]...
   --quick   fewer rounds
-  --load N  only this one of the loads: 0 (one session), 1 (32 sessions), 2 (8 sessions, 1,000 events a message)
+  --load N  only this one of the loads: 0 (short runs, 64 at a time: 20 tokens from a provider over HTTP), 1 (100 streams of 50 tokens, one each 20 ms);
+            with the built-in model, which costs next to nothing: 2 (one session), 3 (32 sessions), 4 (8 sessions, 1,000 events a message)
 Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, commands of MongoDB and
 Redis, and the time to the end of a message's stream. The three take turns in short rounds, each in a cluster of its own. A percentage is
 the median of the rounds' ratios to \`off\`, because the load of a machine changes from round to round.
@@ -18,6 +21,7 @@ the median of the rounds' ratios to \`off\`, because the load of a machine chang
 const MODES = ['off', 'sessions', 'runs'] as const
 type Mode = (typeof MODES)[number]
 type Sample = {
+  bothMs: number
   workerMs: number
   gatewayMs: number
   writes: number
@@ -33,47 +37,67 @@ if (options.help) {
   process.exit(0)
 }
 const ROUNDS = options.quick ? 5 : 15
-const WARM_UPS = 3
-/** How many sessions are answered at a time, and how many messages each gets in a round. */
-const LOADS = [
-  { name: 'one at a time', sessions: 1, messages: 60, prompt: '/say hello' },
-  { name: '32 at a time', sessions: 32, messages: 15, prompt: '/say hello' },
-  { name: '8 at a time, 1,000 events each', sessions: 8, messages: 8, prompt: `/say ${'word '.repeat(1_000)}` },
+/** Enough for most of the code to be compiled. */
+const WARM_UPS = 8
+/** How many sessions are answered at a time, and how many messages each gets in a round. `pace`: a provider over HTTP answers, not the built-in one. */
+type Load = { name: string; sessions: number; messages: number; prompt: string; pace?: Pace }
+const LOADS: readonly Load[] = [
+  { name: 'short runs, 64 at a time', sessions: 64, messages: 8, prompt: 'hello', pace: { tokens: 20, everyMs: 0 } },
+  { name: '100 streams, paced', sessions: 100, messages: 1, prompt: 'hello', pace: { tokens: 50, everyMs: 20 } },
+  { name: 'built-in model, one at a time', sessions: 1, messages: 60, prompt: '/say hello' },
+  { name: 'built-in model, 32 at a time', sessions: 32, messages: 15, prompt: '/say hello' },
+  {
+    name: 'built-in model, 8 at a time, 1,000 events each',
+    sessions: 8,
+    messages: 8,
+    prompt: `/say ${'word '.repeat(1_000)}`,
+  },
 ].filter((_, i) => options.load?.includes(String(i)) ?? true)
 const FREE_PORTS = { port: 0, opsPort: 0 }
 const STOP_WITHIN_MS = 3_000
+let databases = 0
+/** After a refusal of a busy process. */
+const AGAIN_MS = 100
 
-await using stack = new AsyncDisposableStack()
-const mongo = stack.use(await startMongoSet())
-const clusters = {
-  off: await startCluster('off', mongo),
-  sessions: await startCluster('sessions', mongo),
-  runs: await startCluster('runs', mongo),
-}
+await using mongo = await startMongoSet()
 process.stdout.write(`load average ${loadavg()[0]?.toFixed(1)}\n`)
-for (const load of LOADS) {
+for (const load of LOADS) process.stdout.write(report(load.name, await measureLoad(load)))
+
+async function measureLoad(load: Load): Promise<Record<Mode, Sample[]>> {
+  await using stack = new AsyncDisposableStack()
+  const model = load.pace ? stack.use(await startProvider(load.pace)).env : { MODEL_PROVIDER: 'demo' }
+  const start = (mode: Mode) => startCluster(mode, { mongo, model, stack })
+  const clusters = { off: await start('off'), sessions: await start('sessions'), runs: await start('runs') }
   const samples: Record<Mode, Sample[]> = { off: [], sessions: [], runs: [] }
   for (let round = -WARM_UPS; round < ROUNDS; round++)
     for (const mode of MODES) {
       const sample = await measure(clusters[mode], load)
       if (round >= 0) samples[mode].push(sample)
     }
-  process.stdout.write(report(load.name, samples))
+  return samples
 }
 
 type Started = Awaited<ReturnType<typeof startCluster>>
 
-/** One gateway and one worker with the demo model. */
-async function startCluster(mode: Mode, { url }: MongoSet) {
+type Place = { mongo: MongoSet; model: Readonly<Record<string, string>>; stack: AsyncDisposableStack }
+
+/** One gateway and one worker. */
+async function startCluster(mode: Mode, { mongo: { url }, model, stack }: Place) {
   const redis = stack.use(await startRedis())
   const common = {
     HOST: '127.0.0.1',
     REDIS_URL: redis.url,
     RATE_LIMIT_RPM: '0',
     DRAIN_SECS: '0',
-    MODEL_PROVIDER: 'demo',
+    ...model,
   }
-  const env = { ...common, MONGODB_URL: url, MONGODB_DB: `bench_${mode}`, DURABILITY: mode, RUN_RESUME_SECS: '1' }
+  const env = {
+    ...common,
+    MONGODB_URL: url,
+    MONGODB_DB: `bench_${++databases}`,
+    DURABILITY: mode,
+    RUN_RESUME_SECS: '1',
+  }
   const pids = { gateway: 0, worker: 0, executor: 0 }
   const slots = await slotsOf({ gateways: 1, workers: 1, executors: 0 }, FREE_PORTS)
   // The gateway last: it waits for the worker.
@@ -92,10 +116,7 @@ async function startCluster(mode: Mode, { url }: MongoSet) {
   return { base: `http://127.0.0.1:${port}/api/v1`, pids, client, view }
 }
 
-async function measure(
-  { base, pids, client, view }: Started,
-  { sessions, messages, prompt }: (typeof LOADS)[number],
-): Promise<Sample> {
+async function measure({ base, pids, client, view }: Started, { sessions, messages, prompt }: Load): Promise<Sample> {
   const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(base)))
   const counts = async () => ({ writes: await writesOf(client), commands: await commandsOf(view) })
   const before = { ...(await counts()), worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
@@ -103,9 +124,11 @@ async function measure(
   const cpu = { worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
   const after = { ...(await counts()), ...cpu }
   const count = sessions * messages
+  const [workerMs, gatewayMs] = [(after.worker - before.worker) / count, (after.gateway - before.gateway) / count]
   return {
-    workerMs: (after.worker - before.worker) / count,
-    gatewayMs: (after.gateway - before.gateway) / count,
+    bothMs: workerMs + gatewayMs,
+    workerMs,
+    gatewayMs,
     writes: (after.writes - before.writes) / count,
     commands: (after.commands - before.commands) / count,
     latencyMs: latencies.reduce((sum, each) => sum + each, 0) / latencies.length,
@@ -128,7 +151,10 @@ async function converse(
     const headers = { 'content-type': 'application/json' }
     const response = await fetch(`${base}/sessions/${id}/messages`, { method: 'POST', headers, body })
     const text = await response.text()
-    if (!text.includes('event: done')) throw new Error(`a message was not answered: ${text.slice(-500)}`)
+    if (response.status === 503) {
+      await sleep(AGAIN_MS)
+      i--
+    } else if (!text.includes('event: done')) throw new Error(`a message was not answered: ${text.slice(-500)}`)
   }
   return (performance.now() - begunAt) / messages
 }
@@ -162,6 +188,7 @@ function report(name: string, samples: Record<Mode, Sample[]>): string {
   }
   return [
     `${name}\n`,
+    row('worker and gateway', 'bothMs', 'ms of CPU a message'),
     row('worker', 'workerMs', 'ms of CPU a message'),
     row('gateway', 'gatewayMs', 'ms of CPU a message'),
     row('MongoDB', 'writes', 'write commands a message'),

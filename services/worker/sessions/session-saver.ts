@@ -25,6 +25,9 @@ export type SessionSaverDeps = {
 type Kept = Session & { log: SessionLog }
 
 const MAX_ENTRIES = 200
+/** Sessions whose turns are written together, from which on the time of the write counts. */
+const MANY = 4
+const MAX_BATCH_MS = 100
 /** One command takes 48 MB. */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
@@ -37,15 +40,19 @@ export class SessionSaver {
   readonly #times: LogTimes
   readonly #loop: WriteLoop
   readonly #changed = new Set<Kept>()
+  readonly #pause: { leastMs: number }
 
   constructor(deps: SessionSaverDeps) {
     this.#deps = deps
     const { idleMs, now = Date.now } = deps
     this.#times = { renewalMs: renewalOf(idleMs), lifeMs: lifeOf(idleMs), now }
+    const pause = (this.#pause = { leastMs: deps.batchMs })
     this.#loop = new WriteLoop({
-      write: () => this.#write(),
+      write: () => this.#writeTimed(),
       dueInMs: () => (this.#changed.size > 0 ? 0 : undefined),
-      leastMs: deps.batchMs,
+      get leastMs() {
+        return pause.leastMs
+      },
     })
   }
 
@@ -101,8 +108,18 @@ export class SessionSaver {
     return withDeadline(log.stored(), withinMs, () => storeUnavailable('too slow'))
   }
 
-  async #write(): Promise<boolean> {
+  /** After a write of many sessions that took long, more of them are waited for: half the commands when the store or this process is busy. */
+  async #writeTimed(): Promise<boolean> {
+    const begunAt = performance.now()
     const batch = this.#takeBatch()
+    const isWritten = await this.#write(batch)
+    const { batchMs } = this.#deps
+    const pausedMs = Math.min(2 * (performance.now() - begunAt), MAX_BATCH_MS)
+    this.#pause.leastMs = batch.length < MANY ? batchMs : Math.max(batchMs, pausedMs)
+    return isWritten
+  }
+
+  async #write(batch: readonly Kept[]): Promise<boolean> {
     try {
       for (const session of batch) await this.#renewHead(session)
       await this.#append(batch)

@@ -107,6 +107,7 @@ const createConsumer = (worker: JobWorker, running: ReadonlySet<Promise<void>>):
     await closeInTime(worker, closed, worker.stopRenewing)
   },
   close: () => closeInTime(worker, worker.close(true), worker.stopRenewing),
+  owners: () => worker.owners(),
   reclaim: (owner) => worker.reclaim(owner),
 })
 

@@ -171,6 +171,11 @@ export async function countJobs(queue: BullKeys): Promise<JobCounts> {
   return { waiting, active, failed, oldestWaitingMs }
 }
 
+/** The owners that have locked active jobs. */
+export async function ownersOf(queue: BullKeys): Promise<string[]> {
+  return (await run(queue, 'aeOwners', keysOf(queue, 'active'), [queue.toKey('')])) as string[]
+}
+
 /** Takes the locks of an owner from its jobs. Returns how many there were; BullMQ's look for stalled jobs finds them, and is due at once. */
 export async function releaseJobs(queue: BullKeys, owner: string): Promise<number> {
   const keys = keysOf(queue, 'active', 'stalled', 'stalled-check')
@@ -180,6 +185,20 @@ export async function releaseJobs(queue: BullKeys, owner: string): Promise<numbe
 export async function missingJobs(queue: BullKeys, ids: readonly string[]): Promise<string[]> {
   return (await run(queue, 'aeMissing', keysOf(queue, 'failed'), [queue.toKey(''), ...ids])) as string[]
 }
+
+/** KEYS: the active jobs. Returns what stands before the first colon of the tokens that lock them. */
+const OWNERS = `
+local owners, seen = {}, {}
+for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  local token = redis.call('GET', ARGV[1] .. id .. ':lock')
+  local owner = token and string.match(token, '^[^:]+')
+  if owner and not seen[owner] then
+    seen[owner] = true
+    owners[#owners + 1] = owner
+  end
+end
+return owners
+`
 
 /** KEYS: 1 the active jobs; 2 those that BullMQ hands out again unless they have a lock; 3 a mark while BullMQ does not look for such jobs. */
 const RELEASE = `
@@ -202,6 +221,7 @@ const SCRIPTS = {
   aeChoose: { lua: CHOOSE, numberOfKeys: 4 },
   aeCount: { lua: COUNT, numberOfKeys: 4 },
   aeMissing: { lua: MISSING, numberOfKeys: 1 },
+  aeOwners: { lua: OWNERS, numberOfKeys: 1 },
   aeReleaseJobs: { lua: RELEASE, numberOfKeys: 3 },
 } as const
 

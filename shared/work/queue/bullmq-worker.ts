@@ -1,6 +1,6 @@
 import { type Job as BullJob, Worker, type WorkerOptions } from 'bullmq'
 import type { BullData } from './bullmq-redis.ts'
-import { type Choice, chooseNext, releaseJobs } from './bullmq-scripts.ts'
+import { type Choice, chooseNext, ownersOf, releaseJobs } from './bullmq-scripts.ts'
 import type { JobKind } from './port.ts'
 import { type Slot, type SlotLimits, Slots } from './slots.ts'
 
@@ -65,6 +65,11 @@ export class JobWorker extends Worker<BullData, void> {
     this.#isLeaving = true
     this.#onNews()
     return super.close(force)
+  }
+
+  /** The owners that have locked jobs. */
+  owners(): Promise<string[]> {
+    return ownersOf(this)
   }
 
   /** Hands the jobs of another owner out again, whose locks would end later. */

@@ -87,6 +87,10 @@ export class MemoryConsumer implements JobConsumer {
   }
 
   /** All jobs are this process's. */
+  async owners(): Promise<string[]> {
+    return []
+  }
+
   async reclaim(): Promise<void> {}
 
   #takeNext(): void {

@@ -68,6 +68,8 @@ export interface JobConsumer {
   drain(): Promise<void>
   /** Takes no further job, and does not wait for the handlers: their jobs are as those of a process that died. */
   close(): Promise<void>
+  /** The owners whose jobs are handled now, those of other processes included. */
+  owners(): Promise<string[]>
   /** Hands the jobs of an owner that is known to have died out again at once, instead of some seconds later. */
   reclaim(owner: string): Promise<void>
 }

@@ -50,6 +50,7 @@ describe('queue on Redis', () => {
     const later = { ...job, id: 'trace_later' }
     await queue.add(later)
     await waitFor(1)
+    expect(await consumer.owners()).to.include('7')
     await consumer.reclaim('7')
     await waitFor(2)
     expect(taken).to.deep.equal([later, job])

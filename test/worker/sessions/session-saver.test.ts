@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { Session } from '../../../services/worker/sessions/session.ts'
@@ -30,6 +31,8 @@ describe('the saver of sessions', () => {
   let sessionStore: SessionStore
   let isAway = false
   let writes: number[] = []
+  let begunAt: number[] = []
+  let slowMs = 0
   let now = Date.now()
   let count = 0
   before(async () => {
@@ -37,8 +40,10 @@ describe('the saver of sessions', () => {
     const file = await openSqliteStore({ file: join(dir, 'saver.db'), collections: COLLECTIONS, now: () => now })
     store = aroundStore(file, (method, act, args) => {
       if (isAway) throw storeUnavailable('away')
-      if (method === 'insertMissing') writes.push((args[0] as unknown[]).length)
-      return act()
+      if (method !== 'insertMissing') return act()
+      writes.push((args[0] as unknown[]).length)
+      begunAt.push(performance.now())
+      return slowMs === 0 ? act() : sleep(slowMs).then(act)
     })
     sessionStore = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
   })
@@ -49,6 +54,8 @@ describe('the saver of sessions', () => {
   beforeEach(() => {
     isAway = false
     writes = []
+    begunAt = []
+    slowMs = 0
     now = Date.now()
   })
 
@@ -105,6 +112,17 @@ describe('the saver of sessions', () => {
     await Promise.all(all.map((session) => run(saver, session, ['hi', 'ho'])))
     expect(writes.length).to.be.below(4)
     for (const session of all) expect(await storedOf(session)).to.deep.equal(['hi', 'ho'])
+  })
+
+  it('D32: a slow write of many sessions is followed by a pause of its length, in which more turns come together', async () => {
+    slowMs = 40
+    const { saver, create } = setUp()
+    const all = await Promise.all(Array.from({ length: 8 }, create))
+    for (const text of ['one', 'two', 'three'])
+      await Promise.all(all.map((session) => run(saver, session, [text, text])))
+    const pauses = writes.flatMap((size, i) => (size >= 4 && begunAt[i + 1] ? [begunAt[i + 1]! - begunAt[i]!] : []))
+    expect(pauses).not.to.be.empty
+    for (const pauseMs of pauses) expect(pauseMs).to.be.at.least(2 * slowMs - 5)
   })
 
   it('D32: while the store is away a run ends with a warning, and its turn is stored later', async () => {

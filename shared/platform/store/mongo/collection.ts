@@ -30,7 +30,8 @@ import type {
 } from '../port.ts'
 import { settingFields } from './field-update.ts'
 import { GroupedRows } from './grouped-rows.ts'
-import { duplicatesIn, isDuplicate, type OperationGuard } from './guard.ts'
+import { isDuplicate, type OperationGuard } from './guard.ts'
+import { insertMissing } from './insert-missing.ts'
 import type { Row } from './row.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
@@ -42,6 +43,7 @@ const READ_MS = 2_000
 /** Documents in one collection. Every value in a filter is compared by `$eq` or a bound, so a value is never read as a query. */
 export class MongoCollection implements Collection {
   readonly #spec: CollectionSpec
+  readonly #db: Db
   readonly #rows: DriverCollection<Row>
   readonly #grouped: GroupedRows
   readonly #guard: OperationGuard
@@ -50,6 +52,7 @@ export class MongoCollection implements Collection {
 
   constructor(spec: CollectionSpec, { db, guard, now, clock }: Parts) {
     this.#spec = spec
+    this.#db = db
     this.#rows = db.collection<Row>(spec.name)
     this.#grouped = new GroupedRows({ rows: this.#rows, guard, readMs: READ_MS })
     this.#guard = guard
@@ -73,18 +76,10 @@ export class MongoCollection implements Collection {
 
   async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
-    const rows = docs.map(({ tenant, doc }) => this.#rowOf(tenant, doc))
-    return this.#guard(async (signal) => {
-      try {
-        await this.#rows.insertMany(
-          rows.map((row) => ({ ...row })),
-          { ordered: false, signal } as object,
-        )
-        return []
-      } catch (cause) {
-        return duplicatesIn(docs, cause)
-      }
-    })
+    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc), owned]))
+    const collection = this.#spec.name
+    const taken = await this.#guard((signal) => insertMissing(this.#db, [...byRow.keys()], { collection, signal }))
+    return taken.flatMap((row) => byRow.get(row) ?? [])
   }
 
   #rowOf(tenant: TenantId, doc: JsonObject): Row {

@@ -50,17 +50,6 @@ export const DUPLICATE = 11_000
 export const isDuplicate = (cause: unknown): boolean =>
   cause instanceof MongoServerError && !(cause instanceof MongoBulkWriteError) && cause.code === DUPLICATE
 
-/**
- * Returns which of these documents one command has not written, because their unique values are taken. Throws the error of the command when it has
- * failed in another way.
- */
-export function duplicatesIn<T>(docs: readonly T[], cause: unknown): T[] {
-  const errors = writeErrorsOf(cause)
-  if (errors.some(({ code }) => code !== DUPLICATE)) throw cause
-  const indexes = new Set(errors.map(({ index }) => index))
-  return docs.filter((_, index) => indexes.has(index))
-}
-
 /** The errors of the writes of one command, all of whose other writes have been done. Throws the failure of the command itself. */
 export function writeErrorsOf(cause: unknown): readonly WriteError[] {
   if (!(cause instanceof MongoBulkWriteError) || cause.result.getWriteConcernError()) throw cause

@@ -10,16 +10,19 @@ import type { World } from '../../world.ts'
 export type Findings = {
   messages: number
   recovered: number
+  /** Streams of `DURABILITY=sessions` that ended with `worker_lost`, and whose session was kept. */
+  cut: number
   pausesMs: number[]
   ended: string[]
   lost: string[]
+  forgotten: string[]
   changed: string[]
   broken: string[]
 }
 
 export const noFindings = (): Findings => ({
-  ...{ messages: 0, recovered: 0, pausesMs: [] },
-  ...{ ended: [], lost: [], changed: [], broken: [] },
+  ...{ messages: 0, recovered: 0, cut: 0, pausesMs: [] },
+  ...{ ended: [], lost: [], forgotten: [], changed: [], broken: [] },
 })
 
 const PATIENCE_MS = 20_000
@@ -30,7 +33,7 @@ const LEAVES_AFTER = 8
 /** A run whose effect is a line in a file of its session, and its text `0 1 2 …` before and behind it. */
 function promptOf(mark: string): string {
   const count = (from: number) => Array.from({ length: 8 }, (_, n) => `/say ${from + n}\n/sleep 80`).join('\n')
-  const command = `echo ${mark} >> effects.txt; sleep 0.2`
+  const command = `${effectOf(mark)}; sleep 0.2`
   return [
     count(0),
     `/tool Bash ${JSON.stringify({ command })}`,
@@ -40,7 +43,12 @@ function promptOf(mark: string): string {
   ].join('\n')
 }
 
+const effectOf = (mark: string): string => `echo ${mark} >> effects.txt`
+
 const NUMBERS = Array.from({ length: 24 }, (_, n) => n).join(' ')
+
+/** `killsOthers`: a connection may also end because its gateway was killed. */
+type Talking = { id: string; n: number; mode: 'sessions' | 'runs'; killsOthers: boolean }
 
 /** Sends messages to one session, one after the other, as a client that comes back when its connection ends. */
 export class Talk {
@@ -48,16 +56,47 @@ export class Talk {
   readonly #id: string
   readonly #n: number
   readonly #findings: Findings
+  readonly #mode: Talking['mode']
+  readonly #killsOthers: boolean
+  /** The messages that ended with `done`. */
+  readonly #answered: string[] = []
 
-  constructor(world: World, { id, n }: { id: string; n: number }, findings: Findings) {
+  constructor(world: World, { id, n, mode, killsOthers }: Talking, findings: Findings) {
     this.#world = world
     this.#id = id
     this.#n = n
+    this.#mode = mode
+    this.#killsOthers = killsOthers
     this.#findings = findings
   }
 
   async until(isOver: () => boolean): Promise<void> {
     for (let count = 1; !isOver(); count++) await this.#say(`${this.#id}_${count}`, (this.#n + count) % 3 === 0)
+    await this.#checkHistory()
+  }
+
+  /** What was answered is part of the session, whichever worker has it now. */
+  async #checkHistory(): Promise<void> {
+    const history = await this.#history()
+    if (history === undefined) return void this.#findings.lost.push(`${this.#id}: its messages cannot be read`)
+    this.#findings.forgotten.push(...this.#answered.filter((mark) => !history.includes(effectOf(mark))))
+  }
+
+  /** All messages of the session as text; `undefined` when a page is refused until the client's patience is over. */
+  async #history(): Promise<string | undefined> {
+    const until = now() + PATIENCE_MS
+    let [history, cursor] = ['', '']
+    for (let n = this.#n; now() < until; n++) {
+      const path = `/sessions/${this.#id}/messages?limit=200${cursor}`
+      const { status, body } = await this.#world.ask(gatewayFor(this.#world, n), { path })
+      if (status !== 200) await sleep(RETRY_MS)
+      if (status !== 200) continue
+      const { next_cursor: next } = body as { next_cursor: string | null }
+      history += JSON.stringify(body)
+      if (next === null) return history
+      cursor = `&cursor=${encodeURIComponent(next)}`
+    }
+    return undefined
   }
 
   async #say(mark: string, leaves: boolean): Promise<void> {
@@ -69,9 +108,12 @@ export class Talk {
       await first.atLeast(LEAVES_AFTER)
       first.leave()
     } else await first.ended
+    const isOwn = leaves || (this.#killsOthers && !reader.hasFailed) // The connection ended with its gateway.
     const replay = leaves || !reader.isOver ? await this.#comeBack(first.run, reader) : undefined
-    if (!leaves && replay) this.#findings.ended.push(`${mark} ${first.run}: the stream ended, then ${replay}`)
-    if (!reader.isDone) this.#findings.ended.push(`${mark} ${first.run}: ${reader.end}`)
+    if (!isOwn && replay) this.#findings.ended.push(`${mark} ${first.run}: the stream ended, then ${replay}`)
+    if (reader.isDone) this.#answered.push(mark)
+    else if (this.#mode === 'sessions' && reader.isKept) this.#findings.cut++
+    else this.#findings.ended.push(`${mark} ${first.run}: ${reader.end}`)
     this.#judge(mark, first.run, reader)
   }
 
@@ -131,6 +173,16 @@ class Reader {
   get end(): string {
     const last = this.#frames.at(-1)
     return last ? `${last.event} ${String(last.data['code'] ?? '')}` : 'nothing'
+  }
+
+  get hasFailed(): boolean {
+    return this.#frames.at(-1)?.event === 'error'
+  }
+
+  /** The worker has died, and the session is kept. */
+  get isKept(): boolean {
+    const last = this.#frames.at(-1)
+    return last?.data['code'] === 'worker_lost' && last.data['session_kept'] === true
   }
 
   get isDone(): boolean {

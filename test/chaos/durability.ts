@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util'
+import { isKept, renderGuarantees } from '../harness/guarantee.ts'
+import { chooseSeed, Random } from '../harness/seed.ts'
+import { measureKills } from './scenarios/durable-runs/measure.ts'
+
+const USAGE = `npm run chaos:durability -- [options]
+Kills a worker with SIGKILL every ten seconds while clients talk in sessions, and replaces it (P21 in all its forms).
+  --mode M        DURABILITY: runs (the default) or sessions
+  --sessions N    clients, each with a session and its streams (200)
+  --minutes N     for how long (10)
+  --workers N     (4)
+  --others        kills a gateway and an executor each minute, too
+  --fail-over     Redis fails over once, in the middle
+  --untimed       shows the pause without judging it, for a machine that is busy with other work
+  --seed N        replays the faults of this seed
+`
+const EVERY_MS = 10_000
+const MINUTE_MS = 60_000
+
+const { values } = parseArgs({
+  options: {
+    mode: { type: 'string', default: 'runs' },
+    sessions: { type: 'string', default: '200' },
+    minutes: { type: 'string', default: '10' },
+    workers: { type: 'string', default: '4' },
+    others: { type: 'boolean', default: false },
+    'fail-over': { type: 'boolean', default: false },
+    untimed: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const { mode } = values
+if (values.help || (mode !== 'runs' && mode !== 'sessions')) {
+  process.stdout.write(USAGE)
+  process.exit(values.help ? 0 : 1)
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+const kills = {
+  mode,
+  sessions: Number(values.sessions),
+  workers: Number(values.workers),
+  forMs: Number(values.minutes) * MINUTE_MS,
+  everyMs: EVERY_MS,
+  killsOthers: values.others,
+  failsOver: values['fail-over'],
+}
+const guarantees = await measureKills(kills, { random: new Random(chooseSeed(values.seed, say)), say })
+say(`\n${JSON.stringify(kills)}\n${renderGuarantees(guarantees)}`)
+const judged = guarantees.filter(({ unit }) => !values.untimed || unit === '')
+process.exit(judged.every(isKept) ? 0 : 1)
