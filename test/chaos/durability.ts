@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { isKept, renderGuarantees } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
-import { measureKills } from './scenarios/durable-runs/measure.ts'
+import { type Kills, measureKills } from './scenarios/durable-runs/measure.ts'
 
 const USAGE = `npm run chaos:durability -- [options]
 Kills a worker with SIGKILL every ten seconds while clients talk in sessions, and replaces it (P21 in all its forms).
@@ -30,14 +30,14 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
-const { mode } = values
-if (values.help || (mode !== 'runs' && mode !== 'sessions')) {
+const mode = values.mode === 'runs' || values.mode === 'sessions' ? values.mode : undefined
+if (values.help || !mode) {
   process.stdout.write(USAGE)
   process.exit(values.help ? 0 : 1)
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 const say = (line: string) => void process.stdout.write(`${line}\n`)
-const kills = {
+const kills: Kills = {
   mode,
   sessions: Number(values.sessions),
   workers: Number(values.workers),

@@ -38,7 +38,7 @@ if (options.help) {
 }
 const ROUNDS = options.quick ? 5 : 15
 /** Enough for most of the code to be compiled. */
-const WARM_UPS = 8
+const WARM_UPS = options.quick ? 4 : 10
 /** How many sessions are answered at a time, and how many messages each gets in a round. `pace`: a provider over HTTP answers, not the built-in one. */
 type Load = { name: string; sessions: number; messages: number; prompt: string; pace?: Pace }
 const LOADS: readonly Load[] = [
@@ -147,16 +147,20 @@ async function converse(
 ): Promise<number> {
   const begunAt = performance.now()
   for (let i = 0; i < messages; i++) {
-    const body = JSON.stringify({ prompt })
-    const headers = { 'content-type': 'application/json' }
-    const response = await fetch(`${base}/sessions/${id}/messages`, { method: 'POST', headers, body })
-    const text = await response.text()
-    if (response.status === 503) {
-      await sleep(AGAIN_MS)
-      i--
-    } else if (!text.includes('event: done')) throw new Error(`a message was not answered: ${text.slice(-500)}`)
+    const text = await send(`${base}/sessions/${id}/messages`, JSON.stringify({ prompt }))
+    if (!text.includes('event: done')) throw new Error(`a message was not answered: ${text.slice(-500)}`)
   }
   return (performance.now() - begunAt) / messages
+}
+
+/** Sends a message until it is taken: a busy process refuses it, or closes a connection that was idle. */
+async function send(url: string, body: string): Promise<string> {
+  const headers = { 'content-type': 'application/json' }
+  for (;;) {
+    const response = await fetch(url, { method: 'POST', headers, body }).catch(() => undefined)
+    if (response && response.status !== 503) return response.text()
+    await sleep(AGAIN_MS)
+  }
 }
 
 /** Commands that insert or change documents, of all databases. */

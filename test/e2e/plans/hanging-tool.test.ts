@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -156,7 +156,7 @@ async function startFiles(): Promise<Files> {
     'tools/list': { tools },
     'tools/call': { content: [{ type: 'text', text: 'looked' }] },
   }
-  const server: Server = createServer(async (req, res) => {
+  const answer = async (req: IncomingMessage, res: ServerResponse) => {
     const { id, method = '' } = JSON.parse((await text(req)) || '{}') as { id?: number; method?: string }
     if (req.method !== 'POST') return res.writeHead(405).end()
     if (id === undefined) return res.writeHead(202).end()
@@ -164,9 +164,11 @@ async function startFiles(): Promise<Files> {
     if (!result) return res.writeHead(404).end()
     if (method === 'tools/call') calls++
     if (method === 'tools/call' && hangs) return res
-    const answer = JSON.stringify({ jsonrpc: '2.0', id, result })
-    return res.writeHead(200, { 'content-type': 'application/json' }).end(answer)
-  }).listen(0, '127.0.0.1')
+    return res
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }
+  const server = createServer((req, res) => void answer(req, res)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
@@ -179,6 +181,6 @@ async function startFiles(): Promise<Files> {
     answer() {
       hangs = false
     },
-    close: () => void server.close().closeAllConnections(),
+    close: () => server.close().closeAllConnections(),
   }
 }

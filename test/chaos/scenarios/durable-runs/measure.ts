@@ -88,7 +88,7 @@ async function killAll(world: World, kills: Kills, { random, group, say }: Killi
 }
 
 const stateOf = ({ messages, recovered, cut }: Findings): string =>
-  `${messages} messages, ${recovered} runs recovered, ${cut} streams cut`
+  `${messages} messages, ${recovered} runs recovered, ${cut} runs cut`
 
 type Seen = { marks: readonly string[]; say(line: string): void }
 
@@ -104,8 +104,8 @@ function guaranteesOf({ mode }: Kills, findings: Findings, { marks, say }: Seen)
     noneOf(`effects that were repeated, of ${marks.length}`, repeated),
   ]
   if (mode === 'sessions') {
-    const cutsAre = 'streams that ended otherwise than with done, or worker_lost of a kept session'
-    return [allOf('streams that the deaths of workers cut', cut, 1), noneOf(cutsAre, ended), ...kept]
+    const cutsAre = 'runs that ended otherwise than with done, or were lost with a kept session'
+    return [allOf('runs that the deaths of workers cut', cut, 1), noneOf(cutsAre, ended), ...kept]
   }
   return [
     allOf('messages that were answered', messages - ended.length, messages),

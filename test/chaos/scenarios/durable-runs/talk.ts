@@ -10,7 +10,7 @@ import type { World } from '../../world.ts'
 export type Findings = {
   messages: number
   recovered: number
-  /** Streams of `DURABILITY=sessions` that ended with `worker_lost`, and whose session was kept. */
+  /** Runs of `DURABILITY=sessions` that ended with `worker_lost`, and whose session was kept, or that were gone when a client came back. */
   cut: number
   pausesMs: number[]
   ended: string[]
@@ -112,7 +112,7 @@ export class Talk {
     const replay = leaves || !reader.isOver ? await this.#comeBack(first.run, reader) : undefined
     if (!isOwn && replay) this.#findings.ended.push(`${mark} ${first.run}: the stream ended, then ${replay}`)
     if (reader.isDone) this.#answered.push(mark)
-    else if (this.#mode === 'sessions' && reader.isKept) this.#findings.cut++
+    else if (this.#mode === 'sessions' && (reader.isKept || reader.isGone)) this.#findings.cut++
     else this.#findings.ended.push(`${mark} ${first.run}: ${reader.end}`)
     this.#judge(mark, first.run, reader)
   }
@@ -144,7 +144,7 @@ export class Talk {
   async #comeBack(run: string, reader: Reader): Promise<string> {
     const until = now() + PATIENCE_MS
     let how = ''
-    for (let n = this.#n + 1; !reader.isOver && now() < until; n++) {
+    for (let n = this.#n + 1; !reader.isOver && !reader.isGone && now() < until; n++) {
       reader.resume()
       const after = reader.lastSeq
       const stream = this.#world.stream(gatewayFor(this.#world, n), {
@@ -152,6 +152,7 @@ export class Talk {
       })
       const { status } = await stream.ended
       how = `${how} ${status}`
+      reader.isGone = this.#mode === 'sessions' && status === 404
       if (!reader.isOver) await sleep(RETRY_MS)
     }
     return `${how} ${reader.end}`
@@ -165,6 +166,8 @@ class Reader {
   readonly changed: string[] = []
   pauseMs: number | undefined
   isRecovered = false
+  /** Its worker has died, and nobody knows the run any more. */
+  isGone = false
 
   get lastSeq(): number {
     return this.#frames.at(-1)?.seq ?? 0
