@@ -9,13 +9,14 @@ import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { readDefinition } from '../../../shared/work/flows/definition.ts'
 import { loadFlows, toYaml } from '../../../shared/work/flows/folder.ts'
 import type { Flow } from '../../../shared/work/flows/port.ts'
-import { BODY, type Opened, openLibrary, TENANT, useStore } from './setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, type Opened, openLibrary, TENANT } from './setup.ts'
 
 const yamlOf = (name: string, more = '') =>
   `tenant: t_1\nname: ${name}\ninput_schema: {type: object}\noutput_schema: {type: object}\n${more}`
 
 describe('FLOWS_DIR', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let { library } = {} as Opened
   let dir = ''
   let names = 0
