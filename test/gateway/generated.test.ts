@@ -1,7 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -29,6 +26,7 @@ import { bodyOf, type Operation, operationsOf } from '../platform/api/operations
 import { apiContract, apiDocument } from '../support/api-document.ts'
 import { readAnswer } from '../support/read-answer.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
 import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
@@ -204,7 +202,7 @@ function initOf({ method, operation, parameters: nodes }: Operation, { parameter
 describe('values that are generated from the API description', () => {
   const start = useGateways({ perTest: false })
   let contract: Contract
-  let dir: string
+  const dir = useTempFolder()
   let tenantConfig: OpenedTenantConfig
   let usage: UsageReport
   let closeStore: () => Promise<void>
@@ -214,8 +212,7 @@ describe('values that are generated from the API description', () => {
 
   before(async () => {
     contract = await apiContract()
-    dir = await mkdtemp(join(tmpdir(), 'ae-generated-'))
-    const env = { DATA_DIR: dir, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
+    const env = { DATA_DIR: dir.path, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
     const config = loadConfig(env, 'standalone')
     const log = SILENT_LOG
     const store = await openStandaloneStore(config)
@@ -242,7 +239,6 @@ describe('values that are generated from the API description', () => {
     await closeStore()
     await flows.close()
     await planning.close()
-    await rm(dir, { recursive: true })
   })
 
   function startGateway(): Promise<Gateway> {
@@ -263,7 +259,7 @@ describe('values that are generated from the API description', () => {
       credentials,
       egress: { request },
       assertBudget: async () => {},
-      receive: createReceiveUpload(dir),
+      receive: createReceiveUpload(dir.path),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
