@@ -12,10 +12,10 @@ import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
 import { makeTempFolder } from '../support/temp-folder.ts'
 
-export type Flows = Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
-  surface(execution?: FlowRunSurface): FlowSurface
-  close(): Promise<void>
-}
+type Flows = AsyncDisposable &
+  Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
+    surface(execution?: FlowRunSurface): FlowSurface
+  }
 
 export const TOOLS = ['Grep', 'Read']
 
@@ -39,7 +39,7 @@ export async function openFlows(): Promise<Flows> {
     dispatches,
     history,
     surface: (execution) => ({ library, memory, checks, evaluations, execution }),
-    async close() {
+    async [Symbol.asyncDispose]() {
       await schemas.close()
       await store.close()
       await folder[Symbol.asyncDispose]()

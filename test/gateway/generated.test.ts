@@ -24,11 +24,12 @@ import { arbitraryOf } from '../platform/api/arbitrary.ts'
 import type { Contract } from '../platform/api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { apiContract, apiDocument } from '../support/api-document.ts'
+import { useFixture } from '../support/fixture.ts'
 import { readAnswer } from '../support/read-answer.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
-import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
-import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
+import { DEFINITION, dispatchOf, openFlows } from './flow-setup.ts'
+import { CHAIN, openPlanning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
@@ -206,8 +207,8 @@ describe('values that are generated from the API description', () => {
   let tenantConfig: OpenedTenantConfig
   let usage: UsageReport
   let closeStore: () => Promise<void>
-  let flows: Flows
-  let planning: Planning
+  const flows = useFixture(openFlows)
+  const planning = useFixture(openPlanning)
   let gateway: Gateway
 
   before(async () => {
@@ -226,10 +227,8 @@ describe('values that are generated from the API description', () => {
     tenantConfig = opened
     usage = new UsageReport(store.usage)
     closeStore = () => store.close()
-    flows = await openFlows()
-    await flows.dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
-    planning = await openPlanning()
-    const planId = await planning.failed(DEFAULT_TENANT)
+    await flows().dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
+    const planId = await planning().failed(DEFAULT_TENANT)
     schemas['PlanId'] = { anyOf: [{ const: planId }, { ...schemas['PlanId'] }] }
     gateway = await startGateway()
   })
@@ -237,8 +236,6 @@ describe('values that are generated from the API description', () => {
   after(async () => {
     await tenantConfig.close()
     await closeStore()
-    await flows.close()
-    await planning.close()
   })
 
   function startGateway(): Promise<Gateway> {
@@ -263,7 +260,7 @@ describe('values that are generated from the API description', () => {
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
-    const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history, plans: planning.surface }
+    const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }
     const server = { maxRequestsPerSocket: 1_000_000 } // The fetch of Node crashes when the last answer of a connection is large.
     return start({ server, methods: BROKER, config, transcription, ledger, decided, usage, ...surfaces })
   }

@@ -9,12 +9,12 @@ import { executorOf, openProcess, type Process, stepOf } from '../work/plans/cal
 
 export const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
 
-export type Planning = Process & {
-  surface: PlanSurface
-  /** Stores a plan of one step that fails, and returns its id. */
-  failed(tenant: TenantId): Promise<string>
-  close(): Promise<void>
-}
+type Planning = AsyncDisposable &
+  Process & {
+    surface: PlanSurface
+    /** Stores a plan of one step that fails, and returns its id. */
+    failed(tenant: TenantId): Promise<string>
+  }
 
 /** The real services behind the routes, on a SQLite store, with a queue and a relay that only note what they are told. */
 export async function openPlanning(): Promise<Planning> {
@@ -43,7 +43,7 @@ export async function openPlanning(): Promise<Planning> {
       await executor.finish()
       return plan.id
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       await timers.close()
       await opened[Symbol.asyncDispose]()
     },
