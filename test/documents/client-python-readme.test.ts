@@ -73,9 +73,7 @@ describe('shared/client-python/README.md', () => {
     packages = await requirePythonClient()
     stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
   })
-  after(async () => {
-    await stage?.close()
-  })
+  after(() => stage?.close())
 
   /** Resolves with what Python prints. Rejects with its output when it fails. */
   async function python(args: string[], file = 'python3'): Promise<string> {

@@ -34,9 +34,7 @@ describe('shared/client/README.md', function () {
     stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
     await writeFile(join(dir.path, 'package.json'), '{"type":"module"}')
   })
-  after(async () => {
-    await stage?.close()
-  })
+  after(() => stage?.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
   async function call(command: string, args: string[], cwd = dir.path): Promise<string> {

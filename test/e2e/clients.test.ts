@@ -21,9 +21,7 @@ describe('clients that are generated from the served API description', () => {
     const served = await fetch(`${product.url}/openapi.json`)
     await writeFile(join(dir.path, 'openapi.json'), await served.text())
   })
-  after(async () => {
-    await product.close()
-  })
+  after(() => product.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
   async function call(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {

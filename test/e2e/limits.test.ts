@@ -39,9 +39,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     })
   })
 
-  after(async () => {
-    await product.close()
-  })
+  after(() => product.close())
 
   const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
   const put = async (limits: object) => {

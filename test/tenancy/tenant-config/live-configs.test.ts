@@ -56,9 +56,7 @@ describe("tenants' configurations as a process sees them", () => {
     }
   })
 
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((configs) => configs.close()))
-  })
+  afterEach(() => Promise.all(opened.splice(0).map((configs) => configs.close())))
 
   const open = async (notice: ConfigNotice = DEAF, pollMs = 20, checkMs = 60_000) => {
     const log = createLog({ level: 'error' })
