@@ -1,19 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
-import type { Store } from '../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../shared/platform/store/sqlite/sqlite.ts'
 import { createKeptBroker } from '../../shared/work/sessions/kept-broker.ts'
 import { eventsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { createMemoryRelay } from '../support/relay.ts'
 import { tenantId } from '../support/tenant.ts'
+import { useTestStore } from '../support/test-store.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -21,19 +16,12 @@ const OTHER = tenantId('t_other')
 const IDLE_MS = 60_000
 
 describe('sessions that are stored', () => {
-  let dir: string
-  let store: Store
+  const opened = useTestStore()
   let sessionStore: SessionStore
   let cluster = new MemoryCluster()
   let relay = createMemoryRelay(cluster)
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-kept-'))
-    store = await openSqliteStore({ file: join(dir, 'kept.db'), collections: COLLECTIONS })
-    sessionStore = createSessionStore(store, { idleMs: IDLE_MS })
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true, force: true })
+  before(() => {
+    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS })
   })
   afterEach(async () => {
     await relay.close()

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -9,6 +8,7 @@ import { Redis } from 'ioredis'
 import type { Child } from '../../scripts/local-services/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { EventStream } from '../support/event-stream.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const DRAIN_SECS = 3
@@ -22,21 +22,17 @@ async function failingOf({ output }: Child): Promise<string[]> {
 }
 
 describe('gateways and workers as separate processes', () => {
-  let dataDir: string
+  const dataDir = useTempFolder({ perTest: true })
   let cluster: Cluster | undefined
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-cluster-'))
-  })
   afterEach(async () => {
     await cluster?.close()
     cluster = undefined
-    await rm(dataDir, { recursive: true, force: true })
   })
 
   async function start(env: Record<string, string> = {}): Promise<Cluster> {
     cluster = await startCluster({
       MODEL_PROVIDER: 'demo',
-      DATA_DIR: dataDir,
+      DATA_DIR: dataDir.path,
       RATE_LIMIT_RPM: '0',
       DRAIN_SECS: String(DRAIN_SECS),
       TOOL_PERMISSIONS: '{"Write":"allow"}',
@@ -154,7 +150,7 @@ describe('gateways and workers as separate processes', () => {
     const after = await until(acceptance, { what: 'a worker to accept a run', withinMs: 10_000 })
     expect(after.body).to.include('event: done')
     await cluster?.close()
-    const names = await readdir(join(dataDir, 'workspaces'), { recursive: true })
+    const names = await readdir(join(dataDir.path, 'workspaces'), { recursive: true })
     expect(names.filter((name) => name.endsWith('.txt')).map((name) => name.split('/').at(-1))).to.deep.equal([
       'alive.txt',
     ])

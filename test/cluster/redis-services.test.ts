@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
@@ -18,6 +17,7 @@ import { createBullQueue } from '../../shared/work/queue/bullmq.ts'
 import { createBullConsume } from '../../shared/work/queue/bullmq-consume.ts'
 import { PRIMARY_NAME, startRedisGroup, startSentinel } from '../support/redis-group.ts'
 import { createTestRelay } from '../support/relay.ts'
+import { makeTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -87,10 +87,10 @@ describe('the services that Redis comes as', () => {
   })
 
   it('rediss:// connects with TLS, with user and password', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'agent-engine-tls-'))
+    await using folder = await makeTempFolder()
     const trusted = getCACertificates('default')
     try {
-      const files = [join(dir, 'key.pem'), join(dir, 'cert.pem')] as const
+      const files = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')] as const
       const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
       const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
       await run('openssl', ['req', '-x509', ...kind, '-days', '2', ...subject, '-keyout', files[0], '-out', files[1]])
@@ -113,7 +113,6 @@ describe('the services that Redis comes as', () => {
       await expectToWork(`rediss://app:secret@localhost:${port}`)
     } finally {
       setDefaultCACertificates(trusted)
-      await rm(dir, { recursive: true, force: true })
     }
   })
 

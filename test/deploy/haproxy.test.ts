@@ -1,14 +1,14 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { requireProgram } from '../../scripts/local-services/debian-programs.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { type TestOps, useOps } from '../ops/setup.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { readDeploy } from './files.ts'
 
@@ -21,17 +21,13 @@ describe('deploy/haproxy in front of two gateways', () => {
   const openOps = useOps()
   const servers: Server[] = []
   const children: Child[] = []
-  let dir: string
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-haproxy-'))
-  })
+  const dir = useTempFolder({ perTest: true })
   afterEach(async () => {
     await Promise.all(children.splice(0).map((child) => child.stop(STOP_MS)))
     for (const server of servers.splice(0)) {
       server.close()
       server.closeAllConnections()
     }
-    await rm(dir, { recursive: true, force: true })
   })
 
   /** A public listener that answers as given, beside the ops listener of a gateway with ALLOWED_HOSTS. */
@@ -47,7 +43,7 @@ describe('deploy/haproxy in front of two gateways', () => {
   /** Starts HAProxy with the configuration of deploy/haproxy. Only addresses are replaced. */
   async function start(gateways: readonly Gateway[]): Promise<string> {
     const port = await freePort()
-    const file = join(dir, 'haproxy.cfg')
+    const file = join(dir.path, 'haproxy.cfg')
     const config = readDeploy('haproxy/haproxy.cfg')
       .replace('bind :8080', `bind 127.0.0.1:${port}`)
       .replaceAll(/server (gateway-(\d)) \S+/g, (_line, name: string, number: string) => {

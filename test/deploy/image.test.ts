@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, chown, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
@@ -9,6 +8,7 @@ import { requireProgram } from '../../scripts/local-services/debian-programs.ts'
 import { initOf, openStream } from '../support/api-client.ts'
 import { createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { readDockerfile } from './dockerfile.ts'
 import { ROOT, readDeploy } from './files.ts'
 
@@ -19,6 +19,7 @@ const isRoot = process.getuid?.() === 0
 
 /** The content of the image, as the Dockerfile copies and installs it, in a folder. */
 describe('the content of the image', () => {
+  const folder = useTempFolder()
   let app: string
   let data: string
   const stages = readDockerfile(readDeploy('Dockerfile'))
@@ -27,7 +28,7 @@ describe('the content of the image', () => {
 
   before(async function () {
     this.timeout(180_000)
-    app = await mkdtemp(join(tmpdir(), 'agent-engine-image-'))
+    app = folder.path
     data = join(app, '.data')
     await mkdir(data)
     await mkdir(join(app, '.compile-cache'))
@@ -43,7 +44,6 @@ describe('the content of the image', () => {
     await chmod(app, 0o755)
     if (isRoot) for (const dir of [data, join(app, '.compile-cache')]) await chown(dir, USER.uid, USER.gid)
   })
-  after(() => rm(app, { recursive: true, force: true }))
 
   const env = (more: Record<string, string> = {}) => ({
     PATH: process.env['PATH'] ?? '',

@@ -1,20 +1,18 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { EventStream } from '../support/event-stream.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { Nginx } from './nginx.ts'
 
 describe('deploy/nginx in front of two gateways', () => {
-  let dataDir: string
+  const folder = useTempFolder()
   let cluster: Cluster
   let nginx: Nginx
   before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-nginx-test-'))
+    const dataDir = folder.path
     const env = { MODEL_PROVIDER: 'demo', DATA_DIR: dataDir, TRUST_PROXY: '1', RATE_LIMIT_RPM: '1000', DRAIN_SECS: '1' }
     cluster = await startCluster(env)
     nginx = await Nginx.start(cluster.urls.map((url) => Number(new URL(url).port)))
@@ -22,7 +20,6 @@ describe('deploy/nginx in front of two gateways', () => {
   after(async () => {
     await nginx?.[Symbol.asyncDispose]()
     await cluster?.close()
-    await rm(dataDir, { recursive: true, force: true })
   })
 
   const run = (prompt: string) =>

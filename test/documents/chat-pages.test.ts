@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { openBrowser } from '../support/browser.ts'
 import { Child } from '../support/child.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { bundle } from './bundle.ts'
 
@@ -23,7 +22,7 @@ const write = (path: string) => `/tool Write {"path":"${path}","content":"hello"
 type Waiting = { id: string; session_id: string; run_id: string }
 
 describe('the pages of shared/platform/api/guide.md with the packages of others, in Chromium', () => {
-  let dir: string
+  const dir = useTempFolder()
   let pages: Server
   let server: Child
   let api: string
@@ -31,14 +30,13 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
   let script: string
 
   before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-pages-'))
     pages = createServer(({ url }, res) =>
       url === '/page.js' ? res.writeHead(200, SCRIPT).end(script) : res.end(HTML),
     )
     await once(pages.listen(0, '127.0.0.1'), 'listening')
     const cors = { CORS_ORIGINS: origin(), CORS_RESUME: 'true' }
     server = new Child(process.execPath, [MAIN], {
-      DATA_DIR: dir,
+      DATA_DIR: dir.path,
       PORT: '0',
       OPS_PORT: '0',
       RATE_LIMIT_RPM: '0',
@@ -51,7 +49,6 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
     await browser?.close()
     pages?.close()
     await server?.end()
-    await rm(dir, { recursive: true, force: true })
   })
 
   const origin = () => `http://127.0.0.1:${(pages.address() as AddressInfo).port}`

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
 import { ROOT } from '../deploy/files.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { isAsShown } from './blocks.ts'
 import { Stage } from './stage.ts'
 
@@ -67,22 +67,18 @@ cancelled True
 
 describe('shared/client-python/README.md', () => {
   let stage: Stage
-  let dir: string
+  const dir = useTempFolder()
   let packages: string
   before(async () => {
     packages = await requirePythonClient()
     stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-python-'))
   })
-  after(async () => {
-    await stage?.close()
-    await rm(dir, { recursive: true, force: true })
-  })
+  after(() => stage?.close())
 
   /** Resolves with what Python prints. Rejects with its output when it fails. */
   async function python(args: string[], file = 'python3'): Promise<string> {
-    const env = { PATH: process.env['PATH'], HOME: dir, PYTHONPATH: packages }
-    const { stdout } = await run(file, args, { cwd: dir, env, timeout: 40_000 }).catch(
+    const env = { PATH: process.env['PATH'], HOME: dir.path, PYTHONPATH: packages }
+    const { stdout } = await run(file, args, { cwd: dir.path, env, timeout: 40_000 }).catch(
       (cause: { stdout: string; stderr: string }) => {
         throw new Error(`${file} ${args.join(' ')} failed:\n${cause.stdout}${cause.stderr}`)
       },
@@ -91,7 +87,7 @@ describe('shared/client-python/README.md', () => {
   }
 
   it('builds a wheel with its types, which installs into an empty environment', async () => {
-    await cp(FOLDER, join(dir, 'source'), { recursive: true })
+    await cp(FOLDER, join(dir.path, 'source'), { recursive: true })
     const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps']
     await python(['-m', 'pip', 'wheel', ...quiet, '--no-build-isolation', './source'])
     const wheel = 'agent_engine_client-0.1.0-py3-none-any.whl'
@@ -99,7 +95,7 @@ describe('shared/client-python/README.md', () => {
     await python(['-m', 'venv', '--without-pip', 'venv'])
     await python(['-m', 'pip', '--python', 'venv/bin/python', 'install', ...quiet, '--no-index', wheel])
     const where = `import agent_engine as it, importlib.metadata as m, pathlib; print(pathlib.Path(it.__file__).with_name("py.typed").exists(), m.version("agent-engine-client"), m.requires("agent-engine-client"))`
-    expect(await python(['-c', where], join(dir, 'venv/bin/python'))).to.equal("True 0.1.0 ['httpx >=0.27,<1']\n")
+    expect(await python(['-c', where], join(dir.path, 'venv/bin/python'))).to.equal("True 0.1.0 ['httpx >=0.27,<1']\n")
   })
 
   for (const [title, text, expected] of [
@@ -108,8 +104,8 @@ describe('shared/client-python/README.md', () => {
     ['a whole integration', integration, result],
   ] as const)
     it(`has ${title}`, async () => {
-      await writeFile(join(dir, 'program.py'), stage.localized(text))
-      const printed = await python(['program.py'], join(dir, 'venv/bin/python'))
+      await writeFile(join(dir.path, 'program.py'), stage.localized(text))
+      const printed = await python(['program.py'], join(dir.path, 'venv/bin/python'))
       expect(isAsShown(expected, printed), `printed:\n${printed}`).to.equal(true)
     })
 })

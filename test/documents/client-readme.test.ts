@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { ROOT } from '../deploy/files.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { isAsShown } from './blocks.ts'
 import { Stage } from './stage.ts'
 
@@ -29,20 +29,16 @@ const textOf = (markdown: string, language: string): string =>
 describe('shared/client/README.md', function () {
   this.timeout(90_000)
   let stage: Stage
-  let dir: string
+  const dir = useTempFolder()
   before(async () => {
     stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-client-'))
-    await writeFile(join(dir, 'package.json'), '{"type":"module"}')
+    await writeFile(join(dir.path, 'package.json'), '{"type":"module"}')
   })
-  after(async () => {
-    await stage?.close()
-    await rm(dir, { recursive: true, force: true })
-  })
+  after(() => stage?.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
-  async function call(command: string, args: string[], cwd = dir): Promise<string> {
-    const env = { PATH: process.env['PATH'], HOME: dir }
+  async function call(command: string, args: string[], cwd = dir.path): Promise<string> {
+    const env = { PATH: process.env['PATH'], HOME: dir.path }
     const { stdout } = await run(command, args, { cwd, env }).catch((cause: { stdout: string; stderr: string }) => {
       throw new Error(`${command} ${args.join(' ')} failed:\n${cause.stdout}${cause.stderr}`)
     })
@@ -55,16 +51,16 @@ describe('shared/client/README.md', function () {
     const { version } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { version: string }
     const archive = /agent-engine-client-(\S+)\.tgz$/.exec(install)
     expect(archive?.[1]).to.equal(version)
-    await call('npm', ['run', 'client:pack', '--', '--pack-destination', dir], ROOT)
-    await call('npm', ['install', '--offline', join(dir, archive?.[0] ?? '')])
-    const lock = JSON.parse(await readFile(join(dir, 'package-lock.json'), 'utf8')) as { packages: object }
+    await call('npm', ['run', 'client:pack', '--', '--pack-destination', dir.path], ROOT)
+    await call('npm', ['install', '--offline', join(dir.path, archive?.[0] ?? '')])
+    const lock = JSON.parse(await readFile(join(dir.path, 'package-lock.json'), 'utf8')) as { packages: object }
     expect(Object.keys(lock.packages)).to.deep.equal(['', 'node_modules/@agent-engine/client'])
   })
 
   it('has programs that compile against the installed types, also where only those of browsers are known', async () => {
-    await writeFile(join(dir, 'subjects.ts'), stage.localized(textOf(subjects, 'ts')))
-    await writeFile(join(dir, 'integration.ts'), stage.localized(textOf(integration, 'ts')))
-    await writeFile(join(dir, 'guide.ts'), stage.localized(textOf(twinProgram, 'ts')))
+    await writeFile(join(dir.path, 'subjects.ts'), stage.localized(textOf(subjects, 'ts')))
+    await writeFile(join(dir.path, 'integration.ts'), stage.localized(textOf(integration, 'ts')))
+    await writeFile(join(dir.path, 'guide.ts'), stage.localized(textOf(twinProgram, 'ts')))
     const wrong = `import { AgentEngine } from '@agent-engine/client'
       const { raw } = new AgentEngine({ url: '' })
       // @ts-expect-error There is no such path.
@@ -72,7 +68,7 @@ describe('shared/client/README.md', function () {
       // @ts-expect-error The name is missing.
       void raw.get('/flows/{name}')
       void raw.get('/tools').then(({ tools }) => tools[0]?.input_schema)`
-    await writeFile(join(dir, 'wrong.ts'), wrong)
+    await writeFile(join(dir.path, 'wrong.ts'), wrong)
     const compiler = [`${ROOT}node_modules/typescript/bin/tsc`, '--noEmit', '--strict', '--target', 'es2022']
     const node = ['--module', 'nodenext', '--types', 'node', '--typeRoots', `${ROOT}node_modules/@types`]
     await call(process.execPath, [...compiler, ...node, 'subjects.ts', 'integration.ts', 'guide.ts', 'wrong.ts'])

@@ -1,14 +1,13 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser.ts'
 import { Child } from '../support/child.ts'
 import { CuttingProxy } from '../support/cutting-proxy.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
@@ -24,7 +23,7 @@ function blockOf(language: string): string {
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
-  let dir: string
+  const dir = useTempFolder()
   let pages: Server
   let server: Child
   let proxy: CuttingProxy
@@ -33,7 +32,6 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
   const answers: { method: string; path: string; status: number }[] = []
 
   before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-page-'))
     let html = ''
     pages = createServer((_req, res) => res.writeHead(200, { 'content-type': 'text/html' }).end(html))
     await once(pages.listen(0, '127.0.0.1'), 'listening')
@@ -42,7 +40,7 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
       .trim()
       .split('\n')
       .map((line) => line.split('='))
-    const env = { DATA_DIR: dir, PORT: '0', OPS_PORT: '0', KEEPALIVE_SECS: '1', ...Object.fromEntries(settings) }
+    const env = { DATA_DIR: dir.path, PORT: '0', OPS_PORT: '0', KEEPALIVE_SECS: '1', ...Object.fromEntries(settings) }
     server = new Child(process.execPath, [MAIN], env)
     const { url } = JSON.parse(await server.line(/"listening"/)) as { url: string }
     proxy = await CuttingProxy.open(Number(new URL(url).port), { after: '"text":"Hello"' })
@@ -60,7 +58,6 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
     proxy?.close()
     pages?.close()
     await server?.end()
-    await rm(dir, { recursive: true, force: true })
   })
 
   const eventsAnswers = () => answers.filter(({ method, path }) => method === 'GET' && path.endsWith('/events'))

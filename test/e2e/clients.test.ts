@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
 import { ROOT } from '../deploy/files.ts'
 import { type Product, startStandalone } from '../support/product.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { PYTHON_PROGRAM, TYPESCRIPT_PROGRAM } from './client-programs.ts'
 
 const run = promisify(execFile)
@@ -14,22 +14,18 @@ const API_TOKEN = 'token-of-the-generated-clients'
 
 describe('clients that are generated from the served API description', () => {
   let product: Product
-  let dir: string
+  const dir = useTempFolder()
   before(async () => {
     product = await startStandalone({ API_TOKEN })
     product.model.otherwise(() => 'Hello back')
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-clients-'))
     const served = await fetch(`${product.url}/openapi.json`)
-    await writeFile(join(dir, 'openapi.json'), await served.text())
+    await writeFile(join(dir.path, 'openapi.json'), await served.text())
   })
-  after(async () => {
-    await product.close()
-    await rm(dir, { recursive: true, force: true })
-  })
+  after(() => product.close())
 
   /** Resolves with what the command prints. Rejects with its output when it fails. */
   async function call(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-    const { stdout } = await run(command, args, { cwd: dir, env: { PATH: process.env['PATH'], ...env } }).catch(
+    const { stdout } = await run(command, args, { cwd: dir.path, env: { PATH: process.env['PATH'], ...env } }).catch(
       (cause: { stdout: string; stderr: string }) => {
         throw new Error(`${command} ${args.join(' ')} failed:\n${cause.stdout}${cause.stderr}`)
       },
@@ -38,9 +34,9 @@ describe('clients that are generated from the served API description', () => {
   }
 
   it("openapi-typescript's types compile without any option, and fit the answers", async () => {
-    await symlink(`${ROOT}node_modules`, join(dir, 'node_modules'))
-    await writeFile(join(dir, 'package.json'), '{"type":"module"}')
-    await writeFile(join(dir, 'program.ts'), TYPESCRIPT_PROGRAM)
+    await symlink(`${ROOT}node_modules`, join(dir.path, 'node_modules'))
+    await writeFile(join(dir.path, 'package.json'), '{"type":"module"}')
+    await writeFile(join(dir.path, 'program.ts'), TYPESCRIPT_PROGRAM)
     const generator = [`${ROOT}node_modules/openapi-typescript/bin/cli.js`, 'openapi.json', '-o', 'api.ts']
     await call(process.execPath, ['--import', `${ROOT}scripts/typescript-6.ts`, ...generator])
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
@@ -52,8 +48,8 @@ describe('clients that are generated from the served API description', () => {
 
   it("openapi-python-client's package is generated without a warning, and every module of it can be imported", async () => {
     const env = { PYTHONPATH: `${await requirePythonClient()}:.` }
-    await writeFile(join(dir, 'options.yaml'), 'post_hooks: []') // They would only format the code.
-    await writeFile(join(dir, 'program.py'), PYTHON_PROGRAM)
+    await writeFile(join(dir.path, 'options.yaml'), 'post_hooks: []') // They would only format the code.
+    await writeFile(join(dir.path, 'program.py'), PYTHON_PROGRAM)
     const options = ['--meta', 'none', '--config', 'options.yaml', '--fail-on-warning']
     const generator = ['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--output-path', 'client']
     await call('python3', [...generator, ...options], env)

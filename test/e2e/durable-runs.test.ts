@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { epochOfRun } from '../../shared/kernel/ids.ts'
@@ -11,6 +9,7 @@ import { type Cluster, startCluster } from '../support/cluster.ts'
 import type { EventStream, Frame } from '../support/event-stream.ts'
 import { type Answer, type ModelServer, type Received, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
@@ -20,12 +19,11 @@ describe('runs after the death of their processes', () => {
   const mongo = useMongo()
   let model: ModelServer
   let site: Server
-  let folder: string
+  const folder = useTempFolder()
   /** Whether the processes have died: a model or page that kept its caller waiting answers from then on. */
   let hasDied = false
   const waiting: ServerResponse[] = []
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'agent-engine-runs-'))
     model = await startModelServer()
     model.otherwise(answer)
     site = createServer((_req, res) => void (hasDied ? res.end('the page') : waiting.push(res))).listen(0, '127.0.0.1')
@@ -39,7 +37,6 @@ describe('runs after the death of their processes', () => {
     site.closeAllConnections()
     await new Promise((resolve) => site.close(resolve))
     await model.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const PAGE = () => `http://127.0.0.1:${(site.address() as AddressInfo).port}/`
@@ -110,7 +107,7 @@ describe('runs after the death of their processes', () => {
     let cluster: Cluster
     let started: Cluster['workers'][number] | undefined
     before(async () => {
-      const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder }
+      const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
       cluster = await startCluster(settings, { executors: 0 })
     })
     after(() => cluster.close())
@@ -279,7 +276,7 @@ describe('runs after the death of their processes', () => {
 
   describe('in the standalone form', () => {
     const start = () => {
-      const settings = { DATA_DIR: join(folder, 'data'), PORT: '0', OPS_PORT: '0' }
+      const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
       return new Child(process.execPath, [STANDALONE], { ...settings, ...env() })
     }
     const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url

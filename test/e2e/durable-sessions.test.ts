@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { callApi, initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
@@ -92,13 +90,9 @@ describe('sessions after the death of their processes', () => {
   })
 
   describe('in the standalone form', () => {
-    let dataDir: string
-    before(async () => {
-      dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-durable-'))
-    })
-    after(() => rm(dataDir, { recursive: true, force: true }))
+    const dataDir = useTempFolder()
     const start = () =>
-      new Child(process.execPath, [STANDALONE], { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0', ...modelEnv() })
+      new Child(process.execPath, [STANDALONE], { DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0', ...modelEnv() })
     const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
 
     it('D32: kill -9 of the process: after its next start the sessions go on', async () => {

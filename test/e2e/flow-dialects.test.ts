@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Role, type Task, TaskState } from '@a2a-js/sdk'
 import { ClientFactory } from '@a2a-js/sdk/client'
@@ -8,6 +7,7 @@ import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextp
 import { expect } from 'chai'
 import { DEFINITION, GOOD, newName, textSchema, useFlows } from '../support/flows.ts'
 import { inBothForms, startStandalone } from '../support/product.ts'
+import { makeTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const MODES = ['2026-07-28', '2025-11-25'] as const
@@ -244,8 +244,8 @@ inBothForms('flows in other formats', (startProduct, form) => {
 
   it('the engine itself is a client: a session calls the flow as a tool', async () => {
     const name = await bench.publish(DEFINITION)
-    const dir = await mkdtemp(join(tmpdir(), 'ae-mcp-'))
-    const file = join(dir, 'mcp.json')
+    await using folder = await makeTempFolder()
+    const file = join(folder.path, 'mcp.json')
     await writeFile(file, JSON.stringify({ mcpServers: { flows: { type: 'http', url: url().href } } }))
     const caller = await startStandalone({ MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' })
     try {
@@ -256,7 +256,6 @@ inBothForms('flows in other formats', (startProduct, form) => {
       expect(result?.data).to.deep.include({ tool_name: tool, output: '{"answer":"yes"}', is_error: false })
     } finally {
       await caller.close()
-      await rm(dir, { recursive: true })
     }
   })
 })

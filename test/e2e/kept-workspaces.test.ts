@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openExecutorMember } from '../../services/executor/member.ts'
@@ -15,6 +14,7 @@ import type { Frame } from '../support/event-stream.ts'
 import { useMongo } from '../support/mongo.ts'
 import { listAll, useS3 } from '../support/s3.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const WORKER = new URL('../../services/worker/main.ts', import.meta.url).pathname
@@ -29,12 +29,11 @@ describe('a cluster whose processes share no folder', () => {
   const s3 = useS3()
   let redis: Awaited<ReturnType<typeof startClusterRedis>>
   let objects: Objects
-  let dirs: string
+  const dirs = useTempFolder()
   let url: string
   const members = new Set<Member>()
   before(async () => {
     redis = await startClusterRedis()
-    dirs = await mkdtemp(join(tmpdir(), 'ae-kept-'))
     objects = s3.open()
     url = (await open('gateway')).url
   })
@@ -42,7 +41,6 @@ describe('a cluster whose processes share no folder', () => {
     await Promise.all([...members].map((member) => member.close()))
     await objects.close()
     await redis.stop()
-    await rm(dirs, { recursive: true, force: true })
   })
 
   /** The settings of a process, with a disk of its own. */
@@ -51,7 +49,7 @@ describe('a cluster whose processes share no folder', () => {
     ...{ MODEL: 'demo', MODEL_PROVIDER: 'demo', DURABILITY: 'sessions', TOOL_PERMISSIONS: '{"Write":"allow"}' },
     ...{ ...mongo.env, ...s3.env, ...redis.env },
   })
-  const newDisk = (role: string) => mkdtemp(join(dirs, `${role}-`))
+  const newDisk = (role: string) => mkdtemp(join(dirs.path, `${role}-`))
   /** Opens a member in this process. `close` is what SIGTERM does. */
   async function open(role: keyof typeof ROLES): Promise<Member> {
     const dir = await newDisk(role)

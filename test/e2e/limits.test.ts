@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 type Refusal = { error: { type: string; code?: string; message: string } }
@@ -14,15 +14,14 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
   let product: Product
 
-  let dir: string
+  const dir = useTempFolder()
   /** What the operator allows: read again by every process within seconds. */
-  const setCeilings = (ceilings: object) => writeFile(join(dir, 'limits.json'), JSON.stringify(ceilings))
+  const setCeilings = (ceilings: object) => writeFile(join(dir.path, 'limits.json'), JSON.stringify(ceilings))
 
   before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-limits-'))
     await setCeilings({})
     product = await startProduct({
-      TENANT_LIMITS: join(dir, 'limits.json'),
+      TENANT_LIMITS: join(dir.path, 'limits.json'),
       ...mongo?.env,
       MASTER_KEY: randomBytes(32).toString('base64'),
       ALLOW_PRIVATE_URLS: 'true',
@@ -40,10 +39,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     })
   })
 
-  after(async () => {
-    await product.close()
-    await rm(dir, { recursive: true })
-  })
+  after(() => product.close())
 
   const call = (method: string, path: string, body?: unknown) => product.call(method, path, body)
   const put = async (limits: object) => {

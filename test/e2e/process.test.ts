@@ -1,26 +1,22 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
 import { openToOthers } from '../support/open-to-others.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 
 describe('the standalone process', () => {
-  let dataDir: string
+  const dataDir = useTempFolder()
   const children: Child[] = []
-  before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-process-'))
-  })
-  after(() => rm(dataDir, { recursive: true, force: true }))
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
   })
 
   function start(env: Record<string, string> = {}): Child {
-    const child = new Child(process.execPath, [MAIN], { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0', ...env })
+    const child = new Child(process.execPath, [MAIN], { DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0', ...env })
     children.push(child)
     return child
   }
@@ -40,7 +36,7 @@ describe('the standalone process', () => {
   it("a start does not load Node's fetch, which would take 45 ms and 13 MiB", async () => {
     const report =
       "process.on('exit', () => console.log('fetch loaded:', process.moduleLoadList.some((name) => /undici/.test(name))))"
-    const env = { DATA_DIR: dataDir, PORT: '0', OPS_PORT: '0' }
+    const env = { DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0' }
     const child = new Child(process.execPath, ['--import', `data:text/javascript,${report}`, MAIN], env)
     children.push(child)
     await urlOf(child)
@@ -75,7 +71,7 @@ describe('the standalone process', () => {
       MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
       AWS_SECRET_ACCESS_KEY: 'aws-secret',
     }
-    const ownDir = join(dataDir, 'own') // Others keep a master key in theirs, with which Bash is not offered.
+    const ownDir = join(dataDir.path, 'own') // Others keep a master key in theirs, with which Bash is not offered.
     const child = start({ ...secrets, DATA_DIR: ownDir, ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' })
     const url = await urlOf(child)
     expect((await fetch(`${url}/runs`)).status).to.equal(401)
@@ -89,17 +85,17 @@ describe('the standalone process', () => {
   })
 
   it('a secret may come from a file, without the line break at its end; both ways together, a missing file and an empty one exit with 78', async () => {
-    const file = join(dataDir, 'token')
+    const file = join(dataDir.path, 'token')
     await writeFile(file, 'token-1\n')
     const url = await urlOf(start({ API_TOKEN_FILE: file }))
     const statusWith = async (token: string) =>
       (await fetch(`${url}/runs`, { headers: { authorization: `Bearer ${token}` } })).status
     expect([await statusWith('token-1'), await statusWith('token-2')]).to.deep.equal([200, 403])
-    const empty = join(dataDir, 'empty')
+    const empty = join(dataDir.path, 'empty')
     await writeFile(empty, '\n')
     const wrong = start({
       ...{ API_TOKEN: 'token-1', API_TOKEN_FILE: file },
-      ...{ OPS_TOKEN_FILE: join(dataDir, 'missing'), MODEL_API_KEY_FILE: empty },
+      ...{ OPS_TOKEN_FILE: join(dataDir.path, 'missing'), MODEL_API_KEY_FILE: empty },
     })
     expect(await wrong.exited).to.equal(78)
     expect(wrong.lines).to.have.length(3)
@@ -113,9 +109,9 @@ describe('the standalone process', () => {
     const answer = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"${MY_TOKEN}"}]}}'
     const raw = join(import.meta.dirname, '../support/mcp-server/raw.ts')
     const env = { ANSWERS: JSON.stringify({ say: answer }) }
-    const file = join(dataDir, 'mcp.json')
+    const file = join(dataDir.path, 'mcp.json')
     await writeFile(file, JSON.stringify({ mcpServers: { one: { command: process.execPath, args: [raw], env } } }))
-    const settings = { DATA_DIR: join(dataDir, 'mcp'), MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' }
+    const settings = { DATA_DIR: join(dataDir.path, 'mcp'), MCP_CONFIG: file, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' }
     const unset = start(settings)
     expect(await unset.exited).to.equal(78)
     expect(unset.lines.join('\n')).to.include(
@@ -127,7 +123,7 @@ describe('the standalone process', () => {
   })
 
   it('DATA_DIR and everything in it are for their owner only, whatever the umask is', async () => {
-    const place = join(dataDir, 'made/here')
+    const place = join(dataDir.path, 'made/here')
     const env = {
       DATA_DIR: place,
       PORT: '0',
@@ -146,7 +142,7 @@ describe('the standalone process', () => {
   })
 
   it('a DATA_DIR whose files cannot be opened is named in one line that says what to do', async () => {
-    const place = join(dataDir, 'unusable')
+    const place = join(dataDir.path, 'unusable')
     await mkdir(join(place, 'in-use.lock'), { recursive: true })
     const child = start({ DATA_DIR: place })
     expect(await child.exited).to.equal(1)
@@ -160,7 +156,7 @@ describe('the standalone process', () => {
       ['PORT', 'OPS_PORT'],
       ['OPS_PORT', 'PORT'],
     ] as const) {
-      const second = start({ [setting]: port, [other]: '0', DATA_DIR: join(dataDir, 'other') })
+      const second = start({ [setting]: port, [other]: '0', DATA_DIR: join(dataDir.path, 'other') })
       expect(await second.exited, setting).to.equal(1)
       const about = second.lines.filter((line) => line.includes('in use'))
       expect(about, setting).to.have.length(1)

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { useMongo } from '../support/mongo.ts'
 import { type Product, startClusterProcesses } from '../support/product.ts'
+import { makeTempFolder } from '../support/temp-folder.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -148,11 +146,11 @@ describe('traces of a cluster', () => {
 describe('traces of the standalone form', () => {
   it('are exported as protobuf by default, and the last spans when the process ends', async () => {
     const collector = await startTraceCollector()
-    const dir = await mkdtemp(join(tmpdir(), 'ae-traces-'))
+    await using folder = await makeTempFolder()
     const { OTEL_EXPORTER_OTLP_PROTOCOL: _json, OTEL_BSP_SCHEDULE_DELAY: _soon, ...env } = collector.env
     const main = new URL('../../services/standalone/main.ts', import.meta.url).pathname
     const settings = {
-      DATA_DIR: dir,
+      DATA_DIR: folder.path,
       PORT: '0',
       OPS_PORT: '0',
       MODEL_PROVIDER: 'demo',
@@ -172,7 +170,6 @@ describe('traces of the standalone form', () => {
       expect(collector.otherTypes).to.deep.equal(['application/x-protobuf'])
     } finally {
       await child.end('SIGKILL')
-      await rm(dir, { recursive: true })
       await collector.close()
     }
   })

@@ -11,17 +11,18 @@ import { claim, noteAction, requestCancel } from '../../shared/work/plans/transi
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
+import { useTestStore } from '../support/test-store.ts'
 import { until } from '../support/until.ts'
-import { TENANT, useStore } from '../work/plans/execute-setup.ts'
+import { TENANT } from '../work/plans/execute-setup.ts'
 import { DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
 
 const EPOCH = 7
 
 describe('the jobs that execute plans', () => {
-  const store = useStore()
+  const opened = useTestStore()
   let plans: Plans
   before(() => {
-    plans = new StoredPlans(store.get())
+    plans = new StoredPlans(opened.store)
   })
 
   /** An executor whose steps end as `result` says; `ran` holds the ids of those that it has started. */

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { useMongo } from '../support/mongo.ts'
 import { useRedis } from '../support/redis.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = new URL('../../services/executor/main.ts', import.meta.url).pathname
@@ -13,18 +11,14 @@ const MAIN = new URL('../../services/executor/main.ts', import.meta.url).pathnam
 describe('the executor process', () => {
   const redis = useRedis()
   const mongo = useMongo()
-  let dataDir: string
+  const dataDir = useTempFolder()
   const children: Child[] = []
-  before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-executor-'))
-  })
-  after(() => rm(dataDir, { recursive: true, force: true }))
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
   })
 
   function start(env: Record<string, string>): Child {
-    const places = { HOST: '127.0.0.1', OPS_PORT: '0', DATA_DIR: dataDir, REDIS_URL: redis.url, DRAIN_SECS: '5' }
+    const places = { HOST: '127.0.0.1', OPS_PORT: '0', DATA_DIR: dataDir.path, REDIS_URL: redis.url, DRAIN_SECS: '5' }
     const child = new Child(process.execPath, [MAIN], { ...places, ...env })
     children.push(child)
     return child

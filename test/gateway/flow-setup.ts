@@ -1,7 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { FlowRunSurface, FlowSurface } from '../../services/gateway/routes/flows/flow-surface.ts'
 import { type FlowParts, createFlows as openServices } from '../../services/wiring/create-flows.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
@@ -13,18 +10,19 @@ import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { EvaluationHistory } from '../../shared/work/flows/evaluate/history.ts'
 import type { Dispatch } from '../../shared/work/flows/port.ts'
 import { newDispatch } from '../contract/dispatch-setup.ts'
+import { makeTempFolder } from '../support/temp-folder.ts'
 
-export type Flows = Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
-  surface(execution?: FlowRunSurface): FlowSurface
-  close(): Promise<void>
-}
+type Flows = AsyncDisposable &
+  Pick<FlowParts, 'library' | 'dispatches' | 'history'> & {
+    surface(execution?: FlowRunSurface): FlowSurface
+  }
 
 export const TOOLS = ['Grep', 'Read']
 
 /** The real services behind the routes, on a SQLite store. */
 export async function openFlows(): Promise<Flows> {
-  const dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
-  const store = await openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
+  const folder = await makeTempFolder()
+  const store = await openStandaloneStore(loadConfig({ DATA_DIR: folder.path }, 'standalone'))
   const schemas = createSchemaCheckers()
   const toolBox = { tools: TOOLS.map((name) => ({ name, alwaysAsks: false })) } as unknown as ToolBox
   const { library, memory, compile, dispatches, history } = openServices({
@@ -41,10 +39,10 @@ export async function openFlows(): Promise<Flows> {
     dispatches,
     history,
     surface: (execution) => ({ library, memory, checks, evaluations, execution }),
-    async close() {
+    async [Symbol.asyncDispose]() {
       await schemas.close()
       await store.close()
-      await rm(dir, { recursive: true })
+      await folder[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,7 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -27,10 +24,12 @@ import { arbitraryOf } from '../platform/api/arbitrary.ts'
 import type { Contract } from '../platform/api/contract.ts'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { apiContract, apiDocument } from '../support/api-document.ts'
+import { useFixture } from '../support/fixture.ts'
 import { readAnswer } from '../support/read-answer.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
-import { DEFINITION, dispatchOf, type Flows, openFlows } from './flow-setup.ts'
-import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
+import { DEFINITION, dispatchOf, openFlows } from './flow-setup.ts'
+import { CHAIN, openPlanning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
@@ -204,18 +203,17 @@ function initOf({ method, operation, parameters: nodes }: Operation, { parameter
 describe('values that are generated from the API description', () => {
   const start = useGateways({ perTest: false })
   let contract: Contract
-  let dir: string
+  const dir = useTempFolder()
   let tenantConfig: OpenedTenantConfig
   let usage: UsageReport
   let closeStore: () => Promise<void>
-  let flows: Flows
-  let planning: Planning
+  const flows = useFixture(openFlows)
+  const planning = useFixture(openPlanning)
   let gateway: Gateway
 
   before(async () => {
     contract = await apiContract()
-    dir = await mkdtemp(join(tmpdir(), 'ae-generated-'))
-    const env = { DATA_DIR: dir, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
+    const env = { DATA_DIR: dir.path, MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true' }
     const config = loadConfig(env, 'standalone')
     const log = SILENT_LOG
     const store = await openStandaloneStore(config)
@@ -229,10 +227,8 @@ describe('values that are generated from the API description', () => {
     tenantConfig = opened
     usage = new UsageReport(store.usage)
     closeStore = () => store.close()
-    flows = await openFlows()
-    await flows.dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
-    planning = await openPlanning()
-    const planId = await planning.failed(DEFAULT_TENANT)
+    await flows().dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
+    const planId = await planning().failed(DEFAULT_TENANT)
     schemas['PlanId'] = { anyOf: [{ const: planId }, { ...schemas['PlanId'] }] }
     gateway = await startGateway()
   })
@@ -240,9 +236,6 @@ describe('values that are generated from the API description', () => {
   after(async () => {
     await tenantConfig.close()
     await closeStore()
-    await flows.close()
-    await planning.close()
-    await rm(dir, { recursive: true })
   })
 
   function startGateway(): Promise<Gateway> {
@@ -263,11 +256,11 @@ describe('values that are generated from the API description', () => {
       credentials,
       egress: { request },
       assertBudget: async () => {},
-      receive: createReceiveUpload(dir),
+      receive: createReceiveUpload(dir.path),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
-    const surfaces = { flows: flows.surface(EXECUTION), dispatches: flows.history, plans: planning.surface }
+    const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }
     const server = { maxRequestsPerSocket: 1_000_000 } // The fetch of Node crashes when the last answer of a connection is large.
     return start({ server, methods: BROKER, config, transcription, ledger, decided, usage, ...surfaces })
   }

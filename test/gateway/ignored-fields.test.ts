@@ -1,7 +1,8 @@
 import { expect } from 'chai'
+import { useFixture } from '../support/fixture.ts'
 import { useContract } from './described.ts'
-import { DEFINITION, type Flows, newName, openFlows } from './flow-setup.ts'
-import { CHAIN, openPlanning, type Planning } from './plan-setup.ts'
+import { DEFINITION, newName, openFlows } from './flow-setup.ts'
+import { CHAIN, openPlanning } from './plan-setup.ts'
 import { DONE, framesOf, RUN_ID, useGateways } from './setup.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -13,18 +14,13 @@ const ignoredBy = ({ headers }: Response): string[] | undefined =>
 describe('X-Ignored-Fields', () => {
   const start = useGateways()
   const described = useContract()
-  let flows: Flows
-  let planning: Planning
-  before(async () => {
-    flows = await openFlows()
-    planning = await openPlanning()
-  })
-  after(() => Promise.all([flows.close(), planning.close()]))
+  const flows = useFixture(openFlows)
+  const planning = useFixture(openPlanning)
 
   const startRun = async () => ({ runId: RUN_ID, frames: framesOf(DONE) })
 
   const open = async () => {
-    const { url, post } = await start({ flows: flows.surface(), plans: planning.surface, methods: { startRun } })
+    const { url, post } = await start({ flows: flows().surface(), plans: planning().surface, methods: { startRun } })
     const put = (path: string, body: object) =>
       fetch(url + path, { method: 'PUT', headers: JSON_TYPE, body: JSON.stringify(body) })
     return { post, put }

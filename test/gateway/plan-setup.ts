@@ -1,29 +1,25 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { PlanSurface } from '../../services/gateway/routes/plans.ts'
-import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { openSqliteStore } from '../../shared/platform/store/sqlite/sqlite.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
+import { openTestStore } from '../support/test-store.ts'
 import { executorOf, openProcess, type Process, stepOf } from '../work/plans/calls-setup.ts'
 
 export const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
 
-export type Planning = Process & {
-  surface: PlanSurface
-  /** Stores a plan of one step that fails, and returns its id. */
-  failed(tenant: TenantId): Promise<string>
-  close(): Promise<void>
-}
+type Planning = AsyncDisposable &
+  Process & {
+    surface: PlanSurface
+    /** Stores a plan of one step that fails, and returns its id. */
+    failed(tenant: TenantId): Promise<string>
+  }
 
 /** The real services behind the routes, on a SQLite store, with a queue and a relay that only note what they are told. */
 export async function openPlanning(): Promise<Planning> {
-  const dir = await mkdtemp(join(tmpdir(), 'ae-plans-'))
-  const store = await openSqliteStore({ file: join(dir, 'plans.db'), collections: COLLECTIONS })
+  const opened = await openTestStore()
+  const { store } = opened
   const process = openProcess(store)
   const { calls, plans } = process
   const queue = { add: async () => {} }
@@ -47,10 +43,9 @@ export async function openPlanning(): Promise<Planning> {
       await executor.finish()
       return plan.id
     },
-    async close() {
+    async [Symbol.asyncDispose]() {
       await timers.close()
-      await store.close()
-      await rm(dir, { recursive: true })
+      await opened[Symbol.asyncDispose]()
     },
   })
 }

@@ -1,11 +1,10 @@
 import { mkdtempSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Child } from '../support/child.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { useRedis } from '../support/redis.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 import { parsePage } from './prometheus-text.ts'
 
@@ -36,12 +35,8 @@ const runOn = (url: string, prompt: string) =>
 const scrape = async (opsUrl: string) => parsePage(await (await fetch(`${opsUrl}/metrics`)).text())
 
 function useProcesses() {
-  let dataDir: string
+  const dataDir = useTempFolder()
   const children: Child[] = []
-  before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-ops-'))
-  })
-  after(() => rm(dataDir, { recursive: true, force: true }))
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
   })
@@ -50,7 +45,7 @@ function useProcesses() {
       HOST: '127.0.0.1',
       PORT: '0',
       OPS_PORT: '0',
-      DATA_DIR: mkdtempSync(join(dataDir, 'process-')),
+      DATA_DIR: mkdtempSync(join(dataDir.path, 'process-')),
       MODEL_PROVIDER: 'demo',
     }
     const child = new Child(process.execPath, [mainOf(form)], { ...places, ...env })

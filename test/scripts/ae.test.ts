@@ -1,26 +1,24 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { makeProject, OURS } from './project.ts'
 
 const run = promisify(execFile)
 const PRINT = `console.log(JSON.stringify([process.cwd(), process.argv.slice(2), process.env['NODE_COMPILE_CACHE'] !== undefined]))`
 
 describe('scripts/ae', () => {
-  let dir: string
-  before(async () => {
-    dir = await realpath(await mkdtemp(join(tmpdir(), 'agent-engine-ae-')))
-  })
-  after(() => rm(dir, { recursive: true, force: true }))
+  const dir = useTempFolder()
 
   it('starts the command line from any folder, over a symbolic link, and leaves the folder as it is', async () => {
-    await symlink(join(OURS, 'scripts/ae'), join(dir, 'ae'))
-    const { stdout } = await run(join(dir, 'ae'), ['--version'], { cwd: dir })
+    await symlink(join(OURS, 'scripts/ae'), join(dir.path, 'ae'))
+    const { stdout } = await run(join(dir.path, 'ae'), ['--version'], { cwd: dir.path })
     expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/)
-    const failed = await run(join(dir, 'ae'), ['run', '-f', 'none.txt'], { cwd: dir }).catch((cause: unknown) => cause)
+    const failed = await run(join(dir.path, 'ae'), ['run', '-f', 'none.txt'], { cwd: dir.path }).catch(
+      (cause: unknown) => cause,
+    )
     expect(failed).to.have.property('code', 2)
     expect(failed).to.have.property('stderr').that.includes('none.txt')
   })

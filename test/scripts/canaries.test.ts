@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { homedir, tmpdir } from 'node:os'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
@@ -12,6 +12,7 @@ import { initOf, openStream } from '../support/api-client.ts'
 import { type Canaries, createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
 import { startMongoInMemory } from '../support/mongo-in-memory.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 
 const SCRIPTS = new URL('../../scripts', import.meta.url).pathname
 const MCP_SERVER = new URL('../support/mcp-server/stdio.ts', import.meta.url).pathname
@@ -19,22 +20,20 @@ const MCP_SERVER = new URL('../support/mcp-server/stdio.ts', import.meta.url).pa
 type Question = { tool: string; command: string; token: string | undefined }
 
 describe('what programs of tools can read of the secrets', () => {
-  let dir: string
+  const dir = useTempFolder({ perTest: true })
   let mcpConfig: string
   const children: Child[] = []
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-canaries-'))
-    mcpConfig = join(dir, 'mcp.json')
+    mcpConfig = join(dir.path, 'mcp.json')
     const server = { command: process.execPath, args: [MCP_SERVER] }
     await writeFile(mcpConfig, JSON.stringify({ mcpServers: { own: server } }))
   })
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end()
-    await rm(dir, { recursive: true, force: true })
   })
 
   function start(command: string, args: string[], settings: Record<string, string>): Child {
-    const places = { DATA_DIR: join(dir, 'data'), PORT: '0', OPS_PORT: '0', HOME: homedir(), DRAIN_SECS: '2' }
+    const places = { DATA_DIR: join(dir.path, 'data'), PORT: '0', OPS_PORT: '0', HOME: homedir(), DRAIN_SECS: '2' }
     const tools = { ENABLE_BASH: 'true', MCP_CONFIG: mcpConfig, TOOL_PERMISSIONS: '{"Bash":"allow","mcp__*":"allow"}' }
     const child = new Child(command, args, { ...places, ...tools, ...settings })
     children.push(child)
@@ -54,7 +53,7 @@ describe('what programs of tools can read of the secrets', () => {
   /** Lets Bash and the MCP server search, and expects that they have searched and found nothing. */
   async function expectNone(url: string, { settings, search, namesIn }: Canaries): Promise<void> {
     for (const tool of ['Bash', 'mcp__own__shell']) {
-      const output = await ask(url, { tool, command: search([dir]), token: settings['API_TOKEN'] })
+      const output = await ask(url, { tool, command: search([dir.path]), token: settings['API_TOKEN'] })
       expect(output, tool).to.match(/searched \d+ processes/)
       expect(namesIn(output), `${tool}: ${output}`).to.deep.equal([])
     }
@@ -99,7 +98,7 @@ describe('what programs of tools can read of the secrets', () => {
   })
 
   it('with npm start, whose processes keep the environment, and with files of secrets, no program is offered, and a line says why', async () => {
-    const token = join(dir, 'token')
+    const token = join(dir.path, 'token')
     await writeFile(token, 'token-of-a-file\n')
     const master = Buffer.alloc(32, 9).toString('base64')
     const settings = { MASTER_KEY: master, API_TOKEN_FILE: token }
@@ -115,7 +114,7 @@ describe('what programs of tools can read of the secrets', () => {
       expect(names).to.include('Read')
       expect(names.filter((name) => name === 'Bash' || name.startsWith('mcp__'))).to.deep.equal([])
     } finally {
-      const { pid } = JSON.parse(await readFile(join(dir, 'data/in-use.json'), 'utf8')) as { pid: number }
+      const { pid } = JSON.parse(await readFile(join(dir.path, 'data/in-use.json'), 'utf8')) as { pid: number }
       process.kill(pid) // npm does not pass a signal on to what a shell of its has started.
       await child.exited
     }

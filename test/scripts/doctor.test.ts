@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
@@ -23,6 +22,7 @@ import { type ModelServer, startModelServer } from '../support/model-server/mode
 import { useMongo } from '../support/mongo.ts'
 import { useRedis } from '../support/redis.ts'
 import { useS3 } from '../support/s3.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
 
@@ -59,6 +59,7 @@ describe('npm run doctor', () => {
   const redis = useRedis()
   const mongo = useMongo()
   const s3 = useS3()
+  const folder = useTempFolder({ perTest: true })
   let dir: string
   /** The settings of a cluster without a store, which is a finding, too. */
   let env: Record<string, string>
@@ -66,7 +67,7 @@ describe('npm run doctor', () => {
   const servers: Server[] = []
 
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-doctor-'))
+    dir = folder.path
     await redis.connect().config('SET', 'appendonly', 'yes')
     withStore = { MONGODB_URL: mongo.url, MONGODB_DB: mongo.newDatabase() }
     env = {
@@ -82,7 +83,6 @@ describe('npm run doctor', () => {
       server.close()
       server.closeAllConnections()
     }
-    await rm(dir, { recursive: true, force: true })
   })
 
   /** Creates all collections with their indexes, and a key that is encrypted with `key`. */

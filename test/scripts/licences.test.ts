@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { useTempFolder } from '../support/temp-folder.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -20,13 +20,9 @@ function run(program: string, args: readonly string[]): Promise<Ended> {
 const licences = (...args: string[]) => run(process.execPath, ['scripts/licences.ts', ...args])
 
 describe('npm run licences', () => {
-  let dir: string
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-licences-'))
-  })
-  afterEach(() => rm(dir, { recursive: true }))
+  const dir = useTempFolder({ perTest: true })
 
-  const lock = (packages: object) => writeFile(join(dir, 'package-lock.json'), JSON.stringify({ packages }))
+  const lock = (packages: object) => writeFile(join(dir.path, 'package-lock.json'), JSON.stringify({ packages }))
 
   it('accepts every package that the product runs with, and lists each', async () => {
     const { code, stdout, stderr } = await licences()
@@ -45,7 +41,7 @@ describe('npm run licences', () => {
       'node_modules/free/node_modules/@inner/none': { version: '3.0.0' },
       'node_modules/tool': { version: '4.0.0', license: 'GPL-3.0', dev: true },
     })
-    const { code, stderr } = await licences(dir)
+    const { code, stderr } = await licences(dir.path)
     expect(code).to.equal(1)
     expect(stderr.trim().split('\n')).to.deep.equal([
       'bound@2.0.0 has the licence MIT AND AGPL-3.0: look at it, and replace it or accept it',

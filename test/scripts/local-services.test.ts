@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openRedis, startRedis } from '../../scripts/local-services/redis.ts'
 import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
 import { Child } from '../support/child.ts'
 import { useRedis } from '../support/redis.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const answers = (url: string) => checkRedis(url).then(Boolean, () => false)
@@ -118,13 +118,13 @@ describe('the choice of the Redis (D1.2)', () => {
 })
 
 describe('`local-services ensure redis`', () => {
+  const folder = useTempFolder({ perTest: true })
   let bin: string
   beforeEach(async () => {
-    bin = await mkdtemp(join(tmpdir(), 'agent-engine-bin-'))
+    bin = folder.path
     for (const tool of ['sh', 'rm', 'chmod', 'cat', 'dirname']) await symlink(`/usr/bin/${tool}`, join(bin, tool))
     await program('sudo', 'shift; exec "$@"')
   })
-  afterEach(() => rm(bin, { recursive: true }))
 
   async function program(name: string, script: string): Promise<void> {
     await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`)

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
@@ -11,6 +9,7 @@ import { createKeyring, type Keyring } from '../../shared/tenancy/secrets/keyrin
 import { seal, unseal } from '../../shared/tenancy/secrets/seal.ts'
 import { putSecret } from '../../shared/tenancy/tenant-config/changes.ts'
 import { EMPTY_CONFIG, type TenantConfig } from '../../shared/tenancy/tenant-config/config.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { tenantId } from '../support/tenant.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/rewrap-keys', import.meta.url))
@@ -31,16 +30,11 @@ function run(env: Record<string, string>, args: readonly string[] = []): Promise
 }
 
 describe('scripts/rewrap-keys', () => {
-  let dir: string
-  const rotation = () => ({ DATA_DIR: dir, MASTER_KEY: base64(fresh), MASTER_KEY_PREVIOUS: base64(old) })
-
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-rewrap-'))
-  })
-  afterEach(() => rm(dir, { recursive: true }))
+  const dir = useTempFolder({ perTest: true })
+  const rotation = () => ({ DATA_DIR: dir.path, MASTER_KEY: base64(fresh), MASTER_KEY_PREVIOUS: base64(old) })
 
   const openConfigs = async () => {
-    return openStandaloneStore(loadConfig({ DATA_DIR: dir }, 'standalone'))
+    return openStandaloneStore(loadConfig({ DATA_DIR: dir.path }, 'standalone'))
   }
 
   const storeSecret = async (ring: Keyring, name = 'team') => {
@@ -82,15 +76,15 @@ describe('scripts/rewrap-keys', () => {
   })
 
   for (const [what, env, expected] of [
-    ['without MASTER_KEY', () => ({ DATA_DIR: dir }), 'MASTER_KEY is not set'],
-    ['with a wrong MASTER_KEY', () => ({ DATA_DIR: dir, MASTER_KEY: 'short' }), 'MASTER_KEY does not fit'],
+    ['without MASTER_KEY', () => ({ DATA_DIR: dir.path }), 'MASTER_KEY is not set'],
+    ['with a wrong MASTER_KEY', () => ({ DATA_DIR: dir.path, MASTER_KEY: 'short' }), 'MASTER_KEY does not fit'],
     ['where there is no database', rotation, 'there is no '],
   ] as [string, () => Record<string, string>, string][])
     it(`D1.3a: ends with 78 ${what}, says what is wrong, and creates nothing`, async () => {
       const { code, stderr } = await run(env())
       expect(code).to.equal(78)
       expect(stderr).to.include(expected)
-      expect(await readdir(dir)).to.deep.equal([])
+      expect(await readdir(dir.path)).to.deep.equal([])
     })
 
   it('--help says which settings it reads and in what order a rotation is done', async () => {

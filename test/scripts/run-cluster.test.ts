@@ -1,6 +1,6 @@
 import { watch } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
@@ -10,6 +10,7 @@ import { Child } from '../support/child.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { openToOthers } from '../support/open-to-others.ts'
 import { PRIMARY_NAME, startRedisGroup, startSentinel } from '../support/redis-group.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 type ClusterFile = { processes: Member[]; redis_url: string; mongodb_url: string }
@@ -36,31 +37,27 @@ async function untilLeft(redisUrl: string, id: string): Promise<void> {
 }
 
 describe('scripts/run-cluster.ts', () => {
-  let dataDir: string
+  const dataDir = useTempFolder({ perTest: true })
   const children: Child[] = []
-  beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-cluster-'))
-  })
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
-    await rm(dataDir, { recursive: true, force: true })
   })
 
   function start(args: string[], env: Record<string, string> = {}): Child {
-    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir, DRAIN_SECS: '5' }
+    const places = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir.path, DRAIN_SECS: '5' }
     const script = ['-c', 'umask 0; exec "$0" "$@"', process.execPath, SCRIPT]
     const child = new Child('sh', [...script, ...args], { ...places, ...env })
     children.push(child)
     return child
   }
 
-  const read = async () => JSON.parse(await readFile(join(dataDir, 'cluster.json'), 'utf8')) as ClusterFile
+  const read = async () => JSON.parse(await readFile(join(dataDir.path, 'cluster.json'), 'utf8')) as ClusterFile
 
   /** Resolves with the file once it matches. Rejects if it is ever read half written. */
   async function waitForFile(fits: (file: ClusterFile) => boolean): Promise<ClusterFile> {
     const { promise, resolve, reject } = Promise.withResolvers<ClusterFile>()
     const look = () => void read().then((file) => fits(file) && resolve(file), reject)
-    const watcher = watch(dataDir, look)
+    const watcher = watch(dataDir.path, look)
     look()
     return promise.finally(() => watcher.close())
   }
@@ -106,12 +103,12 @@ describe('scripts/run-cluster.ts', () => {
     await child.line(/cluster is ready/)
     expect(await child.line(/^gateway 1: /)).to.match(/"level":"warn".*anyone who can reach the port/)
     for (const name of ['gateway-1', 'worker-1', 'executor-1']) {
-      const path = join(dataDir, 'logs', `${name}.log`)
+      const path = join(dataDir.path, 'logs', `${name}.log`)
       expect(await readFile(path, 'utf8'), name).to.match(/"msg":"listening"/)
     }
     expect(child.lines.filter((line) => line.includes('"msg":"listening"'))).to.deep.equal([])
-    expect(child.lines.filter((line) => line.endsWith(`their logs: ${join(dataDir, 'logs')}`))).to.have.length(1)
-    expect(await openToOthers(dataDir)).to.deep.equal([])
+    expect(child.lines.filter((line) => line.endsWith(`their logs: ${join(dataDir.path, 'logs')}`))).to.have.length(1)
+    expect(await openToOthers(dataDir.path)).to.deep.equal([])
 
     const second = start(['--gateways', '1', '--workers', '1'])
     expect(await second.exited).to.equal(78)

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
+import { useTempFolder } from './temp-folder.ts'
 import { Terminal } from './terminal.ts'
 
 const MAIN = new URL('../../services/cli/main.ts', import.meta.url).pathname
@@ -67,15 +65,13 @@ export type AeSetup<Server> = { ae: Ae; home: string; server: Server }
 /** The command line for the tests of a `describe`, against a server that is started before them and closed behind them. */
 export function useAe<Server extends Served>(start: () => Promise<Server>): AeSetup<Server> {
   const setup = {} as AeSetup<Server>
+  const home = useTempFolder()
   before(async () => {
-    setup.home = await mkdtemp(join(tmpdir(), 'agent-engine-ae-'))
+    setup.home = home.path
     setup.server = await start()
     setup.ae = new Ae(setup.server.url, setup.home)
   })
   afterEach(() => setup.ae?.close())
-  after(async () => {
-    await setup.server?.close()
-    await rm(setup.home, { recursive: true, force: true })
-  })
+  after(() => setup.server?.close())
   return setup
 }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openExecutorMember } from '../../services/executor/member.ts'
 import { openGatewayMember } from '../../services/gateway/member.ts'
 import { openStandalone } from '../../services/standalone/standalone.ts'
@@ -14,6 +11,7 @@ import { startCluster } from './cluster.ts'
 import { startClusterRedis } from './cluster-redis.ts'
 import type { EventStream } from './event-stream.ts'
 import { type ModelServer, startModelServer } from './model-server/model-server.ts'
+import { makeTempFolder } from './temp-folder.ts'
 
 export type { Reply } from './api-client.ts'
 
@@ -78,11 +76,11 @@ async function startProduct(
   env: Record<string, string> = {},
 ): Promise<Product> {
   const model = await startModelServer()
-  const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-test-'))
+  const folder = await makeTempFolder()
   const opened = await open({
     PORT: '0',
     OPS_PORT: '0',
-    DATA_DIR: dataDir,
+    DATA_DIR: folder.path,
     RATE_LIMIT_RPM: '0',
     DRAIN_SECS: '0',
     MODEL: 'test-model',
@@ -102,7 +100,7 @@ async function startProduct(
     workerCount: opened.workerCount,
     opsUrls: opened.opsUrls,
     model,
-    dataDir,
+    dataDir: folder.path,
     get log() {
       return opened.log()
     },
@@ -113,7 +111,7 @@ async function startProduct(
     async close() {
       await opened.close()
       await model.close()
-      await rm(dataDir, { recursive: true, force: true })
+      await folder[Symbol.asyncDispose]()
     },
   }
 }

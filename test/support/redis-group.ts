@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
+import { makeTempFolder } from './temp-folder.ts'
 import { until } from './until.ts'
 
 /** A Redis primary with a replica, and an address that leads to one of them. */
@@ -107,17 +107,17 @@ export const PRIMARY_NAME = 'main'
 
 /** Starts a sentinel that watches the primary under `PRIMARY_NAME` and promotes its replica half a second after its death. */
 export async function startSentinel(primary: RedisServer): Promise<{ port: number; stop(): Promise<void> }> {
-  const dir = await mkdtemp(join(tmpdir(), 'agent-engine-sentinel-'))
+  const folder = await makeTempFolder()
   const port = await freePort()
   const settings = [
     `port ${port}`,
     'bind 127.0.0.1',
-    `dir ${dir}`,
+    `dir ${folder.path}`,
     `sentinel monitor ${PRIMARY_NAME} 127.0.0.1 ${primary.port} 1`,
     `sentinel down-after-milliseconds ${PRIMARY_NAME} 500`,
     `sentinel failover-timeout ${PRIMARY_NAME} 5000`,
   ]
-  const file = join(dir, 'sentinel.conf')
+  const file = join(folder.path, 'sentinel.conf')
   await writeFile(file, `${settings.join('\n')}\n`)
   const child: Child = await spawnChild({ name: 'sentinel', command: 'redis-server', args: [file, '--sentinel'] })
   await untilReplicaIsKnown(port)
@@ -125,7 +125,7 @@ export async function startSentinel(primary: RedisServer): Promise<{ port: numbe
     port,
     async stop() {
       await child.stop(2_000)
-      await rm(dir, { recursive: true, force: true })
+      await folder[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,28 +1,25 @@
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { openWorkspaces } from '../../services/wiring/open-workspaces.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
 import { useS3 } from '../support/s3.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 
 describe('the workspaces of a process', () => {
   const s3 = useS3()
-  let dir: string
+  const dir = useTempFolder({ perTest: true })
   let lines: string[]
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-open-workspaces-'))
     lines = []
   })
-  afterEach(() => rm(dir, { recursive: true, force: true }))
 
   function open(env: Record<string, string> = {}) {
-    const settings = groupSettings(loadConfig({ WORKSPACE_DIR: dir, ...env }, 'standalone')).worker.workspaces
+    const settings = groupSettings(loadConfig({ WORKSPACE_DIR: dir.path, ...env }, 'standalone')).worker.workspaces
     const log = createLog({ level: 'info', write: (line) => lines.push(line) })
     return openWorkspaces(settings, { sweeps: { storedMs: 0 }, log })
   }
@@ -35,7 +32,7 @@ describe('the workspaces of a process', () => {
     expect(kept.workspaces.kept).to.be.an('object')
     await kept.close()
     expect(lines).to.deep.equal([])
-    expect((await readdir(dir)).filter((name) => name !== '.clock')).to.deep.equal([])
+    expect((await readdir(dir.path)).filter((name) => name !== '.clock')).to.deep.equal([])
   })
 
   it('D35: a store that ignores the conditions of writes is a wrong configuration', async () => {

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type OpenedStore, openStandaloneStore } from '../../services/wiring/open-store.ts'
 import { createLog, type Log } from '../../shared/kernel/log.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import { groupSettings, type Settings } from '../../shared/platform/config/groups.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 
 export type Opening = {
   readonly dir: string
@@ -24,21 +22,17 @@ export type Opening = {
 export function useOpening(): Opening {
   const lines: string[] = []
   const closers: (() => unknown)[] = []
-  let dir = ''
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-opening-'))
-  })
+  const dir = useTempFolder({ perTest: true })
   afterEach(async () => {
     for (const close of closers.splice(0).toReversed()) await close()
     lines.length = 0
-    await rm(dir, { recursive: true, force: true })
   })
   const settings: Opening['settings'] = (env = {}, form = 'standalone') =>
-    groupSettings(loadConfig({ DATA_DIR: dir, PORT: '0', OPS_PORT: '0', DRAIN_SECS: '0', ...env }, form))
+    groupSettings(loadConfig({ DATA_DIR: dir.path, PORT: '0', OPS_PORT: '0', DRAIN_SECS: '0', ...env }, form))
   const closing = (close: () => unknown) => void closers.push(close)
   return {
     get dir() {
-      return dir
+      return dir.path
     },
     lines,
     log: createLog({ level: 'warn', write: (line) => lines.push(line) }),

@@ -1,8 +1,6 @@
 // Tests worker.ts and inbox.ts: what each command does in a worker with the demo model.
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Session } from '../../services/worker/sessions/session.ts'
 import type { WorkerLimits } from '../../services/worker/worker.ts'
@@ -19,6 +17,7 @@ import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { createDemoWorker, DEMO_MODELS } from '../support/demo-worker.ts'
+import { makeTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 type Forgotten = Parameters<PermissionStore['forget']>
@@ -207,7 +206,8 @@ describe('a worker', () => {
   })
 
   it('removes the folder of a one-shot run when the run to be forgotten', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'ae-worker-'))
+    await using folder = await makeTempFolder()
+    const root = folder.path
     const folders: string[] = []
     const tool: Tool = {
       name: 'Make',
@@ -235,6 +235,5 @@ describe('a worker', () => {
     await textOf(inbox.followRun(TENANT, id, 0))
     expect(folders).to.deep.equal([workspacePath(root, TENANT, id)])
     await until(() => !existsSync(folders[0] ?? root), { what: 'the folder to be removed' })
-    await rm(root, { recursive: true })
   })
 })

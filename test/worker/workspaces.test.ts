@@ -1,5 +1,4 @@
-import { access, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { access, mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { succeed, type ToolBox } from '../../shared/agent/tools/port.ts'
@@ -10,6 +9,7 @@ import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 const TOKENS = ['0'.repeat(16), '1'.repeat(16)] as const
@@ -40,13 +40,11 @@ const toolBox: ToolBox = (() => {
 })()
 
 describe('workspaces', () => {
-  let root: string
+  const root = useTempFolder({ perTest: true })
   let workspaces: Workspaces
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'ae-workspaces-'))
-    workspaces = createWorkspaces(root)
+    workspaces = createWorkspaces(root.path)
   })
-  afterEach(() => rm(root, { recursive: true }))
 
   const openWorker = (isOwner = true, idleMs = 60_000) =>
     createDemoWorker(
@@ -54,7 +52,7 @@ describe('workspaces', () => {
       { sessionIdleMs: idleMs },
       { workspaces, toolBox, onSessionRemoved: async () => isOwner },
     )
-  const folderOf = (token: string) => workspacePath(root, TENANT, sessionFolder('s1', token))
+  const folderOf = (token: string) => workspacePath(root.path, TENANT, sessionFolder('s1', token))
   /** Lets the session write its file, and returns the text of the run. */
   const note = async ({ inbox }: ReturnType<typeof openWorker>) => {
     const runId = newId('run')
@@ -133,7 +131,7 @@ describe('workspaces', () => {
       save: (_tenant: string, scope: string) => (folders.push(scope), saved.promise),
       close: async () => {},
     }
-    workspaces = { ...createWorkspaces(root), kept }
+    workspaces = { ...createWorkspaces(root.path), kept }
     const { inbox, sessions } = openWorker()
     await inbox.createSession(TENANT, 's1', TOKENS[0])
     const [session] = [...sessions()]
@@ -147,14 +145,14 @@ describe('workspaces', () => {
 
   describe('that nobody uses', () => {
     const make = async (name: string, ageMs: number) => {
-      const path = join(root, TENANT, name)
+      const path = join(root.path, TENANT, name)
       await mkdir(path, { recursive: true })
       await writeFile(join(path, 'a.txt'), 'x')
       const at = (Date.now() - ageMs) / 1000
       await utimes(path, at, at)
       return name
     }
-    const names = async () => (await readdir(join(root, TENANT))).sort()
+    const names = async () => (await readdir(join(root.path, TENANT))).sort()
 
     it('are removed an hour after their process has marked them for the last time', async () => {
       const run = `run_${'a'.repeat(32)}`
@@ -169,7 +167,7 @@ describe('workspaces', () => {
       const kept = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
       await make(`s1.${TOKENS[1]}`, 4 * HOUR_MS)
       await make(`run_${'a'.repeat(32)}`, 2 * HOUR_MS)
-      await createWorkspaces(root, 2 * HOUR_MS).sweep()
+      await createWorkspaces(root.path, 2 * HOUR_MS).sweep()
       expect(await names()).to.deep.equal([kept])
     })
 
@@ -177,7 +175,7 @@ describe('workspaces', () => {
       const mine = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
       workspaces.open(TENANT, mine)
       await workspaces.sweep()
-      await createWorkspaces(root).sweep()
+      await createWorkspaces(root.path).sweep()
       expect(await names()).to.deep.equal([mine])
     })
 
@@ -194,7 +192,7 @@ describe('workspaces', () => {
         expect(await names())
           .to.include.members([mine, ofOther])
           .and.not.include(left)
-        await createWorkspaces(root).sweep()
+        await createWorkspaces(root.path).sweep()
         expect(await names()).to.include(mine)
       })
 
@@ -206,7 +204,7 @@ describe('workspaces', () => {
     })
 
     it('are no error when there is no folder at all', async () => {
-      await createWorkspaces(join(root, 'none')).sweep()
+      await createWorkspaces(join(root.path, 'none')).sweep()
     })
   })
 })

@@ -1,21 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { SubAgents, Tool, ToolContext, ToolOutcome } from '../../../shared/agent/tools/port.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
+import { makeTempFolder } from '../../support/temp-folder.ts'
 
-const folders: string[] = []
+let folders = new AsyncDisposableStack()
 
 /** Creates a folder for one test; `afterEach(removeFolders)` removes it. */
 export async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'ae-tools-'))
-  folders.push(folder)
-  return folder
+  return folders.use(await makeTempFolder()).path
 }
 
 export async function removeFolders(): Promise<void> {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+  await folders.disposeAsync()
+  folders = new AsyncDisposableStack()
 }
 
 /** Sub-agents for tests of tools that start none. */

@@ -1,19 +1,18 @@
-import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openSpool } from '../../../shared/agent/transcription/spool.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 
 const PID = 4_242
 const UUID = '01234567-89ab-cdef-0123-456789abcdef'
 const HOUR_MS = 3_600_000
 
 describe('the folder of uploads', () => {
+  const folder = useTempFolder({ perTest: true })
   let root: string
-  beforeEach(async () => {
-    root = join(await mkdtemp(join(tmpdir(), 'agent-engine-spool-')), 'spool')
-  })
-  afterEach(() => rm(join(root, '..'), { recursive: true }))
+  beforeEach(() => void (root = join(folder.path, 'spool')))
 
   const open = (alive: readonly number[] = []) => openSpool(root, { pid: PID, isAlive: (pid) => alive.includes(pid) })
   const others = async (own: string) => (await readdir(root)).filter((name) => join(root, name) !== own)

@@ -1,20 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { CliError, EXIT } from '../../../services/cli/exit-codes.ts'
 import { type PushOptions, push } from '../../../services/cli/flows/push.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { cliOf } from '../outputs.ts'
 
 describe('services/cli/flows/push', () => {
-  let dir: string
+  const dir = useTempFolder()
   before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-push-'))
-    await writeFile(join(dir, 'new.yaml'), 'name: new\nsystem_prompt_template: one')
-    await writeFile(join(dir, 'same.yaml'), 'name: same\nsystem_prompt_template: two')
-    await writeFile(join(dir, 'other.yaml'), 'name: other\nsystem_prompt_template: three')
+    await writeFile(join(dir.path, 'new.yaml'), 'name: new\nsystem_prompt_template: one')
+    await writeFile(join(dir.path, 'same.yaml'), 'name: same\nsystem_prompt_template: two')
+    await writeFile(join(dir.path, 'other.yaml'), 'name: other\nsystem_prompt_template: three')
   })
-  after(() => rm(dir, { recursive: true }))
 
   async function pushed(options: PushOptions, problems: object[] = []) {
     const calls: unknown[] = []
@@ -31,7 +29,7 @@ describe('services/cli/flows/push', () => {
       flows: { list: () => ({ all: async () => heads }), get: async (name: string) => ({ definition: stored[name] }) },
       raw: { put: note('PUT'), post: note('POST'), delete: note('DELETE') },
     })
-    const failure = await push(dir, options, cli).then(
+    const failure = await push(dir.path, options, cli).then(
       () => undefined,
       (cause: unknown) => cause as CliError,
     )

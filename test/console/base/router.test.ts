@@ -1,7 +1,7 @@
 // Tests scroll.ts, too.
-import { rm } from 'node:fs/promises'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
 import { storeRuns } from '../support/many-runs.ts'
@@ -10,18 +10,15 @@ const AT_ROW_30 = 1_200
 
 describe('how far a page is scrolled', function () {
   this.timeout(60_000)
-  let dataDir: string
+  const dataDir = useTempFolder()
   let pages: ConsoleUnderTest
   let page: Page
 
   before(async () => {
-    dataDir = await storeRuns(200)
-    pages = await startConsole({ env: { DATA_DIR: dataDir } })
+    await storeRuns(dataDir.path, 200)
+    pages = await startConsole({ env: { DATA_DIR: dataDir.path } })
   })
-  after(async () => {
-    await pages?.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  after(() => pages?.close())
   beforeEach(async () => {
     page = await pages.open('/activity?subject=somebody')
     await page.locator('.runs [data-block] tr').first().waitFor()

@@ -1,6 +1,6 @@
 // Tests parts/more.tsx, too.
-import { rm } from 'node:fs/promises'
 import { expect } from 'chai'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
 import { storeRuns } from '../support/many-runs.ts'
 import { LONGEST_MS, traceTasks } from '../support/tasks.ts'
@@ -11,17 +11,14 @@ const MOST_DRAWN = 200
 
 describe('long lists in the console', function () {
   this.timeout(120_000)
-  let dataDir: string
+  const dataDir = useTempFolder()
   let pages: ConsoleUnderTest
 
   before(async () => {
-    dataDir = await storeRuns(ROWS)
-    pages = await startConsole({ env: { MODEL: 'test-model', DATA_DIR: dataDir } })
+    await storeRuns(dataDir.path, ROWS)
+    pages = await startConsole({ env: { MODEL: 'test-model', DATA_DIR: dataDir.path } })
   })
-  after(async () => {
-    await pages?.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
   it('a list of 10,000 runs is shown page by page, and scrolls with few rows drawn and no task above 100 ms', async () => {

@@ -1,21 +1,16 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openStandaloneStore } from '../../../services/wiring/open-store.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
 import { groupSettings } from '../../../shared/platform/config/groups.ts'
 import type { EndedRun } from '../../../shared/work/runs/records/store.ts'
 
-/** Fills the store of a new `DATA_DIR` with as many runs as a busy tenant has in a month, and gives its path. */
-export async function storeRuns(count: number): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'agent-engine-test-'))
-  const config = loadConfig({ DATA_DIR: folder }, 'standalone')
+/** Fills the store of a new `DATA_DIR` with as many runs as a busy tenant has in a month. */
+export async function storeRuns(dataDir: string, count: number): Promise<void> {
+  const config = loadConfig({ DATA_DIR: dataDir }, 'standalone')
   const { runRecords, close } = await openStandaloneStore(groupSettings(config).store)
   const now = Date.now()
   await runRecords.add(Array.from({ length: count }, (_, i) => endedRun(i, now - i * 1_000)))
   await close()
-  return folder
 }
 
 /** Some titles need a second line, so that not all rows have one height. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { answerOf, DEFINITION, newName, textSchema } from '../../support/flows.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { type Product, startStandalone } from '../../support/product.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 
 const KEY = 'sk-canary-0123456789'
 const DEMO = { type: 'demo' }
@@ -24,19 +24,15 @@ async function publish(product: Product, definition: object): Promise<string> {
 }
 
 describe('flows offline: the standalone form without MASTER_KEY', () => {
-  let dataDir: string
+  const dataDir = useTempFolder()
   let product: Product
 
   before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'ae-demo-'))
-    product = await startStandalone({ DATA_DIR: dataDir })
+    product = await startStandalone({ DATA_DIR: dataDir.path })
     expect((await product.call('PUT', '/config/instances/demo', DEMO)).status).to.equal(200)
   })
 
-  after(async () => {
-    await product.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  after(() => product.close())
 
   it('a flow on an instance of type demo answers a value that fits its output schema, the same each time', async () => {
     const name = await publish(product, {
@@ -96,34 +92,30 @@ describe('flows offline: the standalone form without MASTER_KEY', () => {
     const frames = await (await product.run({ prompt })).all()
     const results = frames.filter(({ event }) => event === 'tool_result')
     expect(results).to.have.length(3)
-    const kept = (await readFile(join(dataDir, 'master.key'), 'utf8')).trim()
+    const kept = (await readFile(join(dataDir.path, 'master.key'), 'utf8')).trim()
     for (const { data } of results) expect(JSON.stringify(data)).not.to.include(kept).and.not.include('master.key"')
     expect(results[0]?.data).to.include({ is_error: true })
   })
 })
 
 describe('the master key that the standalone form keeps', () => {
-  let dataDir: string
+  const dataDir = useTempFolder()
   let file: string
   let own: ModelServer
   let product: Product | undefined
 
   before(async () => {
     own = await startModelServer()
-    dataDir = await mkdtemp(join(tmpdir(), 'ae-kept-key-'))
-    file = join(dataDir, 'master.key')
+    file = join(dataDir.path, 'master.key')
   })
   afterEach(async () => {
     await product?.close()
     product = undefined
   })
-  after(async () => {
-    await own.close()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  after(() => own.close())
 
   const start = async (env: Record<string, string> = {}) =>
-    (product = await startStandalone({ DATA_DIR: dataDir, ...env }))
+    (product = await startStandalone({ DATA_DIR: dataDir.path, ...env }))
   const discover = ({ call }: Product) => call('POST', '/config/instances/keyed/discover')
   const aboutFile = ({ log }: Product) => log.filter((line) => line.includes('"warn"') && line.includes(file))
 
@@ -148,7 +140,7 @@ describe('the master key that the standalone form keeps', () => {
     const refused = await discover(alone)
     expect(refused.status).to.equal(503)
     expect(refused.body).to.have.nested.property('error.code', 'master_key_missing')
-    expect(refused.text).to.include('master.key').and.include('MASTER_KEY_PREVIOUS').and.not.include(dataDir)
+    expect(refused.text).to.include('master.key').and.include('MASTER_KEY_PREVIOUS').and.not.include(dataDir.path)
     await alone.close()
     const kept = (await readFile(file, 'utf8')).trim()
     const both = await start({ MASTER_KEY, MASTER_KEY_PREVIOUS: kept })

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { REQUEST } from '../../support/flow-streams.ts'
 import { KEYS, putInstance } from '../../support/flows.ts'
 import { useMongo } from '../../support/mongo.ts'
 import { inBothForms, type Product } from '../../support/product.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 
 const START_MS = 60_000
 
@@ -30,18 +30,18 @@ output_schema:
 inBothForms('FLOWS_DIR', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
   const masterKey = randomBytes(32).toString('base64')
-  let dir = ''
+  const dir = useTempFolder()
   let product: Product
 
   /** Writes the files, and starts the product with them. */
   const start = async (files: Record<string, string>) => {
-    await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(dir, 'flows', name), text)))
+    await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(dir.path, 'flows', name), text)))
     product = await startProduct({
       ...mongo?.env,
       MASTER_KEY: masterKey,
       ALLOW_PRIVATE_URLS: 'true',
-      DATA_DIR: join(dir, 'data'),
-      FLOWS_DIR: join(dir, 'flows'),
+      DATA_DIR: join(dir.path, 'data'),
+      FLOWS_DIR: join(dir.path, 'flows'),
     })
   }
 
@@ -67,8 +67,7 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
 
   before(async function () {
     this.timeout(START_MS)
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-flows-'))
-    await mkdir(join(dir, 'flows'))
+    await mkdir(join(dir.path, 'flows'))
     await start({
       'greet.yaml': flowFile('greet', 'Greet.'),
       'part.yml': flowFile('part', 'Part.'),
@@ -85,7 +84,6 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
   after(async function () {
     this.timeout(START_MS)
     await product.close()
-    await rm(dir, { recursive: true, force: true })
   })
 
   it('D1.3 FLOWS_DIR: its definitions are drafts of their tenant at the start, whichever gateway loads them, and other files are left out', async () => {
@@ -137,9 +135,9 @@ inBothForms('FLOWS_DIR', (startProduct, form) => {
   it('a folder that does not exist is logged, and the product starts without it', async function () {
     this.timeout(START_MS)
     await product.close()
-    await rm(join(dir, 'flows'), { recursive: true })
+    await rm(join(dir.path, 'flows'), { recursive: true })
     await start({})
-    expect(problems().join()).to.contain(`FLOWS_DIR ${join(dir, 'flows')} is not a folder`)
+    expect(problems().join()).to.contain(`FLOWS_DIR ${join(dir.path, 'flows')} is not a folder`)
     expect(await flows()).to.deep.equal(['greet 1 published', 'part 2 draft'])
   })
 })

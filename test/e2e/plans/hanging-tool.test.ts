@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
@@ -15,6 +14,7 @@ import { DEFINITION, GOOD } from '../../support/flows.ts'
 import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
 import { useMongo } from '../../support/mongo.ts'
 import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 
 const START_MS = 90_000
@@ -25,7 +25,7 @@ const LOOKS = 'mcp__files__looks'
 
 describe('an executor that is killed within a tool', () => {
   const mongo = useMongo()
-  let dir = ''
+  const dir = useTempFolder()
   let model: ModelServer
   let files: Files
   let cluster: Cluster
@@ -33,7 +33,6 @@ describe('an executor that is killed within a tool', () => {
 
   before(async function () {
     this.timeout(START_MS)
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-hanging-'))
     model = await startModelServer()
     files = await startFiles()
     await writeFile(at('mcp.json'), JSON.stringify({ mcpServers: { files: { url: files.url, trusted: true } } }))
@@ -49,7 +48,7 @@ describe('an executor that is killed within a tool', () => {
         ALLOW_PRIVATE_URLS: 'true',
         RATE_LIMIT_RPM: '0',
         DRAIN_SECS: '0',
-        DATA_DIR: dir,
+        DATA_DIR: dir.path,
         ENABLE_BASH: 'true',
         MCP_CONFIG: at('mcp.json'),
         PLAN_PERMISSIONS: allowed,
@@ -63,10 +62,9 @@ describe('an executor that is killed within a tool', () => {
     await cluster?.close()
     await model?.close()
     files?.close()
-    await rm(dir, { recursive: true, force: true })
   })
 
-  const at = (name: string) => join(dir, name)
+  const at = (name: string) => join(dir.path, name)
   const url = (path: string) => `${cluster.urls[0]}${path}`
   const call = (method: string, path: string, body?: unknown) => callApi(url(path), initOf(method, body))
   /** Leaves a line in `effects`, and hangs. */

@@ -1,11 +1,12 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { callApi, initOf, openStream } from '../../support/api-client.ts'
 import { Child } from '../../support/child.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 import { areHanging, beforeCrash, CRASHING, checkAfterCrash } from './crash.ts'
 
@@ -13,14 +14,13 @@ const MAIN = new URL('../../../services/standalone/main.ts', import.meta.url).pa
 const FIRED_MS = 10_000
 
 describe('plans of a standalone process that is killed', () => {
-  let dataDir: string
+  const dataDir = useTempFolder({ perTest: true })
   let model: ModelServer
   let url = ''
   let child: Child
   const children: Child[] = []
 
   beforeEach(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-restart-'))
     model = await startModelServer()
     model.otherwise((request) => `out of ${stepIdOf(request)}`)
     await start()
@@ -28,7 +28,6 @@ describe('plans of a standalone process that is killed', () => {
   afterEach(async () => {
     for (const each of children.splice(0)) await each.end('SIGKILL')
     await model.close()
-    await rm(dataDir, { recursive: true, force: true })
   })
 
   /** A process that executes one plan at a time. */
@@ -50,7 +49,7 @@ describe('plans of a standalone process that is killed', () => {
 
   /** Starts the process on the data of the earlier ones. */
   async function start(): Promise<void> {
-    child = spawn(dataDir)
+    child = spawn(dataDir.path)
     url = (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
   }
 
@@ -88,8 +87,8 @@ describe('plans of a standalone process that is killed', () => {
     model.otherwise(() => [{ hang: true }])
     const { id } = await submit({ steps: [step('a')] })
     await begun('a')
-    await symlink(dataDir, join(dataDir, 'link'))
-    const second = spawn(join(dataDir, 'link'))
+    await symlink(dataDir.path, join(dataDir.path, 'link'))
+    const second = spawn(join(dataDir.path, 'link'))
     expect(await second.exited).to.equal(78)
     const said = second.lines.filter((line) => line.includes('DATA_DIR'))
     expect(said, second.lines.join('\n')).to.have.length(1)

@@ -1,8 +1,6 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import express, { type RequestHandler } from 'express'
@@ -12,6 +10,7 @@ import { recover } from '../../../services/http/errors.ts'
 import { createRoutes } from '../../../services/http/routes.ts'
 import { createServer, type HttpServer } from '../../../services/http/server.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
@@ -32,7 +31,7 @@ const file = (bytes: number, { name = 'file', fileName = 'a.wav' } = {}) =>
 const END = `--${B}--\r\n`
 
 describe('uploads', () => {
-  let dir: string
+  const dir = useTempFolder({ perTest: true })
   let server: HttpServer
   let port: number
   let received: ReceivedUpload[]
@@ -43,7 +42,7 @@ describe('uploads', () => {
   const open = async (more: Partial<UploadLimits> = {}) => {
     received = []
     arrived = 0
-    const receive = createReceiveUpload(dir, { ...LIMITS, ...more })
+    const receive = createReceiveUpload(dir.path, { ...LIMITS, ...more })
     const app = express()
     const answer: RequestHandler = async (req, res) => {
       arrived++ // Before anything is awaited: an upload that has to wait is in the line when the next request arrives.
@@ -61,14 +60,12 @@ describe('uploads', () => {
   }
 
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-upload-'))
     await open()
   })
 
   afterEach(async () => {
     for (const socket of sockets.splice(0)) socket.destroy()
     await server.close(0)
-    await rm(dir, { recursive: true })
   })
 
   const post = async (body: string, headers: Record<string, string> = {}) => {
@@ -86,7 +83,7 @@ describe('uploads', () => {
 
   const isEmpty = async () => {
     for (let tries = 0; tries < 200; tries++) {
-      if ((await readdir(dir)).length === 0) return true
+      if ((await readdir(dir.path)).length === 0) return true
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     return false
@@ -127,7 +124,7 @@ describe('uploads', () => {
     await post([file(1, { fileName: '../../etc/passwd' }), END].join(''))
     const [upload] = received
     expect(upload?.file.name).to.equal('passwd')
-    expect(upload?.file.path.startsWith(dir)).to.equal(true)
+    expect(upload?.file.path.startsWith(dir.path)).to.equal(true)
     await upload?.discard()
   })
 
@@ -188,11 +185,11 @@ describe('uploads', () => {
       expect((await post('this is no form')).status).to.equal(400)
       expect((await post(file(5))).status).to.equal(400)
       expect(await isEmpty()).to.equal(true)
-      await rm(dir, { recursive: true })
+      await rm(dir.path, { recursive: true })
       expect((await post(file(5) + END)).status).to.equal(500)
     } finally {
       process.off('unhandledRejection', note)
-      await mkdir(dir, { recursive: true })
+      await mkdir(dir.path, { recursive: true })
     }
     expect(await isEmpty()).to.equal(true)
     expect(unowned).to.deep.equal([])
@@ -204,7 +201,7 @@ describe('uploads', () => {
 
   it('D9.2: a client that leaves in the middle leaves nothing', async () => {
     const socket = await begin(file(600).slice(0, 500))
-    while ((await readdir(dir)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((await readdir(dir.path)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     socket.destroy()
     expect(await isEmpty()).to.equal(true)
   })
@@ -242,7 +239,7 @@ describe('uploads', () => {
   /** Begins as many uploads as there are places. */
   const takeAll = async () => {
     const begun = [await begin(file(600).slice(0, 500)), await begin(file(600).slice(0, 500))]
-    await until(async () => (await readdir(dir)).length === 2, { what: 'both uploads to have a file' })
+    await until(async () => (await readdir(dir.path)).length === 2, { what: 'both uploads to have a file' })
     return begun
   }
 
@@ -254,7 +251,7 @@ describe('uploads', () => {
     const [first] = await takeAll()
     const waiting = post(file(900) + END)
     await arrive(3)
-    expect(await readdir(dir)).to.have.length(2)
+    expect(await readdir(dir.path)).to.have.length(2)
     first?.destroy()
     expect((await waiting).status).to.equal(200)
     await received[0]?.discard()
@@ -297,7 +294,7 @@ describe('uploads', () => {
     expect(await send('t2')).to.equal(200) // It stays until it is discarded, as while its backend works.
     expect(await send('t3'), 'shares are taken by two tenants').to.equal(503)
     first?.destroy()
-    await until(async () => (await readdir(dir)).length === 2, { what: 'the first upload to be over' })
+    await until(async () => (await readdir(dir.path)).length === 2, { what: 'the first upload to be over' })
     expect(await send('t2'), 'a tenant with its share counts everything').to.equal(429)
   })
 

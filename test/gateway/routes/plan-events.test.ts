@@ -3,9 +3,10 @@ import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { planRunId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { openStream } from '../../support/api-client.ts'
+import { useFixture } from '../../support/fixture.ts'
 import { FedStream } from '../../work/flows/calls/fed-stream.ts'
 import { executorOf, stepOf } from '../../work/plans/calls-setup.ts'
-import { openPlanning, type Planning } from '../plan-setup.ts'
+import { openPlanning } from '../plan-setup.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 
 const AT = '2026-11-22T09:30:00.000Z'
@@ -13,13 +14,9 @@ const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`
 
 describe('GET /plans/{id}/events', () => {
   const start = useGateways()
-  let planning: Planning
-  before(async () => {
-    planning = await openPlanning()
-  })
-  after(() => planning.close())
+  const planning = useFixture(openPlanning)
 
-  const open = () => start({ plans: planning.surface })
+  const open = () => start({ plans: planning().surface })
   const follow = async (id: string, headers: Record<string, string> = {}) => {
     const { url } = await open()
     return openStream(`${url}/plans/${id}/events`, { method: 'GET', headers })
@@ -28,7 +25,7 @@ describe('GET /plans/{id}/events', () => {
   const headOf = ({ id, event }: { id: number; event: string }) => `${id} ${event}`
 
   it('D4.5c: replays the record of a plan that has ended, from any event on; after the last one the answer is 204', async () => {
-    const id = await planning.failed(DEFAULT_TENANT)
+    const id = await planning().failed(DEFAULT_TENANT)
     const stream = await follow(id)
     expect((await stream.all()).map(headOf)).to.deep.equal(HEADS)
     expect(stream.runId).to.equal(planRunId(id))
@@ -45,7 +42,7 @@ describe('GET /plans/{id}/events', () => {
   })
 
   it('D4.5c: a number that is none is 400, and HEAD is answered like GET', async () => {
-    const id = await planning.failed(DEFAULT_TENANT)
+    const id = await planning().failed(DEFAULT_TENANT)
     const { get, url } = await open()
     const response = await get(`/plans/${id}/events?last_event_id=x`)
     expect(await refusalOf(response)).to.include({ param: '/last_event_id' })
@@ -55,10 +52,10 @@ describe('GET /plans/{id}/events', () => {
   })
 
   it('follows a plan that runs, live, through its executor', async () => {
-    const { plan } = await planning.calls.submit(DEFAULT_TENANT, { steps: [stepOf('a')] }, { subject: 'ada' })
-    await executorOf(planning.plans, DEFAULT_TENANT, plan.id).begin()
+    const { plan } = await planning().calls.submit(DEFAULT_TENANT, { steps: [stepOf('a')] }, { subject: 'ada' })
+    await executorOf(planning().plans, DEFAULT_TENANT, plan.id).begin()
     const live = new FedStream()
-    planning.streams.push(live)
+    planning().streams.push(live)
     const stream = await follow(plan.id)
     const started = { type: 'plan_started', plan_id: plan.id, at: AT } as const
     const ended = { type: 'plan_ended', plan_id: plan.id, at: AT, status: 'done' } as const
@@ -66,6 +63,6 @@ describe('GET /plans/{id}/events', () => {
     expect(await stream.next()).to.deep.include({ event: 'plan_started' })
     live.push({ text: renderFrame(2, ended), lastSeq: 2 })
     expect((await stream.all()).map(headOf)).to.deep.equal(['1 plan_started', '2 plan_ended'])
-    expect(planning.followed.at(-1)).to.deep.equal([planRunId(plan.id), 0])
+    expect(planning().followed.at(-1)).to.deep.equal([planRunId(plan.id), 0])
   })
 })

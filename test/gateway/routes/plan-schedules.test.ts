@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
+import { useFixture } from '../../support/fixture.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useContract } from '../described.ts'
-import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
+import { CHAIN, openPlanning } from '../plan-setup.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 
 const acme = tenantId('acme')
@@ -11,14 +12,10 @@ const NIGHTLY = { cron: '0 3 * * *', timezone: 'Europe/Berlin', plan: CHAIN }
 describe('the schedules of plans', () => {
   const start = useGateways()
   const described = useContract()
-  let planning: Planning
-  before(async () => {
-    planning = await openPlanning()
-  })
-  after(() => planning.close())
+  const planning = useFixture(openPlanning)
 
   const open = async (tenant: TenantId = DEFAULT_TENANT) => {
-    const gateway = await start({ plans: planning.surface, identify: async () => ({ tenant, subject: 'ada' }) })
+    const gateway = await start({ plans: planning().surface, identify: async () => ({ tenant, subject: 'ada' }) })
     const send = (method: string, name: string, body?: object) =>
       fetch(`${gateway.url}/plans/schedules/${name}`, {
         method,
@@ -124,6 +121,6 @@ describe('the schedules of plans', () => {
       expect(param, name).to.equal('/name')
       expect(message, name).to.include('^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$')
     }
-    expect(await planning.surface.schedules.get(acme, 'theirs')).to.include({ name: 'theirs' })
+    expect(await planning().surface.schedules.get(acme, 'theirs')).to.include({ name: 'theirs' })
   })
 })

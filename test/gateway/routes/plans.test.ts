@@ -2,10 +2,11 @@ import { expect } from 'chai'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
 import { PLAN_STATUSES, STEP_STATUSES } from '../../../shared/work/plans/port.ts'
 import { apiDocument } from '../../support/api-document.ts'
+import { useFixture } from '../../support/fixture.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { stepOf } from '../../work/plans/calls-setup.ts'
 import { useContract } from '../described.ts'
-import { CHAIN, openPlanning, type Planning } from '../plan-setup.ts'
+import { CHAIN, openPlanning } from '../plan-setup.ts'
 import { refusalOf, useGateways } from '../setup.ts'
 
 const acme = tenantId('acme')
@@ -16,14 +17,10 @@ type Answer = { id: string; status: string; [field: string]: unknown }
 describe('the plan queue', () => {
   const start = useGateways()
   const described = useContract()
-  let planning: Planning
-  before(async () => {
-    planning = await openPlanning()
-  })
-  after(() => planning.close())
+  const planning = useFixture(openPlanning)
 
   const open = (tenant: TenantId = DEFAULT_TENANT) =>
-    start({ plans: planning.surface, identify: async () => ({ tenant, subject: 'ada' }) })
+    start({ plans: planning().surface, identify: async () => ({ tenant, subject: 'ada' }) })
 
   const submit = async (body: object = CHAIN, tenant?: TenantId) => {
     const gateway = await open(tenant)
@@ -38,7 +35,7 @@ describe('the plan queue', () => {
     expect(response.headers.has('idempotency-replayed')).to.equal(false)
     const { x: _x, ...known } = body
     expect(plan).to.deep.include({ ...known, status: 'queued', step_statuses: { a: 'pending', b: 'pending' } })
-    expect(await planning.plans.get(DEFAULT_TENANT, plan.id)).to.include({ subject: 'ada' })
+    expect(await planning().plans.get(DEFAULT_TENANT, plan.id)).to.include({ subject: 'ada' })
   })
 
   it('api.md Plan: parallel is omitted when false, step_errors and the error when there are none', async () => {
@@ -85,13 +82,13 @@ describe('the plan queue', () => {
   ]
   for (const [what, body, param] of wrong) {
     it(`D7.2: ${what} is 400 and names the field, and nothing is stored`, async () => {
-      const before = await planning.calls.list(DEFAULT_TENANT, { limit: 200 })
+      const before = await planning().calls.list(DEFAULT_TENANT, { limit: 200 })
       const { post } = await open()
       const response = await post('/plans/submit', body)
       expect(response.status).to.equal(400)
       const { error } = (await described('POST', '/plans/submit', response)) as { error: { param?: string } }
       expect(error.param).to.match(param)
-      expect(await planning.calls.list(DEFAULT_TENANT, { limit: 200 })).to.deep.equal(before)
+      expect(await planning().calls.list(DEFAULT_TENANT, { limit: 200 })).to.deep.equal(before)
     })
   }
 
@@ -121,7 +118,7 @@ describe('the plan queue', () => {
 
   it('api.md Plan: GET /plans/{id} shows the states, errors and outputs of the steps', async () => {
     const { get } = await open()
-    const id = await planning.failed(DEFAULT_TENANT)
+    const id = await planning().failed(DEFAULT_TENANT)
     expect(await described('GET', `/plans/${id}`, await get(`/plans/${id}`))).to.deep.include({
       status: 'failed',
       step_statuses: { a: 'failed', b: 'skipped' },
@@ -132,7 +129,7 @@ describe('the plan queue', () => {
   it('D2.7: GET /plans lists newest first, by status, page by page, without the steps', async () => {
     const tenant = tenantId('lists')
     const { plan: one, get } = await submit({ ...CHAIN, title: 'One' }, tenant)
-    const two = await planning.failed(tenant)
+    const two = await planning().failed(tenant)
     type List = { plans: Answer[]; next_cursor: string | null }
     const list = async (query: string) => (await described('GET', '/plans', await get(`/plans${query}`))) as List
     const all = await list('')
@@ -163,7 +160,7 @@ describe('the plan queue', () => {
     const response = await post(target)
     expect(response.status).to.equal(200)
     expect(await described('POST', target, response)).to.include({ id: plan.id, status: 'cancelled' })
-    for (const id of [plan.id, await planning.failed(DEFAULT_TENANT)]) {
+    for (const id of [plan.id, await planning().failed(DEFAULT_TENANT)]) {
       const again = await post(`/plans/${id}/cancel`)
       expect(again.status).to.equal(409)
       await described('POST', `/plans/${id}/cancel`, again)
@@ -182,7 +179,7 @@ describe('the plan queue', () => {
       expect(await call(plan.id)).to.equal(await call(NOBODYS))
       for (const id of ['plan_x', NOBODYS.toUpperCase(), `${NOBODYS}0`, '__proto__', 'a%00b']) await call(id)
     }
-    expect(await planning.calls.get(acme, plan.id)).to.include({ status: 'queued' })
+    expect(await planning().calls.get(acme, plan.id)).to.include({ status: 'queued' })
   })
 
   it('api.md Plan queue: where the queue is off every plan path answers 503, not 404', async () => {

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { createReceiveUpload } from '../../../services/gateway/bodies/upload.ts'
 import type { TranscriptionDeps } from '../../../services/gateway/routes/transcriptions.ts'
@@ -16,6 +14,7 @@ import { type SealContext, seal } from '../../../shared/tenancy/secrets/seal.ts'
 import { EMPTY_CONFIG, type StoredInstance, type TenantConfig } from '../../../shared/tenancy/tenant-config/config.ts'
 import { CredentialReader } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import type { LiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 import { until } from '../../support/until.ts'
 import { type Gateway, refusalOf, useGateways } from '../setup.ts'
 
@@ -36,7 +35,7 @@ function instance(name: string, more: Partial<StoredInstance> = {}): StoredInsta
 
 describe('the transcription proxy', () => {
   const startGateway = useGateways()
-  let dir: string
+  const dir = useTempFolder({ perTest: true })
   let gateway: Gateway
   let egress: Egress
   let backend: Server
@@ -46,7 +45,6 @@ describe('the transcription proxy', () => {
   const sockets: Socket[] = []
 
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-transcription-'))
     calls.length = 0
     answer = (_req, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"hello"}')
     backend = createServer((req, res) => {
@@ -77,7 +75,6 @@ describe('the transcription proxy', () => {
     await egress.close()
     backend.close()
     backend.closeAllConnections()
-    await rm(dir, { recursive: true })
   })
 
   const configOf = (): TenantConfig => ({
@@ -106,7 +103,7 @@ describe('the transcription proxy', () => {
     configs: { get: async () => config } as unknown as LiveConfigs,
     credentials: new CredentialReader(ring),
     assertBudget: async () => {},
-    receive: createReceiveUpload(dir),
+    receive: createReceiveUpload(dir.path),
     egress,
   })
 
@@ -140,7 +137,7 @@ describe('the transcription proxy', () => {
     return call
   }
   const nothingLeft = () =>
-    until(async () => (await readdir(dir)).length === 0, { what: 'the folder of uploads to be empty' })
+    until(async () => (await readdir(dir.path)).length === 0, { what: 'the folder of uploads to be empty' })
 
   describe('what the backend receives', () => {
     it('api.md Transcription: every field with its name and value in the order it came in, and not provider_instance', async () => {
@@ -476,7 +473,7 @@ describe('the transcription proxy', () => {
   })
 
   it('D9.3: an upload keeps its place until its backend has answered', async () => {
-    const receive = createReceiveUpload(dir, { maxUploads: 1, waitMs: 1 })
+    const receive = createReceiveUpload(dir.path, { maxUploads: 1, waitMs: 1 })
     const full = await startGateway({ transcription: { ...depsOf(configOf()), receive } })
     const send = () => fetch(full.url + PATH, { method: 'POST', body: formOf(whisper) })
     const asked = Promise.withResolvers<() => void>()
@@ -500,7 +497,7 @@ describe('the transcription proxy', () => {
       const leaving = new AbortController()
       const posted = post(formOf(whisper), leaving.signal).catch(() => 'left')
       await asked.promise
-      expect(await readdir(dir)).to.have.lengthOf(1)
+      expect(await readdir(dir.path)).to.have.lengthOf(1)
       leaving.abort()
       expect(await posted).to.equal('left')
       await only().closed
@@ -526,7 +523,7 @@ describe('the transcription proxy', () => {
       socket.write(
         `POST /v1${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 9999\r\n\r\n${head}`,
       )
-      await until(async () => (await readdir(dir)).length === 1, { what: 'the upload to begin' })
+      await until(async () => (await readdir(dir.path)).length === 1, { what: 'the upload to begin' })
       socket.destroy()
       await nothingLeft()
       expect(calls).to.deep.equal([])

@@ -1,11 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { assertBudget, Budgets } from '../../../shared/tenancy/limits/budgets.ts'
 import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
 import { type SpendingStore } from '../../../shared/tenancy/limits/port.ts'
@@ -13,29 +7,22 @@ import { createSpendingStore } from '../../../shared/tenancy/limits/store/spendi
 import { EMPTY_CONFIG, type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = tenantId('t_1')
 const log = SILENT_LOG
 
 describe('the budgets of tenants', () => {
-  let dir: string
-  let store: Store
+  const file = useTestStore({ perTest: true })
   let spending: SpendingStore
   let now: Date
   let isAway: boolean
   let failedWrites: number
   const opened: Budgets[] = []
 
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-budgets-'))
-  })
-  after(() => rm(dir, { recursive: true }))
-
-  let files = 0
   beforeEach(async () => {
-    store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
-    const real = createSpendingStore(store)
+    const real = createSpendingStore(file.store)
     const unlessAway = async <T>(act: () => Promise<T>) => {
       if (isAway) throw new AppError('unavailable', 'the store does not answer')
       return act()
@@ -54,7 +41,6 @@ describe('the budgets of tenants', () => {
   afterEach(async () => {
     isAway = false
     for (const budgets of opened.splice(0)) await budgets.close()
-    await store.close()
   })
 
   const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, { store: written = spending, everyMs = 5 } = {}) => {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createLog } from '../../../shared/kernel/log.ts'
@@ -7,6 +6,7 @@ import { ConfigError } from '../../../shared/platform/config/config.ts'
 import { openCeilingFile } from '../../../shared/tenancy/limits/ceiling-file.ts'
 import { parseCeilings } from '../../../shared/tenancy/limits/ceilings.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { makeTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
@@ -49,8 +49,8 @@ describe('the ceilings of TENANT_LIMITS', () => {
     it(`are refused with ${what}`, () => expect(problemsIn(content).join()).to.include(problem))
 
   it('are read again when the file changes; one that cannot be used changes nothing and is logged once', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'ae-ceilings-'))
-    const file = join(dir, 'limits.json')
+    await using folder = await makeTempFolder()
+    const file = join(folder.path, 'limits.json')
     const lines: string[] = []
     const log = createLog({ level: 'info', write: (line) => lines.push(line) })
     const refused = await openCeilingFile({ file, log }).catch((cause: unknown) => cause)
@@ -73,7 +73,6 @@ describe('the ceilings of TENANT_LIMITS', () => {
       expect(lines.filter((line) => line.includes('ENOENT'))).to.have.length(1)
     } finally {
       ceilings.close()
-      await rm(dir, { recursive: true })
     }
   })
 })

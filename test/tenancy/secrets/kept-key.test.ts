@@ -1,18 +1,14 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { KEPT_KEY_FILE, keepKey, readKeptKey } from '../../../shared/tenancy/secrets/kept-key.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 
 describe('the kept master key', () => {
-  let dir: string
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-kept-'))
-  })
-  after(() => rm(dir, { recursive: true, force: true }))
+  const dir = useTempFolder()
 
   it('of starts at the same time one makes the key, all get the same, and nothing else is left', async () => {
-    const folder = join(dir, 'new')
+    const folder = join(dir.path, 'new')
     expect(await readKeptKey(folder)).to.equal(undefined)
     const starts = await Promise.all(Array.from({ length: 16 }, () => keepKey(folder)))
     expect(new Set(starts.map(({ key }) => Buffer.from(key).toString('hex')))).to.have.property('size', 1)
@@ -21,9 +17,9 @@ describe('the kept master key', () => {
   })
 
   it('a file that holds no key is an error with its path, and is not replaced', async () => {
-    const file = join(dir, KEPT_KEY_FILE)
+    const file = join(dir.path, KEPT_KEY_FILE)
     await writeFile(file, 'half a k')
-    const error = await keepKey(dir).catch(String)
+    const error = await keepKey(dir.path).catch(String)
     expect(error).to.include(file).and.include('restore')
     expect(await readFile(file, 'utf8')).to.equal('half a k')
   })

@@ -1,13 +1,7 @@
 import { EventEmitter, once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { putEngine } from '../../../shared/tenancy/tenant-config/changes.ts'
 import {
@@ -20,6 +14,7 @@ import {
   type TenantConfigStore,
 } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const ACME = tenantId('acme')
@@ -28,8 +23,7 @@ const days = (retention_days: number) => putEngine({ audit: { retention_days } }
 const DEAF: ConfigNotice = { send: () => {}, listen: async () => async () => {} }
 
 describe("tenants' configurations as a process sees them", () => {
-  let dir: string
-  let store: Store
+  const file = useTestStore({ perTest: true })
   let reads: string[]
   let polled: EventEmitter
   let counted: TenantConfigStore
@@ -40,9 +34,7 @@ describe("tenants' configurations as a process sees them", () => {
   const opened: LiveConfigs[] = []
 
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-configs-'))
-    store = await openSqliteStore({ file: join(dir, 'db'), collections: COLLECTIONS })
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(file.store)
     reads = []
     isStoreAway = false
     answered = Promise.resolve()
@@ -64,11 +56,7 @@ describe("tenants' configurations as a process sees them", () => {
     }
   })
 
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((configs) => configs.close()))
-    await store.close()
-    await rm(dir, { recursive: true })
-  })
+  afterEach(() => Promise.all(opened.splice(0).map((configs) => configs.close())))
 
   const open = async (notice: ConfigNotice = DEAF, pollMs = 20, checkMs = 60_000) => {
     const log = createLog({ level: 'error' })
@@ -150,7 +138,7 @@ describe("tenants' configurations as a process sees them", () => {
   it('a change that its process could not list is found by a check', async () => {
     const configs = await open(DEAF, 3_600_000, 0)
     const first = await configs.get(ACME)
-    await createTenantConfigStore(store).update(ACME, (doc) => ({ ...doc, audit: { retention_days: 7 } }))
+    await createTenantConfigStore(file.store).update(ACME, (doc) => ({ ...doc, audit: { retention_days: 7 } }))
     await until(() => configs.peek(ACME) !== first, { what: 'the change to be found' })
     expect(configs.peek(ACME)?.audit.retention_days).to.equal(7)
   })

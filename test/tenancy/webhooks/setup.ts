@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import type { Egress, EgressResponse } from '../../../shared/platform/net/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { type LiveConfigs, openLiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
@@ -24,6 +19,7 @@ import { isWebhookSecret } from '../../../shared/tenancy/webhooks/signature.ts'
 import { createDeliveryStore } from '../../../shared/tenancy/webhooks/store/deliveries.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 export const TENANT = tenantId('t_1')
@@ -48,7 +44,6 @@ export class TestWebhooks {
   readonly counted: string[] = []
   /** How many rests of receivers the dispatchers have counted. */
   rests = 0
-  readonly store: Store
   readonly deliveries: DeliveryStore
   readonly configs: LiveConfigs
   readonly settings: WebhookSettings
@@ -56,7 +51,6 @@ export class TestWebhooks {
   readonly #open: WebhookDispatcher[] = []
 
   constructor(store: Store, configs: LiveConfigs) {
-    this.store = store
     this.configs = configs
     const deliveries = createDeliveryStore(store)
     this.deliveries = {
@@ -161,7 +155,6 @@ export class TestWebhooks {
   async close(): Promise<void> {
     await Promise.all(this.#open.map((dispatcher) => dispatcher.close()))
     await this.configs.close()
-    await this.store.close()
   }
 
   async #request(url: string, { headers = {}, signal }: Parameters<Egress['request']>[1]): Promise<EgressResponse> {
@@ -177,14 +170,10 @@ const urlOf = (name: string): string => `https://${name}.example`
 
 /** Opens webhooks before each test of the enclosing `describe`, and closes them after it. */
 export function useWebhooks(onOpen: (webhooks: TestWebhooks) => void): void {
-  let dir: string
+  const file = useTestStore({ perTest: true })
   let webhooks: TestWebhooks
-  let files = 0
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-webhooks-'))
-  })
   beforeEach(async () => {
-    const store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
+    const { store } = file
     const notice = { send: () => {}, listen: async () => async () => {} }
     webhooks = new TestWebhooks(
       store,
@@ -193,5 +182,4 @@ export function useWebhooks(onOpen: (webhooks: TestWebhooks) => void): void {
     onOpen(webhooks)
   })
   afterEach(() => webhooks.close())
-  after(() => rm(dir, { recursive: true }))
 }

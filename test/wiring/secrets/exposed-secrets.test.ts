@@ -1,17 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { findExposedSecrets } from '../../../services/wiring/secrets/exposed-secrets.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
 
 describe('the search for secrets that a program of a tool could read', () => {
-  let dir: string
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-exposed-'))
-  })
-  afterEach(() => rm(dir, { recursive: true, force: true }))
+  const dir = useTempFolder({ perTest: true })
 
   it('finds them in environments, in arguments and in files, whole or as a part, and names the setting and the place', async () => {
     const variables = {
@@ -21,12 +17,12 @@ describe('the search for secrets that a program of a tool could read', () => {
       MODEL_API_KEY: 'key-in-a-file',
       HTTPS_PROXY: 'http://proxy:3128',
     }
-    const mcpConfig = join(dir, 'mcp.json')
-    const config = { variables, dataDir: dir, mcpConfig }
+    const mcpConfig = join(dir.path, 'mcp.json')
+    const config = { variables, dataDir: dir.path, mcpConfig }
     expect(await findExposedSecrets(config)).to.deep.equal([])
 
     await writeFile(mcpConfig, `{"key": "${variables.MODEL_API_KEY}"}`)
-    await writeFile(join(dir, 'master.key'), 'a key')
+    await writeFile(join(dir.path, 'master.key'), 'a key')
     const env = {
       ...process.env,
       OTHER: `x=${variables.API_TOKEN}`,
@@ -42,7 +38,7 @@ describe('the search for secrets that a program of a tool could read', () => {
       expect(await findExposedSecrets(config)).to.have.members([
         `OPS_TOKEN, API_TOKEN in the environment of process ${child.pid} (sh)`,
         `REDIS_URL in the arguments of process ${child.pid} (sh)`,
-        `a master key in the file ${join(dir, 'master.key')}`,
+        `a master key in the file ${join(dir.path, 'master.key')}`,
         `MODEL_API_KEY in the file ${mcpConfig}`,
       ])
     } finally {
@@ -62,6 +58,6 @@ describe('the search for secrets that a program of a tool could read', () => {
       stdio: 'ignore',
     })
     await once(child, 'spawn')
-    expect(await findExposedSecrets({ variables, dataDir: dir, mcpConfig: undefined })).to.deep.equal([])
+    expect(await findExposedSecrets({ variables, dataDir: dir.path, mcpConfig: undefined })).to.deep.equal([])
   })
 })

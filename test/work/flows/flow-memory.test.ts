@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { type MemoryContent } from '../../../shared/work/flows/flow-memory.ts'
-import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT } from './setup.ts'
 
 describe('the memory of a flow', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let { library, memory } = {} as Opened
   let names = 0
   let name = ''

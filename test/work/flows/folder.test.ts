@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -9,23 +8,25 @@ import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { readDefinition } from '../../../shared/work/flows/definition.ts'
 import { loadFlows, toYaml } from '../../../shared/work/flows/folder.ts'
 import type { Flow } from '../../../shared/work/flows/port.ts'
-import { BODY, type Opened, openLibrary, TENANT, useStore } from './setup.ts'
+import { useTempFolder } from '../../support/temp-folder.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, type Opened, openLibrary, TENANT } from './setup.ts'
 
 const yamlOf = (name: string, more = '') =>
   `tenant: t_1\nname: ${name}\ninput_schema: {type: object}\noutput_schema: {type: object}\n${more}`
 
 describe('FLOWS_DIR', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let { library } = {} as Opened
+  const folder = useTempFolder({ perTest: true })
   let dir = ''
   let names = 0
   let name = ''
   beforeEach(async () => {
     ;({ library } = openLibrary(opened.store))
-    dir = await mkdtemp(join(tmpdir(), 'ae-flows-dir-'))
+    dir = folder.path
     name = `loaded-${++names}`
   })
-  afterEach(() => rm(dir, { recursive: true }))
   const write = (files: Record<string, string>) =>
     Promise.all(Object.entries(files).map(([file, text]) => writeFile(join(dir, file), text)))
 

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { type Around, aroundStore } from '../../support/around-store.ts'
-import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT } from './setup.ts'
 
 const titled = (title: string, more: JsonObject = {}) => ({ ...BODY, system_prompt_template: title, ...more })
 
 describe('the library of flows', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let { library, memory, flows } = {} as Opened
   let clock = Date.parse('2026-11-22T10:00:00Z')
   let names = 0

@@ -5,7 +5,8 @@ import type { FlowDefinition } from '../../../shared/work/flows/port.ts'
 import type { FlowHead } from '../../../shared/work/flows/store/flow-head.ts'
 import { FLOW_REVISIONS, FlowStore } from '../../../shared/work/flows/store/flows.ts'
 import { type Around, aroundStore } from '../../support/around-store.ts'
-import { BODY, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, openLibrary, refusalOf, TENANT } from './setup.ts'
 
 type Action = 'put' | 'keep' | 'publish' | 'rollback' | 'remove'
 /** `texts` holds those of all versions, `once` the versions that were published. */
@@ -21,7 +22,7 @@ type Model = {
 const ACTIONS = fc.constantFrom<Action>('put', 'keep', 'publish', 'rollback', 'remove')
 
 describe('the life of a flow', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let names = 0
 
   it('api.md "Flow": any sequence of actions leads through the states as the specification says', async () => {

@@ -2,12 +2,13 @@ import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { FlowHead } from '../../../shared/work/flows/store/flow-head.ts'
 import { aroundStore } from '../../support/around-store.ts'
-import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT, useStore } from './setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT } from './setup.ts'
 
 const titled = (title: string, more: JsonObject = {}) => ({ ...BODY, system_prompt_template: title, ...more })
 
 describe('publishing a flow', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let { library, compiled, flows } = {} as Opened
   let clock = Date.parse('2026-11-22T10:00:00Z')
   let names = 0

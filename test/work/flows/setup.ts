@@ -1,12 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { SchemaChecker } from '../../../shared/platform/schemas/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createFlowCompiler } from '../../../shared/work/flows/compile.ts'
 import { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
@@ -49,29 +44,6 @@ export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () =
     },
   })
   return { library, memory: new FlowMemory({ flows, entries, now }), compiled, flows }
-}
-
-/** Opens a store of its own before the enclosing `describe`, and deletes it afterwards. */
-export function useStore(): { readonly store: Store } {
-  let dir = ''
-  let store: Store | undefined
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-flows-'))
-    store = await openSqliteStore({ file: join(dir, 'flows.db'), collections: COLLECTIONS })
-  })
-  after(async () => {
-    await store?.close()
-    await rm(dir, { recursive: true, force: true })
-  })
-  return {
-    get store() {
-      return store ?? missing()
-    },
-  }
-}
-
-function missing(): never {
-  throw new Error('the store is opened by the `before` hook; use it in hooks and tests')
 }
 
 /** The refusal with which the call ends. */

@@ -1,15 +1,16 @@
 import { expect } from 'chai'
 import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
 import { newId, planRunId } from '../../../shared/kernel/ids.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
-import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
+import { OTHER, refusalOf, TENANT } from '../flows/setup.ts'
 import { AT, executorOf, headsOf, openProcess, readAll, stepOf } from './calls-setup.ts'
 
 const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
 const CALL = { subject: 'ada' }
 
 describe('the calls of the plan queue', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   const open = () => openProcess(opened.store)
 
   describe('get and list', () => {

@@ -6,15 +6,16 @@ import { executePlan } from '../../../shared/work/plans/execute.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, takeOver } from '../../../shared/work/plans/transitions.ts'
 import { type Around, aroundStore } from '../../support/around-store.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
-import { Execution, TENANT, useStore } from './execute-setup.ts'
+import { Execution, TENANT } from './execute-setup.ts'
 import { anyPlan, by, DIAMOND, record, statusesOf, step } from './plan-setup.ts'
 
 const away = () => new AppError('unavailable', 'the store is away')
 const isWrite = (method: string) => method !== 'get' && method !== 'page'
 
 describe('the execution of a plan under faults', () => {
-  const store = useStore()
+  const opened = useTestStore()
   const FOREVER = { deps: { lookEveryMs: 1e6 } }
   const SOON = { deps: { lookEveryMs: 20 } }
 
@@ -27,7 +28,7 @@ describe('the execution of a plan under faults', () => {
       if (state.isDone) await act()
       throw away()
     }
-    return { state, store: aroundStore(store.get(), around) }
+    return { state, store: aroundStore(opened.store, around) }
   }
 
   for (const isDone of [false, true])
@@ -50,7 +51,7 @@ describe('the execution of a plan under faults', () => {
 
   it('while it may not act, no step begins and nothing is written; then it goes on', async () => {
     const writes: string[] = []
-    const watched = aroundStore(store.get(), (method, act) => {
+    const watched = aroundStore(opened.store, (method, act) => {
       if (isWrite(method)) writes.push(method)
       return act()
     })
@@ -72,17 +73,17 @@ describe('the execution of a plan under faults', () => {
   })
 
   it('a step that was claimed, but taken over before this process might act, is not started', async () => {
-    const execution = await Execution.claimed(store.get(), [step('a')])
+    const execution = await Execution.claimed(opened.store, [step('a')])
     execution.isHeld = false
     execution.execute(SOON.deps)
-    await new StoredPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
+    await new StoredPlans(opened.store).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
     execution.isHeld = true
     expect(await execution.ended).to.equal('lost')
     expect(execution.startedIds).to.deep.equal([])
   })
 
   it('D34: an action waits while this process may not act, and is never made once another executor has the plan', async () => {
-    const execution = await Execution.claimed(store.get(), [step('a'), step('b')], { plan: { parallel: true } })
+    const execution = await Execution.claimed(opened.store, [step('a'), step('b')], { plan: { parallel: true } })
     let asked = 0
     const mayWrite = () => {
       asked++
@@ -100,7 +101,7 @@ describe('the execution of a plan under faults', () => {
     await waiting
     expect(await hasActed('a')).to.equal(true)
 
-    const other = new StoredPlans(store.get())
+    const other = new StoredPlans(opened.store)
     await other.change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
     const { step: second, signal } = await execution.step('b')
     const late = second.beforeAction().catch((cause: AppError) => [cause.kind, signal.aborted])
@@ -111,7 +112,7 @@ describe('the execution of a plan under faults', () => {
   })
 
   it('a process that may not write any more leaves the plan to others when it is stopped', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
+    const execution = await Execution.of(opened.store, DIAMOND, FOREVER)
     const signal = await execution.endsWhenAborted('a', { output: 'x' })
     execution.isHeld = false
     execution.stop.abort()
@@ -122,7 +123,7 @@ describe('the execution of a plan under faults', () => {
   })
 
   it('a reader that leaves aborts the steps, and nothing is recorded', async () => {
-    const execution = await Execution.claimed(store.get(), DIAMOND)
+    const execution = await Execution.claimed(opened.store, DIAMOND)
     execution.leavesAfter = 'step_started'
     execution.execute(FOREVER.deps)
     const signal = await execution.endsWhenAborted('a', { output: 'x' })
@@ -162,7 +163,7 @@ describe('the execution of a plan under faults', () => {
   it('D7.3: whatever the store loses and whenever executors die, no step has its effect twice, and every plan ends', async () => {
     const faults = fc.array(fc.constantFrom('ok', 'ok', 'ok', 'lose answer', 'die'), { minLength: 60, maxLength: 60 })
     const rule = fc.asyncProperty(anyPlan(8), faults, async ({ steps, parallel }, plan) => {
-      await new Torture(store.get(), plan).endure(record(steps, { parallel }))
+      await new Torture(opened.store, plan).endure(record(steps, { parallel }))
     })
     await fc.assert(rule, { numRuns: 60 })
   })

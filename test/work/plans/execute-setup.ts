@@ -1,11 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../../shared/work/plans/execute.ts'
 import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
 import { readOutputs } from '../../../shared/work/plans/step-output.ts'
@@ -18,21 +13,6 @@ import { record } from './plan-setup.ts'
 
 export const TENANT = tenantId('t_1')
 const EXECUTOR = 7
-
-/** Opens a real store for the tests of the enclosing `describe`. */
-export function useStore() {
-  let store: Store
-  let dir: string
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-plans-'))
-    store = await openSqliteStore({ file: join(dir, 'plans.db'), collections: COLLECTIONS })
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true })
-  })
-  return { get: () => store }
-}
 
 const short = (event: PlanEvent): string =>
   [event.type, 'step_id' in event && event.step_id, 'status' in event && event.status].filter(Boolean).join(' ')

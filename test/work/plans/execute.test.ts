@@ -8,17 +8,18 @@ import { claim, requestCancel, takeOver } from '../../../shared/work/plans/trans
 import { planView } from '../../../shared/work/plans/view.ts'
 import { watchStore } from '../../contract/watched-store.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
-import { Execution, TENANT, useStore } from './execute-setup.ts'
+import { Execution, TENANT } from './execute-setup.ts'
 import { by, DIAMOND, errorsOf, record, statusesOf, step } from './plan-setup.ts'
 
 describe('the execution of a plan', () => {
-  const store = useStore()
+  const opened = useTestStore()
   const SOON = { deps: { lookEveryMs: 20 } }
   const FOREVER = { deps: { lookEveryMs: 1e6 } }
 
   it('runs a diamond in waves, gives each step the outputs of its dependencies, and records all', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, { plan: { parallel: true }, ...FOREVER })
+    const execution = await Execution.of(opened.store, DIAMOND, { plan: { parallel: true }, ...FOREVER })
     await execution.done('a')
     await execution.done('b', '')
     expect((await execution.step('c')).outputs).to.deep.equal(new Map([['a', 'output of a']]))
@@ -42,7 +43,7 @@ describe('the execution of a plan', () => {
   })
 
   it('reads no output that this executor has stored itself', async () => {
-    const { watched, operations } = watchStore(store.get())
+    const { watched, operations } = watchStore(opened.store)
     const steps = [step('a'), step('b', 'a'), step('c', 'a', 'b')]
     const execution = await Execution.of(watched, steps, FOREVER)
     await execution.done('a')
@@ -54,7 +55,7 @@ describe('the execution of a plan', () => {
   })
 
   it('of a diamond with one failure the other branch is run, and the plan has failed', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
+    const execution = await Execution.of(opened.store, DIAMOND, FOREVER)
     await execution.done('a')
     await execution.failed('b', 'b broke')
     await execution.done('c')
@@ -69,11 +70,11 @@ describe('the execution of a plan', () => {
   it('records a step as running before it starts', async () => {
     const seen: string[] = []
     const plan = record([step('a'), step('b')])
-    const plans = new StoredPlans(store.get())
+    const plans = new StoredPlans(opened.store)
     await plans.create(TENANT, plan)
     const claimed = await plans.change(TENANT, plan.plan_id, claim(by(7)))
     const runStep = async ({ id }: { id: string }) => {
-      const stored = await new StoredPlans(store.get()).get(TENANT, plan.plan_id)
+      const stored = await new StoredPlans(opened.store).get(TENANT, plan.plan_id)
       seen.push(`${id} ${stored && statusesOf(stored)[id]}`)
       return { output: 'x' }
     }
@@ -83,7 +84,7 @@ describe('the execution of a plan', () => {
   })
 
   it('makes one write for a step with a short output, and one more for a long one', async () => {
-    const { watched, operations, writes } = watchStore(store.get())
+    const { watched, operations, writes } = watchStore(opened.store)
     const steps = [step('a'), step('b'), step('c')]
     const execution = await Execution.of(watched, steps, FOREVER)
     operations.length = 0
@@ -106,7 +107,7 @@ describe('the execution of a plan', () => {
 
   it('runs at most 8 steps of a wave at the same time', async () => {
     const steps = Array.from({ length: 12 }, (_, i) => step(`s${i}`))
-    const execution = await Execution.of(store.get(), steps, { plan: { parallel: true }, ...FOREVER })
+    const execution = await Execution.of(opened.store, steps, { plan: { parallel: true }, ...FOREVER })
     await execution.step('s7')
     expect(execution.started).to.have.length(8)
     await execution.done('s3')
@@ -117,7 +118,7 @@ describe('the execution of a plan', () => {
   })
 
   it('cuts a long output', async () => {
-    const execution = await Execution.of(store.get(), [step('a')], FOREVER)
+    const execution = await Execution.of(opened.store, [step('a')], FOREVER)
     await execution.done('a', '🙂'.repeat(1_100_000))
     await execution.ended
     const output = (await execution.outputs('a')).get('a') ?? ''
@@ -127,7 +128,7 @@ describe('the execution of a plan', () => {
 
   it('a step that throws has failed', async () => {
     const runStep = () => Promise.reject(new Error('secret detail'))
-    const execution = await Execution.of(store.get(), [step('a')], { deps: { runStep } })
+    const execution = await Execution.of(opened.store, [step('a')], { deps: { runStep } })
     expect(await execution.ended).to.equal('ended')
     const plan = await execution.stored()
     expect(plan.status).to.equal('failed')
@@ -136,10 +137,10 @@ describe('the execution of a plan', () => {
 
   it('D7.1: a cancel aborts the steps: by signal at once, by the mark in the record at the next look', async () => {
     for (const way of ['signal', 'mark']) {
-      const execution = await Execution.of(store.get(), DIAMOND, way === 'signal' ? FOREVER : SOON)
+      const execution = await Execution.of(opened.store, DIAMOND, way === 'signal' ? FOREVER : SOON)
       await execution.endsWhenAborted('a')
       if (way === 'signal') execution.cancel.abort()
-      else await new StoredPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
+      else await new StoredPlans(opened.store).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
       expect(await execution.ended).to.equal('ended')
       const plan = await execution.stored()
       expect(plan).to.include({ status: 'cancelled', error: null, is_cancel_requested: true })
@@ -150,9 +151,9 @@ describe('the execution of a plan', () => {
   })
 
   it('a cancel that comes with the end of a step begins no further one', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
+    const execution = await Execution.of(opened.store, DIAMOND, FOREVER)
     await execution.step('a')
-    await new StoredPlans(store.get()).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
+    await new StoredPlans(opened.store).change(TENANT, execution.planId, requestCancel(new Date().toISOString()))
     await execution.done('a')
     expect(await execution.ended).to.equal('ended')
     expect(statusesOf(await execution.stored())).to.deep.equal({ a: 'done', b: 'skipped', c: 'skipped', d: 'skipped' })
@@ -160,7 +161,7 @@ describe('the execution of a plan', () => {
   })
 
   it('a step that was claimed is not started when the cancel comes before it', async () => {
-    const execution = await Execution.claimed(store.get(), DIAMOND)
+    const execution = await Execution.claimed(opened.store, DIAMOND)
     execution.cancel.abort()
     execution.execute(FOREVER.deps)
     expect(await execution.ended).to.equal('ended')
@@ -169,7 +170,7 @@ describe('the execution of a plan', () => {
   })
 
   it('a cancel does not wait long for a step that ignores it', async () => {
-    const execution = await Execution.of(store.get(), [step('a')], FOREVER)
+    const execution = await Execution.of(opened.store, [step('a')], FOREVER)
     const { signal, end } = await execution.step('a')
     const start = elapsedMs()
     execution.cancel.abort()
@@ -184,7 +185,7 @@ describe('the execution of a plan', () => {
   it('D7.1: past its timeout, counted from its first start, a plan has failed and its steps are aborted', async () => {
     let now = Date.now()
     const options = { plan: { timeout_secs: 60 }, deps: { now: () => new Date(now), lookEveryMs: 1e6 } }
-    const first = await Execution.of(store.get(), DIAMOND, options)
+    const first = await Execution.of(opened.store, DIAMOND, options)
     await first.step('a')
     first.drain.abort()
     await first.done('a')
@@ -200,7 +201,7 @@ describe('the execution of a plan', () => {
   })
 
   it('a draining executor begins no step, finishes those that run, and gives the plan back', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, FOREVER)
+    const execution = await Execution.of(opened.store, DIAMOND, FOREVER)
     await execution.step('a')
     execution.drain.abort()
     await execution.done('a')
@@ -213,7 +214,7 @@ describe('the execution of a plan', () => {
   it('an executor that must stop aborts its steps; an idempotent one is run by the next, which tells the whole story', async () => {
     const spent = { input_tokens: 8, output_tokens: 2, cost_usd: 0.5 }
     const steps = [step('a'), { ...step('b'), idempotent: true }, step('c')]
-    const execution = await Execution.of(store.get(), steps, { plan: { parallel: true }, ...FOREVER })
+    const execution = await Execution.of(opened.store, steps, { plan: { parallel: true }, ...FOREVER })
     await execution.done('c')
     for (const id of ['a', 'b']) {
       await execution.endsWhenAborted(id, { error: 'aborted', spent })
@@ -254,9 +255,9 @@ describe('the execution of a plan', () => {
   })
 
   it('another executor that took the plan over is left alone', async () => {
-    const execution = await Execution.of(store.get(), DIAMOND, SOON)
+    const execution = await Execution.of(opened.store, DIAMOND, SOON)
     const signal = await execution.endsWhenAborted('a', { output: 'too late' })
-    const taken = await new StoredPlans(store.get()).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
+    const taken = await new StoredPlans(opened.store).change(TENANT, execution.planId, takeOver({ ...by(8), from: 7 }))
     expect(await execution.ended).to.equal('lost')
     expect(signal.aborted).to.equal(true)
     expect(await execution.stored()).to.deep.equal(taken)

@@ -3,14 +3,15 @@ import { joinRunSources } from '../../../shared/cluster/queued-runs/join-run-sou
 import type { QueuedRunSource } from '../../../shared/cluster/queued-runs/run-source.ts'
 import { newPlanId, planRunId } from '../../../shared/kernel/ids.ts'
 import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
-import { OTHER, TENANT, useStore } from '../flows/setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { OTHER, TENANT } from '../flows/setup.ts'
 import { AT, EXECUTOR, executorOf, openProcess, type Process, stepOf } from './calls-setup.ts'
 
 const NONE: QueuedRunSource = { find: async () => undefined }
 const CALL = { subject: 'ada' }
 
 describe('the runs of plans', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   let process: Process
   let runs: QueuedRunSource
   beforeEach(() => {

@@ -1,13 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import type { Plans } from '../../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { claim, endStep, finish } from '../../../shared/work/plans/transitions.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { TENANT } from './execute-setup.ts'
 import { by, record, START, step } from './plan-setup.ts'
 
@@ -15,18 +10,11 @@ const DAY_MS = 86_400_000
 
 describe('how long plans are kept', () => {
   const clock = { ms: Date.parse(START) }
-  let dir: string
-  let store: Store
+  const opened = useTestStore({ now: () => clock.ms })
   let plans: Plans
 
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-plan-retention-'))
-    store = await openSqliteStore({ file: join(dir, 'plans.db'), collections: COLLECTIONS, now: () => clock.ms })
-    plans = new StoredPlans(store, { now: () => new Date(clock.ms) })
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true })
+  before(() => {
+    plans = new StoredPlans(opened.store, { now: () => new Date(clock.ms) })
   })
 
   const create = async () => {
@@ -35,7 +23,7 @@ describe('how long plans are kept', () => {
     return plan.plan_id
   }
   const read = async (id: string) => {
-    const plan = await new StoredPlans(store).get(TENANT, id) // Another process, which remembers nothing.
+    const plan = await new StoredPlans(opened.store).get(TENANT, id) // Another process, which remembers nothing.
     return (
       plan && { status: plan.status, steps: plan.steps.length, outputs: (await plans.outputs(TENANT, id, ['a'])).size }
     )

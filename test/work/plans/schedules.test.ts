@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
-import { refusalOf, useStore } from '../flows/setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { refusalOf } from '../flows/setup.ts'
 import { stepOf } from './calls-setup.ts'
 import { LEAST_SECS, openSchedules, PLAN } from './schedule-setup.ts'
 
 const NO_TICKS = { last_plan_id: null, skipped_ticks: 0, last_skip: null, last_plan: null }
 
 describe('the schedules of plans', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   const open = () => openSchedules(opened.store)
 
   it('tell the queue of what is stored and removed', async () => {

@@ -7,8 +7,9 @@ import { NOTHING_SPENT } from '../../../shared/work/plans/states.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
-import { OTHER, refusalOf, TENANT, useStore } from '../flows/setup.ts'
+import { OTHER, refusalOf, TENANT } from '../flows/setup.ts'
 import { AT, executorOf, openProcess, stepOf } from './calls-setup.ts'
 
 const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
@@ -16,7 +17,7 @@ const CALL = { subject: 'ada' }
 const WAITING = { run_id: null, started_at: null, ended_at: null, ...NOTHING_SPENT }
 
 describe('the submission of plans', () => {
-  const opened = useStore()
+  const opened = useTestStore()
   const open = (wrap?: (plans: Plans) => Plans) => openProcess(opened.store, wrap)
   let keys = 0
   const newKey = () => ({ ...CALL, idempotencyKey: `key-${++keys}` })

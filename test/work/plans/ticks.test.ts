@@ -2,14 +2,15 @@ import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { createPlanScheduleStore } from '../../../shared/work/plans/store/plan-schedules.ts'
 import { requestCancel } from '../../../shared/work/plans/transitions.ts'
-import { refusalOf, useStore } from '../flows/setup.ts'
+import { useTestStore } from '../../support/test-store.ts'
+import { refusalOf } from '../flows/setup.ts'
 import { AT, stepOf } from './calls-setup.ts'
 import { openSchedules, PLAN } from './schedule-setup.ts'
 
 const iso = (at: number) => new Date(at).toISOString()
 
 describe('the ticks of a schedule', () => {
-  const opened = useStore()
+  const opened = useTestStore()
 
   /** A schedule with the name `often`, in a process of its own. */
   async function open(options: Parameters<typeof openSchedules>[1] = {}) {

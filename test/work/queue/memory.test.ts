@@ -1,35 +1,22 @@
 // Tests memory.ts and memory-consumer.ts: the queue within one process.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { MemoryQueue, type MemoryQueueLimits } from '../../../shared/work/queue/memory.ts'
 import type { Job, JobStore } from '../../../shared/work/queue/port.ts'
 import { createJobStore, JOBS } from '../../../shared/work/queue/store/jobs.ts'
 import { queueContract, record } from '../../contract/queue.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const job: Job = { kind: 'flow', tenant: DEFAULT_TENANT, id: 'trace_only' }
 
 describe('queue within one process', () => {
-  let dir: string
-  let store: Store
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-queue-'))
-  })
-  after(() => rm(dir, { recursive: true }))
-  beforeEach(async () => {
-    store = await openSqliteStore({ file: join(dir, `${crypto.randomUUID()}.db`), collections: [JOBS] })
-  })
-  afterEach(() => store.close())
+  const opened = useTestStore({ collections: [JOBS], perTest: true })
 
-  const open = (jobs: JobStore = createJobStore(store), limits: Partial<MemoryQueueLimits> = {}) => {
+  const open = (jobs: JobStore = createJobStore(opened.store), limits: Partial<MemoryQueueLimits> = {}) => {
     const problems: string[] = []
     const queue = new MemoryQueue({ store: jobs, onProblem: (message) => problems.push(message), limits })
     return { queue, consume: queue.consume, problems }
@@ -60,11 +47,11 @@ describe('queue within one process', () => {
     await queue.add(job)
     await waitFor(1)
     await queue.remove(job)
-    expect((await createJobStore(store).list('flow')).map((each) => each.job)).to.deep.equal([job])
+    expect((await createJobStore(opened.store).list('flow')).map((each) => each.job)).to.deep.equal([job])
   })
 
   it('a job that the store cannot count is not handled before the store answers', async () => {
-    const jobs = createJobStore(store)
+    const jobs = createJobStore(opened.store)
     let isAway = true
     const countStart = async (each: Job) => {
       if (isAway) throw storeUnavailable('away')
@@ -82,7 +69,7 @@ describe('queue within one process', () => {
   })
 
   it('a close ends the attempts to count a job, and a handler that ends later still deletes its job', async () => {
-    const jobs = createJobStore(store)
+    const jobs = createJobStore(opened.store)
     const never = async () => {
       throw storeUnavailable('away')
     }
@@ -118,7 +105,7 @@ describe('queue within one process', () => {
 
   it('the jobs of all tenants are listed in the order in which they were added, however many they are', async () => {
     let now = 0
-    const jobs = createJobStore(store, () => new Date((now += 1)))
+    const jobs = createJobStore(opened.store, () => new Date((now += 1)))
     const added = Array.from({ length: 1_005 }, (_, i): Job => ({ ...job, id: `trace_${1_005 - i}` }))
     for (const each of added) await jobs.insert(each)
     const expected = added.map((each, i) => ({ job: each, addedAt: i + 1 }))

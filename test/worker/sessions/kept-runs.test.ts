@@ -1,39 +1,27 @@
 // Tests durability.ts, durable-inbox.ts, busy-marks.ts and go-on.ts: runs that go on, in a cluster within this process.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import { BusyMarks } from '../../../services/worker/sessions/busy-marks.ts'
 import { type BusySessions, createBusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { statusOf, textOf } from '../../support/broker-answers.ts'
 import { createMemoryRelay } from '../../support/relay.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const IDLE_MS = 60_000
 
 describe('runs that are stored', () => {
-  let dir: string
-  let store: Store
+  const opened = useTestStore()
   let sessionStore: SessionStore
   let busySessions: BusySessions
   let relay: ReturnType<typeof createMemoryRelay>
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-kept-runs-'))
-    store = await openSqliteStore({ file: join(dir, 'kept.db'), collections: COLLECTIONS })
-    sessionStore = createSessionStore(store, { idleMs: IDLE_MS })
-    busySessions = createBusySessions(store)
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true, force: true })
+  before(() => {
+    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS })
+    busySessions = createBusySessions(opened.store)
   })
   beforeEach(() => {
     relay = createMemoryRelay(new MemoryCluster())

@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { Session } from '../../../services/worker/sessions/session.ts'
 import { SessionSaver } from '../../../services/worker/sessions/session-saver.ts'
 import { Sessions } from '../../../services/worker/sessions/sessions.ts'
@@ -12,10 +8,10 @@ import { createSessionStore, lifeOf, type SessionStore } from '../../../shared/a
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { aroundStore } from '../../support/around-store.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { DONE } from '../events.ts'
 import { limitsOf } from './session-setup.ts'
 
@@ -26,7 +22,7 @@ const answer = (text: string): Message => ({ role: 'assistant', blocks: [{ type:
 const TURN_END: RunEvent = { type: 'turn_end', turn_number: 1, input_tokens: 1, output_tokens: 1, cost_usd: 0 }
 
 describe('the saver of sessions', () => {
-  let dir: string
+  const file = useTestStore({ now: () => now })
   let store: Store
   let sessionStore: SessionStore
   let isAway = false
@@ -35,10 +31,8 @@ describe('the saver of sessions', () => {
   let slowMs = 0
   let now = Date.now()
   let count = 0
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-saver-'))
-    const file = await openSqliteStore({ file: join(dir, 'saver.db'), collections: COLLECTIONS, now: () => now })
-    store = aroundStore(file, (method, act, args) => {
+  before(() => {
+    store = aroundStore(file.store, (method, act, args) => {
       if (isAway) throw storeUnavailable('away')
       if (method !== 'insertMissing') return act()
       writes.push((args[0] as unknown[]).length)
@@ -46,10 +40,6 @@ describe('the saver of sessions', () => {
       return slowMs === 0 ? act() : sleep(slowMs).then(act)
     })
     sessionStore = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true, force: true })
   })
   beforeEach(() => {
     isAway = false

@@ -1,34 +1,22 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../services/wiring/collections.ts'
 import type { Session } from '../../../services/worker/sessions/session.ts'
 import { Sessions } from '../../../services/worker/sessions/sessions.ts'
 import { StoredSessions, type StoredSessionsDeps } from '../../../services/worker/sessions/stored-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import type { Store } from '../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../shared/platform/store/sqlite/sqlite.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { useTestStore } from '../../support/test-store.ts'
 import { limitsOf } from './session-setup.ts'
 
 const IDLE_MS = 60_000
 const keepNothing = async function* () {}
 
 describe('the stored sessions of a worker', () => {
-  let dir: string
-  let file: Store
+  const file = useTestStore()
   let store: SessionStore
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-stored-sessions-'))
-    file = await openSqliteStore({ file: join(dir, 'sessions.db'), collections: COLLECTIONS })
-    store = createSessionStore(file, { idleMs: IDLE_MS })
-  })
-  after(async () => {
-    await file.close()
-    await rm(dir, { recursive: true, force: true })
+  before(() => {
+    store = createSessionStore(file.store, { idleMs: IDLE_MS })
   })
 
   /** A worker whose claims are those of `token`. `released` lists the sessions whose claims it gave back. */

@@ -7,23 +7,20 @@ import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { notFound } from '../../../../shared/kernel/errors.ts'
 import type { PlanEvent } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { useFixture } from '../../../support/fixture.ts'
 import { tenantId } from '../../../support/tenant.ts'
 import { FedStream } from '../../../work/flows/calls/fed-stream.ts'
 import { AT, executorOf, stepOf } from '../../../work/plans/calls-setup.ts'
-import { CHAIN, openPlanning, type Planning } from '../../plan-setup.ts'
+import { CHAIN, openPlanning } from '../../plan-setup.ts'
 import { DONE, framesOf, LIVE_RUN, RUN_ID, useGateways } from '../../setup.ts'
 
 type Answer = { result?: { task?: object } & Record<string, unknown>; error?: { code: number; message: string } }
 
 const start = useGateways()
-let planning: Planning
-before(async () => {
-  planning = await openPlanning()
-})
-after(() => planning.close())
+const planning = useFixture(openPlanning)
 
 async function open(options: Parameters<typeof start>[0] = {}) {
-  const gateway = await start({ plans: planning.surface, ...options })
+  const gateway = await start({ plans: planning().surface, ...options })
   const send = (method: string, params: object) => gateway.post('/a2a', { jsonrpc: '2.0', id: 7, method, params })
   const ask = async (method: string, params: object) => (await (await send(method, params)).json()) as Answer
   const submit = async (message: object = {}) => {
@@ -49,7 +46,7 @@ describe('a plan as a task of A2A', () => {
       task.metadata?.['plan_id'].replace('plan', 'run'),
       'with-us',
     ])
-    const executor = executorOf(planning.plans, DEFAULT_TENANT, planOf(task))
+    const executor = executorOf(planning().plans, DEFAULT_TENANT, planOf(task))
     await executor.begin()
     await executor.beginStep('a')
     await executor.endStep('a', 'what a says')
@@ -70,12 +67,12 @@ describe('a plan as a task of A2A', () => {
   it('a stream tells each step once, with what it has written, from wherever it is taken up', async () => {
     const { send, submit } = await open()
     const task = await submit()
-    const executor = executorOf(planning.plans, DEFAULT_TENANT, planOf(task))
+    const executor = executorOf(planning().plans, DEFAULT_TENANT, planOf(task))
     await executor.begin()
     await executor.beginStep('a')
     await executor.endStep('a', 'what a says')
     const feed = new FedStream()
-    planning.streams.push(feed)
+    planning().streams.push(feed)
     const response = await send('SubscribeToTask', { id: task.id })
     await executor.beginStep('b')
     await executor.endStep('b', 'what b says')
@@ -111,7 +108,7 @@ describe('a plan as a task of A2A', () => {
     const task = await submit()
     const cancelled = Task.fromJSON((await ask('CancelTask', { id: task.id })).result)
     expect([cancelled.id, cancelled.status?.state]).to.deep.equal([task.id, TaskState.TASK_STATE_CANCELED])
-    expect((await planning.plans.get(DEFAULT_TENANT, planOf(task)))?.status).to.equal('cancelled')
+    expect((await planning().plans.get(DEFAULT_TENANT, planOf(task)))?.status).to.equal('cancelled')
   })
 
   it('a message of a context is one plan, however often it is sent; the plan of another tenant is unknown', async () => {
@@ -126,7 +123,7 @@ describe('a plan as a task of A2A', () => {
 
   it('what is wrong with a plan is told with its place, and nothing is submitted', async () => {
     const { ask } = await open()
-    const count = planning.jobs.length
+    const count = planning().jobs.length
     const wrong: [object, RegExp][] = [
       [{ metadata: { plan: { steps: [] } } }, /\/message\/metadata\/plan\/steps/],
       [{ metadata: { plan: true } }, /plan must be a plan, or true/],
@@ -142,7 +139,7 @@ describe('a plan as a task of A2A', () => {
       expect(error?.code).to.equal(-32_602)
       expect(error?.message).to.match(problem)
     }
-    expect(planning.jobs).to.have.length(count)
+    expect(planning().jobs).to.have.length(count)
   })
 
   it('where the queue is off the answer is 503', async () => {
@@ -153,7 +150,7 @@ describe('a plan as a task of A2A', () => {
 
   it('a stream that breaks off ends with an error of the protocol', async () => {
     const { submit } = await open()
-    const plan = await planning.calls.get(DEFAULT_TENANT, planOf(await submit()))
+    const plan = await planning().calls.get(DEFAULT_TENANT, planOf(await submit()))
     const [cut] = new PlanProjection({ runId: RUN_ID, contextId: 'c', isPlan: true }, plan).cut('slow_consumer')
     expect(cut).to.have.nested.property('error.code', -32_603)
   })
@@ -215,7 +212,7 @@ describe('ListTasks', () => {
         { runs: [run('1', {})], next_cursor: 'next' },
         { runs: [run('2', {})], next_cursor: null },
       ],
-      { plans: planning.surface },
+      { plans: planning().surface },
     )
     const pages: ListTasksResponse[] = []
     let pageToken = ''
@@ -224,7 +221,7 @@ describe('ListTasks', () => {
       pages.push(page)
       pageToken = page.nextPageToken
     } while (pageToken !== '')
-    const { plans } = await planning.calls.list(DEFAULT_TENANT, { limit: 200 })
+    const { plans } = await planning().calls.list(DEFAULT_TENANT, { limit: 200 })
     expect(pages.flatMap(({ tasks }) => tasks.map(({ id }) => id.slice(0, 10)))).to.deep.equal([
       ...['task_11111', 'task_22222', ...plans.map(() => 'task_plan_')],
     ])
@@ -242,7 +239,7 @@ describe('ListTasks', () => {
           next_cursor: null,
         },
       ],
-      { plans: planning.surface },
+      { plans: planning().surface },
     )
     const waiting = await list({ contextId: 'support-7', status: 'TASK_STATE_INPUT_REQUIRED' })
     expect(waiting.page.tasks.map(({ id }) => id)).to.deep.equal([`task_${'1'.repeat(32)}_support-7`])

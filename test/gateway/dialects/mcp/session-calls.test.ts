@@ -1,13 +1,10 @@
 // Tests session-calls.ts and server.ts, and what routes.ts refuses.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { SessionCalls } from '../../../../services/gateway/dialects/mcp/session-calls.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createIdempotency, IDEMPOTENCY } from '../../../../shared/platform/store/idempotency.ts'
-import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { tenantId } from '../../../support/tenant.ts'
+import { useTestStore } from '../../../support/test-store.ts'
 import { RUN_ID, refusalOf, useGateways } from '../../setup.ts'
 
 const OTHER = tenantId('t_other')
@@ -15,21 +12,11 @@ const JSON_AND_STREAMS = { accept: 'application/json, text/event-stream' }
 
 describe('the calls of sessions of MCP', () => {
   const call = { sessionId: 's', requestId: 1 }
-  const closers: (() => Promise<void>)[] = []
-  after(() => Promise.all(closers.map((close) => close())))
-
-  async function openCalls(): Promise<SessionCalls> {
-    const dir = await mkdtemp(join(tmpdir(), 'ae-mcp-'))
-    const store = await openSqliteStore({ file: join(dir, 'keys.db'), collections: [IDEMPOTENCY] })
-    closers.push(async () => {
-      await store.close()
-      await rm(dir, { recursive: true })
-    })
-    return new SessionCalls(createIdempotency(store))
-  }
+  const opened = useTestStore({ collections: [IDEMPOTENCY], perTest: true })
+  const openCalls = () => new SessionCalls(createIdempotency(opened.store))
 
   it('a call is cancelled by its session and id, at any gateway, and by nothing else', async () => {
-    const calls = await openCalls()
+    const calls = openCalls()
     expect(await calls.begin(DEFAULT_TENANT, call, RUN_ID)).to.equal(false)
     expect(await calls.cancel(OTHER, call)).to.equal(undefined)
     for (const other of [
@@ -41,13 +28,13 @@ describe('the calls of sessions of MCP', () => {
   })
 
   it('a call that is cancelled before its run is known is cancelled when it begins', async () => {
-    const calls = await openCalls()
+    const calls = openCalls()
     await calls.cancel(DEFAULT_TENANT, call)
     expect(await calls.begin(DEFAULT_TENANT, call, RUN_ID)).to.equal(true)
   })
 
   it('an id that is used again stands for its newest run', async () => {
-    const calls = await openCalls()
+    const calls = openCalls()
     for (const runId of ['run_1', 'run_2']) await calls.begin(DEFAULT_TENANT, call, runId)
     expect(await calls.cancel(DEFAULT_TENANT, call)).to.equal('run_2')
   })

@@ -5,9 +5,10 @@ import { DEFAULT_TENANT, type TenantId } from '../../../../shared/kernel/tenant.
 import { answerOf } from '../../../../shared/work/flows/execute/outcome.ts'
 import type { Dispatch, DispatchOutput } from '../../../../shared/work/flows/port.ts'
 import { openStream } from '../../../support/api-client.ts'
+import { useFixture } from '../../../support/fixture.ts'
 import { tenantId } from '../../../support/tenant.ts'
 import { useContract } from '../../described.ts'
-import { dispatchOf, type Flows, openFlows } from '../../flow-setup.ts'
+import { dispatchOf, openFlows } from '../../flow-setup.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 
 const acme = tenantId('acme')
@@ -33,23 +34,19 @@ const OUTPUT: DispatchOutput = {
 describe('the history of the runs of flows', () => {
   const start = useGateways()
   const described = useContract()
-  let flows: Flows
-  before(async () => {
-    flows = await openFlows()
-  })
-  after(() => flows.close())
+  const flows = useFixture(openFlows)
 
   const open = (tenant: TenantId = DEFAULT_TENANT) =>
-    start({ dispatches: flows.history, identify: async () => ({ tenant, subject: 'anonymous' }) })
+    start({ dispatches: flows().history, identify: async () => ({ tenant, subject: 'anonymous' }) })
 
   /** Stores an execution that has ended well. */
   async function ended(fields: Partial<Dispatch> = {}, tenant = DEFAULT_TENANT): Promise<Dispatch> {
     const dispatch = dispatchOf(fields)
-    await flows.dispatches.create(tenant, dispatch, INPUT)
-    await flows.dispatches.begin(tenant, dispatch.trace_id, EXECUTOR)
+    await flows().dispatches.create(tenant, dispatch, INPUT)
+    await flows().dispatches.begin(tenant, dispatch.trace_id, EXECUTOR)
     const spent = { turns: 1, input_tokens: 8, output_tokens: 2, cost_usd: 0.1 }
     const result = { status: 'ok' as const, served_instance: 'main', error: null, ...spent }
-    const last = await flows.dispatches.end(tenant, dispatch.trace_id, { executor: EXECUTOR, result, output: OUTPUT })
+    const last = await flows().dispatches.end(tenant, dispatch.trace_id, { executor: EXECUTOR, result, output: OUTPUT })
     return last ?? expect.fail('another executor was faster')
   }
 
@@ -84,8 +81,8 @@ describe('the history of the runs of flows', () => {
     const { get } = await open()
     const queued = dispatchOf()
     const refused = rejected()
-    await flows.dispatches.create(DEFAULT_TENANT, queued, INPUT)
-    await flows.dispatches.create(DEFAULT_TENANT, refused, INPUT)
+    await flows().dispatches.create(DEFAULT_TENANT, queued, INPUT)
+    await flows().dispatches.create(DEFAULT_TENANT, refused, INPUT)
     const bare = await ended({ keeps_payloads: false })
     for (const { trace_id } of [queued, refused, bare]) {
       const path = `/dispatches/${trace_id}`
@@ -107,7 +104,7 @@ describe('the history of the runs of flows', () => {
     const first = await ended({ started_at: at(1), ...flow('a') }, acme)
     const second = await ended({ started_at: at(2), ...flow('b') }, acme)
     const third = rejected({ started_at: at(3), ...flow('b') })
-    await flows.dispatches.create(acme, third, INPUT)
+    await flows().dispatches.create(acme, third, INPUT)
     const ids = [third, second, first].map(({ trace_id }) => trace_id)
 
     expect(idsOf(await list(''))).to.deep.equal(ids)

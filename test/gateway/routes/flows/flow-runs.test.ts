@@ -6,8 +6,9 @@ import { newTraceId, runIdOf } from '../../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
 import { openStream } from '../../../support/api-client.ts'
+import { useFixture } from '../../../support/fixture.ts'
 import { useContract } from '../../described.ts'
-import { type Flows, openFlows } from '../../flow-setup.ts'
+import { openFlows } from '../../flow-setup.ts'
 import { framesOf, refusalOf, useGateways } from '../../setup.ts'
 import { Wire } from '../../wire.ts'
 
@@ -46,14 +47,10 @@ const execution = (
 describe('runs of flows', () => {
   const start = useGateways()
   const described = useContract()
-  let flows: Flows
-  before(async () => {
-    flows = await openFlows()
-  })
-  after(() => flows.close())
+  const flows = useFixture(openFlows)
 
   const open = (parts: FlowRunSurface, subject = 'anonymous') =>
-    start({ flows: flows.surface(parts), identify: async () => ({ tenant: DEFAULT_TENANT, subject }) })
+    start({ flows: flows().surface(parts), identify: async () => ({ tenant: DEFAULT_TENANT, subject }) })
 
   const run = '/flows/invoice-total/run'
 
@@ -265,7 +262,7 @@ describe('runs of flows', () => {
   }
 
   it('api.md Named flows 4: without a master key runs and evaluations are 503, and definitions can be edited', async () => {
-    const { get, post } = await start({ flows: flows.surface() })
+    const { get, post } = await start({ flows: flows().surface() })
     for (const path of [run, '/flows/x/evaluate']) {
       const response = await post(path, BODY)
       expect(response.status).to.equal(503)

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import type { FlowSurface } from '../../../../services/gateway/routes/flows/flow-surface.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
+import { useFixture } from '../../../support/fixture.ts'
 import { tenantId } from '../../../support/tenant.ts'
 import { useContract } from '../../described.ts'
-import { DEFINITION, type Flows, newName, openFlows, SCHEMA, TOOLS } from '../../flow-setup.ts'
+import { DEFINITION, newName, openFlows, SCHEMA, TOOLS } from '../../flow-setup.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 
 const DEFAULTS = { tools: [], sub_agents: [], evolve: false }
@@ -12,13 +13,11 @@ const acme = tenantId('acme')
 describe('the definitions of flows', () => {
   const start = useGateways()
   const described = useContract()
-  let flows: Flows
+  const flows = useFixture(openFlows)
   let surface: FlowSurface
   before(async () => {
-    flows = await openFlows()
-    surface = flows.surface()
+    surface = flows().surface()
   })
-  after(() => flows.close())
 
   async function open(tenant: TenantId = DEFAULT_TENANT) {
     const { url } = await start({ flows: surface, identify: async () => ({ tenant, subject: 'anonymous' }) })
@@ -176,7 +175,7 @@ describe('the definitions of flows', () => {
       expect(body['error']).to.include({ param: '/require_pass_rate' })
     }
     expect((await publish('0')).status).to.equal(409)
-    await flows.library.saveEvaluation(DEFAULT_TENANT, await flows.library.get(DEFAULT_TENANT, name), {
+    await flows().library.saveEvaluation(DEFAULT_TENANT, await flows().library.get(DEFAULT_TENANT, name), {
       pass_rate: 0.5,
       runs: 2,
     })

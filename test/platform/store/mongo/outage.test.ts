@@ -1,8 +1,5 @@
 // Tests connection-monitor.ts: a MongoDB that is away, slow or wrong.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
@@ -17,6 +14,7 @@ import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts
 import type { Store } from '../../../../shared/platform/store/port.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
 import { useMongo } from '../../../support/mongo.ts'
+import { makeTempFolder } from '../../../support/temp-folder.ts'
 
 /** The promised 3 s, and some tolerance for a slow machine. */
 const PROMISED_MS = 3_000 + 1_000
@@ -164,7 +162,8 @@ describe('a MongoDB that does not answer', () => {
 
 describe('a MongoDB that the product cannot use', () => {
   it('because it is not a replica set is reported once, and every operation fails with 503', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'agent-engine-mongo-'))
+    await using folder = await makeTempFolder()
+    const dir = folder.path
     const port = await freePort()
     const { command } = await requireMongod()
     const args = ['--port', String(port), '--dbpath', dir, '--bind_ip', '127.0.0.1', '--nounixsocket']
@@ -186,7 +185,6 @@ describe('a MongoDB that the product cannot use', () => {
       await store.close()
     } finally {
       await single.kill('SIGKILL')
-      await rm(dir, { recursive: true })
     }
   })
 

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
@@ -14,18 +13,17 @@ import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite
 import { WriteGroup } from '../../../../shared/platform/store/sqlite/write-group.ts'
 import { Child } from '../../../support/child.ts'
 import { elapsedMs } from '../../../support/elapsed.ts'
+import { useTempFolder } from '../../../support/temp-folder.ts'
 
 const WRITER = 'test/agent/customers/store/append-forever.ts'
 const MANY = 300
 
 describe('the file of the SQLite store', () => {
-  let dir: string
+  const dir = useTempFolder({ perTest: true })
   let file: string
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-store-'))
-    file = join(dir, 'data', 'agent-engine.db')
+    file = join(dir.path, 'data', 'agent-engine.db')
   })
-  afterEach(() => rm(dir, { recursive: true }))
 
   const open = () => openSqliteStore({ file, collections: COLLECTIONS })
 

@@ -1,7 +1,5 @@
 // Tests sqlite.ts and collection.ts: the contracts of the store, on a file.
 
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { dispatchContract } from '../../../contract/dispatches.ts'
@@ -15,67 +13,64 @@ import { sessionContract } from '../../../contract/sessions.ts'
 import { storeContract } from '../../../contract/store.ts'
 import { usageContract } from '../../../contract/usage.ts'
 import { deliveryContract } from '../../../contract/webhook-deliveries.ts'
+import { useTempFolder } from '../../../support/temp-folder.ts'
 
 describe('the store in SQLite', () => {
-  let dir: string
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-store-'))
-  })
-  after(() => rm(dir, { recursive: true }))
+  const dir = useTempFolder()
 
   describe('passes the contract of a store', () => {
     storeContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'contract.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'contract.db'), collections, ...(now && { now }) }),
     )
   })
 
   describe('holds the ledger and the memory entries', () => {
-    ledgerContract((collections) => openSqliteStore({ file: join(dir, 'ledger.db'), collections }))
+    ledgerContract((collections) => openSqliteStore({ file: join(dir.path, 'ledger.db'), collections }))
   })
 
   describe('holds the flows', () => {
-    flowContract((collections) => openSqliteStore({ file: join(dir, 'flows.db'), collections }))
+    flowContract((collections) => openSqliteStore({ file: join(dir.path, 'flows.db'), collections }))
   })
 
   describe('holds the executions and their history', () => {
     dispatchContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'dispatches.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'dispatches.db'), collections, ...(now && { now }) }),
     )
   })
 
   describe('holds the plans', () => {
-    planContract((collections) => openSqliteStore({ file: join(dir, 'plans.db'), collections }))
+    planContract((collections) => openSqliteStore({ file: join(dir.path, 'plans.db'), collections }))
   })
 
   describe('holds the idempotency keys', () => {
     idempotencyContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'keys.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'keys.db'), collections, ...(now && { now }) }),
     )
   })
 
   describe('holds the deliveries of webhooks', () => {
-    deliveryContract((collections) => openSqliteStore({ file: join(dir, 'webhooks.db'), collections }))
+    deliveryContract((collections) => openSqliteStore({ file: join(dir.path, 'webhooks.db'), collections }))
   })
 
   describe('holds the usage of tenants', () => {
     usageContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'usage.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'usage.db'), collections, ...(now && { now }) }),
     )
   })
 
   describe('holds the sessions', () => {
     sessionContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'sessions.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'sessions.db'), collections, ...(now && { now }) }),
     )
   })
 
   describe('holds the schedules of plans', () => {
-    planScheduleContract((collections) => openSqliteStore({ file: join(dir, 'schedules.db'), collections }))
+    planScheduleContract((collections) => openSqliteStore({ file: join(dir.path, 'schedules.db'), collections }))
   })
 
   describe('holds the records of runs', () => {
     runRecordContract((collections, now) =>
-      openSqliteStore({ file: join(dir, 'runs.db'), collections, ...(now && { now }) }),
+      openSqliteStore({ file: join(dir.path, 'runs.db'), collections, ...(now && { now }) }),
     )
   })
 })

@@ -1,13 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import type { Store } from '../../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { createTenantConfigStore } from '../../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import { tenantIds } from '../../../support/tenant.ts'
+import { useTestStore } from '../../../support/test-store.ts'
 
 const [A, B] = tenantIds('a', 'b')
 const changed = (id: string, more: JsonObject = {}): JsonObject => ({
@@ -16,21 +11,10 @@ const changed = (id: string, more: JsonObject = {}): JsonObject => ({
 })
 
 describe('the stored configurations of tenants', () => {
-  let dir: string
-  let store: Store
-
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'ae-tenant-configs-'))
-  })
-  after(() => rm(dir, { recursive: true }))
-  let files = 0
-  beforeEach(async () => {
-    store = await openSqliteStore({ file: join(dir, `${files++}.db`), collections: COLLECTIONS })
-  })
-  afterEach(() => store.close())
+  const opened = useTestStore({ perTest: true })
 
   it('are made from the one before, and are each tenant’s own', async () => {
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
     expect(await configs.read(A)).to.equal(undefined)
     expect(await configs.update(A, (before) => changed('1', { isFirst: before === undefined }))).to.include({
       isFirst: true,
@@ -41,7 +25,7 @@ describe('the stored configurations of tenants', () => {
   })
 
   it('are left as they are by a change that fails', async () => {
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
     await configs.update(A, () => changed('1'))
     const failed = await configs
       .update(A, () => {
@@ -54,8 +38,8 @@ describe('the stored configurations of tenants', () => {
   })
 
   it('lose no change of several at the same time, in one process and in two', async () => {
-    const configs = createTenantConfigStore(store)
-    const other = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
+    const other = createTenantConfigStore(opened.store)
     const add = (n: number) => (before: JsonObject | undefined) =>
       changed(String(n), { all: [...((before?.['all'] ?? []) as number[]), n] })
     await Promise.all([0, 1, 2, 3, 4, 5].map((n) => (n % 2 === 0 ? configs : other).update(A, add(n))))
@@ -63,7 +47,7 @@ describe('the stored configurations of tenants', () => {
   })
 
   it('are listed as changes, numbered and newest first', async () => {
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
     for (const [i, tenant] of [A, B, A].entries()) await configs.update(tenant, () => changed(String(i)))
     expect(await configs.changes(2)).to.deep.equal([
       { seq: 3, tenant: A },
@@ -72,10 +56,10 @@ describe('the stored configurations of tenants', () => {
   })
 
   it('D28b: have each change in their record, also one that a process has stored and not recorded', async () => {
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
     await configs.update(A, () => changed('1'))
-    await store.collection({ name: 'tenant_configs', key: ['id'] }).delete(A, { id: 'config' })
-    await store.collection({ name: 'tenant_configs', key: ['id'] }).insert(A, { id: 'config', ...changed('2') })
+    await opened.store.collection({ name: 'tenant_configs', key: ['id'] }).delete(A, { id: 'config' })
+    await opened.store.collection({ name: 'tenant_configs', key: ['id'] }).insert(A, { id: 'config', ...changed('2') })
     const idsOf = async () => (await configs.audit(A, { limit: 9 })).map(({ id }) => id)
     expect(await idsOf()).to.deep.equal(['2', '1'])
     await configs.update(A, () => changed('3'))
@@ -83,7 +67,7 @@ describe('the stored configurations of tenants', () => {
   })
 
   it('tell the tenants that have one by name, behind the last one of a page', async () => {
-    const configs = createTenantConfigStore(store)
+    const configs = createTenantConfigStore(opened.store)
     for (const tenant of [B, A, B]) await configs.update(tenant, () => changed('1'))
     expect([await configs.tenants(undefined), await configs.tenants('a')]).to.deep.equal([[A, B], [B]])
   })

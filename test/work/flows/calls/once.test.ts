@@ -1,33 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
-import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createIdempotency, type Idempotency } from '../../../../shared/platform/store/idempotency.ts'
-import type { Store } from '../../../../shared/platform/store/port.ts'
-import { openSqliteStore } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 import { startOnce } from '../../../../shared/work/flows/calls/once.ts'
 import type { Dispatch } from '../../../../shared/work/flows/port.ts'
 import { newDispatch } from '../../../contract/dispatch-setup.ts'
+import { useTestStore } from '../../../support/test-store.ts'
 
 const LOST = { status: 502, type: 'upstream_error', message: 'lost', code: 'worker_lost' }
 
 describe('starting an execution once for each key', () => {
-  let dir: string
-  let store: Store
+  const opened = useTestStore()
   let idempotency: Idempotency
   let keys = 0
 
-  before(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'agent-engine-once-'))
-    store = await openSqliteStore({ file: join(dir, 'once.db'), collections: COLLECTIONS })
-    idempotency = createIdempotency(store)
-  })
-  after(async () => {
-    await store.close()
-    await rm(dir, { recursive: true })
+  before(() => {
+    idempotency = createIdempotency(opened.store)
   })
 
   /** Executions of one test: `execute` records that they were started. */

@@ -2,14 +2,15 @@ import { expect } from 'chai'
 import type { PlanRecord } from '../../../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../../../shared/work/plans/store/plans.ts'
 import { watchStore } from '../../../contract/watched-store.ts'
-import { TENANT, useStore } from '../../flows/setup.ts'
+import { useTestStore } from '../../../support/test-store.ts'
+import { TENANT } from '../../flows/setup.ts'
 import { record, step } from '../plan-setup.ts'
 
 /** Together more than a process remembers of plans that nobody uses. */
 const [PLANS, CHARS] = [6, 7_000_000]
 
 describe('plans with long steps', () => {
-  const opened = useStore()
+  const opened = useTestStore()
 
   it('are read once as long as they are in use, however many, since an executor looks at each every second', async () => {
     const ids: string[] = []

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Objects } from '../../../../shared/platform/objects/port.ts'
 import { Gate } from '../../../../shared/work/runs/kept/gate.ts'
 import {
@@ -8,22 +5,17 @@ import {
   type KeptWorkspacesDeps,
   openKeptWorkspaces,
 } from '../../../../shared/work/runs/kept/kept-workspaces.ts'
+import { useFixture } from '../../../support/fixture.ts'
 import { type TestS3, useS3 } from '../../../support/s3.ts'
 import { SILENT_LOG } from '../../../support/silent-log.ts'
+import { makeTempFolder } from '../../../support/temp-folder.ts'
 
 export type Kept = KeptWorkspaces & { dir: string }
 
 /** Opens processes that share no disk, over one store. What they ask of it is counted. */
 export function useKept(s3: TestS3 = useS3()) {
-  let opened: { kept: Kept; dir: string }[] = []
+  const opened = useFixture(async () => new AsyncDisposableStack(), { perTest: true })
   const asked: string[] = []
-  afterEach(async () => {
-    for (const { kept, dir } of opened) {
-      await kept.kept.close()
-      await rm(dir, { recursive: true, force: true })
-    }
-    opened = []
-  })
   const counted = (objects: Objects): Objects => ({
     ...objects,
     has: (key) => (asked.push(`has ${key}`), objects.has(key)),
@@ -36,14 +28,13 @@ export function useKept(s3: TestS3 = useS3()) {
     /** The operations on objects since the last call, with the kinds of their keys. */
     took: () => asked.splice(0).map((each) => each.replace(/\/.*/s, '')),
     async open(changes: Partial<KeptWorkspacesDeps> = {}): Promise<Kept> {
-      const dir = await mkdtemp(join(tmpdir(), 'ae-kept-'))
+      const { path: dir } = opened().use(await makeTempFolder())
       const limits = { maxBytes: 10_000_000, maxFiles: 100 }
       const objects = counted(s3.open({ waitMs: 300 }))
       const deps = { objects, limits, gate: new Gate(8), sweeps: { storedMs: 0 }, log: SILENT_LOG, ...changes }
       const kept = await openKeptWorkspaces(dir, deps)
-      const own: Kept = Object.assign(kept, { dir })
-      opened.push({ kept: own, dir })
-      return own
+      opened().defer(() => kept.kept.close())
+      return Object.assign(kept, { dir })
     },
   }
 }
