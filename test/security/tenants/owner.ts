@@ -75,7 +75,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   const isRouted = async () => {
     model.answer('hello')
     await run({ prompt: 'hello' })
-    return JSON.stringify(model.requests.at(-1)?.headers).includes(String(secretValue))
+    return JSON.stringify(model.requests.at(-1)?.headers ?? {}).includes(String(secretValue))
   }
   await until(isRouted, { what: 'the worker to use the instance' })
   model.answer(answer)
