@@ -94,7 +94,7 @@ export class ActivePlans {
   }
 
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
-    if (this.#ended.length > 0) await this.#loop.settled()
+    await this.#loop.settled() // Also when their deletion is under way.
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes
