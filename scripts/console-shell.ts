@@ -3,7 +3,7 @@ import type { HtmlTagDescriptor, Plugin, Rolldown } from 'vite'
 
 /**
  * Makes one script of what every page of the console needs, and has the browser fetch it while boot.ts waits for the first paint. One file is
- * smaller than several, and one request. The styles of it stand in the page: the first paint would wait for a file of them.
+ * smaller than several, and one request. Its styles become a `<style>` of the page: the first paint would wait for a file.
  */
 export function packShell(root: string): Plugin {
   const main = join(root, 'main.tsx')

@@ -1,7 +1,7 @@
 import type { GroupResult } from './run-group.ts'
 import type { Group } from './schedule.ts'
 
-/** More files with failed tests than this are a fault and not the load of the machine: one that other systems share had 13. */
+/** More files with failed tests than this are a fault and not the load of the machine: the most that load has made fail were 13. */
 const MAX_FILES = 20
 
 export type Repeated = { results: GroupResult[]; passedWhenRepeated: string[] }

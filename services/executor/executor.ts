@@ -26,7 +26,8 @@ export type ExecutorDeps = {
   log: Log
 }
 
-export type ExecutorMembership = { epoch(): number; executors: Pick<KnownExecutors, 'isAlive'> }
+/** This executor among the others. */
+type Joined = { epoch(): number; executors: Pick<KnownExecutors, 'isAlive'> }
 
 /** Handles the jobs of one kind. */
 export type JobWork = { kind: JobKind; slots: SlotLimits; handle: JobHandler; givenUp: JobHandler }
@@ -83,7 +84,7 @@ export class Executor {
   }
 
   /** Begins to take jobs, as the executor of the epoch that it has by then, and those of executors that died before. */
-  async start(consume: Consume, works: readonly JobWork[], membership: ExecutorMembership): Promise<void> {
+  async start(consume: Consume, works: readonly JobWork[], membership: Joined): Promise<void> {
     const { epoch, executors } = membership
     const mayGrow = () => !this.#deps.isHeapHigh()
     for (const { kind, slots, handle, givenUp: onGivenUp } of works) {
@@ -91,7 +92,7 @@ export class Executor {
       const options = { owner, concurrency: slots.max, perTenant: slots.maxPerTenant, mayGrow, onGivenUp }
       this.#consumers.push(await consume(kind, handle, options))
     }
-    await this.#reclaimOfDead(executors).catch(this.#onLate)
+    await this.#reclaimOfDead(executors).catch((cause: unknown) => this.#warnOfDelay({ cause }))
   }
 
   liveRuns(): number {
@@ -119,18 +120,20 @@ export class Executor {
 
   /** A member has died: if it was an executor, its jobs are handed out again now. Without this call the queue does so within 16 s. */
   onMemberLost(epoch: number): void {
-    for (const consumer of this.#consumers) consumer.reclaim(String(epoch)).catch(this.#onLate)
+    for (const consumer of this.#consumers)
+      consumer.reclaim(String(epoch)).catch((cause: unknown) => this.#warnOfDelay({ epoch, cause }))
   }
 
   /** Nobody tells this process of executors that were lost before it took jobs. */
-  async #reclaimOfDead(executors: ExecutorMembership['executors']): Promise<void> {
+  async #reclaimOfDead(executors: Joined['executors']): Promise<void> {
     for (const consumer of this.#consumers)
       for (const owner of await consumer.owners())
         if (!(await executors.isAlive(Number(owner)))) await consumer.reclaim(owner)
   }
 
-  readonly #onLate = (cause: unknown): void =>
-    this.#deps.log.warn('the jobs of a dead executor are handed out late', { cause })
+  #warnOfDelay(fields: { epoch?: number; cause: unknown }): void {
+    this.#deps.log.warn('the jobs of a dead executor are handed out late', fields)
+  }
 
   /** Ends all runs: this process owns none of them any more. */
   abortAll(): void {

@@ -107,7 +107,7 @@ async function runStep(
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
     figures.note(event)
-    // Only what is kept of a run has a length.
+    // The recorder counts the bytes of the events that it keeps, and it keeps no deltas.
     report.note(event, { bytes: isDelta(event) ? 0 : JSON.stringify(event).length, isLast: isTerminal(event) })
   }
   try {

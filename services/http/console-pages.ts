@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Request, RequestHandler, Response } from 'express'
 import { notFound } from '../../shared/kernel/errors.ts'
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts'
@@ -34,10 +34,10 @@ function pageHeaders(page: ConsoleFile, origins: readonly string[]): Record<stri
   }
 }
 
-/** What allows the styles that stand in the page itself, and no others. */
+/** The sources of `style-src` that allow the `<style>` elements of the page. */
 function styleHashesOf({ bodies }: ConsoleFile): string[] {
   const styles = bodies.identity.toString().matchAll(/<style>(.*?)<\/style>/gs)
-  return Array.from(styles, ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`)
+  return Array.from(styles, ([, text = '']) => `'sha256-${hash('sha256', text, 'base64')}'`)
 }
 
 /** The name of an asset holds a hash of its content, so that a browser never has to ask for it again. */

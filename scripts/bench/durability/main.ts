@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
+import { answerDirectives } from '../../../test/support/model-server/directives.ts'
+import { startModelServer } from '../../../test/support/model-server/model-server.ts'
 import { memberProgram } from '../../local-cluster/member.ts'
 import { slotsOf } from '../../local-cluster/slots.ts'
 import { type MongoSet, startMongoSet } from '../../local-services/mongo.ts'
 import { startRedis } from '../../local-services/redis.ts'
 import { threadsCpuMs } from '../proc.ts'
-import { type Pace, startProvider } from './provider.ts'
 
 const USAGE = `npm run bench:durability -- [--quick] [--load N]...
   --quick   fewer rounds
@@ -39,11 +40,11 @@ if (options.help) {
 const ROUNDS = options.quick ? 5 : 15
 /** Enough for most of the code to be compiled. */
 const WARM_UPS = options.quick ? 4 : 10
-/** How many sessions are answered at a time, and how many messages each gets in a round. `pace`: a provider over HTTP answers, not the built-in one. */
-type Load = { name: string; sessions: number; messages: number; prompt: string; pace?: Pace }
+/** How many sessions are answered at a time, and how many messages each gets in a round. `overHttp`: a provider answers, not the built-in model. */
+type Load = { name: string; sessions: number; messages: number; prompt: string; overHttp?: true }
 const LOADS: readonly Load[] = [
-  { name: 'short runs, 64 at a time', sessions: 64, messages: 8, prompt: 'hello', pace: { tokens: 20, everyMs: 0 } },
-  { name: '100 streams, paced', sessions: 100, messages: 1, prompt: 'hello', pace: { tokens: 50, everyMs: 20 } },
+  { name: 'short runs, 64 at a time', sessions: 64, messages: 8, prompt: '/tokens 20', overHttp: true },
+  { name: '100 streams, paced', sessions: 100, messages: 1, prompt: '/tokens 50 20', overHttp: true },
   { name: 'built-in model, one at a time', sessions: 1, messages: 60, prompt: '/say hello' },
   { name: 'built-in model, 32 at a time', sessions: 32, messages: 15, prompt: '/say hello' },
   {
@@ -65,7 +66,7 @@ for (const load of LOADS) process.stdout.write(report(load.name, await measureLo
 
 async function measureLoad(load: Load): Promise<Record<Mode, Sample[]>> {
   await using stack = new AsyncDisposableStack()
-  const model = load.pace ? stack.use(await startProvider(load.pace)).env : { MODEL_PROVIDER: 'demo' }
+  const model = load.overHttp ? await startProvider(stack) : { MODEL_PROVIDER: 'demo' }
   const start = (mode: Mode) => startCluster(mode, { mongo, model, stack })
   const clusters = { off: await start('off'), sessions: await start('sessions'), runs: await start('runs') }
   const samples: Record<Mode, Sample[]> = { off: [], sessions: [], runs: [] }
@@ -75,6 +76,14 @@ async function measureLoad(load: Load): Promise<Record<Mode, Sample[]>> {
       if (round >= 0) samples[mode].push(sample)
     }
   return samples
+}
+
+/** Starts a provider that follows the directives in prompts, and returns the settings that make it the model of a process. */
+async function startProvider(stack: AsyncDisposableStack): Promise<Record<string, string>> {
+  const server = await startModelServer({ record: false })
+  stack.defer(() => server.close())
+  server.otherwise(answerDirectives)
+  return { MODEL: 'bench', MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: server.url }
 }
 
 type Started = Awaited<ReturnType<typeof startCluster>>

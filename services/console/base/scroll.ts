@@ -1,4 +1,4 @@
-/** What a reader does who wants to be elsewhere than where a page is about to be scrolled to. */
+/** Input by which a reader moves on the page. From then on the page is not scrolled to its former place any more. */
 const OWN_MOVES = ['wheel', 'touchstart', 'mousedown', 'keydown'] as const
 
 let observer: MutationObserver | undefined
@@ -35,7 +35,7 @@ export function restoreScroll(): void {
   }
   observer = new MutationObserver(scroll)
   observer.observe(document.body, { childList: true, subtree: true })
-  requestAnimationFrame(() => observer && scroll()) // What is shown may be long enough, and stay as it is.
+  requestAnimationFrame(() => observer && scroll()) // The page may be long enough already, and not change again.
 }
 
 function stop(): void {

@@ -25,7 +25,7 @@ export type SessionSaverDeps = {
 type Kept = Session & { log: SessionLog }
 
 const MAX_ENTRIES = 200
-/** Sessions whose turns are written together, from which on the time of the write counts. */
+/** A write of so many sessions or more makes the next one wait when it was slow. */
 const MANY = 4
 const MAX_BATCH_MS = 100
 /** One command takes 48 MB. */
@@ -40,19 +40,17 @@ export class SessionSaver {
   readonly #times: LogTimes
   readonly #loop: WriteLoop
   readonly #changed = new Set<Kept>()
-  readonly #pause: { leastMs: number }
+  #leastMs: number
 
   constructor(deps: SessionSaverDeps) {
     this.#deps = deps
     const { idleMs, now = Date.now } = deps
     this.#times = { renewalMs: renewalOf(idleMs), lifeMs: lifeOf(idleMs), now }
-    const pause = (this.#pause = { leastMs: deps.batchMs })
+    this.#leastMs = deps.batchMs
     this.#loop = new WriteLoop({
       write: () => this.#writeTimed(),
       dueInMs: () => (this.#changed.size > 0 ? 0 : undefined),
-      get leastMs() {
-        return pause.leastMs
-      },
+      leastMs: () => this.#leastMs,
     })
   }
 
@@ -108,14 +106,14 @@ export class SessionSaver {
     return withDeadline(log.stored(), withinMs, () => storeUnavailable('too slow'))
   }
 
-  /** After a write of many sessions that took long, more of them are waited for: half the commands when the store or this process is busy. */
+  /** After a slow write of many sessions the next one waits as long again, at most `MAX_BATCH_MS`, so that a busy store gets fewer commands. */
   async #writeTimed(): Promise<boolean> {
     const begunAt = performance.now()
     const batch = this.#takeBatch()
     const isWritten = await this.#write(batch)
     const { batchMs } = this.#deps
     const pausedMs = Math.min(2 * (performance.now() - begunAt), MAX_BATCH_MS)
-    this.#pause.leastMs = batch.length < MANY ? batchMs : Math.max(batchMs, pausedMs)
+    this.#leastMs = batch.length < MANY ? batchMs : Math.max(batchMs, pausedMs)
     return isWritten
   }
 

@@ -86,7 +86,7 @@ export class MemoryConsumer implements JobConsumer {
     this.#waiting.clear() // The store has them.
   }
 
-  /** All jobs are this process's. */
+  /** No process but this one has jobs. */
   async owners(): Promise<string[]> {
     return []
   }

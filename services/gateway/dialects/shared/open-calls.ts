@@ -155,7 +155,7 @@ export class OpenCalls {
   }
 }
 
-/** What a client is told of a call, or of a sub-agent, whose turn began anew at another server. */
+/** The error of a tool call or a sub-agent whose worker died, so that its turn began anew at another one. */
 export const VOID_CALL = 'The server that ran this has failed, and the turn began anew.'
 
 const NOTHING = { calls: [], agents: [] }

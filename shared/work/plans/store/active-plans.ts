@@ -39,7 +39,7 @@ export class ActivePlans {
   readonly #loop = new WriteLoop({
     write: () => this.#removeEnded(),
     dueInMs: () => (this.#ended.length > 0 ? 0 : undefined),
-    leastMs: LEAVE_EVERY_MS,
+    leastMs: () => LEAVE_EVERY_MS,
   })
 
   constructor(store: Store, limits: PlanLimits) {
@@ -94,7 +94,7 @@ export class ActivePlans {
   }
 
   async #problem(owner: TenantId, more: Total): Promise<AppError | undefined> {
-    await this.#loop.settled() // Also when their deletion is under way.
+    await this.#loop.settled() // A plan that has ended here is no longer counted, also when its deletion is under way.
     const { count, sum } = await this.#entries.total(SYSTEM_TENANT, { owner })
     const { maxPlans, maxBytes } = this.#limits
     const hasRoom = count + more.count <= maxPlans && sum + more.sum <= maxBytes

@@ -50,7 +50,7 @@ export class EndQueue {
     this.#loop = new WriteLoop({
       write: () => this.#write(),
       dueInMs: () => (this.#waiting.length > 0 ? 0 : undefined),
-      leastMs: deps.batchMs,
+      leastMs: () => deps.batchMs,
       isFull: () => this.#waiting.length >= FULL_BATCH,
     })
   }

@@ -45,7 +45,7 @@ export class OpenRuns {
     this.#loop = new WriteLoop({
       write: () => this.#write(),
       dueInMs: () => this.#dueInMs(),
-      leastMs: deps.batchMs,
+      leastMs: () => deps.batchMs,
     })
   }
 

@@ -4,7 +4,7 @@ export type WriteLoopDeps = {
   /** In how many milliseconds the next write is due; `undefined` when nothing waits. */
   dueInMs(): number | undefined
   /** The least time between two writes, in milliseconds: under load, what waits is written together. */
-  leastMs: number
+  leastMs(): number
   /** Whether so much waits that the next write need not wait for more. */
   isFull?(): boolean
 }
@@ -57,7 +57,7 @@ export class WriteLoop {
     const isWritten = await this.#deps.write()
     this.#writing = undefined
     this.#retryAt = isWritten ? begunAt : performance.now() + RETRY_MS
-    this.#earliestAt = isWritten ? begunAt + this.#deps.leastMs : this.#retryAt
+    this.#earliestAt = isWritten ? begunAt + this.#deps.leastMs() : this.#retryAt
     const dueInMs = this.#deps.dueInMs()
     if (dueInMs !== undefined) this.schedule(dueInMs)
     return isWritten

@@ -75,7 +75,7 @@ export class Talk {
     await this.#checkHistory()
   }
 
-  /** What was answered is part of the session, whichever worker has it now. */
+  /** Finds the messages that ended with `done` and are not in the history that the session's present worker returns. */
   async #checkHistory(): Promise<void> {
     const history = await this.#history()
     if (history === undefined) return void this.#findings.lost.push(`${this.#id}: its messages cannot be read`)
