@@ -21,10 +21,11 @@ export async function repeatFailed(
   for (const [at, { name, report, seconds, output }] of first.entries()) {
     if (report.failedFiles.length === 0) continue
     const again = await run({ name: `${name}, repeated`, files: report.failedFiles })
-    if (!again.isOk) continue
-    passedWhenRepeated.push(...report.failures)
-    const passed = report.passed + report.failed
-    results[at] = { isOk: true, name, seconds, output, report: { ...report, passed, failed: 0, failures: [] } }
+    const { failed, failures } = again.report
+    if (!again.isOk && failed === 0) continue
+    passedWhenRepeated.push(...report.failures.filter((title) => !failures.includes(title)))
+    const passed = report.passed + report.failed - failed
+    results[at] = { isOk: again.isOk, name, seconds, output, report: { ...report, passed, failed, failures } }
   }
   return { results, passedWhenRepeated }
 }

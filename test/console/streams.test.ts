@@ -5,6 +5,9 @@ import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { LONGEST_MS, traceTasks } from './support/tasks.ts'
 
+/** What 5,000 events take at once are some 60,000. */
+const MOST_MICROTASKS = 5_000
+
 describe('long streams in the console', function () {
   this.timeout(120_000)
   let pages: ConsoleUnderTest
@@ -26,7 +29,7 @@ describe('long streams in the console', function () {
     await page.getByRole('button', { name: 'Send' }).click()
   }
 
-  it('a stream of 5,000 events keeps the page from its reader for at most 100 ms at a time', async () => {
+  it('a stream of 5,000 events is read and shown in parts, and the page answers its reader between them', async () => {
     const words = Array.from({ length: 5_000 }, (_, i) => `word${i} ${i % 40 === 39 ? '\n\n' : ''}`)
     pages.product.model.answer([{ text: words }])
     const page = await pages.open('/chat?new=1')
@@ -37,7 +40,7 @@ describe('long streams in the console', function () {
     await page.getByText('first token').waitFor()
     const tasks = await tasksOf()
     expect(tasks.length).to.be.above(100)
-    expect(tasks.filter((ms) => ms > LONGEST_MS)).to.deep.equal([])
+    expect(tasks.filter(({ ms, microtasks }) => ms > LONGEST_MS || microtasks > MOST_MICROTASKS)).to.deep.equal([])
   })
 
   it('a stream that is cut five times is whole, with each event once, and the page says that it connects again', async () => {

@@ -21,7 +21,7 @@ describe('long lists in the console', function () {
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())
 
-  it('a list of 10,000 runs is shown page by page, and scrolls with few rows drawn and no task above 100 ms', async () => {
+  it('a list of 10,000 runs is shown page by page, and scrolls with few rows drawn and no long task', async () => {
     const page = await pages.open('/activity?subject=somebody')
     const runs = page.locator('.runs [data-block] tr')
     await runs.first().waitFor()
@@ -31,7 +31,7 @@ describe('long lists in the console', function () {
     const screens = await page.evaluate<Screen[]>(SCROLL)
     const tasks = await tasksOf()
     expect(tasks.length).to.be.above(100)
-    expect(tasks.filter((ms) => ms > LONGEST_MS)).to.deep.equal([])
+    expect(tasks.filter(({ ms }) => ms > LONGEST_MS)).to.deep.equal([])
     for (const { drawn, seen } of screens) {
       expect(drawn).to.be.below(MOST_DRAWN)
       expect(seen, 'rows on the screen').to.be.above(10)

@@ -8,6 +8,8 @@ import { announce } from '../../base/announce.ts'
 
 /** Events that are shown at a time: more would keep the page from answering its reader. */
 const EVENTS_PER_FRAME = 250
+/** Events that are read at a time, for the same reason: many may arrive at once. */
+const EVENTS_PER_READ = 100
 /** The raw events that the drawer keeps. */
 const MOST_FRAMES = 5_000
 /** A tab that nobody sees draws no frames; it follows the run all the same. */
@@ -47,7 +49,11 @@ export class LiveRun {
   /** Reads to the end. Never rejects. */
   async follow(): Promise<void> {
     try {
-      for await (const event of this.#stream) this.#take(event)
+      let read = 0
+      for await (const event of this.#stream) {
+        this.#take(event)
+        if (++read % EVENTS_PER_READ === 0 && !document.hidden) await new Promise((resolve) => setTimeout(resolve))
+      }
     } catch (cause) {
       if (!(cause instanceof RunFailed)) this.problem.value = cause instanceof Error ? cause.message : String(cause)
     }
