@@ -41,7 +41,7 @@ const ROUNDS = options.quick ? 5 : 15
 /** Enough for most of the code to be compiled. */
 const WARM_UPS = options.quick ? 4 : 10
 /** How many sessions are answered at a time, and how many messages each gets in a round. `overHttp`: a provider answers, not the built-in model. */
-type Load = { name: string; sessions: number; messages: number; prompt: string; overHttp?: true }
+type Load = { name: string; sessions: number; messages: number; prompt: string; overHttp?: boolean }
 const LOADS: readonly Load[] = [
   { name: 'short runs, 64 at a time', sessions: 64, messages: 8, prompt: '/tokens 20', overHttp: true },
   { name: '100 streams, paced', sessions: 100, messages: 1, prompt: '/tokens 50 20', overHttp: true },
