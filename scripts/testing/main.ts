@@ -31,7 +31,8 @@ async function runPhase({ groups, lanes }: Phase): Promise<GroupResult[]> {
 
 function show(result: GroupResult): GroupResult {
   const { name, report, seconds, output } = result
-  console.log(`\n== ${name}: ${countLine(report)} in ${seconds.toFixed(1)} s${output}`)
+  const cpu = report.files.reduce((total, file) => total + file.cpu, 0)
+  console.log(`\n== ${name}: ${countLine(report)} in ${seconds.toFixed(1)} s, CPU ${cpu.toFixed(0)} s${output}`)
   return result
 }
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { createSession, sendMessage } from '../support/sessions.ts'
 
 type Session = ApiType<'SessionInfoResponse'>
 type Message = ApiType<'SessionMessage'>
@@ -13,12 +14,8 @@ inBothForms('the list of sessions and their histories', (startProduct) => {
   })
   after(() => product.close())
 
-  async function create(body?: unknown): Promise<string> {
-    const { status, body: created } = await product.call('POST', '/sessions', body)
-    expect(status).to.equal(201)
-    return (created as { session_id: string }).session_id
-  }
-  const post = (session: string, prompt: string) => product.stream(`/sessions/${session}/messages`, { prompt })
+  const create = (body?: unknown) => createSession(product, body)
+  const post = (session: string, prompt: string) => sendMessage(product, session, prompt)
   const infoOf = async (id: string) => (await product.call('GET', `/sessions/${id}`)).body as Session
 
   /** Reads all pages of a list. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { inBothForms, type Product } from '../support/product.ts'
+import { createSession, sendMessage } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
 inBothForms('sessions', (startProduct) => {
@@ -9,12 +10,8 @@ inBothForms('sessions', (startProduct) => {
   })
   after(() => product.close())
 
-  async function create(body?: unknown): Promise<string> {
-    const { status, body: created } = await product.call('POST', '/sessions', body)
-    expect(status).to.equal(201)
-    return (created as { session_id: string }).session_id
-  }
-  const post = (session: string, prompt: string) => product.stream(`/sessions/${session}/messages`, { prompt })
+  const create = (body?: unknown) => createSession(product, body)
+  const post = (session: string, prompt: string) => sendMessage(product, session, prompt)
   const infoOf = async (session: string) => (await product.call('GET', `/sessions/${session}`)).body
 
   it('api.md Session responses: a session created without a body gets an id sess_<hex> and a creation time', async () => {

@@ -1,4 +1,4 @@
-import { readBlock } from './sse-blocks.ts'
+import { blocksOf, readBlock } from './sse-blocks.ts'
 import { checkStream } from './stream-grammar.ts'
 
 export type Frame = { id: number; event: string; data: Record<string, unknown> }
@@ -76,15 +76,4 @@ export class EventStream {
   leave(): void {
     this.#abort.abort()
   }
-}
-
-async function* blocksOf(response: Response): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let rest = ''
-  for await (const bytes of response.body ?? []) {
-    const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
-    rest = blocks.pop() ?? ''
-    yield* blocks
-  }
-  if (readBlock(rest).frame !== '') throw new Error(`half a frame at the end: ${rest}`)
 }

@@ -9,3 +9,15 @@ export function readBlock(block: string): SseBlock {
   const count = first < 0 ? lines.length : first
   return { comments: lines.slice(0, count), frame: lines.slice(count).join('\n') }
 }
+
+/** The blocks of a stream, as they arrive. Throws when it ends within a frame. */
+export async function* blocksOf(response: Response): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let rest = ''
+  for await (const bytes of response.body ?? []) {
+    const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
+    rest = blocks.pop() ?? ''
+    yield* blocks
+  }
+  if (readBlock(rest).frame !== '') throw new Error(`half a frame at the end: ${rest}`)
+}

@@ -1,3 +1,5 @@
+import { blocksOf } from './sse-blocks.ts'
+
 export type SeenEvent = { id: string; event: string; data: Record<string, unknown> }
 
 /** Reads `GET /events` as a client. */
@@ -44,15 +46,5 @@ export class TenantEvents {
 
   leave(): void {
     this.#abort.abort()
-  }
-}
-
-async function* blocksOf(response: Response): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let rest = ''
-  for await (const bytes of response.body ?? []) {
-    const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
-    rest = blocks.pop() ?? ''
-    yield* blocks
   }
 }

@@ -1,16 +1,6 @@
 import { expect } from 'chai'
-import type { Member } from '../../../shared/cluster/members/members.ts'
 import { lessLoadedOfTwo, Workers } from '../../../shared/cluster/members/workers.ts'
-
-const worker = (epoch: number, fields: Partial<Member> = {}): Member => ({
-  role: 'worker',
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-  ...fields,
-})
+import { worker } from './worker.ts'
 
 function setUp() {
   const clock = { now: 1_000_000 }

@@ -1,31 +1,19 @@
 // Tests broker.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
 
 import { expect } from 'chai'
-import type { Member } from '../../../shared/cluster/members/members.ts'
 import { RelayBroker } from '../../../shared/cluster/relay/broker.ts'
-import { readCall } from '../../../shared/cluster/relay/wire/calls.ts'
-import { Outbox } from '../../../shared/cluster/relay/wire/outbox.ts'
-import { packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/wire/records.ts'
-import { AppError, type ErrorKind, toAppError } from '../../../shared/kernel/errors.ts'
+import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { worker } from '../members/worker.ts'
+import { playWorkers } from './played-workers.ts'
 
 const TENANT = DEFAULT_TENANT
 const SILENT = new Promise<never>(() => {})
 const prompt = { prompt: 'hi' }
-
-const worker = (epoch: number, fields: Partial<Member> = {}): Member => ({
-  role: 'worker',
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-  ...fields,
-})
 
 const refuse = (kind: ErrorKind) => {
   throw new AppError(kind, 'refused')
@@ -35,41 +23,15 @@ const refuse = (kind: ErrorKind) => {
 function setUp(answer: (epoch: number, method: string) => unknown = () => null) {
   const calls: string[] = []
   const discovered: number[] = []
-  const outboxes = new Map<number, Outbox>()
-  const outboxOf = (epoch: number) =>
-    new Outbox({
-      epoch: 1,
-      canSendFrames: () => true,
-      onPublished: () => {},
-      creditBytes: () => 4 * 1024 * 1024,
-      async publish(message) {
-        readMessage(message, ({ type, stream, body }) => {
-          if (type !== RECORD.call) return
-          const { method } = readCall(body)
-          calls.push(`${epoch} ${method}`)
-          void reply(stream, epoch, method)
-        })
-        return 1
-      },
-    })
-  const reply = async (id: number, epoch: number, method: string) => {
-    let body: unknown
-    try {
-      body = { value: (await answer(epoch, method)) ?? null }
-    } catch (cause) {
-      const { kind, message, status } = toAppError(cause)
-      body = { error: { kind, message, status } }
-    }
-    const message = packMessage(epoch, 0, [record(RECORD.reply, { stream: id, body: JSON.stringify(body) })])
-    readMessage(message, (received) => relay.onRecord(epoch, received))
-  }
+  const outboxTo = playWorkers({
+    caller: 1,
+    answer,
+    onCall: (epoch, { method }) => calls.push(`${epoch} ${method}`),
+    onReply: (epoch, reply) => relay.onRecord(epoch, reply),
+  })
   const relay = new RelayBroker({
     transport: {
-      outbox(_role, epoch) {
-        const outbox = outboxes.get(epoch) ?? outboxOf(epoch)
-        outboxes.set(epoch, outbox)
-        return outbox
-      },
+      outbox: (_role, epoch) => outboxTo(epoch),
     },
     membership: {
       epoch: 1,

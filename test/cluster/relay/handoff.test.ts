@@ -1,13 +1,12 @@
 import { expect } from 'chai'
-import type { Member } from '../../../shared/cluster/members/members.ts'
 import { SessionHandoff } from '../../../shared/cluster/relay/handoff.ts'
-import { readCall } from '../../../shared/cluster/relay/wire/calls.ts'
-import { Outbox } from '../../../shared/cluster/relay/wire/outbox.ts'
-import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/wire/records.ts'
-import { AppError, toAppError } from '../../../shared/kernel/errors.ts'
+import { BY_WORKER } from '../../../shared/cluster/relay/wire/records.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { settled } from '../../support/settled.ts'
 import { until } from '../../support/until.ts'
+import { worker } from '../members/worker.ts'
+import { playWorkers } from './played-workers.ts'
 
 const OWN = 1
 const TOKEN = 'a1'
@@ -18,16 +17,6 @@ const session = (id = 's1') => {
 
 const STATE = JSON.stringify([session().state])
 
-const worker = (epoch: number, fields: Partial<Member> = {}): Member => ({
-  role: 'worker',
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-  ...fields,
-})
-
 const refusal = (code: 'worker_draining' | undefined, kind: 'unavailable' | 'internal' = 'unavailable') =>
   new AppError(kind, 'refused', { ...(code && { code }) })
 
@@ -37,34 +26,15 @@ type Answer = (epoch: number, method: string) => unknown
 function setUp({ answer = () => null }: { answer?: Answer } = {}) {
   const problems: unknown[] = []
   const calls: string[] = []
-  const outboxes = new Map<number, Outbox>()
-  const outboxOf = (epoch: number) =>
-    new Outbox({
-      epoch: OWN,
-      canSendFrames: () => true,
-      onPublished: () => {},
-      creditBytes: () => 4 * 1024 * 1024,
-      async publish(message) {
-        readMessage(message, ({ type, stream, flags, body }) => {
-          const { method, args } = readCall(body)
-          calls.push(`${epoch} ${method} ${JSON.stringify(args)}`)
-          expect([type, flags]).to.deep.equal([RECORD.call, BY_WORKER])
-          void reply(stream, epoch, method)
-        })
-        return 1
-      },
-    })
-  const reply = async (id: number, epoch: number, method: string) => {
-    let body: unknown
-    try {
-      body = { value: (await answer(epoch, method)) ?? null }
-    } catch (cause) {
-      const { kind, message, code, status } = toAppError(cause)
-      body = { error: { kind, message, status, ...(code && { code }) } }
-    }
-    const message = packMessage(epoch, 0, [record(RECORD.reply, { stream: id, body: JSON.stringify(body) })])
-    readMessage(message, (received) => handoff.onRecord(received))
-  }
+  const outboxTo = playWorkers({
+    caller: OWN,
+    answer,
+    onCall(epoch, { method, args, flags }) {
+      calls.push(`${epoch} ${method} ${JSON.stringify(args)}`)
+      expect(flags).to.equal(BY_WORKER)
+    },
+    onReply: (_epoch, reply) => handoff.onRecord(reply),
+  })
   let refreshes = 0
   const handoff = new SessionHandoff({
     onProblem: (cause) => problems.push(cause),
@@ -77,9 +47,7 @@ function setUp({ answer = () => null }: { answer?: Answer } = {}) {
     transport: {
       outbox(role, epoch) {
         expect(role).to.equal('worker')
-        const outbox = outboxes.get(epoch) ?? outboxOf(epoch)
-        outboxes.set(epoch, outbox)
-        return outbox
+        return outboxTo(epoch)
       },
     },
   })

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import type { FlowCheck } from '../../../shared/work/flows/check/check.ts'
 import type { EvaluationPage } from '../../../shared/work/flows/evaluate/evaluation-store.ts'
 import { DEFINITION, GOOD, lastOf, newName, systemOf, useFlows } from '../../support/flows.ts'
-import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
-import { newSigner } from '../../support/issuer/signer.ts'
+import { useIssuer } from '../../support/issuer/use-issuer.ts'
 import { inBothForms } from '../../support/product.ts'
 
 /** Each with the field that a PUT names. */
@@ -32,17 +31,8 @@ const WRONG: readonly (readonly [fields: object, param: string])[] = [
 ]
 
 inBothForms('checks of definitions, and past evaluations', (startProduct, form) => {
-  let issuer: Issuer
-  before(async () => {
-    issuer = await Issuer.start([await newSigner('RS256', 'r1')])
-  })
-  after(() => issuer.close())
-  // Requests without a token are of the tenant t_default.
-  const bench = useFlows(startProduct, form, () => ({
-    OIDC_ISSUER: issuer.url,
-    OIDC_AUDIENCE: AUDIENCE,
-    AUTH_MODE: 'soft',
-  }))
+  const issuer = useIssuer()
+  const bench = useFlows(startProduct, form, issuer.env)
   beforeEach(() => bench.main.otherwise(() => GOOD))
 
   const check = async (name: string, body?: unknown): Promise<FlowCheck> => {
@@ -51,7 +41,7 @@ inBothForms('checks of definitions, and past evaluations', (startProduct, form) 
     return reply.body as FlowCheck
   }
   const paramsOf = ({ problems }: FlowCheck) => problems.map(({ param }) => param)
-  const acme = async () => ({ authorization: `Bearer ${await issuer.token('acme')}` })
+  const acme = () => issuer.headersOf('acme')
 
   it('D26.1: whatever a PUT refuses is a problem, all of them at once, and nothing is stored', async () => {
     const name = newName()

@@ -2,24 +2,14 @@ import { expect } from 'chai'
 import type { DispatchSummary } from '../../../shared/work/flows/dispatch-log.ts'
 import type { StatsPage } from '../../../shared/work/flows/history/stats.ts'
 import { DEFINITION, GOOD, useFlows } from '../../support/flows.ts'
-import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
-import { newSigner } from '../../support/issuer/signer.ts'
+import { useIssuer } from '../../support/issuer/use-issuer.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
 
 type List = { dispatches: DispatchSummary[]; next_cursor: string | null }
 
 inBothForms('the history of flows, filtered and added up', (startProduct, form) => {
-  let issuer: Issuer
-  before(async () => {
-    issuer = await Issuer.start([await newSigner('RS256', 'r1')])
-  })
-  after(() => issuer.close())
-  // Requests without a token are of the tenant t_default.
-  const bench = useFlows(startProduct, form, () => ({
-    OIDC_ISSUER: issuer.url,
-    OIDC_AUDIENCE: AUDIENCE,
-    AUTH_MODE: 'soft',
-  }))
+  const issuer = useIssuer()
+  const bench = useFlows(startProduct, form, issuer.env)
 
   const traceOf = ({ status, text, headers }: Reply, wanted = 200) => {
     expect(status, text).to.equal(wanted)
@@ -31,7 +21,7 @@ inBothForms('the history of flows, filtered and added up', (startProduct, form) 
     return body as T
   }
   const ids = ({ dispatches }: List) => dispatches.map(({ trace_id }) => trace_id)
-  const acme = async () => ({ authorization: `Bearer ${await issuer.token('acme')}` })
+  const acme = () => issuer.headersOf('acme')
 
   it('D22: finds the executions by model, instance, subject, key, kind, time and text, and adds them up for their tenant only', async () => {
     bench.main.otherwise(() => GOOD)

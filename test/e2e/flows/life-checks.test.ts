@@ -1,21 +1,13 @@
 import { expect } from 'chai'
 import { DEFINITION, GOOD, newName, REQUEST, textSchema, useFlows } from '../../support/flows.ts'
-import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
-import { newSigner } from '../../support/issuer/signer.ts'
+import { useIssuer } from '../../support/issuer/use-issuer.ts'
 import { inBothForms } from '../../support/product.ts'
 
 const UNKNOWN = { name: 'flow-unknown', id: '0'.repeat(32) }
 
 inBothForms('checks of flows', (startProduct, form) => {
-  let issuer: Issuer
-  before(async () => {
-    issuer = await Issuer.start([await newSigner('RS256', 'r1')])
-  })
-  after(() => issuer.close())
-
-  // Requests without a token are of the tenant t_default.
-  const env = () => ({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE, AUTH_MODE: 'soft' })
-  const bench = useFlows(startProduct, form, env)
+  const issuer = useIssuer()
+  const bench = useFlows(startProduct, form, issuer.env)
   const { call, publish, run } = bench
 
   const refusal = async (...request: Parameters<typeof call>) => {
@@ -139,7 +131,7 @@ inBothForms('checks of flows', (startProduct, form) => {
   })
 
   describe('api.md Authentication 8: a flow belongs to its tenant', () => {
-    const acme = async () => ({ authorization: `Bearer ${await issuer.token('acme')}` })
+    const acme = () => issuer.headersOf('acme')
 
     it('to another tenant it does not exist: not to read, change, run, or look at its runs', async () => {
       const name = await publish(DEFINITION)
