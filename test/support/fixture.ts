@@ -9,7 +9,10 @@ export function useFixture<T extends AsyncDisposable>(open: () => Promise<T>, { 
     opened = undefined
     await closing?.[Symbol.asyncDispose]()
   }
+  let isAdded = false
   before(function () {
+    if (isAdded) return // `npm run mutate` runs the same suite again and again.
+    isAdded = true
     // A hook that is added while hooks run is the last one: what uses the fixture is closed by then.
     this.test?.parent?.[perTest ? 'afterEach' : 'afterAll'](close)
   })
