@@ -9,7 +9,8 @@ import { until } from '../../support/until.ts'
 
 const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond line\\n"}'
 const KEYS = /\[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny {2}\[v\]iew all · denied in 0:0\d ›$/
-const TIMEOUT_SECS = 3
+/** A busy machine may take some seconds for a key. */
+const TIMEOUT_SECS = 8
 
 describe('ae run and ae chat, in a terminal', () => {
   const at = useAe(() => startStandalone({ PERMISSION_TIMEOUT_SECS: String(TIMEOUT_SECS) }))
