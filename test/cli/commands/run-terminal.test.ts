@@ -1,5 +1,8 @@
 // Tests chat.ts: a conversation on a terminal.
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Ae, useAe } from '../../support/ae.ts'
@@ -106,11 +109,13 @@ describe('ae run and ae chat, in a terminal', () => {
   })
 
   it('Ctrl-C also while a key is asked for, and the second one leaves and prints how to come back', async () => {
-    const terminal = at.ae.terminal(['run', WRITE])
+    const slow = await openUncancelling(at.server.url)
+    const terminal = at.ae.terminal(['run', WRITE], { env: { AE_URL: slow.url } })
     await terminal.shows(KEYS)
     terminal.type('\u0003\u0003')
     expect(await terminal.exited).to.equal(130)
     expect(terminal.screen.text).to.match(/^ae attach run_[0-9a-f]{32}$/m)
+    slow.close()
   })
 
   it('without colours and UTF-8 there are neither', async () => {
@@ -174,3 +179,28 @@ describe('ae run and ae chat, in a terminal', () => {
     )
   }
 })
+
+/** Passes requests on to the server, all but those that cancel a run, which get no answer. */
+async function openUncancelling(target: string) {
+  const server = createServer((req, res) => {
+    if (req.method === 'DELETE') return
+    const { port } = new URL(target)
+    const options = { port, path: req.url, method: req.method, headers: req.headers }
+    const passed = request(options, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.on('error', () => res.destroy()).pipe(res)
+    })
+    res.on('close', () => passed.destroy())
+    req.pipe(passed.on('error', () => res.destroy()))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(target)
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
