@@ -75,7 +75,14 @@ describe('the folder of uploads', () => {
   })
 
   it('what is not named like a folder of this product stays', async () => {
-    const names = ['lost+found', 'notes.txt', `${hostname()}.77`, `${hostname()}.x.${UUID}`, UUID]
+    const names = [
+      'lost+found',
+      'notes.txt',
+      `${hostname()}.77`,
+      `${hostname()}.x.${UUID}`,
+      `${hostname()}.77.${UUID}.tar`,
+      UUID,
+    ]
     for (const name of names) await leave(name, 1_000 * HOUR_MS)
     const { dir } = await open()
     expect((await others(dir)).toSorted()).to.deep.equal(names.toSorted())

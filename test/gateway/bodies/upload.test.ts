@@ -151,27 +151,45 @@ describe('uploads', () => {
     expect(await isEmpty()).to.equal(true)
   })
 
-  for (const [what, body, status] of [
-    ['no file', part('model', 'm') + END, 400],
-    ['two files', file(1) + file(1) + END, 400],
-    ['a file in another field', file(1, { name: 'audio' }) + END, 400],
-    ['a truncated form', file(5), 400],
-    ['garbage', 'this is no form', 400],
-    ['a part without a name', `--${B}\r\nContent-Disposition: form-data\r\n\r\nx\r\n${file(1)}${END}`, 400],
-    ['many fields', part('a', 'x').repeat(50) + file(1) + END, 400],
-    ['a long name', part('n'.repeat(300), 'x') + file(1) + END, 400],
-    ['a large field', part('prompt', 'x'.repeat(600)) + file(1) + END, 413],
-    ['fields that are large together', part('prompt', 'x'.repeat(300)).repeat(2) + file(1) + END, 413],
-  ] as const)
-    it(`a form with ${what} is ${status} and leaves nothing`, async () => {
-      expect((await post(body)).status).to.equal(status)
+  const ONE_FILE = { message: /^send exactly one file, in the field file$/, param: '/file' }
+  const LARGE_FIELDS = { message: /^the fields beside the file are larger than 500 bytes together$/ }
+  const BROKEN = { message: /^the body is not a valid multipart form: it is malformed or ends early$/ }
+  for (const [what, body, status, { message, param }] of [
+    ['no file', part('model', 'm') + END, 400, { message: /^the form has no file/, param: '/file' }],
+    ['two files', file(1) + file(1) + END, 400, ONE_FILE],
+    ['a file in another field', file(1, { name: 'audio' }) + END, 400, ONE_FILE],
+    ['a truncated file', file(5), 400, BROKEN],
+    ['garbage', 'this is no form', 400, BROKEN],
+    [
+      'a part without a name',
+      `--${B}\r\nContent-Disposition: form-data\r\n\r\nx\r\n${file(1)}${END}`,
+      400,
+      { message: /^the form has a part without a usable name$/ },
+    ],
+    ['many fields', part('a', 'x').repeat(6) + file(1) + END, 400, { message: /^the form has more than 5 fields/ }],
+    ['a long name', part('n'.repeat(300), 'x') + file(1) + END, 400, { message: /name has more than 200 bytes$/ }],
+    ['a large field', part('prompt', 'x'.repeat(600)) + file(1) + END, 413, LARGE_FIELDS],
+    ['fields that are large together', part('prompt', 'x'.repeat(300)).repeat(2) + file(1) + END, 413, LARGE_FIELDS],
+  ] as [string, string, number, { message: RegExp; param?: string }][])
+    it(`a form with ${what} is ${status}, says why, and leaves nothing`, async () => {
+      const { status: given, body: answer } = await post(body)
+      expect(given).to.equal(status)
+      expect(answer.error?.message).to.match(message)
+      expect(answer.error?.param).to.equal(param)
       expect(await isEmpty()).to.equal(true)
     })
+
+  it('fields of just the limit are taken', async () => {
+    const form = part('prompt', 'x'.repeat(LIMITS.maxFieldBytes - 'prompt'.length)) + file(1) + END
+    expect((await post(form)).status).to.equal(200)
+    await received[0]?.discard()
+  })
 
   for (const [what, headers] of [
     ['JSON', { 'content-type': 'application/json' }],
     ['another multipart', { 'content-type': 'multipart/mixed; boundary=x' }],
     ['a compressed form', { 'content-encoding': 'gzip' }],
+    ['a type that only ends like it', { 'content-type': `x-multipart/form-data; boundary=${B}` }],
   ] as const)
     it(`D9.1: ${what} is 415`, async () => {
       expect((await post(file(1) + END, headers)).status).to.equal(415)
