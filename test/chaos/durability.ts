@@ -1,3 +1,5 @@
+import { appendFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { isKept, renderGuarantees } from '../harness/guarantee.ts'
 import { chooseSeed, Random } from '../harness/seed.ts'
@@ -13,6 +15,7 @@ Kills a worker with SIGKILL every ten seconds while clients talk in sessions, an
   --fail-over     Redis fails over once, in the middle
   --untimed       shows the pause without judging it, for a machine that is busy with other work
   --seed N        replays the faults of this seed
+  --logs FOLDER   keeps what the processes print there, in a file for each
 `
 const EVERY_MS = 10_000
 const MINUTE_MS = 60_000
@@ -27,6 +30,7 @@ const { values } = parseArgs({
     'fail-over': { type: 'boolean', default: false },
     untimed: { type: 'boolean', default: false },
     seed: { type: 'string' },
+    logs: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -46,7 +50,13 @@ const kills: Kills = {
   killsOthers: values.others,
   failsOver: values['fail-over'],
 }
-const guarantees = await measureKills(kills, { random: new Random(chooseSeed(values.seed, say)), say })
+const { logs } = values
+if (logs !== undefined) mkdirSync(logs, { recursive: true })
+const guarantees = await measureKills(kills, {
+  random: new Random(chooseSeed(values.seed, say)),
+  say,
+  ...(logs !== undefined && { onOutput: (text, name) => appendFileSync(join(logs, `${name}.log`), text) }),
+})
 say(`\n${JSON.stringify(kills)}\n${renderGuarantees(guarantees)}`)
 const judged = guarantees.filter(({ unit }) => !values.untimed || unit === '')
 process.exit(judged.every(isKept) ? 0 : 1)

@@ -27,8 +27,8 @@ export type WorldOptions = {
   env?: Settings | ((role: Role, name: string) => Settings)
   /** Headers of every request. */
   headers?: Settings
-  /** Called with everything that the processes print. */
-  onOutput?: (text: string) => void
+  /** Called with everything that the processes print, and the name of the one. */
+  onOutput?: (text: string, name: string) => void
 }
 
 type Settings = Readonly<Record<string, string>>
@@ -107,7 +107,7 @@ export class World implements AsyncDisposable {
 
   async start(role: Role): Promise<Member> {
     const name = `${role} ${++this.#started[role]}`
-    const { random, hasProxies } = this.#options
+    const { random, hasProxies, onOutput } = this.#options
     const proxy =
       hasProxies === true || hasProxies === role
         ? await startRedisProxy({ target: this.redis.url, random: random.fork(`proxy of ${name}`) })
@@ -118,7 +118,7 @@ export class World implements AsyncDisposable {
       args: ['--max-semi-space-size=16', `services/${role}/main.ts`],
       env: this.#envOf(role, name, proxy?.url ?? this.#options.redisUrl ?? this.redis.url),
       ready: /^\{.*"msg":"listening".*\}$/m,
-      ...(this.#options.onOutput && { onOutput: this.#options.onOutput }),
+      ...(onOutput && { onOutput: (text) => onOutput(text, name) }),
     })
     const { id, url = '' } = JSON.parse(proc.ready[0]) as { id: string; url?: string }
     const member: Member = { role, name, proc, url: url.replace('//0.0.0.0:', '//127.0.0.1:'), ...(proxy && { proxy }) }
@@ -244,6 +244,7 @@ export class World implements AsyncDisposable {
     while (seen.size < workers && now() < deadline) {
       const stream = this.run(gateway, { prompt: '/say hello' })
       await stream.ended
+      if (!this.ownerOf(stream.run)) await this.refreshEpochs() // On a busy machine a process may be evicted at its start.
       const owner = this.ownerOf(stream.run)
       if (owner) seen.add(owner.name)
     }

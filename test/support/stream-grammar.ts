@@ -47,8 +47,16 @@ function problemsOfNumbers(frames: readonly Frame[]): string[] {
     if (frame.id === last.id && frame.data['code'] === 'cancelled' && i === frames.length - 1) return []
     // Numbers that the worker which died has reserved are left out, and those of deltas that it has sent.
     if (frame.id > last.id && frames.slice(i).some(isRecovery)) return []
+    if (frame.id > last.id && isOfEarlierTurn(frames.slice(0, i))) return []
     return [`frame ${frame.id} follows frame ${last.id}`]
   })
+}
+
+/** Behind a warning that names a later turn the rest of the present one comes without its deltas (D32.7a). */
+function isOfEarlierTurn(before: readonly Frame[]): boolean {
+  const { turn_number: named } = (before.findLast(isRecovery)?.data['detail'] ?? {}) as { turn_number?: number }
+  const present = before.findLast(({ event }) => event === 'turn_start')?.data['turn_number'] ?? 0
+  return named !== undefined && named > Number(present)
 }
 
 function problemsOfEnd(frames: readonly Frame[]): string[] {

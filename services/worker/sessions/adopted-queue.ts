@@ -1,10 +1,11 @@
+import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { titleOf } from '../../../shared/work/runs/records/record.ts'
-import type { Run } from '../../../shared/work/runs/run.ts'
+import type { EarlierEvents, Run } from '../../../shared/work/runs/run.ts'
 import type { Runs } from '../../../shared/work/runs/runs.ts'
 import type { PreparedRun, PrepareRun } from '../prepare-run.ts'
 import type { Session, WaitingMessage } from './session.ts'
@@ -40,7 +41,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
     about: { title: titleOf(message.prompt) },
-    ...(earlier && { earlier: { events: earlier.events, from: earlier.eventsFrom, reserved: earlier.reserved } }),
+    ...(earlier && { earlier: eventsOf(earlier) }),
   })
   // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
   if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
@@ -48,6 +49,11 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
 }
 
 const CANCELLED_WITHIN_MS = 5_000
+
+const eventsOf = ({ events, eventsFrom: from, reserved, state }: EarlierRun): EarlierEvents => ({
+  ...{ events, from, reserved },
+  notice: withoutDeltas(state.totals.turns + 1),
+})
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
 async function prepareLate(
@@ -64,7 +70,7 @@ async function* executeLate(
   session: Session,
   { prepare, earlier }: { prepare: () => Promise<PreparedRun>; earlier: WaitingMessage['earlier'] },
 ): AsyncGenerator<AgentEvent, void> {
-  if (earlier) yield recovered(earlier.state.totals.turns + 1)
+  if (earlier) yield goesOn(earlier.state.totals.turns + 1)
   let prepared: PreparedRun
   try {
     prepared = await prepare()
@@ -77,9 +83,24 @@ async function* executeLate(
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-const recovered = (turn: number): WarningEvent => ({
+const goesOn = (turn: number): WarningEvent =>
+  recovered(
+    turn,
+    `the server of this run failed, and another one goes on with turn ${turn}`,
+    'Drop what has come of this turn so far: it begins anew.',
+  )
+
+/** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */
+const withoutDeltas = (turn: number): WarningEvent =>
+  recovered(
+    turn,
+    'the server of this run failed: the rest of its complete turns comes without deltas',
+    'Take the whole text of a block in place of its deltas.',
+  )
+
+const recovered = (turn: number, message: string, suggestion: string): WarningEvent => ({
   type: 'warning',
   code: 'run_recovered',
-  message: `the server of this run failed, and another one goes on with turn ${turn}`,
-  detail: { turn_number: turn, suggestion: 'Drop what has come of this turn so far: it begins anew.' },
+  message,
+  detail: { turn_number: turn, suggestion },
 })

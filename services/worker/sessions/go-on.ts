@@ -25,17 +25,17 @@ const RETRY_MS = 200
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
   const { permissions, draining, sessionClaims, busyMarks, limits } = deps
-  return async (session, { open, last }) => {
+  return async (session, { open, ended }) => {
     const { tenant, id: scopeId } = session
     void session.hold()
     adoptQueue(session, open.map(waitingOf), deps)
-    const ended = last && Date.now() - Date.parse(last.endedAt) < limits.runResumeMs ? [last] : []
-    for (const run of ended) adoptRun(session, waitingOf(run), deps)
+    const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
+    for (const run of known) adoptRun(session, waitingOf(run), deps)
     for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {
       const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
     }
-    const runIds = [...open, ...ended].map(({ runId }) => runId)
+    const runIds = [...open, ...known].map(({ runId }) => runId)
     await Promise.all([
       runIds.length > 0 && sessionClaims?.moved(tenant, runIds),
       open.length > 0 && markBusy(session, busyMarks),

@@ -37,9 +37,13 @@ export class StoredSessions {
     this.#deps = deps
   }
 
-  /** Acts on the session, which is opened if it is not in memory. Throws `not_found` when it is not stored, or another worker owns it. */
+  /**
+   * Acts on the session, which is opened if it is not in memory: an answer says that its runs are found here. Throws `not_found` when it is not
+   * stored, or another worker owns it.
+   */
   act<T>(tenant: TenantId, id: string, action: () => T | Promise<T>): T | Promise<T> {
-    return this.#deps.sessions.find(tenant, id) ? action() : this.#open({ tenant, id }).then(action)
+    const isOpen = !this.#opening.has(keyOf({ tenant, id })) && this.#deps.sessions.find(tenant, id) !== undefined
+    return isOpen ? action() : this.#open({ tenant, id }).then(action)
   }
 
   /** Stores a session that was just created. Throws `conflict` when another one of the id is stored. */
@@ -63,7 +67,7 @@ export class StoredSessions {
   }
 
   #open(name: Name): Promise<Session> {
-    const key = `${name.tenant} ${name.id}`
+    const key = keyOf(name)
     const opening = this.#opening.get(key) ?? this.#claimAndLoad(name).finally(() => this.#opening.delete(key))
     this.#opening.set(key, opening)
     return opening
@@ -116,6 +120,8 @@ export class StoredSessions {
     throw tooMany(`session ${id} is in use at another worker; try again`, 1)
   }
 }
+
+const keyOf = ({ tenant, id }: Name): string => `${tenant} ${id}`
 
 type Ownership = { tenant: TenantId; token: string; owner: string }
 

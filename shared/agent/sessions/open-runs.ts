@@ -51,14 +51,17 @@ export type StoredRun = {
   earlier?: EarlierRun
 }
 
-/** The runs of a session: those that go on, in the order of their messages, and the one that ended last. */
-export type StoredRuns = { open: readonly StoredRun[]; last?: EndedRun }
+/** The runs of a session: those that go on, in the order of their messages, and those that ended last. */
+export type StoredRuns = { open: readonly StoredRun[]; ended: readonly EndedRun[] }
 export type EndedRun = StoredRun & { earlier: EarlierRun; endedAt: string }
+
+/** A client may read more slowly than runs end. So many messages of it were waiting at most, and one was answered. */
+const MAX_ENDED = 9
 
 /** Reads the runs from the entries of a log, oldest first. */
 export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[]): StoredRuns {
   const open = new Map<string, StoredRun>()
-  let last: StoredRuns['last']
+  const last: EndedRun[] = []
   for (const { at, runs } of entries) {
     if (!runs) continue
     for (const { run_id: runId, started_at: startedAt, message } of runs.accepted ?? [])
@@ -71,11 +74,11 @@ export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[])
     if (active && runs.active) open.set(active.runId, { ...active, earlier: goOn(active.earlier, runs.active) })
     for (const runId of runs.ended ?? []) {
       const run = open.get(runId)
-      if (run?.earlier) last = { ...run, earlier: run.earlier, endedAt: at }
+      if (run?.earlier) last.push({ ...run, earlier: run.earlier, endedAt: at })
       open.delete(runId)
     }
   }
-  return { open: [...open.values()], ...(last && { last }) }
+  return { open: [...open.values()], ended: last.slice(-MAX_ENDED) }
 }
 
 /** Reserves numbers for the worker that goes on with these runs: what its first entry says, and the runs with it. */

@@ -226,10 +226,14 @@ class TextPieces:
     def __init__(self) -> None:
         self._shown = ""
         self._is_first = True
+        self._turn = 0
 
     def take(self, event: Event) -> str:
         """The text that the event adds, which may be none."""
-        if _is_recovery(event):
+        if event.event == "turn_start":
+            self._turn = event.data["turn_number"]
+        # Before a later turn the rest of this one comes first, without increments.
+        if _is_recovery(event) and event.data["detail"]["turn_number"] <= self._turn:
             self._shown = ""
         if event.event not in ("text_delta", "text"):
             return ""

@@ -22,6 +22,8 @@ export type JournalSource = {
   readonly newestSeq: number
   /** The frames after number `seq`, merged, or a large one. `undefined` when the next one is no longer kept. */
   readAfter(seq: number): KeptFrames | undefined
+  /** What a reader is told who has everything up to number `seq`, when events behind it are not known any more. It has one of their numbers. */
+  noticeAfter(seq: number): Frames | undefined
   bytesAfter(seq: number): number
   /** Called when a reader's position or read position has moved forward. */
   onReaderAdvanced(): void
@@ -42,6 +44,8 @@ export class JournalCursor implements FrameCursor {
   #pieces = 0
   /** The large frame that is being read. It is read to its end also when the journal has dropped it. */
   #open: (KeptFrames & { content: LargeFrame }) | undefined
+  /** The number of the notice that the reader has got. */
+  #noticeSeq: number | undefined
   #behindBytes: number
   /** Read position of a remote client; `undefined` when a frame counts as read as soon as it is taken. */
   #confirmed: (Position & { behindBytes: number }) | undefined
@@ -89,6 +93,8 @@ export class JournalCursor implements FrameCursor {
   }
 
   take(): Frames | undefined {
+    const notice = this.#takeNotice()
+    if (notice) return notice
     const kept = this.#open ?? this.#journal.readAfter(this.#seq)
     if (!kept) return undefined
     const { content, lastSeq } = kept
@@ -101,6 +107,7 @@ export class JournalCursor implements FrameCursor {
     this.#seq = Math.min(seq, this.#journal.lastSeq)
     this.#pieces = pieces
     this.#open = undefined
+    if (this.#noticeSeq !== undefined && this.#seq < this.#noticeSeq) this.#noticeSeq = undefined
     this.#behindBytes = this.#journal.bytesAfter(this.#seq)
     this.#scheduleNotify()
   }
@@ -135,6 +142,16 @@ export class JournalCursor implements FrameCursor {
     return this.#pieces - (seq === this.#seq ? pieces : 0) >= MAX_UNCONFIRMED_PIECES
   }
 
+  /** Once for each reader, before the first event of which it lacks those before. */
+  #takeNotice(): Frames | undefined {
+    if (this.#noticeSeq !== undefined || this.#pieces > 0) return undefined
+    const notice = this.#journal.noticeAfter(this.#seq)
+    if (!notice) return undefined
+    this.#noticeSeq = notice.lastSeq
+    this.#advance({ lastSeq: notice.lastSeq, size: 0 })
+    return notice
+  }
+
   #takePiece(open: KeptFrames & { content: LargeFrame }): Frames {
     const text = open.content.piece(this.#pieces++)
     if (this.#pieces < open.content.pieceCount) {
@@ -147,7 +164,7 @@ export class JournalCursor implements FrameCursor {
     return { text, lastSeq: this.#seq }
   }
 
-  #advance({ lastSeq, size }: KeptFrames): void {
+  #advance({ lastSeq, size }: Pick<KeptFrames, 'lastSeq' | 'size'>): void {
     this.#seq = lastSeq
     this.#behindBytes -= size
     this.#journal.onReaderAdvanced()

@@ -113,6 +113,12 @@ export class FrameBuffer {
     }
   }
 
+  /** The number of the first frame behind number `seq`; `undefined` when there is none. */
+  nextAfter(seq: number): number | undefined {
+    const slab = this.#slabs.find((each) => lastOf(each) > seq)
+    return slab && Math.max(slab.firstSeq, seq + 1)
+  }
+
   bytesAfter(seq: number): number {
     const behind = this.#slabs.filter((slab) => lastOf(slab) > seq)
     return behind.reduce((bytes, slab) => bytes + (slab.ends.at(-1) ?? 0) - startOf(slab, seq + 1), 0)

@@ -1,6 +1,7 @@
 import { isTerminal, type RunEvent } from '../../kernel/events.ts'
 import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
 import { FrameBuffer, type KeptFrames } from './frame-buffer.ts'
+import type { Frames } from './frame-stream.ts'
 import { renderFrame } from './frames.ts'
 import { isLarge, LargeFrame } from './large-frame.ts'
 
@@ -40,6 +41,7 @@ export class Journal implements JournalSource {
   readonly #onReadersChanged: () => void
   readonly #buffer = new FrameBuffer()
   readonly #readers = new Set<JournalCursor>()
+  #notice: { event: RunEvent; upTo: number } | undefined
   #isEnded = false
   #isAbandoned = false
   #wakeProducer: (() => void) | undefined
@@ -69,17 +71,19 @@ export class Journal implements JournalSource {
 
   /**
    * Begins with events of another process that has had the run: those from number `from` on, as far as they are known. The next event has a
-   * higher number than `reserved`.
+   * higher number than `reserved`. A reader gets `notice` before the first of these events of which those before it are not known and that reader
+   * has not got them.
    */
   restore(
     events: readonly (readonly [seq: number, event: RunEvent])[],
-    { from, reserved }: { from: number; reserved: number },
+    { from, reserved, notice }: { from: number; reserved: number; notice?: RunEvent },
   ): void {
     this.#buffer.startAt(from)
     for (const [seq, event] of events) {
       this.#skipTo(seq - 1)
       this.append(event)
     }
+    if (notice) this.#notice = { event: notice, upTo: this.lastSeq }
     if (!this.#isEnded) this.#skipTo(reserved)
   }
 
@@ -156,6 +160,14 @@ export class Journal implements JournalSource {
   readAfter(seq: number): KeptFrames | undefined {
     if (this.#isAbandoned) return undefined
     return seq + 1 < this.#buffer.firstSeq ? undefined : this.#buffer.readAfter(seq)
+  }
+
+  noticeAfter(seq: number): Frames | undefined {
+    if (!this.#notice || seq + 1 < this.#buffer.firstSeq) return undefined
+    const { event, upTo } = this.#notice
+    const next = this.#buffer.nextAfter(seq) ?? Infinity
+    if (next === seq + 1 || next > upTo) return undefined
+    return { text: renderFrame(seq + 1, event), lastSeq: seq + 1 }
   }
 
   bytesAfter(seq: number): number {

@@ -1,12 +1,14 @@
 import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
+import { failureFrame } from '../journal/frames.ts'
 
-/** Follows the run behind frame `after` where it is now; `undefined` when it is nowhere else. */
+/** Follows the run behind frame `after` where it is now; `undefined` when it is nowhere else. Throws when it may be somewhere, and cannot be followed. */
 export type FollowElsewhere = (after: number) => Promise<FrameStream | undefined>
 
 /**
  * The stream of a run that may move: with its session to another worker, while it waits or with `DURABILITY=runs` when its worker dies (D32.7a), or
- * to another executor when its own dies (D34.2). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`.
+ * to another executor when its own dies (D34.2). When the stream breaks off, `followElsewhere` finds the run; the stream ends with its failure when that returns `undefined`,
+ * and with one that has its client come back when that throws.
  */
 export class MovableStream extends PullIterator<Frames> {
   readonly #followElsewhere: FollowElsewhere
@@ -39,12 +41,8 @@ export class MovableStream extends PullIterator<Frames> {
         this.#isInsideFrame = value.pieces !== undefined
         return value
       }
-      const elsewhere = await this.#followElsewhere(value.lastSeq)
-      if (!elsewhere) {
-        this.#onLast?.(value)
-        return value
-      }
-      await this.#continueWith(elsewhere)
+      const end = await this.#goOn(value)
+      if (end) return end
     }
     return undefined
   }
@@ -53,7 +51,20 @@ export class MovableStream extends PullIterator<Frames> {
     await this.#source.return?.()
   }
 
-  async #continueWith(frames: FrameStream): Promise<void> {
+  /** Returns the last frames of a stream that does not go on. */
+  async #goOn(broken: Frames): Promise<Frames | undefined> {
+    let end = broken
+    try {
+      const elsewhere = await this.#followElsewhere(broken.lastSeq)
+      if (elsewhere) return await this.#continueWith(elsewhere)
+    } catch {
+      end = failureFrame(broken.lastSeq, 'relay_unavailable')
+    }
+    this.#onLast?.(end)
+    return end
+  }
+
+  async #continueWith(frames: FrameStream): Promise<undefined> {
     await this.#source.return?.()
     this.#frames = frames
     this.#source = frames[Symbol.asyncIterator]()

@@ -76,7 +76,7 @@ export class RelayBroker {
       owners,
       isStored,
       isMember: (epoch) => membership.isMember(epoch),
-      isRebuilt: async () => !isBusAway() && (await membership.isRebuilt()),
+      isRebuilt: () => this.#isRebuilt(),
     })
     this.streams = new RelayedStreams({ send, sendLater, isAlive, isBusAway, metrics })
     this.recovery = this.#createRecovery(deps)
@@ -226,8 +226,15 @@ export class RelayBroker {
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
   }
 
-  #createRecovery({ busySessions, movedRuns, membership, log }: RelayBrokerDeps): RunRecovery | undefined {
-    if (!busySessions) return undefined
+  /** `false` while the workers write again what they have, after Redis lost its keys. */
+  async #isRebuilt(): Promise<boolean> {
+    const { isBusAway, membership } = this.#deps
+    return !isBusAway() && (await membership.isRebuilt())
+  }
+
+  #createRecovery(deps: RelayBrokerDeps): RunRecovery | undefined {
+    const { busySessions, isStored, movedRuns, membership, log } = deps
+    if (!busySessions || !isStored) return undefined
     return new RunRecovery({
       busy: busySessions,
       movedRuns,
@@ -239,6 +246,8 @@ export class RelayBroker {
         }
         return this.#sessions.callOwner({ tenant, id }, open, { isKnown: true })
       },
+      isStored,
+      isRebuilt: () => this.#isRebuilt(),
       rank: () => this.#gateways.filter((epoch) => epoch < membership.epoch).length,
       log,
     })

@@ -1,3 +1,4 @@
+import { retryUntil } from '../../kernel/async/retry.ts'
 import { hasKind } from '../../kernel/errors.ts'
 import { epochOfRun, newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -22,7 +23,7 @@ export type RunCallsDeps = {
   streams: Pick<RelayedStreams, 'open'>
   movedRuns: Pick<MovedRuns, 'find'>
   /** Finds the runs of dead workers that others go on with. Left out: they are lost. */
-  recovery?: Pick<RunRecovery, 'find'> | undefined
+  recovery?: Pick<RunRecovery, 'find' | 'stopped'> | undefined
   /** Whether sessions outlive their worker (D32). */
   areSessionsKept: boolean
   /** Lists the members again if this epoch is unknown, since it may have just joined. */
@@ -30,6 +31,11 @@ export type RunCallsDeps = {
 }
 
 type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+type Followed = { epoch: number; frames: FrameStream }
+
+/** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
+const MOVES_WITHIN_MS = 30_000
+const RETRY_MS = 250
 
 /** Contains the worker's epoch, so that every gateway finds the worker without asking Redis. */
 export const createRunId = (epoch: number): string =>
@@ -55,16 +61,33 @@ export class RunCalls implements ExecutorCalls {
   movable(place: RunPlace, frames: FrameStream): FrameStream {
     let { epoch } = place
     const followElsewhere = async (after: number) => {
-      try {
-        const moved = await this.#whereNow({ ...place, epoch })
-        if (moved === undefined || moved === epoch) return undefined
-        epoch = moved
-        return await this.followRun({ ...place, epoch }, after)
-      } catch {
-        return undefined // The stream ends with the failure that it has, and the client follows the run again.
-      }
+      const followed = await this.#followMoved({ ...place, epoch }, after)
+      if (followed) epoch = followed.epoch
+      return followed?.frames
     }
     return new MovableStream(frames, followElsewhere, this.#deps.recovery !== undefined)
+  }
+
+  /**
+   * Follows a run whose stream broke off here where it is now, at the next worker when that one dies, too. `undefined` when it is nowhere else.
+   * Throws when it cannot be followed within the time.
+   */
+  #followMoved(broken: RunPlace, after: number): Promise<Followed | undefined> {
+    const until = performance.now() + MOVES_WITHIN_MS
+    const signal = this.#deps.recovery?.stopped
+    let from = broken.epoch
+    const follow = async (): Promise<Followed | undefined> => {
+      const place = { ...broken, epoch: from }
+      const epoch = await this.#whereNow(place, until - performance.now())
+      if (epoch === undefined || epoch === from) return undefined
+      try {
+        return { epoch, frames: await this.followRun({ ...place, epoch }, after) }
+      } catch (cause) {
+        if (hasKind(cause, 'not_found')) from = epoch
+        throw cause
+      }
+    }
+    return retryUntil(follow, { pauses: RETRY_MS, until, ref: false, ...(signal && { signal }) })
   }
 
   /** Whether the worker of this run is a member: the one that the run's id names, or the one that it has moved to. */
@@ -123,9 +146,9 @@ export class RunCalls implements ExecutorCalls {
     }
   }
 
-  #whereNow({ tenant, runId, epoch }: RunPlace): Promise<number | undefined> {
+  #whereNow({ tenant, runId, epoch }: RunPlace, withinMs?: number): Promise<number | undefined> {
     const { recovery, movedRuns } = this.#deps
-    return recovery ? recovery.find(tenant, runId, epoch) : movedRuns.find(tenant, runId)
+    return recovery ? recovery.find(tenant, runId, epoch, withinMs) : movedRuns.find(tenant, runId)
   }
 
   async #call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {

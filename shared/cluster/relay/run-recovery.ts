@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hasKind } from '../../kernel/errors.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import { epochOfRun } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -20,10 +20,15 @@ export type RunRecoveryDeps = {
   busy: BusySource
   movedRuns: Pick<MovedRuns, 'find'>
   isMember(epoch: number): Promise<boolean>
-  /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` for a session that is gone. */
+  /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` when that worker does not have it. */
   open(session: SessionKey): Promise<number>
+  isStored(session: SessionKey): Promise<boolean>
+  /** `false` while the workers write again where their runs are, after Redis lost its keys: a run that is not found may be somewhere. */
+  isRebuilt(): Promise<boolean>
   /** How many gateways are to begin before this one: together they would do the same work several times. */
   rank(): number
+  /** How long sessions that cannot be opened are tried again, before they are left to the next sweep. */
+  patienceMs?: number
   log: Log
 }
 
@@ -32,10 +37,10 @@ const PAGE = 200
 /** A gateway begins so much later than the one before it, by which time that one has done the work. */
 const STEP_MS = 400
 const MAX_STEPS = 3
-/** The pause before what has failed is tried again, and the time after which it is left to the next sweep. */
+/** The pause before what has failed is tried again. */
 const RETRY_MS = 250
 const PATIENCE_MS = 20_000
-/** How often a stream looks where its run is, and how long it waits for it. */
+/** How often it is looked where a run is, and for how long. */
 const LOOK_MS = 100
 const WAIT_MS = 10_000
 const SWEEP_MS = 30_000
@@ -47,7 +52,7 @@ const SWEEP_MS = 30_000
 export class RunRecovery {
   readonly #deps: RunRecoveryDeps
   /** Those under way, by the epoch of the dead worker. */
-  readonly #recovering = new Map<number, Promise<void>>()
+  readonly #recovering = new Map<number, Promise<boolean>>()
   readonly #stopped = new AbortController()
   #timer: NodeJS.Timeout | undefined
 
@@ -65,8 +70,13 @@ export class RunRecovery {
     clearInterval(this.#timer)
   }
 
-  /** The worker of this epoch is no member any more. Resolves when others have its sessions that had runs. */
-  recover(epoch: number): Promise<void> {
+  /** Aborted when this gateway leaves. */
+  get stopped(): AbortSignal {
+    return this.#stopped.signal
+  }
+
+  /** The worker of this epoch is no member any more. Resolves when others have its sessions that had runs, and with `false` when some are left to the next try. */
+  recover(epoch: number): Promise<boolean> {
     const known = this.#recovering.get(epoch)
     if (known) return known
     const recovering = this.#recover(epoch).finally(() => this.#recovering.delete(epoch))
@@ -76,26 +86,29 @@ export class RunRecovery {
 
   /**
    * Where a run is now that is not at the worker of this epoch any more. Waits while the sessions of a dead worker are being opened;
-   * `undefined` when none goes on with the run.
+   * `undefined` when none goes on with the run. Throws `unavailable` when that is not known within the time.
    */
-  async find(tenant: TenantId, runId: string, from: number): Promise<number | undefined> {
-    const until = performance.now() + WAIT_MS
+  async find(tenant: TenantId, runId: string, from: number, withinMs = WAIT_MS): Promise<number | undefined> {
+    const until = performance.now() + withinMs
     while (performance.now() < until && !this.#stopped.signal.aborted) {
-      const found = await this.#look(tenant, runId, from).catch(() => 'away' as const)
-      if (found === 'away') await this.#pause(LOOK_MS)
-      else if (found !== 'later') return found
+      const found = await this.#look(tenant, runId, from).catch(() => 'later' as const)
+      if (found !== 'later') return found
+      await this.#pause(LOOK_MS)
     }
-    return undefined
+    throw new AppError('unavailable', 'the worker of this run was lost; another one is about to go on with it', {
+      retryAfterSecs: 2,
+    })
   }
 
   async #look(tenant: TenantId, runId: string, from: number): Promise<number | 'later' | undefined> {
-    const { movedRuns, isMember } = this.#deps
+    const { movedRuns, isMember, isRebuilt } = this.#deps
     const moved = await movedRuns.find(tenant, runId)
     if (moved !== undefined && moved !== from && (await isMember(moved))) return moved
     const last = moved ?? epochOfRun(runId)
     if (await isMember(last)) return undefined
-    const isOver = await Promise.race([this.recover(last).then(() => true), this.#pause(LOOK_MS)])
-    return isOver && (await movedRuns.find(tenant, runId)) === moved ? undefined : 'later'
+    const isOver = await Promise.race([this.recover(last), this.#pause(LOOK_MS)])
+    const isNowhere = isOver && (await isRebuilt()) && (await movedRuns.find(tenant, runId)) === moved
+    return isNowhere ? undefined : 'later'
   }
 
   async #sweep(): Promise<void> {
@@ -108,14 +121,19 @@ export class RunRecovery {
     }
   }
 
-  async #recover(epoch: number): Promise<void> {
-    const until = performance.now() + PATIENCE_MS
-    await this.#pause(STEP_MS * Math.min(this.#deps.rank(), MAX_STEPS))
-    while (!this.#stopped.signal.aborted && !(await this.#openAll(epoch).catch(() => false))) {
-      if (performance.now() > until)
-        return this.#deps.log.warn('sessions of a dead worker could not be opened', { epoch })
+  async #recover(epoch: number): Promise<boolean> {
+    const { rank, patienceMs = PATIENCE_MS, log } = this.#deps
+    const until = performance.now() + patienceMs
+    await this.#pause(STEP_MS * Math.min(rank(), MAX_STEPS))
+    while (!this.#stopped.signal.aborted) {
+      if (await this.#openAll(epoch).catch(() => false)) return true
+      if (performance.now() > until) {
+        log.warn('sessions of a dead worker could not be opened', { epoch })
+        return false
+      }
       await this.#pause(RETRY_MS)
     }
+    return false
   }
 
   /** Resolves with `false` after the time, or when this gateway leaves. */
@@ -143,12 +161,13 @@ export class RunRecovery {
     }
   }
 
-  /** Returns whether another worker has the session, or it is gone. */
+  /** Returns whether another worker has the session, or it is gone. One that is stored was only refused: its worker was evicted, or its claim expired. */
   async #open({ tenant, session_id: id }: BusySession, epoch: number): Promise<boolean> {
+    const { open, isStored } = this.#deps
     try {
-      return (await this.#deps.open({ tenant, id })) !== epoch
+      return (await open({ tenant, id })) !== epoch
     } catch (cause) {
-      return hasKind(cause, 'not_found')
+      return hasKind(cause, 'not_found') && !(await isStored({ tenant, id }).catch(() => true))
     }
   }
 }

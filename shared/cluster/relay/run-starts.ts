@@ -109,7 +109,7 @@ export class RunStarts {
   #cancel(tenant: TenantId, runId: string, epoch: number): void {
     const { calls, recovery } = this.#deps
     const cancelElsewhere = async () => {
-      const moved = await recovery?.find(tenant, runId, epoch)
+      const moved = await recovery?.find(tenant, runId, epoch).catch(() => undefined) // Nobody follows it, so it does not act.
       if (moved !== undefined) calls.callInBackground(moved, 'cancelRun', [tenant, runId])
     }
     calls.callInBackground(epoch, 'cancelRun', [tenant, runId], () => void cancelElsewhere())

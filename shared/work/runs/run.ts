@@ -30,11 +30,15 @@ export type RunIdentity = {
   earlier?: EarlierEvents
 }
 
-/** All events from number `from` on that are known. None above `reserved` was sent. */
+/**
+ * All events from number `from` on that are known. None above `reserved` was sent. A reader gets `notice` before the first of them of which it
+ * lacks those before.
+ */
 export type EarlierEvents = {
   events: readonly (readonly [seq: number, event: RunEvent])[]
   from: number
   reserved: number
+  notice?: RunEvent
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'

@@ -47,6 +47,20 @@ describe('the runs that the entries of a log describe', () => {
     expect([runs.open[0]?.earlier?.granted, entry?.active?.reserved]).to.deep.equal([15, 15])
   })
 
+  it('D32.7a: those that ended last are known, as many as a slow client may still be reading', () => {
+    const runOf = (n: number): RunsEntry => ({
+      accepted: [{ run_id: `r${n}`, started_at: AT, message: { prompt: 'one' } }],
+      active: { run_id: `r${n}`, state: stateAfter(1), reserved: 10 },
+      ended: [`r${n}`],
+    })
+    const entries = Array.from({ length: 12 }, (_, n) => ({ at: AT, runs: runOf(n) }))
+    const { open, ended } = storedRuns(entries)
+    expect([open, ended.map(({ runId }) => runId)]).to.deep.equal([
+      [],
+      ['r3', 'r4', 'r5', 'r6', 'r7', 'r8', 'r9', 'r10', 'r11'],
+    ])
+  })
+
   it('an entry for a run that was not accepted, or has ended, changes nothing', () => {
     expect(firstOf(active({}), { confirmed: ['r'] })).to.equal(undefined)
     expect(firstOf(accepted, active({}), { ended: ['r'] }, active({}))).to.equal(undefined)

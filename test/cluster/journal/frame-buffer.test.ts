@@ -136,6 +136,7 @@ describe('frame buffer', () => {
       [0, 100],
     ])
     expect(String(frames.readAfter(3).content)).to.equal('b')
+    expect([0, 1, 4, 5].map((seq) => frames.nextAfter(seq))).to.deep.equal([1, 5, 5, undefined])
     frames.push('cc')
     expect([read(frames, 5), frames.newestSeq]).to.deep.equal([[2, 101], 101])
     expect([frames.bytes, frames.readAfter(5).size]).to.deep.equal([2 + 2 * KIB, 2])

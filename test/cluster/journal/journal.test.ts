@@ -53,6 +53,59 @@ describe('a journal that begins with events of another process', () => {
     while (cursor.state === 'ready') text += String(cursor.take()?.text)
     expect([idsOf(text), cursor.state, journal.lastSeq]).to.deep.equal([[5, 9], 'ended', 9])
   })
+
+  describe('of which some are not known', () => {
+    const [NOTICE, NEW] = [delta('rest'), delta('new')]
+    /** Events 2 to 3, and 5 to 7, are not known; 9 is the first one here. */
+    function restored({ from = 1 } = {}): Journal {
+      const journal = new Journal(newBudget())
+      const events = [1, 4, 8].filter((seq) => seq >= from).map((seq) => [seq, delta(`${seq}`)] as const)
+      journal.restore(events, { from, reserved: 100, notice: NOTICE })
+      journal.append(NEW)
+      return journal
+    }
+    /** The numbers of what a reader gets, that of the notice marked. */
+    function numbersOf(cursor: FrameCursor): string[] {
+      let text = ''
+      while (cursor.state === 'ready') text += String(cursor.take()?.text)
+      return [...text.matchAll(/id: (\d+)\nevent: \w+\ndata: (.*)/g)].map(([, id, data]) =>
+        data === JSON.stringify({ text: 'rest' }) ? `notice ${id}` : `${id}`,
+      )
+    }
+
+    it('D32.7a: a reader that lacks some gets the notice once, before the next event that is known', () => {
+      const journal = restored()
+      const got = [0, 1, 2, 4, 6].map((seq) => numbersOf(journal.follow(seq)))
+      expect(got).to.deep.equal([
+        ['1', 'notice 2', '4', '8', '101'],
+        ['notice 2', '4', '8', '101'],
+        ['notice 3', '4', '8', '101'],
+        ['notice 5', '8', '101'],
+        ['notice 7', '8', '101'],
+      ])
+    })
+
+    it('D32.7a: a reader that lacks none of them gets no notice', () => {
+      const journal = restored()
+      expect([7, 8, 50].map((seq) => numbersOf(journal.follow(seq)))).to.deep.equal([['8', '101'], ['101'], ['101']])
+    })
+
+    it('a reader that goes back behind the notice gets it again, and one whose events are forgotten a gap', () => {
+      const cursor = restored().follow(1)
+      numbersOf(cursor)
+      cursor.seek({ seq: 2, pieces: 0 })
+      expect(numbersOf(cursor)).to.deep.equal(['4', '8', '101'])
+      cursor.seek({ seq: 1, pieces: 0 })
+      expect(numbersOf(cursor)).to.deep.equal(['notice 2', '4', '8', '101'])
+      expect(restored({ from: 4 }).follow(1).take()).to.equal(undefined)
+    })
+
+    it('one notice counts one number, however many are left out', () => {
+      const journal = new Journal(newBudget())
+      journal.restore([[70_000, delta('a')]], { from: 1, reserved: 0, notice: NOTICE })
+      expect(journal.follow(3).take()).to.include({ lastSeq: 4 })
+    })
+  })
 })
 
 describe('frames', () => {

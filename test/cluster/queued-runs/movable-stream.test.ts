@@ -63,6 +63,18 @@ describe('the stream of a run that may move', () => {
     expect(await seqsOf(new MovableStream(streamOf(inside), elsewhere, true))).to.deep.equal([3, 3, 'worker_lost'])
   })
 
+  it('D32.7a: has its client come back when the run may be somewhere and cannot be followed there', async () => {
+    const stream = new MovableStream(
+      streamOf([frame(3), failureFrame(3, 'worker_lost')]),
+      async () => expect.fail('no answer'),
+      true,
+    )
+    const heard: unknown[] = []
+    stream.onLast(({ failure }) => heard.push(failure))
+    expect(await seqsOf(stream)).to.deep.equal([3, 'relay_unavailable'])
+    expect(heard).to.deep.equal(['relay_unavailable'])
+  })
+
   it('its listener gets the last frames of where the run has ended, and none of a stream that broke off before', async () => {
     const heardOf = async (places: FrameStream[]) => {
       const heard: (number | string)[] = []

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
+import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
 import { createRunId, RunCalls, type RunCallsDeps } from '../../../shared/cluster/relay/run-calls.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { epochOfRun } from '../../../shared/kernel/ids.ts'
@@ -15,6 +16,7 @@ type Setup = {
   found?: number[]
   moved?: number
   isKept?: boolean
+  recovery?: RunCallsDeps['recovery']
   answer?: (epoch: number, method: string) => unknown
 }
 
@@ -24,6 +26,7 @@ function setUp({
   found = [],
   moved,
   isKept = false,
+  recovery,
   answer = () => ({ session_id: 's1' }),
 }: Setup = {}) {
   const made: string[] = []
@@ -59,6 +62,7 @@ function setUp({
       },
     },
     movedRuns: { find: async () => moved },
+    recovery,
     areSessionsKept: isKept,
     discover: async () => void alive.push(...found),
   }
@@ -146,5 +150,47 @@ describe('the calls of a gateway for a run', () => {
     })
     await textOf(await calls.onWorkers.followRun(TENANT, RUN, 0))
     expect(events()).to.deep.equal(['starts after 0', 'session is kept'])
+  })
+
+  describe('for a stream that broke off', () => {
+    /** A run of dead worker 1, which is found at these workers one after the other. */
+    function broken(places: (number | undefined)[], answer: (epoch: number) => unknown) {
+      const asked: number[] = []
+      const find = async (_tenant: unknown, _runId: string, from: number) => {
+        asked.push(from)
+        return places.length > 1 ? places.shift() : places[0]
+      }
+      const known = setUp({ recovery: { find, stopped: new AbortController().signal }, known: [2, 3], answer })
+      const place = { epoch: 1, tenant: TENANT, runId: RUN }
+      async function* frames(): FrameStream {
+        yield failureFrame(4, 'worker_lost')
+      }
+      return { ...known, asked, text: textOf(known.calls.movable(place, frames())) }
+    }
+    const silent = () => new AppError('unavailable', 'no answer')
+
+    it('D32.7a: go on until the worker that has the run now answers', async () => {
+      const answers = [silent(), silent(), 4]
+      const { text, opened } = broken([2], () => {
+        const answer = answers.shift()
+        if (typeof answer !== 'number') throw answer
+        return answer
+      })
+      expect(await text).to.equal('of 2')
+      expect(opened).to.deep.equal(['2 after 4', '2 after 4', '2 after 4'])
+    })
+
+    it('D32.7a: go to the next worker when that one does not know the run any more', async () => {
+      const { text, asked } = broken([2, 3], (epoch) => {
+        if (epoch === 2) throw notFound('died')
+        return 4
+      })
+      expect(await text).to.equal('of 3')
+      expect(asked).to.deep.equal([1, 2])
+    })
+
+    it('end with the failure of the stream when nobody goes on with the run', async () => {
+      expect(await broken([undefined], () => 4).text).to.include('"code":"worker_lost"')
+    })
   })
 })

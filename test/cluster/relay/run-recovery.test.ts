@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { RunRecovery, type RunRecoveryDeps } from '../../../shared/cluster/relay/run-recovery.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import { statusOf } from '../../support/broker-answers.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { until } from '../../support/until.ts'
 
@@ -28,6 +29,8 @@ function setUp({ left = ['s1', 's2'], ...changes }: Partial<RunRecoveryDeps> & {
       moved.set(RUN, 8)
       return 8
     },
+    isStored: async () => false,
+    isRebuilt: async () => true,
     log: SILENT_LOG,
     ...changes,
   })
@@ -52,6 +55,18 @@ describe('the recovery of runs', () => {
     const { recovery, left } = setUp({ open })
     await recovery.recover(7)
     expect([tries.toSorted(), left()]).to.deep.equal([['s1', 's2', 's2'], []])
+  })
+
+  it('D32.8: a session that is stored is not gone, though the worker that was to open it does not have it', async () => {
+    const answers = [notFound('evicted'), 8]
+    const open = async () => {
+      const answer = answers.shift()
+      if (typeof answer !== 'number') throw answer
+      return answer
+    }
+    const { recovery, left } = setUp({ left: ['s1'], open, isStored: async () => true })
+    expect(await recovery.recover(7)).to.equal(true)
+    expect([left(), answers]).to.deep.equal([[], []])
   })
 
   it('D32.8: sessions that cannot be opened yet keep none of the others waiting', async () => {
@@ -94,6 +109,28 @@ describe('the recovery of runs', () => {
     expect(await recovery.find(TENANT, RUN, 7)).to.equal(undefined)
     const alive = setUp({ isMember: async () => true })
     expect([await alive.recovery.find(TENANT, RUN, 7), alive.opened]).to.deep.equal([undefined, []])
+  })
+
+  it('D32.7a: a run whose session could not be opened in time is not lost: whoever looks for it is told to come back', async () => {
+    const open = async () => {
+      throw new AppError('unavailable', 'full')
+    }
+    const { recovery, left } = setUp({ left: ['s1'], open, patienceMs: 0 })
+    expect(await statusOf(recovery.find(TENANT, RUN, 7, 600))).to.equal(503)
+    expect([await recovery.recover(7), left()]).to.deep.equal([false, ['s1']])
+  })
+
+  it('D32.7a: while Redis has lost its keys a run that is not found is not lost', async () => {
+    const rebuilt = [false, false, true]
+    const { recovery, moved } = setUp({
+      left: [],
+      async isRebuilt() {
+        const isRebuilt = rebuilt.shift() ?? true
+        if (isRebuilt) moved.set(RUN, 8)
+        return isRebuilt
+      },
+    })
+    expect(await recovery.find(TENANT, RUN, 7)).to.equal(8)
   })
 
   it('D32.7a: a run whose second worker died too is found at the third', async () => {

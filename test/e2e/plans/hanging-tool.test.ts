@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Child } from '../../../scripts/local-services/child.ts'
 import { callApi, initOf, openStream } from '../../support/api-client.ts'
 import { type Cluster, startCluster } from '../../support/cluster.ts'
 import { DEFINITION, GOOD } from '../../support/flows.ts'
+import { type HangingTools, startHangingTools } from '../../support/hanging-tools.ts'
 import { type ModelServer, type Received, startModelServer } from '../../support/model-server/model-server.ts'
 import { useMongo } from '../../support/mongo.ts'
 import { heads, planOf, step, stepIdOf } from '../../support/plans.ts'
@@ -27,14 +24,14 @@ describe('an executor that is killed within a tool', () => {
   const mongo = useMongo()
   const dir = useTempFolder()
   let model: ModelServer
-  let files: Files
+  let files: HangingTools
   let cluster: Cluster
   let executor: Child
 
   before(async function () {
     this.timeout(START_MS)
     model = await startModelServer()
-    files = await startFiles()
+    files = await startHangingTools([{ name: 'looks', annotations: { readOnlyHint: true } }])
     await writeFile(at('mcp.json'), JSON.stringify({ mcpServers: { files: { url: files.url, trusted: true } } }))
     await writeFile(at('hang'), '')
     const allowed = JSON.stringify({ Bash: 'allow', [LOOKS]: 'allow' })
@@ -89,7 +86,7 @@ describe('an executor that is killed within a tool', () => {
     const steps = [step('acts'), step('looks'), step('behind', 'acts'), step('last', 'looks')]
     const { id } = planOf(await call('POST', '/plans/submit', { parallel: true, steps }), 202)
     const stream = await openStream(url(`/plans/${id}/events`), initOf('GET'))
-    const areHanging = () => effects().includes('acts') && files.calls === 1
+    const areHanging = () => effects().includes('acts') && files.calls.length === 1
     await until(areHanging, { what: 'both tools to hang', withinMs: HANGING_MS })
     await replaceExecutor()
     expect(heads(await stream.all()).at(-1)).to.equal('plan_ended failed')
@@ -99,7 +96,7 @@ describe('an executor that is killed within a tool', () => {
       step_statuses: { acts: 'failed', looks: 'done', behind: 'skipped', last: 'done' },
     })
     expect(effects(), 'the command ran once').to.deep.equal(['acts'])
-    expect(files.calls, 'the other tool was called again').to.equal(2)
+    expect(files.calls, 'the other tool was called again').to.have.length(2)
     expect(model.requests.filter((request) => stepIdOf(request) === 'acts')).to.have.length(1)
   })
 
@@ -130,55 +127,13 @@ describe('an executor that is killed within a tool', () => {
       return callApi(url(`/flows/${name}/run`), initOf('POST', body, { 'idempotency-key': name }))
     }
     const [acting, looking] = [run('acts'), run('looks')]
-    const areHanging = () => effects().includes('flow') && files.calls === 1
+    const areHanging = () => effects().includes('flow') && files.calls.length === 1
     await until(areHanging, { what: 'both tools to hang', withinMs: HANGING_MS })
     await replaceExecutor()
     expect(await looking).to.include({ status: 200 })
     expect(await acting).to.include({ status: 502 })
     expect(await acting).to.have.nested.property('body.error.code', 'worker_lost')
     expect(effects().filter((mark) => mark === 'flow')).to.have.length(1)
-    expect(files.calls).to.equal(2)
+    expect(files.calls).to.have.length(2)
   })
 })
-
-type Files = { readonly url: string; readonly calls: number; hang(): void; answer(): void; close(): void }
-
-/** An MCP server whose one tool only reads, and hangs until `answer` is called. */
-async function startFiles(): Promise<Files> {
-  let [calls, hangs] = [0, true]
-  const tools = [{ name: 'looks', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
-  const capabilities = { tools: {} }
-  const serverInfo = { name: 'files', version: '1' }
-  const results: Record<string, object> = {
-    initialize: { protocolVersion: '2025-06-18', capabilities, serverInfo },
-    'tools/list': { tools },
-    'tools/call': { content: [{ type: 'text', text: 'looked' }] },
-  }
-  const answer = async (req: IncomingMessage, res: ServerResponse) => {
-    const { id, method = '' } = JSON.parse((await text(req)) || '{}') as { id?: number; method?: string }
-    if (req.method !== 'POST') return res.writeHead(405).end()
-    if (id === undefined) return res.writeHead(202).end()
-    const result = results[method]
-    if (!result) return res.writeHead(404).end()
-    if (method === 'tools/call') calls++
-    if (method === 'tools/call' && hangs) return res
-    return res
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-  }
-  const server = createServer((req, res) => void answer(req, res)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    get calls() {
-      return calls
-    },
-    hang() {
-      ;[calls, hangs] = [0, true]
-    },
-    answer() {
-      hangs = false
-    },
-    close: () => server.close().closeAllConnections(),
-  }
-}

@@ -95,23 +95,49 @@ export const done: AgentEvent = {
   stop_reason: 'end_turn',
 }
 
+/** The warning that the server of a run has failed, and that this turn begins anew at another one. */
+export function beginsAnew(turnNumber: number): AgentEvent {
+  return { type: 'warning', code: 'run_recovered', message: 'it begins anew', detail: { turn_number: turnNumber } }
+}
+
 /** A run whose server failed within its turn, which begins anew (D32.7a). */
 export const RECOVERED: AgentEvent[] = [
   turn(1),
   ...said('I beg').slice(0, -1),
-  { type: 'warning', code: 'run_recovered', message: 'it begins anew', detail: { turn_number: 1 } },
+  beginsAnew(1),
   turn(1),
   ...said('I write.'),
   turnEnd(1),
   done,
 ]
 
-const recovered: AgentEvent = {
-  type: 'warning',
-  code: 'run_recovered',
-  message: 'it begins anew',
-  detail: { turn_number: 1 },
-}
+const recovered = beginsAnew(1)
+
+/** The reader of a run lacks the rest of a turn that was complete when its server failed: it gets that without deltas (D32.7a). */
+export const REST: AgentEvent[] = [
+  turn(1),
+  ...said('I re').slice(0, -1),
+  beginsAnew(2),
+  { type: 'text', text: 'I read.' },
+  call('c1'),
+  result('c1'),
+  turnEnd(1),
+  beginsAnew(2),
+  turn(2),
+  ...said('I write.'),
+  turnEnd(2),
+  done,
+]
+/** The same within a call, behind the text. */
+export const REST_OF_CALL: AgentEvent[] = [
+  turn(1),
+  ...said('I read.'),
+  call('c1'),
+  beginsAnew(2),
+  result('c1'),
+  turnEnd(1),
+  done,
+]
 
 /** Two calls of a turn, one of which waits for a permission, and a sub-agent with one of its own, when the server fails. */
 const CUT: AgentEvent[] = [

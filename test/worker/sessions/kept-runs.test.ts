@@ -94,18 +94,19 @@ describe('runs that are stored', () => {
     expect([...second.worker.sessions()].map(({ summary }) => summary.active_run_id)).to.deep.equal([null])
   })
 
-  it('D32.7a: a run that its worker has ended when nobody could hear it any more is found at another, with its end', async () => {
+  it('D32.7a: runs that their worker has ended when nobody could hear it any more are found at another, with their ends', async () => {
     const first = await openWorker()
     const broker = await openBroker()
     const { session_id: id } = await broker.createSession(TENANT)
     const { frames } = await send(broker, id, '/sleep 500\n/say late')
-    const text = textOf(frames)
+    const behind = await send(broker, id, '/say next')
+    const [text, next] = [textOf(frames), textOf(behind.frames)]
     const second = await openWorker()
     first.link.cut()
     await hasSession(second)
-    expect(await text)
-      .to.match(/event: text\ndata: [^\n]*late[^]*event: done/)
-      .and.not.contain('run_recovered')
+    expect(await next).to.match(/event: text\ndata: [^\n]*next[^]*event: done/)
+    expect(await text).to.match(/run_recovered[^]*event: text\ndata: [^\n]*late[^]*event: done/)
+    expect((await text).match(/run_recovered/g)).to.have.length(1)
   })
 
   it('D32.8: messages that moved with their session from a draining worker go on when the next one dies', async () => {

@@ -63,7 +63,8 @@ describe('the runs of a session in its log', () => {
     ])
     await send(first, [...TURN, DONE])
     store()
-    const { open, last } = read()
+    const { open, ended } = read()
+    const [last] = ended
     expect([open.map(({ runId }) => runId), last?.runId, last?.earlier.events.at(-1)?.[1].type]).to.deep.equal([
       ...[[second.id], first.id, 'done'],
     ])

@@ -61,6 +61,27 @@ describe('the stored sessions of a worker', () => {
     expect(stored.act(TENANT, 'left', () => 'at once')).to.equal('at once')
   })
 
+  it('D32.7a: no command for it is answered before its runs are found here', async () => {
+    await create('opening')
+    const onOpened = Promise.withResolvers<void>()
+    const isOpening = Promise.withResolvers<void>()
+    const { stored } = openWorker({
+      onOpened() {
+        isOpening.resolve()
+        return onOpened.promise
+      },
+    })
+    let answered = 0
+    const ask = async () => stored.act(TENANT, 'opening', () => ++answered)
+    const first = ask()
+    await isOpening.promise
+    const second = ask()
+    await new Promise(setImmediate)
+    expect(answered).to.equal(0)
+    onOpened.resolve()
+    expect(await Promise.all([first, second])).to.deep.equal([1, 2])
+  })
+
   it('D32: its former owner finds the next place of the log taken', async () => {
     const former = await create('taken')
     const { stored, sessions } = openWorker()

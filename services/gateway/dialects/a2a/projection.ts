@@ -162,14 +162,15 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return this.#open
   }
 
-  /** The events of a run that ended long ago have no deltas. */
+  /** The events of a run that ended long ago have no deltas. The last ones of a block may be missing, too (D32.7a). */
   #close(text: string, seq: number): RpcAnswer[] {
     const opened = this.#open
+    const rest = opened ? text.slice(this.#text.length) : text
     const artifact = opened ?? this.#begin(seq)
     artifact.parts = [{ text }]
     this.#open = undefined
     const chunk = { append: opened !== undefined, lastChunk: true } as const
-    return [this.#write.artifactUpdate({ ...artifact, parts: [{ text: opened ? '' : text }] }, chunk)]
+    return [this.#write.artifactUpdate({ ...artifact, parts: [{ text: rest }] }, chunk)]
   }
 
   /** The output of a flow is an artifact. */

@@ -18,7 +18,7 @@ type Block = 'text' | 'thinking'
 export class AgUiMessages {
   readonly #subagentId: string | undefined
   readonly #owner: JsonObject
-  #open: { block: Block; id: string } | undefined
+  #open: { block: Block; id: string; sent: number } | undefined
   #step: string | undefined
 
   /** With `isNamed` the events name the sub-agent. */
@@ -67,12 +67,13 @@ export class AgUiMessages {
 
   #delta(block: Block, delta: string, id: string): AgUiEvent[] {
     const opened = this.#open?.block === block ? [] : [...this.#close(), ...this.#begin(block, id)]
+    if (this.#open) this.#open.sent += delta.length
     const type = block === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
     return delta === '' ? opened : [...opened, this.#event(type, { messageId: this.#open?.id, delta })]
   }
 
   #begin(block: Block, messageId: string): AgUiEvent[] {
-    this.#open = { block, id: messageId }
+    this.#open = { block, id: messageId, sent: 0 }
     if (block === 'text') return [this.#event('TEXT_MESSAGE_START', { messageId, role: 'assistant' })]
     return [
       this.#event('REASONING_START', { messageId }),
@@ -80,10 +81,10 @@ export class AgUiMessages {
     ]
   }
 
-  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
   #whole(block: Block, text: string, id: string): AgUiEvent[] {
-    const rest = this.#open || text === '' ? [] : this.#delta(block, text, id)
-    return [...rest, ...this.#close()]
+    const rest = this.#open?.block === block ? text.slice(this.#open.sent) : text
+    return [...(rest === '' ? [] : this.#delta(block, rest, id)), ...this.#close()]
   }
 
   #close(): AgUiEvent[] {

@@ -54,7 +54,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
         return this.#nested(event, id)
       case 'warning':
         // A client keeps all messages that it has got, so the turn that begins anew gets new messages and a new step.
-        return event.code === 'run_recovered' ? [...this.#end(), custom(event)] : [custom(event)]
+        return calls.beginsAnew ? [...this.#end(), custom(event)] : [custom(event)]
       case 'plan_queued':
       case 'done':
         return [custom(event), ...this.#end(), this.#finished({ type: 'success' }, event)]

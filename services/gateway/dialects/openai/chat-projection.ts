@@ -1,6 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, DoneEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
+import type { OpenCalls } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import type { Wire } from '../shared/response-stream.ts'
 import { TextTemplate } from '../shared/text-template.ts'
@@ -14,7 +15,8 @@ export type ChatChunk = JsonObject & { choices?: Choice[] }
 export class ChatProjection implements Projection<ChatChunk> {
   readonly #options: ChatOptions
   #hasText = false
-  #isInBlock = false
+  /** The characters of the block that is open; `undefined` between two. */
+  #sent: number | undefined
 
   constructor(options: ChatOptions) {
     this.#options = options
@@ -24,14 +26,14 @@ export class ChatProjection implements Projection<ChatChunk> {
     return [chatChunk(this.#options, { role: 'assistant', content: '' })]
   }
 
-  take({ event }: Numbered<AgentEvent>): ChatChunk[] {
+  take({ event }: Numbered<AgentEvent>, calls: OpenCalls): ChatChunk[] {
     if (event.type === 'text_delta') return this.#text(event.text)
     if (event.type === 'text') return this.#endBlock(event.text)
     if (event.type === 'done') return this.#end(usageOf(event))
     if (event.type === 'plan_queued')
       return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
     // A client keeps the text that it has got, so the text of the turn that begins anew follows as a new block.
-    if (event.type === 'warning' && event.code === 'run_recovered') this.#isInBlock = false
+    if (calls.beginsAnew) this.#sent = undefined
     return event.type === 'error' ? [errorChunk(event)] : []
   }
 
@@ -41,16 +43,18 @@ export class ChatProjection implements Projection<ChatChunk> {
 
   /** Blocks of text stand apart from each other. */
   #text(text: string): ChatChunk[] {
-    const gap = this.#hasText && !this.#isInBlock ? '\n\n' : ''
+    const gap = this.#hasText && this.#sent === undefined ? '\n\n' : ''
     this.#hasText = true
-    this.#isInBlock = true
+    this.#sent = (this.#sent ?? 0) + text.length
     return [chatChunk(this.#options, { content: gap + text })]
   }
 
+  /** The deltas of a block may be missing, or its last ones. */
   #endBlock(text: string): ChatChunk[] {
-    const rest = this.#isInBlock || text === '' ? [] : this.#text(text)
-    this.#isInBlock = false
-    return rest
+    const rest = text.slice(this.#sent)
+    const chunks = rest === '' ? [] : this.#text(rest)
+    this.#sent = undefined
+    return chunks
   }
 
   #end(usage?: JsonObject): ChatChunk[] {

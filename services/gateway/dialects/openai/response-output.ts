@@ -40,10 +40,10 @@ export class ResponseOutput {
       : { type: THINKING_DELTA, sequence_number, item_id, output_index, summary_index: 0, delta }
   }
 
-  /** Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  /** Ends a block. A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
   whole(block: Block, text: string, id: string): ResponseEvent[] {
-    const rest = this.#open || text === '' ? [] : this.delta(block, text, id)
-    return [...rest, ...this.close()]
+    const rest = this.#open?.block === block ? text.slice(this.#open.text.length) : text
+    return [...(rest === '' ? [] : this.delta(block, rest, id)), ...this.close()]
   }
 
   close(): ResponseEvent[] {

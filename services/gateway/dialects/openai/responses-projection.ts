@@ -97,7 +97,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'error':
         return this.#fail(event)
       case 'warning':
-        return event.code === 'run_recovered' ? this.#recovered() : []
+        return calls.beginsAnew ? this.#recovered() : []
       case 'turn_start':
       case 'tool_progress':
       case 'subagent_start':

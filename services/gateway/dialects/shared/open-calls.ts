@@ -29,13 +29,17 @@ export class OpenCalls {
   readonly #used = new Set<string>()
   #voided: { calls: readonly CallKey[]; agents: readonly string[] } = NOTHING
   #abandoned: CallKey[] = []
+  #turn = 0
+  #beginsAnew = false
 
   /** Returns whether the event has changed them. */
   take(event: RunEvent): boolean {
     const { type } = event
     this.#abandoned = []
     this.#voided = NOTHING
-    if (type === 'warning' && event.code === 'run_recovered') return this.#recover()
+    this.#beginsAnew = type === 'warning' && event.code === 'run_recovered' && !this.#isBefore(event.detail)
+    if (this.#beginsAnew) return this.#recover()
+    if (type === 'turn_start') this.#turn = event.turn_number
     if (this.#void.size > 0) this.#takeVoid(event)
     if (type === 'tool_use') this.#used.add(event.id)
     if (type === 'subagent_event') return this.#takeCall(unwrapped(event), event.subagent_id)
@@ -65,6 +69,11 @@ export class OpenCalls {
     )
   }
 
+  /** Whether the latest event says that a turn begins anew which has begun here: what has come of it is void. */
+  get beginsAnew(): boolean {
+    return this.#beginsAnew
+  }
+
   /** The calls and sub-agents that are open and void when the latest event says that their turn begins anew. Some calls may be made again. */
   get voided(): { calls: readonly CallKey[]; agents: readonly string[] } {
     return this.#voided
@@ -73,6 +82,11 @@ export class OpenCalls {
   /** The calls of which the latest event shows that they were void and are not made again: they get no result. */
   get abandoned(): readonly CallKey[] {
     return this.#abandoned
+  }
+
+  /** Whether the turn that the warning names is a later one: the rest of the present one comes first, without deltas (D32.7a). */
+  #isBefore({ turn_number: turn }: JsonObject): boolean {
+    return Number(turn) > this.#turn
   }
 
   /** All that is open is void. Calls of sub-agents are not made again: what begins anew has another id. */

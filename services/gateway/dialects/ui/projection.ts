@@ -17,7 +17,7 @@ export class UiProjection implements Projection<UiChunk> {
   /** The calls whose latest permission request was denied. */
   readonly #denied = new Set<string>()
   /** The block that is open, and how many have been. */
-  #open: { block: Block; id: string } | undefined
+  #open: { block: Block; id: string; sent: number } | undefined
   #blocks = 0
   #isInStep = false
 
@@ -73,7 +73,7 @@ export class UiProjection implements Projection<UiChunk> {
       case 'subagent_event':
         return this.#nested(event)
       case 'warning':
-        return event.code === 'run_recovered' ? this.#recovered(event) : aside(event)
+        return event.code === 'run_recovered' ? this.#recovered(event, calls) : aside(event)
       case 'subagent_start':
       case 'subagent_end':
       case 'plan_queued':
@@ -90,9 +90,10 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   /** A page keeps all parts that it has got. This one tells it which steps are void; the turn that begins anew is a further step. */
-  #recovered({ code, message, detail }: Of<'warning'>): UiChunk[] {
+  #recovered({ code, message, detail }: Of<'warning'>, { beginsAnew }: OpenCalls): UiChunk[] {
     const data = { code, message, turnNumber: detail['turn_number'] }
-    return [...this.#close(), ...this.#endStep(), { type: 'data-warning', data }]
+    const ends = beginsAnew ? [...this.#close(), ...this.#endStep()] : []
+    return [...ends, { type: 'data-warning', data }]
   }
 
   /** Anything but more of it ends a block that its whole text does not end. */
@@ -102,17 +103,20 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   #delta(block: Block, delta: string): UiChunk[] {
-    if (this.#open?.block === block) return [{ type: `${block}-delta`, id: this.#open.id, delta }]
+    if (this.#open?.block === block) {
+      this.#open.sent += delta.length
+      return [{ type: `${block}-delta`, id: this.#open.id, delta }]
+    }
     const closed = this.#close()
-    this.#open = { block, id: `${block}-${++this.#blocks}` }
-    const { id } = this.#open
+    const id = `${block}-${++this.#blocks}`
+    this.#open = { block, id, sent: delta.length }
     return [...closed, { type: `${block}-start`, id }, { type: `${block}-delta`, id, delta }]
   }
 
-  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). */
+  /** A record of a run keeps the whole blocks, without the pieces in which they came (D20). The last pieces of one may be missing, too (D32.7a). */
   #whole(block: Block, text: string): UiChunk[] {
-    const rest = this.#open?.block === block || text === '' ? [] : this.#delta(block, text)
-    return [...rest, ...this.#close()]
+    const rest = this.#open?.block === block ? text.slice(this.#open.sent) : text
+    return [...(rest === '' ? [] : this.#delta(block, rest)), ...this.#close()]
   }
 
   #close(): UiChunk[] {

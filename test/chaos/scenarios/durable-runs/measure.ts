@@ -8,7 +8,7 @@ import { startMongoInMemory } from '../../../support/mongo-in-memory.ts'
 import { type RedisGroup, startRedisGroup } from '../../../support/redis-group.ts'
 import { now } from '../../history.ts'
 import { createSessions } from '../../sessions.ts'
-import { type Role, World } from '../../world.ts'
+import { type Role, World, type WorldOptions } from '../../world.ts'
 import { type Findings, noFindings, Talk } from './talk.ts'
 
 export type Kills = {
@@ -29,18 +29,17 @@ const PAUSE_MS = 6_000
 const MINUTE_MS = 60_000
 const TOOLS = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' }
 
+type Measuring = Omit<ScenarioOptions, 'isFull'> & Pick<WorldOptions, 'onOutput'>
+
 /** Kills processes while clients talk in sessions, and replaces each. */
-export async function measureKills(
-  kills: Kills,
-  { random, say }: Omit<ScenarioOptions, 'isFull'>,
-): Promise<Guarantee[]> {
+export async function measureKills(kills: Kills, { random, say, onOutput }: Measuring): Promise<Guarantee[]> {
   await ensureMongod(say)
   await using mongo = await startMongoInMemory()
   await using redis = kills.failsOver ? await openGroup() : undefined
   const env = { MONGODB_URL: mongo.url, DURABILITY: kills.mode, DRAIN_SECS: '0', ...TOOLS }
   const executors = kills.killsOthers ? 1 : 0
-  const place = redis && { redisUrl: redis.group.url }
-  await using world = await World.open({ random, workers: kills.workers, executors, env, ...place })
+  const more = { ...(redis && { redisUrl: redis.group.url }), ...(onOutput && { onOutput }) }
+  await using world = await World.open({ random, workers: kills.workers, executors, env, ...more })
   const ids = await createSessions(world, kills.sessions)
   const findings = noFindings()
   let isOver = false

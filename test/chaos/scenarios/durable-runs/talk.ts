@@ -208,7 +208,7 @@ class Reader {
       this.changed.push(`frame ${frame.seq} ${frame.event} came behind frame ${this.lastSeq}`)
     if (frame.data['code'] === 'run_recovered') {
       this.isRecovered = true
-      if (this.#at > 0) this.pauseMs = now() - this.#at
+      if (this.#at > 0) this.pauseMs = Math.max(this.pauseMs ?? 0, now() - this.#at)
     }
     this.#at = now()
     this.#frames.push({ ...frame, id: frame.seq })

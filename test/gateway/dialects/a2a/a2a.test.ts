@@ -73,6 +73,20 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
     expect(Task.fromJSON(task.task).artifacts.map(({ artifactId }) => artifactId)).to.deep.equal([again?.[0]])
   })
 
+  it('D32.7a: the rest of a complete turn that comes without its deltas goes on in the same artifact', () => {
+    const shown = updatesOf(of.REST).flatMap((each) =>
+      each?.$case === 'artifactUpdate' ? [[each.value.artifact?.parts[0]?.content?.value, each.value.append]] : [],
+    )
+    expect(shown.slice(0, 2)).to.deep.equal([
+      ['I re', false],
+      ['ad.', true],
+    ])
+    const task = projection()
+    of.respond(task, of.REST)
+    const texts = Task.fromJSON(task.task).artifacts.map(({ parts }) => parts[0]?.content?.value)
+    expect(texts).to.deep.equal(['I read.', 'I write.'])
+  })
+
   it('a failure, a cancel, a queued plan and a cut are told as such', () => {
     const last = (event: AgentEvent) => statesOf(updatesOf([of.turn(1), event])).at(-1)
     expect([of.failed, of.cancelled, of.queued].map(last)).to.deep.equal([

@@ -37,6 +37,15 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     ])
   })
 
+  it('D32.7a: the rest of a complete turn that comes without its deltas goes on in the same message, and its calls are not void', async () => {
+    const events = await eventsOf(of.REST)
+    const texts = events.flatMap(({ type, delta }) => (type === 'TEXT_MESSAGE_CONTENT' ? [delta] : []))
+    expect(texts).to.deep.equal(['I re', 'ad.', 'I write.'])
+    expect(events.filter(({ type }) => type === 'TEXT_MESSAGE_START')).to.have.length(2)
+    const results = (await eventsOf(of.REST_OF_CALL)).filter(({ type }) => type === 'TOOL_CALL_RESULT')
+    expect(results.map(({ content }) => content)).to.deep.equal(['written'])
+  })
+
   it('D32.7a: each call of a void turn has one result, and the run is interrupted by the request of the new one', async () => {
     const resultsOf = async (events: AgentEvent[]) =>
       (await eventsOf(events)).flatMap(({ type, toolCallId, outcome }) => {

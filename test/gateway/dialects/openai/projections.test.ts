@@ -49,6 +49,15 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(text).to.equal('I beg\n\nI write.')
   })
 
+  it('D32.7a: the rest of a complete turn that comes without its deltas goes on in the same text, and its calls are not void', async () => {
+    expect(await accumulated(of.REST)).to.deep.equal(['message completed', 'mcp_call completed', 'message completed'])
+    const { chunks } = of.respond(responses(), of.REST)
+    const texts = chunks.flatMap((chunk) => (chunk.type === 'response.output_text.delta' ? [chunk['delta']] : []))
+    expect(texts).to.deep.equal(['I re', 'ad.', 'I write.'])
+    const said = of.respond(chat(), of.REST).chunks.map(({ choices }) => choices?.[0]?.delta['content'] ?? '')
+    expect(said.join('')).to.equal('I read.\n\nI write.')
+  })
+
   it('a failure, a cancel and a cut are told as such', () => {
     const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
     expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')

@@ -39,6 +39,17 @@ describe('the open calls of a run', () => {
     expect(rests(...of.CUT_AGAIN).slice(-1)).to.deep.equal([of.CUT_AGAIN.length])
   })
 
+  it('D32.7a: the warning names a turn that is void, or a later one behind the rest of this one, whose calls stay open', () => {
+    const voids = (events: readonly AgentEvent[]) => {
+      const calls = new OpenCalls()
+      return events.map((event) => (calls.take(event), calls.beginsAnew))
+    }
+    const [call, ask] = [of.call('a'), of.asked('p', 'a')]
+    expect(voids([of.turn(1), call, of.beginsAnew(2), of.result('a')]).includes(true)).to.equal(false)
+    expect(voids([of.turn(1), call, of.beginsAnew(1), of.turn(1)])).to.deep.equal([false, false, true, false])
+    expect(rests(of.turn(1), call, of.beginsAnew(2), ask)).to.deep.equal([4])
+  })
+
   it('of two sub-agents both must rest, and a sub-agent of a sub-agent counts for its own', () => {
     const two = [of.call('a'), of.begun('s'), of.begun('t'), ...of.within('s', of.call('x'), of.asked('p', 'x'))]
     expect(rests(...two)).to.deep.equal([])

@@ -66,6 +66,17 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     expect(respond(of.RECOVERED).filter(({ type }) => type === 'finish-step')).to.have.length(2)
   })
 
+  it('D32.7a: the rest of a complete turn that comes without its deltas goes on in the same part, and its calls are not void', async () => {
+    const message = await messageOf(respond(of.REST))
+    expect(partsOf(message)).to.deep.equal([
+      ...['step-start', 'text done', 'data-warning', 'dynamic-tool output-available', 'data-warning'],
+      ...['step-start', 'text done'],
+    ])
+    const texts = message?.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    expect(texts).to.deep.equal(['I read.', 'I write.'])
+    expect(partsOf(await messageOf(respond(of.REST_OF_CALL)))).to.include('dynamic-tool output-available')
+  })
+
   it('D32.7a: calls and sub-agents of a void turn are closed, those that are made again stay, and the run pauses for the request', async () => {
     const statesOf = async (events: AgentEvent[]) => {
       const message = await messageOf(respond(events))
