@@ -214,6 +214,7 @@ const methodsOf = (plans: Plans): Plans => ({
   isRecordedWithEnd: (...given) => plans.isRecordedWithEnd(...given),
   heads: (...given) => plans.heads(...given),
   list: (...given) => plans.list(...given),
+  begin: (...given) => plans.begin(...given),
   change: (...given) => plans.change(...given),
   saveOutput: (...given) => plans.saveOutput(...given),
   outputs: (...given) => plans.outputs(...given),
