@@ -9,7 +9,7 @@ import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../sha
 import { isEnded } from '../../shared/work/plans/plan-runs.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import type { RunStep } from '../../shared/work/plans/step-runs.ts'
-import { claim, giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
+import { giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
@@ -66,13 +66,22 @@ export class PlanJobs {
   }
 
   async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
-    const { plans, removeFolder, leaveFolder, log } = this.#deps
+    const { plans, epoch, isHeld } = this.#deps
+    const by = { executor: epoch(), at: now() }
+    const begun = leaving.aborted ? undefined : await plans.begin(tenant, id, by, isHeld)
+    if (begun) return this.#carryOut(tenant, begun, leaving)
     const found = await plans.get(tenant, id)
     if (!found) return { end: undefined }
     if (isEnded(found)) return { end: endOf(found) }
     if (leaving.aborted) return { end: { again: true } }
-    const plan = await this.#claim(tenant, found)
-    if (!plan) return undefined
+    const taken = await this.#takeOver(tenant, found)
+    return taken && this.#carryOut(tenant, taken, leaving)
+  }
+
+  /** Executes a plan that this process has claimed. */
+  async #carryOut(tenant: TenantId, plan: PlanRecord, leaving: AbortSignal): Promise<Settled> {
+    const { plans, removeFolder, leaveFolder, log } = this.#deps
+    const { plan_id: id } = plan
     const outcome = isEnded(plan) ? 'ended' : await this.#execute(tenant, plan, leaving)
     if (outcome !== 'ended') leaveFolder(tenant, id)
     if (outcome === 'given_back') return { end: { again: true } }
@@ -83,11 +92,11 @@ export class PlanJobs {
     return { end: endOf((await plans.get(tenant, id)) ?? plan) }
   }
 
-  /** Returns the plan when it is this executor's now; `undefined` while another has it. */
-  async #claim(tenant: TenantId, { plan_id: id, executor: from }: PlanRecord): Promise<PlanRecord | undefined> {
+  /** Returns the plan when it is this executor's now; `undefined` while another has it, or it waits until this process may act. */
+  async #takeOver(tenant: TenantId, { plan_id: id, executor: from }: PlanRecord): Promise<PlanRecord | undefined> {
     const { plans, executors, epoch, isHeld } = this.#deps
     const by = { executor: epoch(), at: now(), recordsActions: true }
-    if (from === null) return plans.change(tenant, id, claim(by), isHeld)
+    if (from === null) return undefined
     // One of this process's own that no handler is at work on was claimed, or lost, while the store did not answer.
     if (from !== by.executor && (await executors.isAlive(from))) return undefined
     return plans.change(tenant, id, takeOver({ ...by, from }), isHeld)

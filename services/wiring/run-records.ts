@@ -25,8 +25,8 @@ type RecorderParts = Recorded & { metrics: Metrics; log: Log }
  * in the standalone form nobody else can tell how it ended.
  */
 const TIMES = {
-  standalone: { batchMs: 50, openAfterMs: 250 },
-  cluster: { batchMs: 100, openAfterMs: 250 },
+  standalone: { batchMs: 50, stepWaitMs: 50, openAfterMs: 250 },
+  cluster: { batchMs: 100, stepWaitMs: 250, openAfterMs: 250 },
 }
 
 /** Opens what records the runs of a process of the cluster, which `epoch` names. */
@@ -70,9 +70,8 @@ type WitnessParts = Recorded & { metrics: Metrics; log: Log }
 
 /** Opens what records the ends that this gateway has delivered and whose worker has died. */
 export function openRunWitness({ store, tenantConfig, ...parts }: WitnessParts): RunWitness {
-  const { batchMs } = TIMES.cluster
   return new RunWitness({
-    ends: new EndQueue({ store: store.runRecords, auditOf: auditOf(tenantConfig), batchMs, ...parts }),
+    ends: new EndQueue({ store: store.runRecords, auditOf: auditOf(tenantConfig), ...TIMES.cluster, ...parts }),
   })
 }
 

@@ -3,10 +3,10 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord, PlanTransition } from '../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
-import { beginNextSteps, claim, endStep, finish } from '../../shared/work/plans/transitions.ts'
+import { beginNextSteps, endStep, finish } from '../../shared/work/plans/transitions.ts'
 import { aroundStore, isRead } from '../support/around-store.ts'
 import { tenantId } from '../support/tenant.ts'
-import { after, by, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
+import { after, by, claim, DIAMOND, record, step } from '../work/plans/plan-setup.ts'
 
 const TENANT = tenantId('t_1')
 const LONG = DIAMOND.map((each) => ({ ...each, prompt: 'x'.repeat(2_000) }))

@@ -5,10 +5,10 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanRecord } from '../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
-import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { requestCancel } from '../../shared/work/plans/transitions.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { at, by, record, START, step } from '../work/plans/plan-setup.ts'
+import { at, by, claim, record, START, step } from '../work/plans/plan-setup.ts'
 import { watchStore } from './watched-store.ts'
 
 const PLAN_BYTES = Buffer.byteLength(JSON.stringify([step('a')]))

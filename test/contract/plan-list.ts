@@ -9,9 +9,9 @@ import {
   type PlanRecord,
   type Plans,
 } from '../../shared/work/plans/port.ts'
-import { claim, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { requestCancel } from '../../shared/work/plans/transitions.ts'
 import { tenantId } from '../support/tenant.ts'
-import { at, by, record, step } from '../work/plans/plan-setup.ts'
+import { at, by, claim, record, step } from '../work/plans/plan-setup.ts'
 
 const TENANT = tenantId('t_1')
 

@@ -6,18 +6,11 @@ import type { Store } from '../../shared/platform/store/port.ts'
 import type { PlanHead, Plans } from '../../shared/work/plans/port.ts'
 import { ACTIVE_PLANS } from '../../shared/work/plans/store/documents.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
-import {
-  begin,
-  beginStep,
-  claim,
-  endStep,
-  finish,
-  requestCancel,
-  takeOver,
-} from '../../shared/work/plans/transitions.ts'
+import { beginStep, endStep, finish, requestCancel, takeOver } from '../../shared/work/plans/transitions.ts'
 import { tenantId } from '../support/tenant.ts'
 import { until } from '../support/until.ts'
-import { at, by, DIAMOND, record, START, step } from '../work/plans/plan-setup.ts'
+import { at, begin, by, claim, DIAMOND, record, START, step } from '../work/plans/plan-setup.ts'
+import { planBeginContract } from './plan-begins.ts'
 import { planCrashContract } from './plan-crashes.ts'
 import { planLimitsContract } from './plan-limits.ts'
 import { planListContract } from './plan-list.ts'
@@ -270,5 +263,6 @@ export function planContract(open: OpenStore): void {
 
   planListContract(() => plans)
   planLimitsContract(() => store)
+  planBeginContract(() => store)
   planCrashContract(() => store)
 }

@@ -2,19 +2,22 @@ import { expect } from 'chai'
 import { PlanJobs, type PlanJobsDeps } from '../../services/executor/plan-jobs.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { StepResult } from '../../shared/work/plans/step-runs.ts'
 import { StoredPlans } from '../../shared/work/plans/store/plans.ts'
-import { claim, noteAction, requestCancel } from '../../shared/work/plans/transitions.ts'
+import { noteAction, requestCancel } from '../../shared/work/plans/transitions.ts'
 import type { Job } from '../../shared/work/queue/port.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
+import { watchStore } from '../contract/watched-store.ts'
+import { aroundStore } from '../support/around-store.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTestStore } from '../support/test-store.ts'
 import { until } from '../support/until.ts'
 import { TENANT } from '../work/plans/execute-setup.ts'
-import { DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
+import { claim, DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
 
 const EPOCH = 7
 
@@ -140,6 +143,31 @@ describe('the jobs that execute plans', () => {
     expect(removed).to.deep.equal([plan.plan_id])
     expect(eventsOf(plan).at(0)).to.equal('plan_started')
     expect(eventsOf(plan).at(-1)).to.equal('plan_ended')
+  })
+
+  it('carry out a plan of n short steps with n + 1 commands of the store, and read nothing', async () => {
+    const { watched, operations } = watchStore(opened.store)
+    const { jobs, ran } = createExecutor({ plans: new StoredPlans(watched) })
+    const { plan_id: id } = await submit()
+    await jobs.handle({ kind: 'plan', tenant: TENANT, id })
+    expect(ran).to.deep.equal(['a', 'b', 'c', 'd'])
+    const ofPlan = operations.filter((each) => each !== 'deleteMany active_plans') // It comes behind, for several plans.
+    expect(ofPlan).to.deep.equal(['update plans', ...Array.from({ length: 4 }, () => 'replace plans')])
+  })
+
+  it('go on with a plan that this process has begun without getting the answer of the store', async () => {
+    let isLost = false
+    const losing = aroundStore(opened.store, async (method, act) => {
+      const done = await act()
+      if (method !== 'update' || isLost) return done
+      isLost = true
+      throw storeUnavailable('the answer is lost')
+    })
+    const { jobs, ran } = createExecutor({ plans: new StoredPlans(losing) })
+    const plan = await submit()
+    await jobs.handle({ kind: 'plan', tenant: TENANT, id: plan.plan_id })
+    expect(ran).to.deep.equal(['a', 'b', 'c', 'd'])
+    expect(await read(plan)).to.include({ status: 'done', executor: EPOCH, starts: 2 })
   })
 
   it('list a failed plan as failed, without any text of the tenant', async () => {

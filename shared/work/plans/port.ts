@@ -100,6 +100,16 @@ export interface Plans {
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
   list(tenant: TenantId, query: PlanQuery): Promise<PlanPage>
   /**
+   * queued -> running, together with the first steps, with one command that reads nothing before. Returns the plan as it is then, and
+   * `undefined` when it is not queued, does not exist, or `mayWrite` says no. `executePlan` starts its steps.
+   */
+  begin(
+    tenant: TenantId,
+    planId: string,
+    by: { executor: number; at: string },
+    mayWrite?: () => boolean,
+  ): Promise<PlanRecord | undefined>
+  /**
    * Applies a transition by compare-and-set, again when another write came first. Returns the record as it is now, or `undefined` when the
    * transition does not apply, the plan does not exist, or `mayWrite`, which is read before each write, says no.
    */

@@ -78,7 +78,8 @@ type Storing = {
 
 async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
   const id = await reserve(tenant, storing, deps)
-  const { plan, isReplayed } = await store(tenant, { ...storing, planId: id }, deps)
+  const earlier = id === storing.planId ? undefined : await deps.plans.get(tenant, id)
+  const { plan, isReplayed } = earlier ? { plan: earlier, isReplayed: true } : await create(tenant, id, storing, deps)
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued')
@@ -93,14 +94,13 @@ const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => 
 })
 
 /** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
-async function store(
+async function create(
   tenant: TenantId,
-  { planId: id, idempotencyKey, create }: Storing,
+  id: string,
+  { create: planOf }: Storing,
   { plans, now }: SubmitDeps,
 ): Promise<Submitted> {
-  const earlier = idempotencyKey === undefined ? undefined : await plans.get(tenant, id)
-  if (earlier) return { plan: earlier, isReplayed: true }
-  const plan = create(id, now().toISOString())
+  const plan = planOf(id, now().toISOString())
   if (await plans.create(tenant, plan)) return { plan, isReplayed: false }
   return { plan: (await plans.get(tenant, id)) ?? plan, isReplayed: true }
 }

@@ -1,5 +1,5 @@
 import type { Plan } from '../../kernel/plan-step.ts'
-import type { PlanRecord, PlanTransition, Spent } from './port.ts'
+import type { PlanHead, PlanRecord, PlanTransition, Spent } from './port.ts'
 import {
   areStepsOver,
   cutSteps,
@@ -58,19 +58,25 @@ export function newPlan({ id, subject, title, steps, parallel = false, at, ...re
   }
 }
 
-/** All transitions, one after the other, as one: it applies when each of them does. */
-const chain =
-  (...transitions: readonly PlanTransition[]): PlanTransition =>
-  (plan) =>
-    transitions.reduce<PlanRecord | undefined>((next, transition) => next && transition(next), plan)
+/** The steps that begin together with a plan. */
+export const firstSteps = (plan: PlanRecord): string[] =>
+  nextSteps(plan)
+    .slice(0, MAX_AT_ONCE)
+    .map(({ id }) => id)
 
-/** queued -> running. */
-export const begin =
-  ({ executor, at }: By): PlanTransition =>
-  (plan) =>
-    plan.status === 'queued'
-      ? { ...plan, status: 'running', executor, starts: plan.starts + 1, started_at: plan.started_at ?? at }
-      : undefined
+/** queued -> running, together with the first steps: to plans that agree in `BEGINS` it sets the same fields, so that no one reads them before. `asBegun` reads them. */
+export const BEGINS = { status: 'queued' } as const
+export const begunBy = ({ executor, at }: By) => ({ status: 'running', executor, begun_at: at }) as const
+
+/** What a plan with the fields of `begunBy` is: its first steps run, and their executor records what they change. */
+export const asBegun = (plan: PlanHead, { at, first }: { at: string; first: readonly string[] }): PlanHead => ({
+  ...plan,
+  starts: plan.starts + 1,
+  started_at: plan.started_at ?? at,
+  states: plan.states.map((state) =>
+    first.includes(state.id) ? { ...state, status: 'running', started_at: at, has_acted: false } : state,
+  ),
+})
 
 /**
  * running under the dead executor `from` -> running under this one. A step that was running has failed, unless it is idempotent
@@ -113,9 +119,6 @@ export const beginNextSteps =
       .slice(0, Math.max(0, MAX_AT_ONCE - running))
       .reduce((next, { id }) => beginStep(id, by)(next) ?? next, plan)
   }
-
-/** queued -> running, together with the first steps. `executePlan` starts these steps. */
-export const claim = (by: By): PlanTransition => chain(begin(by), beginNextSteps(by))
 
 /** running -> done, with its output if that is recorded here, or with an `error` failed. */
 export const endStep =

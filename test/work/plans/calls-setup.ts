@@ -9,9 +9,10 @@ import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../../shared/work/plans/calls.ts'
 import type { PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
-import { begin, beginStep, endStep, finish } from '../../../shared/work/plans/transitions.ts'
+import { beginStep, endStep, finish } from '../../../shared/work/plans/transitions.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
+import { begin } from './plan-setup.ts'
 
 export const EXECUTOR = 7
 /** All times of a test, in ISO 8601. */

@@ -6,10 +6,10 @@ import type { PlanEvent, PlanRecord, Plans } from '../../../shared/work/plans/po
 import { readOutputs } from '../../../shared/work/plans/step-output.ts'
 import type { StepResult, StepRun } from '../../../shared/work/plans/step-runs.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
-import { claim, type NewPlan } from '../../../shared/work/plans/transitions.ts'
+import { type NewPlan } from '../../../shared/work/plans/transitions.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
-import { record } from './plan-setup.ts'
+import { claim, record } from './plan-setup.ts'
 
 export const TENANT = tenantId('t_1')
 const EXECUTOR = 7

@@ -4,14 +4,14 @@ import { expect } from 'chai'
 import { countChars } from '../../../shared/kernel/text.ts'
 import { stepPrompt } from '../../../shared/work/plans/step-output.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
-import { claim, requestCancel, takeOver } from '../../../shared/work/plans/transitions.ts'
+import { requestCancel, takeOver } from '../../../shared/work/plans/transitions.ts'
 import { planView } from '../../../shared/work/plans/view.ts'
 import { watchStore } from '../../contract/watched-store.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 import { Execution, TENANT } from './execute-setup.ts'
-import { by, DIAMOND, errorsOf, record, statusesOf, step } from './plan-setup.ts'
+import { by, claim, DIAMOND, errorsOf, record, statusesOf, step } from './plan-setup.ts'
 
 describe('the execution of a plan', () => {
   const opened = useTestStore()

@@ -7,9 +7,10 @@ import { newPlanId } from '../../../shared/kernel/ids.ts'
 import { eventsOf } from '../../../shared/work/plans/events-of.ts'
 import { type WatchedPlan, watchPlan } from '../../../shared/work/plans/frames.ts'
 import type { PlanRecord } from '../../../shared/work/plans/port.ts'
-import { begin, beginStep, endStep, finish, newPlan } from '../../../shared/work/plans/transitions.ts'
+import { beginStep, endStep, finish, newPlan } from '../../../shared/work/plans/transitions.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
 import { AT, EXECUTOR, headsOf, readAll, stepOf } from './calls-setup.ts'
+import { begin } from './plan-setup.ts'
 
 const BY = { executor: EXECUTOR, at: AT }
 const QUEUED = newPlan({ id: newPlanId(), subject: 'ada', steps: [stepOf('a')], at: AT })

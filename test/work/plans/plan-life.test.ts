@@ -5,7 +5,6 @@ import type { PlanRecord, PlanTransition } from '../../../shared/work/plans/port
 import {
   beginNextSteps,
   cancelled,
-  claim,
   endStep,
   finish,
   giveBack,
@@ -14,7 +13,7 @@ import {
   takeOver,
   timedOut,
 } from '../../../shared/work/plans/transitions.ts'
-import { anyPlan, at, by, record } from './plan-setup.ts'
+import { anyPlan, at, by, claim, record } from './plan-setup.ts'
 
 type Event = { kind: 'done' | 'failed' | 'death' | 'drain' | 'cut' | 'cancel' | 'see cancel' | 'timeout'; pick: number }
 

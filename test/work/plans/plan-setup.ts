@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
 import type { PlanRecord, PlanTransition, StepStatus } from '../../../shared/work/plans/port.ts'
-import { type NewPlan, newPlan } from '../../../shared/work/plans/transitions.ts'
+import { type By, beginNextSteps, type NewPlan, newPlan } from '../../../shared/work/plans/transitions.ts'
 
 export const START = '2026-11-22T10:00:00.000Z'
 export const at = (secs: number) => new Date(Date.parse(START) + 1_000 * secs).toISOString()
@@ -29,6 +29,22 @@ export const after = (plan: PlanRecord, ...transitions: PlanTransition[]): PlanR
     if (!next) throw new Error(`transition ${i} does not apply`)
     return next
   }, plan)
+
+/** queued -> running, without a step. */
+export const begin =
+  ({ executor, at: time }: By): PlanTransition =>
+  (plan) =>
+    plan.status === 'queued'
+      ? { ...plan, status: 'running', executor, starts: plan.starts + 1, started_at: plan.started_at ?? time }
+      : undefined
+
+/** queued -> running, together with the first steps. */
+export const claim =
+  (who: By): PlanTransition =>
+  (plan) => {
+    const begun = begin(who)(plan)
+    return begun && beginNextSteps(who)(begun)
+  }
 
 export const statusesOf = ({ states }: PlanRecord): Record<string, StepStatus> =>
   Object.fromEntries(states.map(({ id, status }) => [id, status]))

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import type { Plans } from '../../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
-import { claim, endStep, finish } from '../../../shared/work/plans/transitions.ts'
+import { endStep, finish } from '../../../shared/work/plans/transitions.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { TENANT } from './execute-setup.ts'
-import { by, record, START, step } from './plan-setup.ts'
+import { by, claim, record, START, step } from './plan-setup.ts'
 
 const DAY_MS = 86_400_000
 

@@ -3,8 +3,8 @@ import type { PlanStep } from '../../../shared/kernel/plan-step.ts'
 import { eventsOf } from '../../../shared/work/plans/events-of.ts'
 import type { PlanRecord } from '../../../shared/work/plans/port.ts'
 import { assertRepeatable, retryOf } from '../../../shared/work/plans/retry.ts'
-import { beginNextSteps, claim, endStep, finish, requestCancel } from '../../../shared/work/plans/transitions.ts'
-import { after, at, by, record, START, statusesOf, step } from './plan-setup.ts'
+import { beginNextSteps, endStep, finish, requestCancel } from '../../../shared/work/plans/transitions.ts'
+import { after, at, by, claim, record, START, statusesOf, step } from './plan-setup.ts'
 
 const ID = `plan_${'a'.repeat(32)}`
 const retried = (plan: PlanRecord, secs = 100) => retryOf(plan, { id: ID, subject: 'ben', at: at(secs) })

@@ -6,6 +6,7 @@ import type { Plans } from '../../../shared/work/plans/port.ts'
 import { NOTHING_SPENT } from '../../../shared/work/plans/states.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { queueNothing, queuePlanWith } from '../../../shared/work/plans/submit.ts'
+import { watchStore } from '../../contract/watched-store.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
@@ -92,6 +93,17 @@ describe('the submission of plans', () => {
       expect(new Set(submitted.map(({ plan }) => plan.id)).size).to.equal(1)
       expect(submitted.filter(({ isReplayed }) => !isReplayed)).to.have.length(1)
       expect(new Set([...one.jobs, ...other.jobs].map(({ id }) => id)).size).to.equal(1)
+    })
+
+    it('a new key costs one write more, and a repetition reads its plan', async () => {
+      const { watched, operations } = watchStore(opened.store)
+      const { calls } = openProcess(watched)
+      const call = newKey()
+      await calls.submit(TENANT, CHAIN, call)
+      const first = operations.splice(0).filter((each) => each !== 'total active_plans') // It is counted once a second.
+      expect(first).to.deep.equal(['insert idempotency', 'insert active_plans', 'insert plans'])
+      await calls.submit(TENANT, CHAIN, call)
+      expect(operations).to.deep.equal(['insert idempotency', 'get idempotency', 'get plans'])
     })
 
     it('a repetition gets the plan as it is now', async () => {
@@ -214,6 +226,7 @@ const methodsOf = (plans: Plans): Plans => ({
   isRecordedWithEnd: (...given) => plans.isRecordedWithEnd(...given),
   heads: (...given) => plans.heads(...given),
   list: (...given) => plans.list(...given),
+  begin: (...given) => plans.begin(...given),
   change: (...given) => plans.change(...given),
   saveOutput: (...given) => plans.saveOutput(...given),
   outputs: (...given) => plans.outputs(...given),

@@ -3,11 +3,9 @@ import { graphOf } from '../../../shared/work/plans/graph.ts'
 import type { PlanRecord, PlanTransition } from '../../../shared/work/plans/port.ts'
 import { nextSteps } from '../../../shared/work/plans/states.ts'
 import {
-  begin,
   beginNextSteps,
   beginStep,
   cancelled,
-  claim,
   endStep,
   finish,
   giveBack,
@@ -19,7 +17,7 @@ import {
   takeOver,
   timedOut,
 } from '../../../shared/work/plans/transitions.ts'
-import { after, at, by, DIAMOND, errorsOf, record, START, statusesOf, step } from './plan-setup.ts'
+import { after, at, begin, by, claim, DIAMOND, errorsOf, record, START, statusesOf, step } from './plan-setup.ts'
 
 const idsOf = (steps: readonly { id: string }[]) => steps.map(({ id }) => id)
 const done = (id: string, secs = 2) => endStep(id, by(7, secs))

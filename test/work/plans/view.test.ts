@@ -3,17 +3,9 @@ import fc from 'fast-check'
 import { eventsBetween, eventsOf } from '../../../shared/work/plans/events-of.ts'
 import type { PlanEvent, PlanRecord, Spent } from '../../../shared/work/plans/port.ts'
 import { runOfStep } from '../../../shared/work/plans/states.ts'
-import {
-  begin,
-  beginNextSteps,
-  claim,
-  endStep,
-  finish,
-  requestCancel,
-  takeOver,
-} from '../../../shared/work/plans/transitions.ts'
+import { beginNextSteps, endStep, finish, requestCancel, takeOver } from '../../../shared/work/plans/transitions.ts'
 import { planSummary, planView } from '../../../shared/work/plans/view.ts'
-import { after, anyPlan, at, by, DIAMOND, record, START, step } from './plan-setup.ts'
+import { after, anyPlan, at, begin, by, claim, DIAMOND, record, START, step } from './plan-setup.ts'
 
 const noOutputs = new Map<string, string>()
 const end = (id: string, secs: number, error?: string, spent?: Spent) => endStep(id, { ...by(7, secs), error, spent })

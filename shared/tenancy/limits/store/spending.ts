@@ -1,5 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
-import { replaceDoc } from '../../../platform/store/replace.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import { addSpent, NOTHING_SPENT, type SpendingStore } from '../port.ts'
 
 /** The spending of each process for a tenant in a day. One document has one writer. */
@@ -11,13 +12,24 @@ export const SPENDING: CollectionSpec = {
 }
 
 const PAGE = 1_000
+const MAX_REMEMBERED = 10_000
 
 export function createSpendingStore(store: Store): SpendingStore {
   const spending = store.collection(SPENDING)
+  /** The versions that this process has written last. */
+  const versions = new LRUCache<string, number>({ max: MAX_REMEMBERED })
   return {
     async put(tenant, { day, process, spent }) {
-      const { tokens, costUsd: cost_usd } = spent
-      await replaceDoc(spending, tenant, { key: { day, process }, change: () => ({ tokens, cost_usd }) })
+      const key = `${tenant} ${day} ${process}`
+      const doc = { day, process, tokens: spent.tokens, cost_usd: spent.costUsd }
+      await untilFirst(async () => {
+        const version = versions.get(key) ?? (await spending.get(tenant, { day, process }))?.version ?? 0
+        versions.delete(key) // A write that fails may have been done.
+        const isStored =
+          version === 0 ? spending.insert(tenant, doc) : spending.replaceIfVersion(tenant, { doc, version })
+        if (!(await isStored)) return OVERTAKEN
+        versions.set(key, version + 1)
+      })
     },
     async ofOthers(tenant, { day, process }) {
       let sum = NOTHING_SPENT

@@ -2,7 +2,8 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { CollectionSpec } from '../../../platform/store/port.ts'
-import type { PlanHead } from '../port.ts'
+import type { PlanHead, PlanRecord } from '../port.ts'
+import { asBegun, firstSteps } from '../transitions.ts'
 
 /** A plan is kept for so long after its end. */
 const KEPT_MS = 30 * DAY_MS
@@ -41,13 +42,25 @@ export const ACTIVE_PLANS: CollectionSpec = {
 /** Where the steps of a plan are: in its record, or in a document with this id. */
 export type StepsPlace = { own_steps: readonly PlanStep[] } | { steps_id: string }
 
-/** The fields of the document of a plan beside those of the record. */
-type Stored = { created_ms: number; own_steps?: readonly PlanStep[]; steps_id?: string; expires_ms: number }
+/**
+ * The fields of the document of a plan beside those of the record. `first_steps` of a queued plan are those that begin with it. `begun_at`: it has begun since
+ * it was written as a whole (`begunBy`).
+ */
+type Stored = {
+  created_ms: number
+  own_steps?: readonly PlanStep[]
+  steps_id?: string
+  first_steps?: readonly string[]
+  begun_at?: string
+  expires_ms: number
+}
 
-export function toDoc(plan: PlanHead, place: StepsPlace): JsonObject {
+export function toDoc(plan: PlanRecord, place: StepsPlace): JsonObject {
+  const { steps: _steps, ...head } = plan
   const created_ms = Date.parse(plan.created_at)
   const endsMs = plan.ended_at === null ? Infinity : Date.parse(plan.ended_at) + KEPT_MS
-  return { ...plan, ...place, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
+  const first_steps = plan.status === 'queued' ? firstSteps(plan) : undefined
+  return { ...head, ...place, first_steps, created_ms, expires_ms: Math.min(endsMs, created_ms + LONGEST_MS) }
 }
 
 /** The steps outlive their plan by a day, so that a plan that is found has its steps. */
@@ -65,6 +78,17 @@ export const outputDoc = (key: { plan_id: string; step_id: string }, output: str
 })
 
 export function toHead(doc: JsonObject): { head: PlanHead; place: StepsPlace } {
-  const { created_ms: _created, own_steps, steps_id = '', expires_ms: _expires, ...head } = doc as PlanHead & Stored
+  const { created_ms: _created, expires_ms: _expires, ...others } = doc as PlanHead & Stored
+  const { own_steps, steps_id = '', first_steps: first = [], begun_at: at, ...plan } = others
+  const head = at === undefined ? plan : asBegun(plan, { at, first })
   return { head, place: own_steps ? { own_steps } : { steps_id } }
 }
+
+const STEP_CHARS = 500
+const LINK_CHARS = 100
+
+/** About how many characters these steps take in memory. */
+export const sizeOf = (steps: readonly PlanStep[]): number =>
+  steps.reduce((size, step) => size + STEP_CHARS + step.prompt.length + linksOf(step) * LINK_CHARS, 0)
+
+const linksOf = ({ depends_on: after = [], writes = [] }: PlanStep): number => after.length + writes.length

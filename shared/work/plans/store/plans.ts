@@ -5,11 +5,12 @@ import { AppError } from '../../../kernel/errors.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { MAX_DOCUMENT_BYTES } from '../../../platform/store/document.ts'
-import type { Collection, Store } from '../../../platform/store/port.ts'
+import type { Collection, Store, Stored } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import type { PlanHead, PlanLimits, PlanPage, PlanQuery, PlanRecord, Plans, PlanTransition } from '../port.ts'
+import { BEGINS, begunBy } from '../transitions.ts'
 import { ActivePlans } from './active-plans.ts'
-import { PLAN_STEPS, PLANS, type StepsPlace, stepsDoc, toDoc, toHead } from './documents.ts'
+import { PLAN_STEPS, PLANS, type StepsPlace, sizeOf, stepsDoc, toDoc, toHead } from './documents.ts'
 import { isShortOutput, mapFound, StepOutputs } from './step-outputs.ts'
 
 export type PlansOptions = { now?: () => Date; limits?: PlanLimits }
@@ -29,8 +30,6 @@ const ENDED_MS = 10_000
 const CREATED_MS = 1_000
 /** The longest JSON of steps that are a part of the record. Each change of the plan writes them again. */
 const SHORT_STEPS_CHARS = 4 * 1024
-const STEP_CHARS = 500
-const LINK_CHARS = 100
 
 export class StoredPlans implements Plans {
   readonly #plans: Collection
@@ -70,8 +69,7 @@ export class StoredPlans implements Plans {
 
   /** Throws `invalid_request` (413) for steps above the store's limit. */
   async create(tenant: TenantId, plan: PlanRecord): Promise<boolean> {
-    const { steps, ...head } = plan
-    const { plan_id } = plan
+    const { plan_id, steps } = plan
     const created_ms = Date.parse(plan.created_at)
     await this.#active.assertRoom(tenant, promptChars(steps))
     const json = JSON.stringify(steps)
@@ -84,7 +82,7 @@ export class StoredPlans implements Plans {
       if (isEntered) await this.#active.remove(plan_id).catch(() => {}) // A sweep removes what is left.
       throw cause
     }
-    const isNew = await this.#plans.insert(tenant, toDoc(head, place))
+    const isNew = await this.#plans.insert(tenant, toDoc(plan, place))
     if (!isNew) {
       if ('steps_id' in place) await this.#steps.delete(tenant, place)
       return false
@@ -124,6 +122,18 @@ export class StoredPlans implements Plans {
     const heads = found.map(({ doc }) => toHead(doc).head)
     const { page: plans, next_cursor } = toPage(heads, limit, (head) => [Date.parse(head.created_at), head.plan_id])
     return { plans, next_cursor }
+  }
+
+  async begin(
+    tenant: TenantId,
+    planId: string,
+    by: { executor: number; at: string },
+    mayWrite: () => boolean = () => true,
+  ): Promise<PlanRecord | undefined> {
+    if (!mayWrite()) return undefined
+    const stored = await this.#plans.update(tenant, { key: { plan_id: planId }, where: BEGINS, set: begunBy(by) })
+    this.#created.delete(keyOf(tenant, planId))
+    return stored && (await this.#foundIn(tenant, stored)).plan
   }
 
   async change(
@@ -173,9 +183,12 @@ export class StoredPlans implements Plans {
 
   async #find(tenant: TenantId, planId: string): Promise<Found | undefined> {
     const stored = await this.#plans.get(tenant, { plan_id: planId })
-    if (!stored) return undefined
+    return stored && this.#foundIn(tenant, stored)
+  }
+
+  async #foundIn(tenant: TenantId, stored: Stored): Promise<Found> {
     const { head, place } = toHead(stored.doc)
-    const key = keyOf(tenant, planId)
+    const key = keyOf(tenant, head.plan_id)
     const known = this.#remembered.peek(key)?.plan.steps ?? this.#used.get(key)?.deref()
     const steps = known ?? (await this.#stepsIn(tenant, place))
     const found: Found = { plan: { ...head, steps }, version: stored.version, place }
@@ -199,8 +212,7 @@ export class StoredPlans implements Plans {
     const next = transition(plan)
     if (next === plan) return 'same'
     if (!next || !mayWrite()) return 'refused'
-    const { steps: _steps, ...head } = next
-    const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(head, place), version })
+    const isReplaced = await this.#plans.replaceIfVersion(tenant, { doc: toDoc(next, place), version })
     if (!isReplaced) return OVERTAKEN
     this.#remember(tenant, { plan: next, version: version + 1, place })
     this.#created.delete(keyOf(tenant, next.plan_id))
@@ -234,9 +246,4 @@ type Change = { transition: PlanTransition; mayWrite: () => boolean }
 
 const keyOf = (tenant: TenantId, planId: string): string => `${tenant} ${planId}`
 
-const sizeOf = (steps: readonly PlanStep[]): number =>
-  steps.reduce((size, step) => size + STEP_CHARS + step.prompt.length + linksOf(step) * LINK_CHARS, 0)
-
 const promptChars = (steps: readonly PlanStep[]): number => steps.reduce((sum, { prompt }) => sum + prompt.length, 0)
-
-const linksOf = ({ depends_on: after = [], writes = [] }: PlanStep): number => after.length + writes.length

@@ -12,6 +12,8 @@ export type EndQueueDeps = {
   auditOf(tenant: TenantId): Promise<Kept>
   /** The least time between two writes, in milliseconds, unless a full batch waits: under load, ends wait for others. */
   batchMs: number
+  /** How long the end of a plan's step waits for others, in milliseconds: the steps of a plan end one soon after the other. */
+  stepWaitMs: number
   metrics: Metrics
   log: Log
 }
@@ -42,6 +44,7 @@ export class EndQueue {
   readonly #deps: EndQueueDeps
   readonly #loop: WriteLoop
   readonly #waiting: WaitingEnd[] = []
+  #dueAt = Infinity
   /** How many were dropped since the last line about them. */
   #dropped = 0
 
@@ -49,25 +52,33 @@ export class EndQueue {
     this.#deps = deps
     this.#loop = new WriteLoop({
       write: () => this.#write(),
-      dueInMs: () => (this.#waiting.length > 0 ? 0 : undefined),
+      dueInMs: () => (this.#waiting.length > 0 ? Math.max(0, this.#dueAt - performance.now()) : undefined),
       leastMs: () => deps.batchMs,
-      isFull: () => this.#waiting.length >= FULL_BATCH,
+      isFull: () => this.#isFull,
     })
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length >= FULL_BATCH
   }
 
   add(end: WaitingEnd): void {
     this.#waiting.push(end)
     this.#dropSurplus()
-    this.#loop.schedule()
+    const waitMs = end.record.kind === 'step' && !this.#isFull ? this.#deps.stepWaitMs : 0
+    this.#dueAt = Math.min(this.#dueAt, performance.now() + waitMs)
+    this.#loop.schedule(waitMs)
   }
 
   /** Resolves when all ends are recorded, or soon after when the store is away. */
   settled(): Promise<void> {
+    this.#dueAt = -Infinity
     return this.#loop.settled()
   }
 
   async #write(): Promise<boolean> {
     const batch = this.#waiting.splice(0, MAX_BATCH)
+    this.#dueAt = this.#waiting.length > 0 ? -Infinity : Infinity
     const isWritten = await this.#record(batch)
     this.#reportDropped()
     return isWritten
@@ -77,6 +88,7 @@ export class EndQueue {
     try {
       await this.#deps.store.add(await this.#asKept(batch))
     } catch (cause) {
+      this.#dueAt = -Infinity
       if (isAway(cause)) this.#waiting.unshift(...batch)
       else this.#giveUp(batch, cause)
       this.#dropSurplus()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
-import { BATCH_MS, OTHER, runId, setUpRecorder, textOf, useClock } from './setup.ts'
+import { BATCH_MS, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
 
 const AWAY = new AppError('unavailable', 'the store is away')
 const RETRY_MS = 1_000
@@ -42,6 +42,43 @@ describe('the recorder of runs', () => {
     store.failure = () => undefined
     await pass(1)
     expect(store.added.map((batch) => batch.length)).to.deep.equal([1, 100, 300])
+  })
+
+  it('D20.2: stores the steps of a plan that end one soon after the other with one command, at the latest with the next run', async () => {
+    const { store, begin } = setUpRecorder()
+    const endStep = (n: number) => begin(n, { kind: 'step' }).end()
+    for (let n = 0; n < 4; n++) {
+      endStep(n)
+      await pass(STEP_WAIT_MS / 4 - 1)
+    }
+    expect(store.tries).to.equal(0)
+    await pass(4)
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([4])
+    endStep(4)
+    await pass(STEP_WAIT_MS - 1)
+    expect(store.tries).to.equal(1)
+    begin(5).end()
+    await pass(0)
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([4, 2])
+    await pass(BATCH_MS)
+    for (let n = 6; n < 106; n++) endStep(n)
+    await pass(0)
+    expect(store.added.map((batch) => batch.length)).to.deep.equal([4, 2, 100])
+  })
+
+  it('D20.2: stores a step that ends while others are written, and one that waits when its process shuts down', async () => {
+    const { recorder, store, begin } = setUpRecorder()
+    begin(0).end()
+    await pass(0)
+    begin(1, { kind: 'step' }).end()
+    await recorder.settled()
+    expect([...store.records.keys()]).to.deep.equal([runId(0), runId(1)])
+    store.failure = () => AWAY
+    begin(2, { kind: 'step' }).end()
+    await pass(STEP_WAIT_MS)
+    store.failure = () => undefined
+    await pass(RETRY_MS)
+    expect(store.records.has(runId(2))).to.equal(true)
   })
 
   it('stores 500 at once and the others right after them', async () => {

@@ -18,6 +18,7 @@ function setUp({ storePayloads = true } = {}) {
     store,
     auditOf: async () => ({ store_payloads: storePayloads, retention_days: 7 }),
     batchMs: 1,
+    stepWaitMs: 1,
     metrics: NO_METRICS,
     log: SILENT_LOG,
   })

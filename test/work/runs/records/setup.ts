@@ -12,6 +12,7 @@ import { tenantId } from '../../../support/tenant.ts'
 export const TENANT = tenantId('t_1')
 export const OTHER = tenantId('t_2')
 export const BATCH_MS = 5
+export const STEP_WAIT_MS = 20
 
 export const DONE: RunEvent = {
   ...{ type: 'done', total_input_tokens: 20, total_output_tokens: 7, total_tokens: 27, cost_usd: 0.5 },
@@ -107,6 +108,7 @@ export function setUpRecorder(audit = { store_payloads: true, retention_days: 30
     auditOf: async () => audit,
     owner: () => 'p1',
     batchMs: BATCH_MS,
+    stepWaitMs: STEP_WAIT_MS,
     openAfterMs: 250,
     metrics: {
       ...NO_METRICS,
