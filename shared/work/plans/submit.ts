@@ -79,7 +79,9 @@ type Storing = {
 async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
   const id = await reserve(tenant, storing, deps)
   const earlier = id === storing.planId ? undefined : await deps.plans.get(tenant, id)
-  const { plan, isReplayed } = earlier ? { plan: earlier, isReplayed: true } : await create(tenant, id, storing, deps)
+  const { plan, isReplayed } = earlier
+    ? { plan: earlier, isReplayed: true }
+    : await insertPlan(tenant, id, storing, deps)
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued')
@@ -94,7 +96,7 @@ const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => 
 })
 
 /** Two requests with one key may both find no plan: they store it under the same id, and one of them succeeds. */
-async function create(
+async function insertPlan(
   tenant: TenantId,
   id: string,
   { create: planOf }: Storing,
