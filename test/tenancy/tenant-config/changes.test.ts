@@ -106,11 +106,21 @@ describe("changes of a tenant's configuration", () => {
     ['an unknown secret', { type: 'openai', secret: 'nobody' }, '/secret'],
     ['an unknown option', { type: 'openai', options: { top_q: 1 } as object }, '/options/top_q'],
     ['an option out of bounds', { type: 'openai', options: { temperature: 3 } }, '/options/temperature'],
+    ['a demo instance with a URL', { type: 'demo', url: URL }, '/url'],
+    ['a demo instance with a key', { type: 'demo', key: KEY }, '/key'],
     ['a header of the connection', { type: 'openai', options: { headers: { Host: 'x' } } }, '/options/headers/Host'],
   ] as [string, InstanceBody, string][])
     it(`${what} is refused, and the parameter is named`, () => {
       expect(refusalOf(() => put(base, body, 'other'))).to.deep.equal({ kind: 'invalid_request', param })
     })
+
+  it('an instance of type demo has no other field, and prices are kept with every other', () => {
+    expect(put(base, { type: 'demo' }, 'demo').instances.map(({ name }) => name)).to.deep.equal(['demo', 'main'])
+    const prices = { 'model-1': { input: 1, output: 2 } }
+    const [priced] = put(EMPTY_CONFIG, { type: 'openai', prices }).instances
+    expect(priced).to.deep.include({ prices }).and.not.have.any.keys('url', 'key', 'secret', 'options', 'sealed')
+    expect(base.instances[0]).to.not.have.property('prices')
+  })
 
   it('D8.1: a route names instances that exist, and a fallback both parts', () => {
     const route = (extra: object) => () =>
