@@ -250,6 +250,15 @@ describe('runs', () => {
     expect(listOf('waiting')).to.have.length(4)
   })
 
+  it('the list of live runs leaves ended ones out, and that of unrecorded ones those that are live', async () => {
+    const { runs, open } = setUp()
+    const [live, ended] = [open(), open()]
+    await ended.execute(say)
+    const ids = (among: 'live' | 'unrecorded') =>
+      runs.list(DEFAULT_TENANT, { limit: 10, among }).runs.map(({ run_id: id }) => id)
+    expect([ids('live'), ids('unrecorded')]).to.deep.equal([[live.id], [ended.id]])
+  })
+
   it('D2.7: a cursor that no list has returned is 400', () => {
     const error = refusal(() => setUp().runs.list(DEFAULT_TENANT, { limit: 10, cursor: 'bogus' }))
     expect(error.status).to.equal(400)
@@ -289,6 +298,44 @@ describe('runs', () => {
     await until(() => run.journal.lastSeq > produced, { what: 'the run to produce more events' })
     run.cancel('cancelled')
     await running
+  })
+
+  it('a process that leaves waits for its runs, then ends those that no other one takes over', async () => {
+    const { runs, open } = setUp()
+    const [ending, leaving] = [open(), open()]
+    const running = [ending.execute(untilCancelled), leaving.execute(untilCancelled)]
+    const left = runs.endAll(0, (run) => run === leaving)
+    await running[0]
+    expect([ending.status, ending.signal.reason, leaving.status]).to.deep.equal([
+      'failed',
+      'worker_draining',
+      'running',
+    ])
+    expect(await settled(left)).to.equal(false)
+    runs.release(leaving)
+    await left
+    await running[1]
+  })
+
+  it('a process that leaves ends no run that ends by itself in time', async () => {
+    const { runs, open } = setUp()
+    const run = open()
+    const left = runs.endAll(60_000)
+    await run.execute(say)
+    await left
+    expect(run.status).to.equal('done')
+    await runs.endAll(60_000) // There is none.
+  })
+
+  it('forgotten resolves when the last run is unknown', async () => {
+    const { runs, open } = setUp({ resumeMs: 20 })
+    await runs.forgotten() // There is none.
+    const run = open()
+    const forgotten = runs.forgotten()
+    await run.execute(say)
+    expect(runs.get(run.tenant, run.id)).to.equal(run)
+    await forgotten
+    expect(refusal(() => runs.get(run.tenant, run.id))).to.include({ status: 404 })
   })
 
   it('a run cancelled twice keeps the first reason', async () => {
