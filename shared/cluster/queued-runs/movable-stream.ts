@@ -35,8 +35,9 @@ export class MovableStream extends PullIterator<Frames> {
 
   protected override async pull(): Promise<Frames | undefined> {
     while (!this.isStopped) {
-      const { done, value } = await this.#source.next()
+      const { done, value: next } = await this.#source.next()
       if (done) break
+      const value = this.#endOf(next)
       if (!this.#isBrokenOff(value)) {
         this.#isInsideFrame = value.pieces !== undefined
         return value
@@ -74,7 +75,13 @@ export class MovableStream extends PullIterator<Frames> {
 
   #listen(): void {
     const onLast = this.#onLast
-    if (onLast) this.#frames.onLast?.((last) => this.#isBrokenOff(last) || onLast(last))
+    if (onLast) this.#frames.onLast?.((last) => this.#isBrokenOff(last) || onLast(this.#endOf(last)))
+  }
+
+  /** The rest of a large frame comes from nowhere else: the client comes back for it, and the run may go on meanwhile. */
+  #endOf(last: Frames): Frames {
+    const isLost = last.failure === 'worker_lost' && this.#mayMoveBegun && this.#isInsideFrame
+    return isLost ? failureFrame(last.lastSeq, 'relay_unavailable') : last
   }
 
   #isBrokenOff({ failure, lastSeq }: Frames): boolean {
