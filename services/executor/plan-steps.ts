@@ -2,6 +2,7 @@ import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts
 import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
+import { renderData } from '../../shared/cluster/journal/frames.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
@@ -107,8 +108,9 @@ async function runStep(
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
     figures.note(event)
-    // The recorder counts the bytes of the events that it keeps, and it keeps no deltas.
-    report.note(event, { bytes: isDelta(event) ? 0 : JSON.stringify(event).length, isLast: isTerminal(event) })
+    // The recorder keeps no deltas.
+    const data = isDelta(event) ? undefined : renderData(event)
+    report.note(event, { bytes: data?.length ?? 0, data, isLast: isTerminal(event) })
   }
   try {
     const end = await runUnattended(task, resources, note)

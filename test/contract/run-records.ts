@@ -1,13 +1,21 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { RunPage } from '../../shared/cluster/commands/runs.ts'
+import { renderFrame } from '../../shared/cluster/journal/frames.ts'
 import { pageOf } from '../../shared/cluster/list-page.ts'
+import type { RunEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { lostRecord, type RunFacts, type RunRecord } from '../../shared/work/runs/records/record.ts'
 import { type ListKnown, RunHistory } from '../../shared/work/runs/records/run-history.ts'
-import { createRunRecordStore, type EndedRun, type RunRecordStore } from '../../shared/work/runs/records/store.ts'
+import {
+  createRunRecordStore,
+  type EndedRun,
+  RUN_RECORDS,
+  type RunRecordStore,
+} from '../../shared/work/runs/records/store.ts'
 import { tenantId } from '../support/tenant.ts'
+import { asStored, DONE, textOf } from '../work/runs/records/setup.ts'
 import type { OpenStore } from './store.ts'
 
 const DAY_MS = 86_400_000
@@ -38,8 +46,13 @@ export function runRecordContract(open: OpenStore): void {
     ...more,
   })
   const endedOf = (tenant: TenantId, record: RunRecord, more: Partial<EndedRun> = {}): EndedRun => ({
-    ...{ tenant, record, frames: undefined, keptDays: 30 },
+    ...{ tenant, record, keptDays: 30 },
     ...more,
+  })
+  /** Events 5 ms after each other. */
+  const withEvents = (...events: RunEvent[]): Partial<EndedRun> => ({
+    events: events.map((event, i) => ({ seq: i + 1, atMs: 5 * i, event })),
+    eventBytes: events.reduce((sum, event, i) => sum + renderFrame(i + 1, event).length, 0),
   })
   const fill = (tenant: TenantId, all: readonly RunRecord[]) =>
     records.add(all.map((record) => endedOf(tenant, record)))
@@ -48,7 +61,7 @@ export function runRecordContract(open: OpenStore): void {
   it('D20.1: a record is returned as it was stored, and only to its tenant', async () => {
     const [tenant, other] = [newTenant(), newTenant()]
     const message = recordOf(1, { kind: 'message', session_id: 's', title: 'a "title" \0 😀', cost_usd: 0.1 })
-    await records.add([endedOf(tenant, message, { frames: 'id: 1\n\n' }), endedOf(tenant, recordOf(2))])
+    await records.add([endedOf(tenant, message, withEvents(textOf('x'))), endedOf(tenant, recordOf(2))])
     expect(await records.get(tenant, runId(1))).to.deep.equal(message)
     expect(await records.get(tenant, runId(2)), 'without a session').to.deep.equal(recordOf(2))
     expect(await records.page(tenant, { limit: 10 })).to.deep.equal([message, recordOf(2)])
@@ -59,11 +72,15 @@ export function runRecordContract(open: OpenStore): void {
 
   it('D20.5: whoever reads one record gets the phases of its run, and lists leave them out', async () => {
     const tenant = newTenant()
+    const turn: RunEvent[] = [{ type: 'turn_start', turn_number: 1, model: 'm' }, DONE]
     const phases = [{ kind: 'model' as const, name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
-    await records.add([endedOf(tenant, recordOf(1), { phases }), endedOf(tenant, recordOf(2), { phases: [] })])
-    expect(await records.get(tenant, runId(1))).to.deep.equal({ ...recordOf(1), phases })
-    expect(await records.get(tenant, runId(2))).to.deep.equal(recordOf(2))
-    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([recordOf(1), recordOf(2)])
+    const long = withEvents(...turn, textOf('x'.repeat(3_000)))
+    const all = [withEvents(...turn), long, withEvents(textOf('x')), {}]
+    await records.add(all.map((more, n) => endedOf(tenant, recordOf(n), more)))
+    for (const n of [0, 1])
+      expect(await records.get(tenant, runId(n)), `run ${n}`).to.deep.equal({ ...recordOf(n), phases })
+    for (const n of [2, 3]) expect(await records.get(tenant, runId(n)), `run ${n}`).to.deep.equal(recordOf(n))
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([0, 1, 2, 3].map((n) => recordOf(n)))
   })
 
   it('D20.2: the first record of a run is its last, whichever it is', async () => {
@@ -72,7 +89,7 @@ export function runRecordContract(open: OpenStore): void {
     const lost = (n: number) => lostRecord({ ...facts(n) }, isoOf(NOON))
     await fill(tenant, [lost(1), recordOf(2)])
     await fill(tenant, [recordOf(1), lost(2), recordOf(3)])
-    expect(await records.get(tenant, runId(1))).to.deep.equal(lost(1))
+    expect(await records.get(tenant, runId(1))).to.deep.equal(asStored(lost(1)))
     expect(await records.get(tenant, runId(2))).to.deep.equal(recordOf(2))
     expect(await records.get(tenant, runId(3)), 'the others of the command').to.deep.equal(recordOf(3))
   })
@@ -86,22 +103,48 @@ export function runRecordContract(open: OpenStore): void {
 
   it('D20.3: frames of any length are returned as they were', async () => {
     const tenant = newTenant()
-    const frame = 'id: 1\nevent: text\ndata: {"text":"é 😀 \\u0000"}\n\n'
-    const all = ['', frame, ...[2_048, 2_049, 4_095, 4_096].map((length) => 'x'.repeat(length)), frame.repeat(20_000)]
-    await records.add(all.map((frames, n) => endedOf(tenant, recordOf(n), { frames })))
-    for (const [n, frames] of all.entries())
+    const texts = [
+      '',
+      'é 😀 \0 "\n',
+      ...[1_990, 2_000, 2_010, 4_000, 4_096, 200_000].map((length) => 'x"'.repeat(length / 2)),
+    ]
+    const odd: RunEvent = { type: 'tool_use', id: '__proto__', tool_name: 'T', input: { b: 1, a: [null, 0.1] } }
+    const all = texts.map((text) => [textOf(text), odd, textOf('\ud800'), DONE])
+    await records.add(all.map((events, n) => endedOf(tenant, recordOf(n), withEvents(...events))))
+    for (const [n, events] of all.entries()) {
+      const frames = events.map((event, i) => renderFrame(i + 1, event)).join('')
       expect((await records.frames(tenant, runId(n))) === frames, `${frames.length} characters`).to.equal(true)
-    expect(await records.get(tenant, runId(1)), 'the record itself').to.deep.equal(recordOf(1))
+    }
+    expect(await records.get(tenant, runId(1)), 'the record itself').to.include(recordOf(1))
     expect(await records.frames(tenant, runId(99))).to.equal(undefined)
+  })
+
+  it('D20.3: data that are rendered already are stored as they stand', async () => {
+    const tenant = newTenant()
+    const events = [{ seq: 3, atMs: 0, event: textOf('x'), data: '{"text":"rendered"}' }]
+    await records.add([endedOf(tenant, recordOf(1), { events, eventBytes: 50 })])
+    await records.add([endedOf(tenant, recordOf(2), { events, eventBytes: 5_000 })])
+    for (const n of [1, 2])
+      expect(await records.frames(tenant, runId(n))).to.equal('id: 3\nevent: text\ndata: {"text":"rendered"}\n\n')
+  })
+
+  it('records of an earlier version, with frames and phases as texts, are read as before', async () => {
+    const tenant = newTenant()
+    const phases = [{ kind: 'model', name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
+    const kept = { frames: 'id: 1\n\n', phases: JSON.stringify(phases), expires_ms: NOON + DAY_MS }
+    await store.collection(RUN_RECORDS).insert(tenant, { ...recordOf(1), ...kept })
+    expect(await records.get(tenant, runId(1))).to.deep.equal({ ...recordOf(1), phases })
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([recordOf(1)])
+    expect(await records.frames(tenant, runId(1))).to.equal('id: 1\n\n')
   })
 
   it('D20.1: a record and its frames are kept for as long as their tenant wants', async () => {
     const tenant = newTenant()
-    const ended = endedOf(tenant, recordOf(1), { frames: 'x', keptDays: 2 })
+    const ended = endedOf(tenant, recordOf(1), { ...withEvents(textOf('x')), keptDays: 2 })
     await records.add([ended])
     now = Date.parse(ended.record.ended_at) + 2 * DAY_MS - 1
     expect(await records.get(tenant, runId(1))).to.deep.equal(ended.record)
-    expect(await records.frames(tenant, runId(1))).to.equal('x')
+    expect(await records.frames(tenant, runId(1))).to.equal(renderFrame(1, textOf('x')))
     now += 1
     expect(await records.get(tenant, runId(1))).to.equal(undefined)
     expect(await records.frames(tenant, runId(1))).to.equal(undefined)

@@ -75,6 +75,14 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(TENANT, { name: 'none' })).to.equal(undefined)
   })
 
+  it('a document whose caller has made its JSON is stored as that, and found by its indexed fields', async () => {
+    const indexed = flow({ state: 'draft' })
+    const doc = { ...indexed, steps: ['é 😀'] }
+    expect(await flows.insertMissing([{ tenant: TENANT, doc: indexed, json: JSON.stringify(doc) }])).to.deep.equal([])
+    expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
+    expect(await flows.get(TENANT, { alias: doc.alias })).to.deep.equal({ doc, version: 1 })
+  })
+
   it('several documents of several tenants are inserted at once, except those whose key or unique value is taken', async () => {
     const taken = flow({ state: 'first' })
     await flows.insert(TENANT, taken)

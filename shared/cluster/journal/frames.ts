@@ -2,10 +2,17 @@ import { type ErrorEvent, errorEvent, type RunErrorCode, type RunEvent, sessionK
 import type { Frames } from './frame-stream.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
-export function renderFrame(seq: number, event: RunEvent): string {
+export const renderFrame = (seq: number, event: RunEvent): string => frameOf(seq, event.type, renderData(event))
+
+/** The fields of an event as JSON, which are the data of its frame. */
+export function renderData(event: RunEvent): string {
   // JSON.stringify leaves out a property that is undefined. Building a copy without `type` would take twice the time.
-  return `id: ${seq}\nevent: ${event.type}\ndata: ${JSON.stringify({ ...event, type: undefined })}\n\n`
+  return JSON.stringify({ ...event, type: undefined })
 }
+
+/** The frame of the event with these data. */
+export const frameOf = (seq: number, type: RunEvent['type'], data: string): string =>
+  `id: ${seq}\nevent: ${type}\ndata: ${data}\n\n`
 
 /**
  * The number of the terminal frame of a run that was lost, when nobody knows which its last one was: it is above that of every event, so that a

@@ -2,7 +2,7 @@ import { isTerminal, type RunEvent } from '../../kernel/events.ts'
 import { type BehindLimits, JournalCursor, type JournalSource } from './cursor.ts'
 import { FrameBuffer, type KeptFrames } from './frame-buffer.ts'
 import type { Frames } from './frame-stream.ts'
-import { renderFrame } from './frames.ts'
+import { frameOf, renderData, renderFrame } from './frames.ts'
 import { isLarge, LargeFrame } from './large-frame.ts'
 
 /** Limits on what is kept of one run (`shared/cluster/README.md` "Journal"). */
@@ -30,6 +30,8 @@ export type JournalBudget = {
   /** Whether the journal should hold its floor at most. */
   isExceeded(): boolean
 }
+
+export type Appended = { bytes: number; data: string | undefined }
 
 /**
  * Stores a run's events as numbered frames in a bounded buffer, which any number of readers read at their own pace.
@@ -93,17 +95,21 @@ export class Journal implements JournalSource {
     this.#budget.add(this.#buffer.bytes - before)
   }
 
-  /** Appends an event's frame and returns its size in bytes. A terminal event ends the journal; an event after it is a bug and throws. */
-  append(event: RunEvent): number {
+  /**
+   * Appends an event's frame and returns its size in bytes, and its data unless the event is large. A terminal event ends the journal; an event after it
+   * is a bug and throws.
+   */
+  append(event: RunEvent): Appended {
     if (this.#isEnded) throw new Error('an event follows the terminal event')
     const before = this.#buffer.bytes
     const seq = this.lastSeq + 1
-    const size = this.#buffer.push(isLarge(event) ? new LargeFrame(seq, event) : renderFrame(seq, event))
+    const data = isLarge(event) ? undefined : renderData(event)
+    const size = this.#buffer.push(data === undefined ? new LargeFrame(seq, event) : frameOf(seq, event.type, data))
     this.#budget.add(this.#buffer.bytes - before)
     this.#isEnded = isTerminal(event)
     this.shrink()
     for (const reader of this.#readers) reader.onAppended(size)
-    return size
+    return { bytes: size, data }
   }
 
   /** `true` while a reader is so far behind that the producer should call `waitForDrain`. */

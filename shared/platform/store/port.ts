@@ -38,7 +38,8 @@ export type CollectionSpec = {
 /** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
 export type Stored = { doc: JsonObject; version: number }
 
-export type OwnedDocument = { tenant: TenantId; doc: JsonObject }
+/** `json` is the document as JSON, from a caller who makes it with less work than the store would. `doc` then needs its indexed fields only. */
+export type OwnedDocument = { tenant: TenantId; doc: JsonObject; json?: string }
 
 export type PageQuery = {
   /** Values of all fields of the order's `within`, and of some, all or none of `filters`; compared for equality. */

@@ -38,12 +38,12 @@ export class RunReporter {
     // A plan has records of its own: this run is only the part of it that one executor carries out.
     const recording = known.kind === 'plan' ? undefined : this.#deps.recorder?.begin(facts, figures)
     return {
-      note: (event, { bytes, isLast }) => {
+      note: (event, frame) => {
         const failover = figures.note(event)
         if (failover) this.#reportFailover(known, failover)
-        recording?.note(event, bytes, isLast)
-        if (isLast) this.#reportEnd(known, figures)
-        if (isLast && known.kind !== 'plan') this.#deps.usage?.add(known.tenant, usageOf(facts, figures))
+        recording?.note(event, frame)
+        if (frame.isLast) this.#reportEnd(known, figures)
+        if (frame.isLast && known.kind !== 'plan') this.#deps.usage?.add(known.tenant, usageOf(facts, figures))
       },
       restore({ events, reserved }) {
         for (const [, event] of events) figures.note(event)

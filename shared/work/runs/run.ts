@@ -58,10 +58,12 @@ export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'a
   startedAt: Date
 }
 
+/** `bytes` is the length of an event's frame, and `data` its data, where they are rendered. */
+export type NotedFrame = { bytes: number; data?: string | undefined; isLast: boolean }
+
 /** Follows one run by its events. */
 export type RunReport = {
-  /** `bytes` is the length of the event's frame. */
-  note(event: RunEvent, of: { bytes: number; isLast: boolean }): void
+  note(event: RunEvent, of: NotedFrame): void
   /** Another process has sent these events. */
   restore?(earlier: EarlierEvents): void
   /** Another process goes on with the run: it has not ended here. */
@@ -275,9 +277,9 @@ export class Run {
 
   #append(event: RunEvent): void {
     if (this.isAbandoned) return
-    const bytes = this.journal.append(event)
+    const { bytes, data } = this.journal.append(event)
     this.#hooks.onEvent()
-    this.#report?.note(event, { bytes, isLast: this.journal.isEnded })
+    this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })
     if (!this.journal.isEnded) return
     if (event.type === 'error') this.#errorCode = event.code
     this.#end(event)

@@ -280,6 +280,15 @@ describe('journal', () => {
     expect(await waiting).to.deep.equal({ done: true, value: undefined })
   })
 
+  it('tells the length of a frame, and its data unless the event is large', () => {
+    const journal = new Journal(newBudget())
+    expect(journal.append(delta('é'))).to.deep.equal({
+      bytes: Buffer.byteLength(renderFrame(1, delta('é'))),
+      data: '{"text":"é"}',
+    })
+    expect(journal.append(delta('x'.repeat(70_000))).data).to.equal(undefined)
+  })
+
   it('appending after the terminal event throws', () => {
     const journal = new Journal(newBudget())
     journal.append(END)

@@ -29,5 +29,5 @@ function endedRun(number: number, startedAt: number): EndedRun {
     output_tokens: 80,
     cost_usd: 0.01,
   } as const
-  return { tenant: DEFAULT_TENANT, record, frames: undefined, keptDays: 30 }
+  return { tenant: DEFAULT_TENANT, record, keptDays: 30 }
 }

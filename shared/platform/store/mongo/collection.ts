@@ -76,14 +76,14 @@ export class MongoCollection implements Collection {
 
   async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
-    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc), owned]))
+    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc, owned.json), owned]))
     const collection = this.#spec.name
     const taken = await this.#guard((signal) => insertMissing(this.#db, [...byRow.keys()], { collection, signal }))
     return taken.flatMap((row) => byRow.get(row) ?? [])
   }
 
-  #rowOf(tenant: TenantId, doc: JsonObject): Row {
-    const values = { doc: serializeDocument(this.#spec, doc), ...this.#indexedValues(doc) }
+  #rowOf(tenant: TenantId, doc: JsonObject, json?: string): Row {
+    const values = { doc: serializeDocument(this.#spec, doc, json), ...this.#indexedValues(doc) }
     return { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
   }
 

@@ -78,8 +78,8 @@ export class SqliteCollection implements Collection {
   ): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
     const now = this.#now()
-    const rows = docs.map(({ tenant, doc }) => {
-      return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc)]
+    const rows = docs.map(({ tenant, doc, json }) => {
+      return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc, json)]
     })
     const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
     return this.#statements.write(durability, () =>

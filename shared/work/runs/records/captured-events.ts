@@ -1,6 +1,4 @@
-import { renderFrame } from '../../../cluster/journal/frames.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
-import { type Phase, phasesOf } from './phases.ts'
 
 /** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
 const MAX_RUN_BYTES = 1024 * 1024
@@ -9,44 +7,49 @@ const MAX_PROCESS_BYTES = 64 * 1024 * 1024
 /** The room that the captured events of all runs of a process take. */
 export type CaptureRoom = { bytes: number }
 
+/** An event of a run, its number, and when it came, in milliseconds after the start of the run. `data` are those of its frame, if they are short. */
+export type CapturedEvent = { seq: number; atMs: number; event: RunEvent; data?: string | undefined }
+
+/** Data that are longer are not kept: they would be a second copy of the event's texts. */
+const MAX_DATA_CHARS = 2 * 1024
+
 /**
  * The events of one run, for its replay after its end. The deltas are left out, since the event that follows them has the whole text. It holds the
- * events themselves, which share their texts with the conversation; they are rendered when they are stored.
+ * events themselves, which share their texts with the conversation, and short data as they are, so that they need not be rendered again.
  */
 export class CapturedEvents {
   readonly #room: CaptureRoom
-  readonly #elapsedMs: () => number
-  #events: { seq: number; event: RunEvent; atMs: number }[] | undefined = []
+  #all: CapturedEvent[] | undefined = []
   #bytes = 0
 
-  /** `elapsedMs` tells the time since the start of the run. */
-  constructor(room: CaptureRoom, elapsedMs: () => number) {
+  constructor(room: CaptureRoom) {
     this.#room = room
-    this.#elapsedMs = elapsedMs
   }
 
-  add(seq: number, event: RunEvent, bytes: number): void {
-    if (!this.#events || isDelta(event)) return
+  /** `undefined` when they were too long, or are dropped. */
+  get all(): readonly CapturedEvent[] | undefined {
+    return this.#all
+  }
+
+  /** The length of their frames. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** `bytes` is the length of its frame. */
+  add(captured: CapturedEvent, bytes: number): void {
+    if (!this.#all) return
     this.#bytes += bytes
     this.#room.bytes += bytes
-    if (this.#bytes > MAX_RUN_BYTES || this.#room.bytes > MAX_PROCESS_BYTES) this.drop()
-    else this.#events.push({ seq, event, atMs: this.#elapsedMs() })
-  }
-
-  /** The frames of the events, as their readers got them; `undefined` when they were too long. */
-  render(): string | undefined {
-    return this.#events?.map(({ seq, event }) => renderFrame(seq, event)).join('')
-  }
-
-  /** The phases of the run, from the times of its events; `undefined` when they were too long. */
-  get phases(): Phase[] | undefined {
-    return this.#events && phasesOf(this.#events)
+    if (this.#bytes > MAX_RUN_BYTES || this.#room.bytes > MAX_PROCESS_BYTES) return this.drop()
+    if (captured.data !== undefined && captured.data.length > MAX_DATA_CHARS) captured.data = undefined
+    this.#all.push(captured)
   }
 
   drop(): void {
     this.#room.bytes -= this.#bytes
     this.#bytes = 0
-    this.#events = undefined
+    this.#all = undefined
   }
 }
 

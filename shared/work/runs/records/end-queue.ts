@@ -1,7 +1,7 @@
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import type { Phase } from './phases.ts'
+import type { CapturedEvent } from './captured-events.ts'
 import type { RunRecord } from './record.ts'
 import { isAway } from './run-history.ts'
 import type { EndedRun, RunRecordStore } from './store.ts'
@@ -22,15 +22,14 @@ export type EndQueueDeps = {
 type Kept = { store_payloads: boolean; retention_days: number }
 
 /** The end of a run that is to be recorded. */
-export type WaitingEnd = {
-  tenant: TenantId
-  record: RunRecord
-  /** The frames of its events, as far as they are known. They are made when they are stored. */
-  frames?(): string | undefined
-  /** The phases of the run, read with the frames. */
-  phases?(): Phase[] | undefined
+export interface WaitingEnd {
+  readonly tenant: TenantId
+  readonly record: RunRecord
+  /** Its events without the deltas, as far as they are known, and the length of their frames. */
+  readonly events?: readonly CapturedEvent[] | undefined
+  readonly eventBytes?: number | undefined
   /** Called once, when the record is stored or given up. */
-  onSettled?(isRecorded: boolean): void
+  settle?(isRecorded: boolean): void
 }
 
 /** Ends that wait for the store. Beyond it the oldest are dropped, and counted. */
@@ -94,7 +93,7 @@ export class EndQueue {
       this.#dropSurplus()
       return false
     }
-    for (const end of batch) end.onSettled?.(true)
+    for (const end of batch) end.settle?.(true)
     return true
   }
 
@@ -127,17 +126,17 @@ export class EndQueue {
   }
 
   #drop(lost: readonly WaitingEnd[]): void {
-    for (const end of lost) end.onSettled?.(false)
+    for (const end of lost) end.settle?.(false)
     this.#deps.metrics.count('run_records_lost', lost.length)
   }
 }
 
-/** Title, phases and frames show what a prompt and its answer say. */
+/** Title and events show what a prompt and its answer say. */
 function asKept(
-  { tenant, record, frames, phases }: WaitingEnd,
+  { tenant, record, events, eventBytes }: WaitingEnd,
   { store_payloads, retention_days: keptDays }: Kept,
 ): EndedRun {
-  if (store_payloads) return { tenant, record, frames: frames?.(), phases: phases?.(), keptDays }
+  if (store_payloads) return { tenant, record, events, eventBytes, keptDays }
   const { title: _title, ...withoutTitle } = record
-  return { tenant, record: withoutTitle, frames: undefined, phases: undefined, keptDays }
+  return { tenant, record: withoutTitle, keptDays }
 }

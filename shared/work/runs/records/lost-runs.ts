@@ -57,7 +57,7 @@ async function recordLostRunsOf(owner: string, { store, goesOn, retentionDays, n
           .filter((run) => !goesOn?.(run))
           .map(async (run): Promise<EndedRun> => {
             const keptDays = await retentionDays(run.tenant)
-            return { tenant: run.tenant, record: lostRecord(run, endedAt), frames: undefined, keptDays }
+            return { tenant: run.tenant, record: lostRecord(run, endedAt), keptDays }
           }),
       )
       if (ended.length > 0) await store.add(ended)

@@ -1,16 +1,15 @@
 import type { RunSummary } from '../../../cluster/commands/runs.ts'
 import { isTerminal, type RunEvent } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
+import type { CapturedEvent } from './captured-events.ts'
 
 /** A call of a model or a tool, a wait for a permission, or a sub-agent at work. */
 export type Phase = NonNullable<RunSummary['phases']>[number]
 
-type Timed = { event: RunEvent; atMs: number }
-
 /** The phases of a run by the times of its events (D20.5): turns, calls of models and tools, waits for permissions. The last event ends those that are open. */
-export function phasesOf(events: readonly Timed[]): Phase[] {
+export function phasesOf(events: readonly CapturedEvent[]): Phase[] {
   const reader = new PhaseReader()
-  for (const { event, atMs } of events) reader.note(event, Math.round(atMs))
+  for (const { atMs, event } of events) reader.note(event, atMs)
   return reader.phases
 }
 

@@ -3,15 +3,15 @@ import type { CaptureRoom } from './captured-events.ts'
 import { EndQueue, type EndQueueDeps } from './end-queue.ts'
 import { OpenRuns, type OpenRunsDeps } from './open-runs.ts'
 import type { RunFacts } from './record.ts'
-import { RunRecording } from './recording.ts'
+import { type RecordingOwner, RunRecording } from './recording.ts'
 
 export type RunRecorderDeps = EndQueueDeps & OpenRunsDeps
 
 /** Records every run behind its end. No run waits for it (D20). */
-export class RunRecorder {
+export class RunRecorder implements RecordingOwner {
   readonly #ends: EndQueue
   readonly #open: OpenRuns
-  readonly #room: CaptureRoom = { bytes: 0 }
+  readonly room: CaptureRoom = { bytes: 0 }
 
   constructor(deps: RunRecorderDeps) {
     this.#ends = new EndQueue(deps)
@@ -19,25 +19,22 @@ export class RunRecorder {
   }
 
   begin(facts: RunFacts, figures: RunFigures): RunRecording {
-    const recording = new RunRecording(facts, figures, {
-      room: this.#room,
-      onEnd: (record) => {
-        this.#open.end(recording)
-        this.#ends.add({
-          tenant: facts.tenant,
-          record,
-          frames: () => recording.renderFrames(),
-          phases: () => recording.phases,
-          onSettled: (isRecorded) => {
-            recording.release(isRecorded)
-            this.#open.close(recording)
-          },
-        })
-      },
-      onAbandoned: () => this.#open.abandon(recording),
-    })
+    const recording = new RunRecording(facts, figures, this)
     this.#open.begin(recording)
     return recording
+  }
+
+  onEnded(recording: RunRecording): void {
+    this.#open.end(recording)
+    this.#ends.add(recording)
+  }
+
+  onSettled(recording: RunRecording): void {
+    this.#open.close(recording)
+  }
+
+  onAbandoned(recording: RunRecording): void {
+    this.#open.abandon(recording)
   }
 
   /** Resolves when the runs that have ended are recorded, or soon after when the store is away. */

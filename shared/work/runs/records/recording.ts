@@ -1,68 +1,98 @@
+import { renderData } from '../../../cluster/journal/frames.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { NotedFrame } from '../run.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
-import { CapturedEvents, type CaptureRoom } from './captured-events.ts'
-import type { Phase } from './phases.ts'
-import { type RunFacts, type RunRecord, recordOf } from './record.ts'
+import { type CapturedEvent, CapturedEvents, type CaptureRoom, isDelta } from './captured-events.ts'
+import type { WaitingEnd } from './end-queue.ts'
+import { type Phase, phasesOf } from './phases.ts'
+import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
-type Parts = {
-  room: CaptureRoom
-  /** Called when the run has ended. */
-  onEnd(record: RunRecord): void
-  /** Called when another process goes on with the run. */
-  onAbandoned(): void
+/** Whoever has the recordings of a process. */
+export interface RecordingOwner {
+  readonly room: CaptureRoom
+  /** The run has ended. */
+  onEnded(recording: RunRecording): void
+  /** Its record is stored or given up. */
+  onSettled(recording: RunRecording): void
+  /** Another process goes on with the run. */
+  onAbandoned(recording: RunRecording): void
 }
 
 /** One run, from its start until its record is stored. */
-export class RunRecording {
+export class RunRecording implements WaitingEnd {
   readonly facts: RunFacts
   readonly #figures: RunFigures
-  readonly #parts: Parts
+  readonly #owner: RecordingOwner
   readonly #events: CapturedEvents
   #eventCount = 0
-  hasEnded = false
+  #end: RunEnd | undefined = undefined
   isRecorded = false
 
-  constructor(facts: RunFacts, figures: RunFigures, parts: Parts) {
+  constructor(facts: RunFacts, figures: RunFigures, owner: RecordingOwner) {
     this.facts = facts
     this.#figures = figures
-    this.#parts = parts
-    this.#events = new CapturedEvents(parts.room, () => figures.ms)
+    this.#owner = owner
+    this.#events = new CapturedEvents(owner.room)
   }
 
-  /** Call it with each event, after the figures have noted it. `bytes` is the length of its frame. */
-  note(event: RunEvent, bytes: number, isLast: boolean): void {
-    this.#events.add(++this.#eventCount, event, bytes)
+  get hasEnded(): boolean {
+    return this.#end !== undefined
+  }
+
+  get tenant(): TenantId {
+    return this.facts.tenant
+  }
+
+  /** Of a run that has ended. It is made when it is stored. */
+  get record(): RunRecord {
+    if (!this.#end) throw new Error('a run that continues has no record')
+    return recordOf(this.facts, this.#figures, this.#end)
+  }
+
+  /** Its events without the deltas; `undefined` when they were too long. */
+  get events(): readonly CapturedEvent[] | undefined {
+    return this.#events.all
+  }
+
+  get eventBytes(): number {
+    return this.#events.bytes
+  }
+
+  /** The phases of the run, as far as its events are kept. */
+  get phases(): Phase[] | undefined {
+    return this.events && phasesOf(this.events)
+  }
+
+  /** Call it with each event, after the figures have noted it. */
+  note(event: RunEvent, { bytes, data, isLast }: NotedFrame): void {
+    const seq = ++this.#eventCount
+    if (!isDelta(event)) this.#events.add({ seq, atMs: Math.round(this.#figures.ms), event, data }, bytes)
     if (!isLast) return
-    this.hasEnded = true
-    const end = { status: outcomeOf(event), endedAt: new Date().toISOString(), eventCount: this.#eventCount }
-    this.#parts.onEnd(recordOf(this.facts, this.#figures, end))
+    this.#end = { status: outcomeOf(event), endedAt: new Date().toISOString(), eventCount: this.#eventCount }
+    this.#owner.onEnded(this)
   }
 
   /** Begins with the events of another process. None above number `lastSeq` was sent. */
   restore(events: readonly (readonly [seq: number, event: RunEvent])[], lastSeq: number): void {
-    for (const [seq, event] of events) this.#events.add(seq, event, JSON.stringify(event).length)
+    const atMs = Math.round(this.#figures.ms)
+    for (const [seq, event] of events) {
+      const data = renderData(event)
+      if (!isDelta(event)) this.#events.add({ seq, atMs, event, data }, data.length)
+    }
     this.#eventCount = lastSeq
   }
 
   /** Another process goes on with the run, and records it. */
   abandon(): void {
     this.#events.drop()
-    this.#parts.onAbandoned()
+    this.#owner.onAbandoned(this)
   }
 
-  /** The frames of its events, as its readers got them, without deltas; `undefined` when they were too long. */
-  renderFrames(): string | undefined {
-    return this.#events.render()
-  }
-
-  /** The phases of the run, as far as its events are kept. */
-  get phases(): Phase[] | undefined {
-    return this.#events.phases
-  }
-
-  /** The events are stored, or nobody stores them any more. */
-  release(isRecorded: boolean): void {
+  /** The record is stored, or nobody stores it any more. */
+  settle(isRecorded: boolean): void {
     this.isRecorded = isRecorded
     this.#events.drop()
+    this.#owner.onSettled(this)
   }
 }

@@ -2,6 +2,7 @@ import type { OpenedRun } from '../../../cluster/commands/broker.ts'
 import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
 import { traceFields } from '../../../kernel/trace.ts'
 import { outcomeOf, RunFigures } from '../run-figures.ts'
 import type { EndQueue } from './end-queue.ts'
@@ -19,7 +20,9 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
 
-type Seen = { facts: RunFacts; terminal: string; endedAt: string; at: number }
+/** What is known of a run at its start. Its facts are made when it is recorded, which is rare. */
+type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
+type Seen = { watched: Watched; terminal: string; endedMs: number }
 
 /**
  * Records in a gateway what a worker could not because it died: the ends that the gateway has delivered shortly before, as they were, and the runs that it
@@ -37,21 +40,21 @@ export class RunWitness {
   /** Watches the frames of a run that has begun. */
   watch({ runId, frames }: OpenedRun, run: WitnessedRun): void {
     const { request_id, subject } = traceFields()
-    const facts = { ...run, run_id: runId, started_at: new Date(this.#now()).toISOString(), request_id, subject }
+    const watched: Watched = { ...run, run_id: runId, request_id, subject, startedMs: this.#now() }
     frames.onLast?.((last) => {
-      if (last.failure === 'worker_lost') this.#record(facts, lostRecord(facts, this.#time()))
-      else if (last.failure === undefined) this.#remember(facts, last)
+      if (last.failure === 'worker_lost') this.#record(run.tenant, lostRecord(factsOf(watched), isoOf(this.#now())))
+      else if (last.failure === undefined) this.#remember(watched, last)
     })
   }
 
   /** The worker of this epoch is gone, and with it what it has not recorded. */
   onWorkerLost(epoch: number): void {
     for (const seen of this.#seen.values()) {
-      const { run_id: runId } = seen.facts
+      const { run_id: runId, tenant } = seen.watched
       if (epochOfRun(runId) !== epoch) continue
       this.#seen.delete(runId)
       const record = recordSeen(seen)
-      if (record) this.#record(seen.facts, record)
+      if (record) this.#record(tenant, record)
     }
   }
 
@@ -64,41 +67,47 @@ export class RunWitness {
     return this.#deps.now?.() ?? Date.now()
   }
 
-  #time(): string {
-    return new Date(this.#now()).toISOString()
-  }
-
-  #remember(facts: RunFacts, { text }: Frames): void {
-    const at = this.#now()
+  #remember(watched: Watched, { text }: Frames): void {
+    const endedMs = this.#now()
     for (const [runId, seen] of this.#seen) {
-      if (at - seen.at < REMEMBER_MS && this.#seen.size < MAX_REMEMBERED) break
+      if (endedMs - seen.endedMs < REMEMBER_MS && this.#seen.size < MAX_REMEMBERED) break
       this.#seen.delete(runId)
     }
-    this.#seen.set(facts.run_id, { facts, terminal: lastFrameOf(text), endedAt: this.#time(), at })
+    this.#seen.set(watched.run_id, { watched, terminal: lastFrameOf(text), endedMs })
   }
 
-  #record({ tenant }: RunFacts, record: RunRecord): void {
+  #record(tenant: TenantId, record: RunRecord): void {
     this.#deps.ends.add({ tenant, record })
   }
 }
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoOf(startedMs) })
 
 /** The longest last frame that is looked at: its event is short, unless it is an error with a long message. */
 const TERMINAL_CHARS = 4 * 1024
 
 /** A copy, so that the buffer of all frames is not kept. */
 function lastFrameOf(text: string | Uint8Array): string {
-  const end =
-    typeof text === 'string' ? text.slice(-TERMINAL_CHARS) : Buffer.from(text.subarray(-TERMINAL_CHARS)).toString()
-  return end.slice(Math.max(0, end.lastIndexOf('\nid: ') + 1))
+  if (typeof text !== 'string') return lastFrameIn(text.subarray(-TERMINAL_CHARS))
+  const end = text.slice(-TERMINAL_CHARS)
+  return end.slice(end.lastIndexOf('\nid: ') + 1)
+}
+
+function lastFrameIn({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  const end = Buffer.from(buffer, byteOffset, byteLength)
+  return end.toString('utf8', end.lastIndexOf('\nid: ') + 1)
 }
 
 const FRAME = /^id: (\d+)\nevent: (\w+)\ndata: (.*)\n\n$/
 
-function recordSeen({ facts, terminal, endedAt }: Seen): RunRecord | undefined {
+function recordSeen({ watched, terminal, endedMs }: Seen): RunRecord | undefined {
   const [, id, type, data] = FRAME.exec(terminal) ?? []
   if (data === undefined) return undefined
   const event = { type, ...(JSON.parse(data) as object) } as RunEvent
   const figures = new RunFigures()
   figures.note(event)
-  return recordOf(facts, figures, { status: outcomeOf(event), endedAt, eventCount: Number(id) })
+  const end = { status: outcomeOf(event), endedAt: isoOf(endedMs), eventCount: Number(id) }
+  return recordOf(factsOf(watched), figures, end)
 }

@@ -1,10 +1,12 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import type { JsonObject } from '../../../kernel/events.ts'
+import { frameOf, renderData } from '../../../cluster/journal/frames.ts'
+import type { JsonObject, RunEvent } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
-import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
-import type { Phase } from './phases.ts'
+import type { CollectionSpec, OwnedDocument, Store } from '../../../platform/store/port.ts'
+import type { CapturedEvent } from './captured-events.ts'
+import { type Phase, phasesOf } from './phases.ts'
 import type { RunFacts, RunRecord } from './record.ts'
 
 /** One document for each run that has ended, for as long as the tenant keeps its history. The first record of a run is its last. */
@@ -29,12 +31,13 @@ export const OPEN_RUNS: CollectionSpec = {
   filters: ['owner'],
 }
 
-/** A record, and the frames and phases of its run; `undefined` when they are not kept. */
+/** A record, and the events of its run without the deltas; `undefined` when they are not kept. */
 export type EndedRun = {
   tenant: TenantId
   record: RunRecord
-  frames: string | undefined
-  phases?: Phase[] | undefined
+  events?: readonly CapturedEvent[] | undefined
+  /** The length of their frames. */
+  eventBytes?: number | undefined
   keptDays: number
 }
 
@@ -79,8 +82,8 @@ export function createRunRecordStore(store: Store): RunRecordStore {
   const open = store.collection(OPEN_RUNS)
   return {
     async add(ended) {
-      const long = ended.filter(({ frames }) => frames !== undefined && !isShort(frames))
-      await events.insertMissing(await Promise.all(long.map(framesDocument)), BEHIND)
+      const long = ended.filter((each) => each.events && !isShort(each))
+      await events.insertMissing(await Promise.all(long.map(eventsDocument)), BEHIND)
       await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
     },
     get: async (tenant, runId) => whole((await records.get(tenant, { run_id: runId }))?.doc),
@@ -90,8 +93,9 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       return found.flatMap(({ doc }) => shown(doc) ?? [])
     },
     async frames(tenant, runId) {
-      const short = (await records.get(tenant, { run_id: runId }))?.doc['frames']
-      if (typeof short === 'string') return short
+      const short = ((await records.get(tenant, { run_id: runId }))?.doc ?? {}) as Kept
+      if (short.events) return short.events.map(renderStored).join('')
+      if (short.frames !== undefined) return short.frames
       const found = await events.get(tenant, { run_id: runId })
       return found && unpack(found.doc as Packed)
     },
@@ -113,29 +117,59 @@ export function createRunRecordStore(store: Store): RunRecordStore {
 const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
   Date.parse(record.ended_at) + keptDays * DAY_MS
 
-/** A record that holds its frames is one document less; lists read the frames along, so that they must be few. */
-const SHORT_CHARS = 2 * 1024
-const isShort = (frames: string): boolean => frames.length <= SHORT_CHARS
+/** A record that holds its events is one document less; lists read the events along, so that they must be few. */
+const SHORT_BYTES = 2 * 1024
+const isShort = ({ eventBytes = 0 }: EndedRun): boolean => eventBytes <= SHORT_BYTES
 
-function recordDocument(ended: EndedRun) {
-  const { tenant, record, frames, phases = [] } = ended
-  const doc: JsonObject = { ...record, expires_ms: expiryOf(ended) }
-  if (frames !== undefined && isShort(frames)) doc['frames'] = frames
-  // As one text, which is less work than many small documents.
-  if (phases.length > 0) doc['phases'] = JSON.stringify(phases)
-  return { tenant, doc }
+/**
+ * What a document has beside the record: events if they are short, else the phases, as one JSON text. `frames`: earlier versions stored short events as
+ * frames, and their phases too.
+ */
+type Kept = { expires_ms?: number; events?: StoredEvent[]; phases?: string; frames?: string }
+type StoredEvent = [seq: number, atMs: number, type: RunEvent['type'], data: JsonObject]
+
+/** Makes the JSON itself: the data of events are JSON already, and most of the work is to render them. */
+function recordDocument(ended: EndedRun): OwnedDocument {
+  const { tenant, record } = ended
+  const { run_id, started_at } = record
+  const expires_ms = expiryOf(ended)
+  const json = `${JSON.stringify(record).slice(0, -1)},"expires_ms":${expires_ms}${keptFields(ended)}}`
+  return { tenant, doc: { run_id, started_at, expires_ms }, json }
 }
+
+function keptFields(ended: EndedRun): string {
+  const { events } = ended
+  if (!events) return ''
+  if (isShort(ended)) return `,"events":[${events.map(storedEvent).join(',')}]`
+  const phases = phasesOf(events)
+  return phases.length > 0 ? `,"phases":${JSON.stringify(JSON.stringify(phases))}` : ''
+}
+
+/** A `StoredEvent` as JSON. */
+const storedEvent = ({ seq, atMs, event, data = renderData(event) }: CapturedEvent): string =>
+  `[${seq},${atMs},"${event.type}",${data}]`
+
+const readStored = ([seq, atMs, type, data]: StoredEvent): CapturedEvent => {
+  return { seq, atMs, event: { ...data, type } as RunEvent }
+}
+
+const renderStored = ([seq, , type, data]: StoredEvent): string => frameOf(seq, type, JSON.stringify(data))
 
 function shown(doc: JsonObject | undefined): RunRecord | undefined {
   if (!doc) return undefined
-  const { expires_ms: _expires, frames: _frames, phases: _phases, ...record } = doc
-  return record as RunRecord
+  const { expires_ms: _expires, events: _events, phases: _phases, frames: _frames, ...record } = doc as Kept & RunRecord
+  return record
 }
 
 function whole(doc: JsonObject | undefined): RunRecord | undefined {
   const record = shown(doc)
-  const phases = doc?.['phases']
-  return record && typeof phases === 'string' ? { ...record, phases: JSON.parse(phases) as Phase[] } : record
+  const phases = doc ? phasesIn(doc) : []
+  return record && phases.length > 0 ? { ...record, phases } : record
+}
+
+function phasesIn({ events, phases }: Kept): Phase[] {
+  if (events) return phasesOf(events.map(readStored))
+  return phases === undefined ? [] : (JSON.parse(phases) as Phase[])
 }
 
 /** Frames of a few KiB stay as they are: compressing them takes longer than it saves. */
@@ -145,10 +179,10 @@ const decompress = promisify(gunzip)
 
 type Packed = { text: string } | { gzip: string }
 
-async function framesDocument(ended: EndedRun) {
-  const { tenant, record, frames = '' } = ended
-  const packed: Packed =
-    frames.length < PACKED_CHARS ? { text: frames } : { gzip: (await compress(frames)).toString('base64') }
+async function eventsDocument(ended: EndedRun) {
+  const { tenant, record, events = [] } = ended
+  const text = events.map(({ seq, event, data = renderData(event) }) => frameOf(seq, event.type, data)).join('')
+  const packed: Packed = text.length < PACKED_CHARS ? { text } : { gzip: (await compress(text)).toString('base64') }
   return { tenant, doc: { run_id: record.run_id, ...packed, expires_ms: expiryOf(ended) } }
 }
 

@@ -26,16 +26,16 @@ describe('the runs of processes that have died', () => {
     expect(await record()).to.equal(6)
     expect(await record()).to.equal(0)
     expect(store.added.flat().map(({ record: { run_id } }) => run_id)).to.deep.equal([1, 2, 3, 4, 5, 7].map(runId))
-    for (const { record: stored, frames } of store.records.values()) {
+    for (const { record: stored, events } of store.records.values()) {
       expect(stored).to.include({ status: 'failed', code: 'worker_lost', ended_at: NOW.toISOString(), event_count: 0 })
-      expect(frames).to.equal(undefined)
+      expect(events).to.equal(undefined)
     }
     expect(store.openRuns).to.deep.equal([runId(6)])
   })
 
   it('D20.2: keep the record that they have', async () => {
     const { store, record } = await setUp({ p1: [[1, 2]] })
-    await store.add([{ tenant: TENANT, record: recordOf(1), frames: undefined, keptDays: 30 }])
+    await store.add([{ tenant: TENANT, record: recordOf(1), keptDays: 30 }])
     await record()
     expect(store.records.get(runId(1))?.record).to.include({ status: 'done', code: 'ok' })
     expect(store.records.get(runId(2))?.record).to.include({ code: 'worker_lost' })

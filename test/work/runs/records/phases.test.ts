@@ -21,7 +21,7 @@ const nested = ({ type, ...fields }: RunEvent): RunEvent => ({
 describe('the phases of a run', () => {
   /** Each event 10 ms after the one before it; phases as lines. */
   const linesOf = (...events: RunEvent[]) =>
-    phasesOf(events.map((event, i) => ({ event, atMs: i * 10 }))).map(
+    phasesOf(events.map((event, i) => ({ seq: i + 1, event, atMs: i * 10 }))).map(
       ({ kind, name, turn, started_ms, ended_ms, failed, subagent_id }) =>
         [kind, name, turn, `${started_ms}–${ended_ms}`, failed && 'failed', subagent_id].filter(Boolean).join(' '),
     )

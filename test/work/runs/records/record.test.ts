@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { describeRun, lostRecord, recordOf, titleOf } from '../../../../shared/work/runs/records/record.ts'
 import { isFound } from '../../../../shared/work/runs/records/run-search.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
-import { DONE, recordOf as example, factsOf } from './setup.ts'
+import { asStored, DONE, recordOf as example, factsOf } from './setup.ts'
 
 describe('the title of a run', () => {
   it('D20.3: is the prompt in one line, without white space around it', () => {
@@ -33,7 +33,8 @@ describe('the record of a run', () => {
     figures.note({ type: 'tool_use', id: 'u', tool_name: 'Read', input: {} })
     figures.note(DONE)
     const end = { status: 'done', endedAt: '2026-11-24T10:00:02.000Z', eventCount: 3 } as const
-    const { queued_ms, first_token_ms, ...record } = recordOf(factsOf(1, { customer_id: '' }), figures, end)
+    const stored = asStored(recordOf(factsOf(1, { customer_id: '' }), figures, end))
+    const { queued_ms, first_token_ms, ...record } = stored
     const { tenant: _tenant, ...facts } = factsOf(1)
     expect(record).to.deep.equal({
       ...facts,
@@ -48,7 +49,7 @@ describe('the record of a run', () => {
     const { tenant: _tenant, ...facts } = factsOf(1)
     const lost = lostRecord(factsOf(1, { customer_id: '', subject: undefined }), '2026-11-24T11:00:00.000Z')
     const end = { status: 'failed', code: 'worker_lost', ended_at: '2026-11-24T11:00:00.000Z', event_count: 0 }
-    expect(lost).to.deep.equal({ ...facts, ...end })
+    expect(asStored(lost)).to.deep.equal({ ...facts, ...end })
   })
 })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
-import { BATCH_MS, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
+import { BATCH_MS, DONE, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
 
 const AWAY = new AppError('unavailable', 'the store is away')
 const RETRY_MS = 1_000
@@ -95,11 +95,15 @@ describe('the recorder of runs', () => {
     note(textOf('hello'))
     end()
     await recorder.settled()
-    const [{ tenant, record, frames, keptDays } = expect.fail()] = store.records.values()
+    const [{ tenant, record, events, eventBytes, keptDays } = expect.fail()] = store.records.values()
     expect({ tenant, keptDays }).to.deep.equal({ tenant: OTHER, keptDays: 30 })
     const ended = { run_id: runId(1), status: 'done', code: 'ok', event_count: 2, input_tokens: 20, title: 'prompt 1' }
     expect(record).to.include(ended)
-    expect(frames).to.match(/^id: 1\nevent: text\n[^]*\n\nid: 2\nevent: done\n/)
+    expect(events?.map(({ seq, event }) => [seq, event])).to.deep.equal([
+      [1, textOf('hello')],
+      [2, DONE],
+    ])
+    expect(eventBytes).to.equal(200)
   })
 
   it('D20.3: stores neither the title nor the events and phases while the tenant keeps no payloads', async () => {
@@ -108,7 +112,8 @@ describe('the recorder of runs', () => {
     await recorder.settled()
     const [stored = expect.fail()] = store.records.values()
     expect(stored.record).not.to.have.property('title')
-    expect(stored).to.include({ frames: undefined, phases: undefined, keptDays: 1 })
+    expect(stored.events).to.equal(undefined)
+    expect(stored.keptDays).to.equal(1)
   })
 
   it('D20.2: tries again every second while the store is away, and loses nothing', async () => {
@@ -212,10 +217,10 @@ describe('the recorder of runs', () => {
     for (const { end } of fill(300, 65)) end()
     await recorder.settled()
     const kept = (from: number) => [...store.records.values()].filter(({ record }) => record.run_id >= runId(from))
-    expect(kept(0).filter(({ frames }) => frames !== undefined)).to.have.length(128)
+    expect(kept(0).filter(({ events }) => events)).to.have.length(128)
     expect(
       kept(300)
-        .filter(({ frames }) => frames === undefined)
+        .filter(({ events }) => !events)
         .map(({ record }) => record.run_id),
     ).to.deep.equal([runId(364)])
   })

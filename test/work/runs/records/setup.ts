@@ -33,6 +33,9 @@ export const recordOf = (n: number, more: Partial<RunRecord> = {}): RunRecord =>
   ...more,
 })
 
+/** As JSON has it, which every record becomes: without fields that are `undefined`. */
+export const asStored = (record: RunRecord): RunRecord => JSON.parse(JSON.stringify(record)) as RunRecord
+
 /** The clock of this process: timers, and `performance.now`. Call it in a `beforeEach`. */
 export function useClock() {
   let nowMs = 1_000
@@ -124,7 +127,7 @@ export function setUpRecorder(audit = { store_payloads: true, retention_days: 30
     const recording = recorder.begin(factsOf(n, more), figures)
     const note = (event: RunEvent, bytes = 100) => {
       figures.note(event)
-      recording.note(event, bytes, event === DONE)
+      recording.note(event, { bytes, isLast: event === DONE })
     }
     return { recording, note, end: () => note(DONE) }
   }
