@@ -172,12 +172,12 @@ export class Run {
 
   get summary(): RunSummary {
     return {
+      ...this.#report?.details,
       run_id: this.id,
       status: this.status,
       started_at: this.startedAt.toISOString(),
       ended_at: this.endedAt?.toISOString() ?? null,
       event_count: this.journal.lastSeq,
-      ...this.#report?.details,
     }
   }
 

@@ -6,7 +6,7 @@ import { startStandalone } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 describe('ae ls, sessions, show, logs, why and approvals', () => {
-  const at = useAe(startStandalone)
+  const at = useAe(() => startStandalone({ RUN_RESUME_SECS: '600' })) // The pieces of text are gone after that.
   let failed: string
   before(async () => {
     at.server.model.otherwise(answerDirectives)

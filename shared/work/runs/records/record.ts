@@ -37,12 +37,16 @@ const oneLine = (text: string): string => text.replace(HALF_PAIR, '').replaceAll
 /** The first half of a surrogate pair whose second half was cut off. */
 const HALF_PAIR = /[\ud800-\udbff]$/
 
-type Base = 'run_id' | 'status' | 'started_at' | 'ended_at' | 'event_count'
-type Details = Omit<RunSummary, Base>
+export type RunEnd = { status: EndedStatus; endedAt: string; eventCount: number }
 
-/** The fields of a run that tell what it is and what it has spent by now. */
-export const describeRun = (facts: RunFacts, figures: RunFigures): Details =>
-  asJson<Details>({
+/** What a run is and what it has spent by now; with `end` its record. One literal, in the order in which it is shown: a copy takes ten times as long. */
+export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd): Partial<RunSummary> =>
+  asJson<Partial<RunSummary>>({
+    run_id: facts.run_id,
+    status: end?.status,
+    started_at: facts.started_at,
+    ended_at: end?.endedAt,
+    event_count: end?.eventCount,
     code: figures.code,
     kind: facts.kind,
     session_id: facts.session_id,
@@ -66,17 +70,8 @@ export const describeRun = (facts: RunFacts, figures: RunFigures): Details =>
     cache_read_tokens: figures.cacheReadTokens,
   })
 
-export type RunEnd = { status: EndedStatus; endedAt: string; eventCount: number }
-
-export const recordOf = (facts: RunFacts, figures: RunFigures, { status, endedAt, eventCount }: RunEnd): RunRecord =>
-  // In this order a copy takes a tenth of the time that it takes when the details come last.
-  Object.assign(describeRun(facts, figures), {
-    run_id: facts.run_id,
-    status,
-    started_at: facts.started_at,
-    ended_at: endedAt,
-    event_count: eventCount,
-  })
+export const recordOf = (facts: RunFacts, figures: RunFigures, end: RunEnd): RunRecord =>
+  describeRun(facts, figures, end) as RunRecord
 
 /** The record of a run whose process died: nobody knows how far it had come. */
 export const lostRecord = ({ tenant: _tenant, customer_id, ...facts }: RunFacts, endedAt: string): RunRecord =>
