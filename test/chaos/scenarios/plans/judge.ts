@@ -82,7 +82,10 @@ function tooManyStarts(seen: SeenPlan, { model, faults }: PlanEvidence): string[
     const [written = Infinity] = idempotent ? [] : model.writesOf(token)
     const isRepeated = starts.some((at) => at > written)
     const allowed = isRepeated ? 1 : Math.min(2, 1 + faultsIn(seen, faults).length)
-    return count > allowed ? [`${describe(seen)}: ${id} ran ${count} times instead of ${allowed}`] : []
+    if (count <= allowed) return []
+    const after = (times: readonly number[]) => times.map((at) => `${at - seen.from} ms`).join(', ')
+    const when = `${after(starts)}; wrote at ${after(model.writesOf(token))}; faults from ${after(faults.map(({ from }) => from))}`
+    return [`${describe(seen)}: ${id} ran ${count} times instead of ${allowed}, at ${when}`]
   })
 }
 
