@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 import { LONGEST_MS, traceTasks } from './support/tasks.ts'
 
-/** What 5,000 events take at once are some 60,000. */
+/** 5,000 events that are read in one task take some 60,000 microtasks. */
 const MOST_MICROTASKS = 5_000
 
 describe('long streams in the console', function () {

@@ -3,13 +3,10 @@ import { once } from 'node:events'
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { memberProgram } from '../../local-cluster/member.ts'
-import { slotsOf } from '../../local-cluster/slots.ts'
 import { startMongoSet } from '../../local-services/mongo.ts'
-import { startRedis } from '../../local-services/redis.ts'
 import { Bench } from '../bench.ts'
 import { Client, type Target } from '../client.ts'
-import { GATEWAY } from '../dialect.ts'
+import { startRunCluster } from '../cluster.ts'
 import { threadsCpuMs } from '../proc.ts'
 import { Processes } from '../processes.ts'
 import { median, quantile } from '../statistics.ts'
@@ -44,10 +41,9 @@ const WARM_UPS = 16
 const TOKENS = 5
 /** Longer than a record waits for others. */
 const SETTLE_MS = 250
-const STOP_WITHIN_MS = 3_000
 const MIB = 1e6
 
-/** What is measured: a process, or several together. */
+/** One line of the result: the sum over these processes. */
 type Measured = { name: string; pids: readonly number[] }
 type Started = { target: Target; pids: readonly number[]; measured: readonly Measured[] }
 type Sample = { cpuMs: number; instructions: number }
@@ -68,43 +64,23 @@ async function measureForm(form: string): Promise<void> {
 }
 
 async function startStandalone(): Promise<Started> {
-  const running = await bench.startOurs('data-records', {
-    NODE_OPTIONS: SWITCH,
-  })
+  const running = await bench.startOurs('data-records', { NODE_OPTIONS: SWITCH })
   const pids = [running.pid]
   return { target: running, pids, measured: [{ name: 'process', pids }] }
 }
 
 async function startCluster(stack: AsyncDisposableStack): Promise<Started> {
-  const provider = await bench.provider()
   const mongo = stack.use(await startMongoSet())
-  const redis = stack.use(await startRedis())
-  const env = {
-    ...{ HOST: '127.0.0.1', REDIS_URL: redis.url, RATE_LIMIT_RPM: '0', DRAIN_SECS: '0', RUNS_PER_WORKER: '2000' },
-    ...{ MONGODB_URL: mongo.url, MODEL: 'bench', MODEL_PROVIDER: 'openai-compatible' },
-    MODEL_BASE_URL: `http://127.0.0.1:${provider.port}/v1`,
-    NODE_OPTIONS: SWITCH,
-  }
-  const pids = { gateway: 0, worker: 0, executor: 0 }
-  const slots = await slotsOf({ gateways: 1, workers: 1, executors: 0 }, { port: 0, opsPort: 0 })
-  // The gateway last: it waits for the worker.
-  for (const slot of slots.toReversed()) {
-    const program = memberProgram(slot, env)
-    const child = await program.spawn()
-    stack.defer(async () => void (await child.stop(STOP_WITHIN_MS)))
-    await program.ready(child)
-    pids[slot.role] = child.pid
-  }
-  const port = slots.find(({ role }) => role === 'gateway')?.port ?? 0
-  const dialect = { ...GATEWAY, healthPath: '/api/v1/health', runPath: '/api/v1/agent/run' }
-  const both = [pids.gateway, pids.worker]
+  const target = stack.use(await startRunCluster(bench, { MONGODB_URL: mongo.url, NODE_OPTIONS: SWITCH }))
+  const { gateway = [], worker = [] } = target.pidsOf
+  const pids = [...gateway, ...worker]
   const measured = [
-    { name: 'gateway and worker', pids: both },
-    { name: 'worker', pids: [pids.worker] },
-    { name: 'gateway', pids: [pids.gateway] },
+    { name: 'gateway and worker', pids },
+    { name: 'worker', pids: worker },
+    { name: 'gateway', pids: gateway },
     { name: 'MongoDB', pids: mongo.members.map(({ pid }) => pid) },
   ]
-  return { target: { port, dialect }, pids: both, measured }
+  return { target, pids, measured }
 }
 
 async function measureLoad(name: string, { target, pids, measured }: Started, atOnce: number): Promise<void> {

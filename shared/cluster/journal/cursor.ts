@@ -22,7 +22,7 @@ export type JournalSource = {
   readonly newestSeq: number
   /** The frames after number `seq`, merged, or a large one. `undefined` when the next one is no longer kept. */
   readAfter(seq: number): KeptFrames | undefined
-  /** What a reader is told who has everything up to number `seq`, when events behind it are not known any more. It has one of their numbers. */
+  /** The notice for a reader that has read up to number `seq`, when the events after it are no longer known. Its frame has the number `seq + 1`. */
   noticeAfter(seq: number): Frames | undefined
   bytesAfter(seq: number): number
   /** Called when a reader's position or read position has moved forward. */

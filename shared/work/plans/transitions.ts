@@ -64,11 +64,14 @@ export const firstSteps = (plan: PlanRecord): string[] =>
     .slice(0, MAX_AT_ONCE)
     .map(({ id }) => id)
 
-/** queued -> running, together with the first steps: to plans that agree in `BEGINS` it sets the same fields, so that no one reads them before. `asBegun` reads them. */
+/**
+ * queued -> running, together with the first steps. The fields that `begunBy` sets do not depend on the plan, so that it need not be read before;
+ * `asBegun` gives the plan that they stand for.
+ */
 export const BEGINS = { status: 'queued' } as const
 export const begunBy = ({ executor, at }: By) => ({ status: 'running', executor, begun_at: at }) as const
 
-/** What a plan with the fields of `begunBy` is: its first steps run, and their executor records what they change. */
+/** A plan to which the fields of `begunBy` were written: its first steps are running, and none of them has acted so far. */
 export const asBegun = (plan: PlanHead, { at, first }: { at: string; first: readonly string[] }): PlanHead => ({
   ...plan,
   starts: plan.starts + 1,

@@ -109,13 +109,12 @@ describe('ae run and ae chat, in a terminal', () => {
   })
 
   it('Ctrl-C also while a key is asked for, and the second one leaves and prints how to come back', async () => {
-    const slow = await openUncancelling(at.server.url)
+    using slow = await openUncancelling(at.server.url)
     const terminal = at.ae.terminal(['run', WRITE], { env: { AE_URL: slow.url } })
     await terminal.shows(KEYS)
     terminal.type('\u0003\u0003')
     expect(await terminal.exited).to.equal(130)
     expect(terminal.screen.text).to.match(/^ae attach run_[0-9a-f]{32}$/m)
-    slow.close()
   })
 
   it('without colours and UTF-8 there are neither', async () => {
@@ -198,7 +197,7 @@ async function openUncancelling(target: string) {
   url.port = String((server.address() as AddressInfo).port)
   return {
     url: url.href,
-    close() {
+    [Symbol.dispose]() {
       server.close()
       server.closeAllConnections()
     },

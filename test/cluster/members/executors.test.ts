@@ -1,16 +1,9 @@
 import { expect } from 'chai'
 import { Executors, knownExecutors } from '../../../shared/cluster/members/executors.ts'
 import type { Member } from '../../../shared/cluster/members/members.ts'
+import { member as memberOf } from './member.ts'
 
-const member = (epoch: number, fields: Partial<Member> = {}): Member => ({
-  role: 'executor',
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-  ...fields,
-})
+const member = (epoch: number, fields?: Partial<Member>) => memberOf('executor', epoch, fields)
 
 describe('executors among the members', () => {
   it('other roles are none, and those that drain are alive', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { lessLoadedOfTwo, Workers } from '../../../shared/cluster/members/workers.ts'
-import { worker } from './worker.ts'
+import { worker } from './member.ts'
 
 function setUp() {
   const clock = { now: 1_000_000 }

@@ -8,7 +8,7 @@ import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
-import { worker } from '../members/worker.ts'
+import { worker } from '../members/member.ts'
 import { playWorkers } from './played-workers.ts'
 
 const TENANT = DEFAULT_TENANT

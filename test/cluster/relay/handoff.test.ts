@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { settled } from '../../support/settled.ts'
 import { until } from '../../support/until.ts'
-import { worker } from '../members/worker.ts'
+import { worker } from '../members/member.ts'
 import { playWorkers } from './played-workers.ts'
 
 const OWN = 1

@@ -5,20 +5,13 @@ import { Membership } from '../../../shared/cluster/relay/membership.ts'
 import { Transport } from '../../../shared/cluster/relay/wire/transport.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { member as memberOf } from '../members/member.ts'
 
 /** The epoch of the process under test. */
 export const OWN = 1
 const TIMES: MembershipTimes = { tickMs: 50, renewMs: 90, rebuildMs: 150, steadyMs: 400, maxTickDelayMs: 500 }
 
-export const member = (epoch: number, fields: Partial<Member> = {}): Member => ({
-  role: 'gateway',
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-  ...fields,
-})
+export const member = (epoch: number, fields?: Partial<Member>): Member => memberOf('gateway', epoch, fields)
 
 export type Options = {
   /** Answers the listings, which are counted from 1. */

@@ -24,6 +24,8 @@ type Kept = { store_payloads: boolean; retention_days: number }
 /** The end of a run that is to be recorded. */
 export interface WaitingEnd {
   readonly tenant: TenantId
+  readonly kind: RunRecord['kind']
+  /** Read only when it is stored: a recording makes it anew each time. */
   readonly record: RunRecord
   /** Its events without the deltas, as far as they are known, and the length of their frames. */
   readonly events?: readonly CapturedEvent[] | undefined
@@ -64,7 +66,7 @@ export class EndQueue {
   add(end: WaitingEnd): void {
     this.#waiting.push(end)
     this.#dropSurplus()
-    const waitMs = end.record.kind === 'step' && !this.#isFull ? this.#deps.stepWaitMs : 0
+    const waitMs = end.kind === 'step' && !this.#isFull ? this.#deps.stepWaitMs : 0
     this.#dueAt = Math.min(this.#dueAt, performance.now() + waitMs)
     this.#loop.schedule(waitMs)
   }

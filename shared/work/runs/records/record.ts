@@ -39,7 +39,10 @@ const HALF_PAIR = /[\ud800-\udbff]$/
 
 export type RunEnd = { status: EndedStatus; endedAt: string; eventCount: number }
 
-/** What a run is and what it has spent by now; with `end` its record. One literal, in the order in which it is shown: a copy takes ten times as long. */
+/**
+ * The fields of a run, with what it has used so far; with `end` its whole record. All of them stand in one object literal, in the order in which the API shows
+ * them: copying them from one object into another takes ten times as long.
+ */
 export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd): Partial<RunSummary> =>
   asJson<Partial<RunSummary>>({
     run_id: facts.run_id,

@@ -8,7 +8,7 @@ import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
-/** Whoever has the recordings of a process. */
+/** Has all recordings of a process, and is told what becomes of them. */
 export interface RecordingOwner {
   readonly room: CaptureRoom
   /** The run has ended. */
@@ -44,7 +44,11 @@ export class RunRecording implements WaitingEnd {
     return this.facts.tenant
   }
 
-  /** Of a run that has ended. It is made when it is stored. */
+  get kind(): RunFacts['kind'] {
+    return this.facts.kind
+  }
+
+  /** Made anew each time. Throws for a run that continues. */
   get record(): RunRecord {
     if (!this.#end) throw new Error('a run that continues has no record')
     return recordOf(this.facts, this.#figures, this.#end)

@@ -20,7 +20,7 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
 
-/** What is known of a run at its start. Its facts are made when it is recorded, which is rare. */
+/** What is known of a run when it begins. `RunFacts` are made of it only for a run that is recorded here, as few are. */
 type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
 type Seen = { watched: Watched; terminal: string; endedMs: number }
 
@@ -77,7 +77,7 @@ export class RunWitness {
   }
 
   #record(tenant: TenantId, record: RunRecord): void {
-    this.#deps.ends.add({ tenant, record })
+    this.#deps.ends.add({ tenant, kind: record.kind, record })
   }
 }
 
