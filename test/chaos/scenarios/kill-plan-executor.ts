@@ -6,7 +6,7 @@ import type { Random } from '../../harness/seed.ts'
 import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { noViolations } from '../checker.ts'
 import { type Member, World } from '../world.ts'
-import { cutSteps, type Fault, planGuarantees, tallyPlans } from './plans/judge.ts'
+import { cutSteps, type Fault, planGuarantees, stallsBefore, tallyPlans } from './plans/judge.ts'
 import { PlanLoad } from './plans/load.ts'
 import { StepModel } from './plans/model.ts'
 import { killStandalone } from './plans/standalone.ts'
@@ -35,29 +35,39 @@ async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promi
   await using mongo = await startMongoInMemory()
   await using model = await StepModel.start()
   const env = { ...model.env, MONGODB_URL: mongo.url }
-  await using world = await World.open({ random, gateways: 2, workers: 0, executors: 2, env })
+  const faults: Fault[] = []
+  const stalls: Fault[] = []
+  const onOutput = (text: string) => {
+    if (EVICTED.test(text)) stalls.push(...stallsBefore(Date.now(), faults))
+  }
+  await using world = await World.open({ random, gateways: 2, workers: 0, executors: 2, env, onOutput })
   const urlOf = (ofRequest: Random) => ofRequest.pick(world.gateways).url
   const load = new PlanLoad(urlOf, { name: 'plan', random: random.fork('load') })
   const stop = new AbortController()
   const running = load.run(size.clients, stop.signal)
-  const faults: Fault[] = []
   for (let n = 1; n <= size.maxRounds && cutSteps({ load, model }) < size.points; n++) {
     await breakExecutors(world, random.fork(`round ${n}`), faults)
     say(`round ${n}: ${cutSteps({ load, model })} steps cut off; ${tallyPlans(load)}`)
   }
   stop.abort()
   await running
-  say(`at the end: ${cutSteps({ load, model })} steps cut off by ${faults.length} faults; ${tallyPlans(load)}`)
-  return [...planGuarantees({ load, model, faults }, size.points), noViolations(world.check())]
+  say(
+    `at the end: ${cutSteps({ load, model })} steps cut off by ${faults.length} faults and ${stalls.length} stalls; ${tallyPlans(load)}`,
+  )
+  return [...planGuarantees({ load, model, faults: [...faults, ...stalls] }, size.points), noViolations(world.check())]
 }
+
+/** The log line of an executor that finds that its lease has ended. */
+const EVICTED = /"msg":"this process was evicted/
 
 /** Two kills and a freeze in a random order. Another executor replaces one that was killed. */
 async function breakExecutors(world: World, random: Random, faults: Fault[]): Promise<void> {
   for (const inject of random.shuffle([kill, freeze, kill])) {
     await sleep(random.between(500, 2_000))
-    const from = Date.now()
+    const fault = { from: Date.now(), until: inject === freeze ? Infinity : Date.now() }
+    faults.push(fault)
     await inject(world, random)
-    faults.push({ from, until: inject === kill ? from : Date.now() })
+    if (inject === freeze) fault.until = Date.now()
   }
 }
 

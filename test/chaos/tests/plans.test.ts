@@ -3,7 +3,7 @@ import type { PlanView } from '../../../shared/work/plans/view.ts'
 import { isKept } from '../../harness/guarantee.ts'
 import { Random } from '../../harness/seed.ts'
 import { randomPlan, readOrder, tokenOf } from '../scenarios/plans/form.ts'
-import { cutSteps, type Fault, planGuarantees } from '../scenarios/plans/judge.ts'
+import { cutSteps, type Fault, planGuarantees, stallsBefore } from '../scenarios/plans/judge.ts'
 import { changesBetween, type SeenPlan } from '../scenarios/plans/load.ts'
 
 const SECS = (secs: number) => new Date(secs * 1_000).toISOString()
@@ -118,6 +118,18 @@ describe('the judgement of plans under faults', () => {
       'steps that began before a step that they depend on was done',
     ])
     expect(brokenBy({ refusals: ['p: 500'] })).to.deep.equal(['submits that a running gateway refused'])
+  })
+
+  it('takes an eviction for a stall of the machine, unless a freeze explains it', () => {
+    const [kill, freeze] = [
+      { from: 10_000, until: 10_000 },
+      { from: 40_000, until: 46_000 },
+    ]
+    expect(stallsBefore(12_000, [kill])).to.deep.equal([{ from: -3_000, until: 12_000 }])
+    expect(stallsBefore(47_000, [kill, freeze])).to.deep.equal([])
+    expect(stallsBefore(47_000, [kill, { ...freeze, until: Infinity }])).to.deep.equal([])
+    expect(stallsBefore(39_000, [freeze]), 'before it').to.have.length(1)
+    expect(stallsBefore(62_000, [freeze]), 'long after it').to.have.length(1)
   })
 
   it('counts the steps that were cut off: failed as lost, or executed again', () => {

@@ -8,6 +8,18 @@ import type { StepModel } from './model.ts'
 /** A kill, where both times are the same, or a freeze. Times are those of `Date.now()`. */
 export type Fault = { from: number; until: number }
 
+/** Longer than a lease, and longer than a loaded machine has stalled a process. */
+const LONGEST_STALL_MS = 15_000
+
+/**
+ * An executor that was evicted while no freeze explains it was stalled by the machine: its plans were taken over, as after a freeze. `at` is
+ * when it noticed.
+ */
+export function stallsBefore(at: number, faults: readonly Fault[]): Fault[] {
+  const isFrozen = faults.some(({ from, until }) => until > from && at >= from && at <= until + LONGEST_STALL_MS)
+  return isFrozen ? [] : [{ from: at - LONGEST_STALL_MS, until: at }]
+}
+
 /** The observations of a load and of its model. */
 export type PlanEvidence = {
   load: Pick<PlanLoad, 'plans' | 'refusals'>
