@@ -128,14 +128,23 @@ export function runRecordContract(open: OpenStore): void {
       expect(await records.frames(tenant, runId(n))).to.equal('id: 3\nevent: text\ndata: {"text":"rendered"}\n\n')
   })
 
-  it('records of an earlier version, with frames and phases as texts, are read as before', async () => {
+  it('records of earlier versions, which held events, frames or phases themselves, are read as before', async () => {
     const tenant = newTenant()
     const phases = [{ kind: 'model', name: 'm', turn: 1, started_ms: 0, ended_ms: 5 }]
     const kept = { frames: 'id: 1\n\n', phases: JSON.stringify(phases), expires_ms: NOON + DAY_MS }
+    const events = [
+      [1, 0, 'turn_start', { turn_number: 1, model: 'm' }],
+      [2, 5, 'done', { turns: 1 }],
+    ]
     await store.collection(RUN_RECORDS).insert(tenant, { ...recordOf(1), ...kept })
+    await store.collection(RUN_RECORDS).insert(tenant, { ...recordOf(2), events, expires_ms: NOON + DAY_MS })
     expect(await records.get(tenant, runId(1))).to.deep.equal({ ...recordOf(1), phases })
-    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([recordOf(1)])
+    expect(await records.get(tenant, runId(2))).to.deep.equal({ ...recordOf(2), phases })
+    expect(await records.page(tenant, { limit: 10 })).to.deep.equal([recordOf(1), recordOf(2)])
     expect(await records.frames(tenant, runId(1))).to.equal('id: 1\n\n')
+    const frames =
+      'id: 1\nevent: turn_start\ndata: {"turn_number":1,"model":"m"}\n\nid: 2\nevent: done\ndata: {"turns":1}\n\n'
+    expect(await records.frames(tenant, runId(2))).to.equal(frames)
   })
 
   it('D20.1: a record and its frames are kept for as long as their tenant wants', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../shared/kernel/errors.ts'
+import { MAX_DOCUMENT_BYTES } from '../../shared/platform/store/document.ts'
 import type { Collection, CollectionSpec, Store } from '../../shared/platform/store/port.ts'
 import { tenantId } from '../support/tenant.ts'
 import { EXPIRING, expiryContract } from './store-expiry.ts'
@@ -20,7 +21,13 @@ const STATED: CollectionSpec = {
   order: { within: [], by: ['name'], direction: 'ascending' },
   filters: ['state'],
 }
-const ALL = [FLOWS, STATED, ...EXPIRING, ...PAGED, ...TOTALLED]
+const BODIED: CollectionSpec = {
+  name: 'bodied',
+  key: ['name'],
+  order: { within: [], by: ['name'], direction: 'ascending' },
+  hasBody: true,
+}
+const ALL = [FLOWS, STATED, BODIED, ...EXPIRING, ...PAGED, ...TOTALLED]
 
 /** Data that a user may send and that a database could interpret: operators, paths, type tags, SQL. */
 const HOSTILE = {
@@ -81,6 +88,27 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.insertMissing([{ tenant: TENANT, doc: indexed, json: JSON.stringify(doc) }])).to.deep.equal([])
     expect(await flows.get(TENANT, { name: doc.name })).to.deep.equal({ doc, version: 1 })
     expect(await flows.get(TENANT, { alias: doc.alias })).to.deep.equal({ doc, version: 1 })
+  })
+
+  it('a body is returned with its document and left out of pages, and a collection without bodies takes none', async () => {
+    const bodied = store.collection(BODIED)
+    const docs = ['with', 'without'].map((name) => ({ tenant: TENANT, doc: { name } }))
+    const [first, second] = docs
+    const body = `'"; {"$set": 😀 \\ `
+    expect(await bodied.insertMissing(docs.map((each) => (each === first ? { ...each, body } : each)))).to.deep.equal(
+      [],
+    )
+    expect(await bodied.get(TENANT, { name: 'with' })).to.deep.equal({ doc: first?.doc, version: 1, body })
+    expect(await bodied.get(TENANT, { name: 'without' })).to.deep.equal({ doc: second?.doc, version: 1 })
+    expect(await bodied.page(TENANT, { limit: 2 })).to.deep.equal(docs.map(({ doc }) => ({ doc, version: 1 })))
+    const changed = { name: 'with', more: 1 }
+    await bodied.replaceIfVersion(TENANT, { doc: changed, version: 1 })
+    expect(await bodied.get(TENANT, { name: 'with' }), 'changed').to.deep.equal({ doc: changed, version: 2, body })
+    const tooLong = { tenant: TENANT, doc: { name: 'long' }, body: 'x'.repeat(MAX_DOCUMENT_BYTES + 1) }
+    expect(await refusalOf(bodied.insertMissing([tooLong]))).to.equal('invalid_request')
+    const misplaced = flows.insertMissing([{ tenant: TENANT, doc: flow(), body }])
+    const refusal = await misplaced.catch((cause: unknown) => cause)
+    expect(refusal).to.be.an('error').with.property('message', 'flows: documents have no body')
   })
 
   it('several documents of several tenants are inserted at once, except those whose key or unique value is taken', async () => {

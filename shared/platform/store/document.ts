@@ -7,7 +7,7 @@ export const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 const MAX_PAGE = 1000
 const NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** Columns and fields that the adapters add to those of a document. */
-const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'rowid', 'oid'])
+const RESERVED = new Set(['tenant', 'doc', 'version', 'expires_at', 'body', 'rowid', 'oid'])
 
 /** Those of each declaration, which is asked for them with every document. */
 const INDEXED = new WeakMap<CollectionSpec, readonly string[]>()
@@ -78,6 +78,16 @@ export function ownExpiryOf({ name, expiresBy }: CollectionSpec, doc: JsonObject
 /** The document as the text that is stored: a database never interprets the keys of a document. Throws 413 above 8 MiB. */
 export function serializeDocument(spec: CollectionSpec, doc: JsonObject, text = JSON.stringify(doc)): string {
   for (const field of indexedFields(spec)) checkScalar(spec, field, doc[field])
+  return checkLength(text)
+}
+
+/** The body of a document. Throws 413 above 8 MiB. */
+export function checkBody(spec: CollectionSpec, body: string): string {
+  if (!spec.hasBody) throw new Error(`${spec.name}: documents have no body`)
+  return checkLength(body)
+}
+
+function checkLength(text: string): string {
   if (Buffer.byteLength(text) <= MAX_DOCUMENT_BYTES) return text
   throw new AppError('invalid_request', `more than ${MAX_DOCUMENT_BYTES} bytes cannot be stored: send less`, {
     status: 413,

@@ -33,13 +33,15 @@ export type CollectionSpec = {
    * collection from its first version on: older documents without an expiry would not be found. Not together with `ttlSecs`.
    */
   readonly expiresBy?: string
+  /** Documents may have a body: a text beside them, which `insertMissing` writes, and which `get` returns and pages leave out. */
+  readonly hasBody?: boolean
 }
 
 /** A stored document. `version` is 1 after the insert and grows by 1 with every replacement. */
-export type Stored = { doc: JsonObject; version: number }
+export type Stored = { doc: JsonObject; version: number; body?: string | undefined }
 
 /** `json` is the document as JSON, from a caller who makes it with less work than the store would. `doc` then needs its indexed fields only. */
-export type OwnedDocument = { tenant: TenantId; doc: JsonObject; json?: string }
+export type OwnedDocument = { tenant: TenantId; doc: JsonObject; json?: string; body?: string | undefined }
 
 export type PageQuery = {
   /** Values of all fields of the order's `within`, and of some, all or none of `filters`; compared for equality. */

@@ -4,6 +4,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import {
   type Bound,
   canExpire,
+  checkBody,
   checkNextValue,
   checkQuery,
   checkTotal,
@@ -76,15 +77,24 @@ export class MongoCollection implements Collection {
 
   async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
-    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc, owned.json), owned]))
+    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc, owned), owned]))
     const collection = this.#spec.name
     const taken = await this.#guard((signal) => insertMissing(this.#db, [...byRow.keys()], { collection, signal }))
     return taken.flatMap((row) => byRow.get(row) ?? [])
   }
 
-  #rowOf(tenant: TenantId, doc: JsonObject, json?: string): Row {
-    const values = { doc: serializeDocument(this.#spec, doc, json), ...this.#indexedValues(doc) }
-    return { tenant, version: 1, ...values, ...expiryField(expiryOf(this.#spec, doc, this.#now())) }
+  #rowOf(tenant: TenantId, doc: JsonObject, { json, body }: Pick<OwnedDocument, 'json' | 'body'> = {}): Row {
+    const texts = {
+      doc: serializeDocument(this.#spec, doc, json),
+      ...(body !== undefined && { body: checkBody(this.#spec, body) }),
+    }
+    return {
+      tenant,
+      version: 1,
+      ...texts,
+      ...this.#indexedValues(doc),
+      ...expiryField(expiryOf(this.#spec, doc, this.#now())),
+    }
   }
 
   /** Resolves with `false` when there is such a row already. */
@@ -211,9 +221,10 @@ const STORED = { _id: 0, doc: 1, version: 1 } as const
 const expiryField = (expiresMs: number | undefined): { expires_at?: Date } =>
   expiresMs === undefined ? {} : { expires_at: new Date(expiresMs) }
 
-const toStored = ({ doc, version }: Pick<Row, 'doc' | 'version'>): Stored => ({
+const toStored = ({ doc, version, body }: Pick<Row, 'doc' | 'version' | 'body'>): Stored => ({
   doc: JSON.parse(doc) as JsonObject,
   version,
+  ...(body !== undefined && { body }),
 })
 
 /** Returns `false` also when the write violates a unique index. */

@@ -17,7 +17,7 @@ export type Lookup = {
 /** `filter` finds the row by its key, and `values` replace its fields if it has this version. */
 export type Replacing = { filter: Filter<Row>; version: number; values: Partial<Row> }
 
-export type FoundRow = Pick<Row, 'doc' | 'version'>
+export type FoundRow = Pick<Row, 'doc' | 'version' | 'body'>
 
 type Parts = { rows: Collection<Row>; guard: OperationGuard; readMs: number }
 
@@ -52,7 +52,7 @@ export class GroupedRows {
     const groups = [...Map.groupBy(lookups, groupOf).values()].flatMap(filtersOf)
     const filter = (groups.length === 1 ? groups[0] : { $or: groups }) as Filter<Row>
     const shown = Object.fromEntries(lookups.flatMap(({ fields }) => fields.map((field) => [field, 1])))
-    const options = { maxTimeMS: readMs, projection: { _id: 0, doc: 1, version: 1, tenant: 1, ...shown } }
+    const options = { maxTimeMS: readMs, projection: { _id: 0, doc: 1, body: 1, version: 1, tenant: 1, ...shown } }
     const found = await guard((signal) => rows.find(filter, { signal, ...options }).toArray(), { waitedMs })
     const rowOf = ({ tenant, fields, values }: Lookup) =>
       found.find((row) => row.tenant === tenant && fields.every((field, i) => row[field] === values[i]))

@@ -31,10 +31,11 @@ function together(rows: readonly Row[]): Row[][] {
   const commands: Row[][] = []
   let chars = Infinity
   for (const row of rows) {
-    chars += row.doc.length
+    const length = row.doc.length + (row.body?.length ?? 0)
+    chars += length
     if (chars > MAX_CHARS) {
       commands.push([])
-      chars = row.doc.length
+      chars = length
     }
     commands.at(-1)?.push(row)
   }

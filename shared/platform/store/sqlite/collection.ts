@@ -3,6 +3,7 @@ import type { TenantId } from '../../../kernel/tenant.ts'
 import {
   type Bound,
   canExpire,
+  checkBody,
   checkNextValue,
   checkQuery,
   checkTotal,
@@ -46,11 +47,10 @@ export class SqliteCollection implements Collection {
   async get(tenant: TenantId, fields: Fields): Promise<Stored | undefined> {
     const group = uniqueGroupOf(this.#spec, fields)
     const values = pickValues(this.#spec, group, fields)
-    const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(group)}`, [
-      tenant,
-      ...this.#expiryParameters(),
-      ...values,
-    ])
+    const [row] = this.#statements.all<Row>(
+      `SELECT doc, version${this.#spec.hasBody ? ', body' : ''} FROM ${this.#unexpired(group)}`,
+      [tenant, ...this.#expiryParameters(), ...values],
+    )
     return row && toStored(row)
   }
 
@@ -78,10 +78,14 @@ export class SqliteCollection implements Collection {
   ): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
     const now = this.#now()
-    const rows = docs.map(({ tenant, doc, json }) => {
-      return [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc, json)]
+    const { name, hasBody } = this.#spec
+    const rows = docs.map(({ tenant, doc, json, body }) => {
+      const row = [tenant, expiryOf(this.#spec, doc, now) ?? null, serializeDocument(this.#spec, doc, json)]
+      const checked = body === undefined ? null : checkBody(this.#spec, body)
+      return hasBody ? [...row, checked] : row
     })
-    const sql = `INSERT OR IGNORE INTO ${this.#spec.name} (tenant, version, expires_at, doc) VALUES (?, 1, ?, ?)`
+    const columns = `tenant, version, expires_at, doc${hasBody ? ', body' : ''}`
+    const sql = `INSERT OR IGNORE INTO ${name} (${columns}) VALUES (?, 1, ?, ?${hasBody ? ', ?' : ''})`
     return this.#statements.write(durability, () =>
       this.#statements.inTransaction(() => {
         if (canExpire(this.#spec)) this.#deleteSomeExpired(docs.length)
@@ -203,9 +207,13 @@ export class SqliteCollection implements Collection {
   }
 }
 
-type Row = { doc: string; version: number }
+type Row = { doc: string; version: number; body?: string | null }
 
-const toStored = ({ doc, version }: Row): Stored => ({ doc: JSON.parse(doc) as JsonObject, version })
+const toStored = ({ doc, version, body }: Row): Stored => ({
+  doc: JSON.parse(doc) as JsonObject,
+  version,
+  ...(typeof body === 'string' && { body }),
+})
 
 function toCondition({ names, values, isLower, isInclusive }: Bound): string {
   const operator = `${isLower ? '>' : '<'}${isInclusive ? '=' : ''}`

@@ -18,15 +18,16 @@ function createTable(db: DatabaseSync, spec: CollectionSpec): void {
   assertValidSpec(spec)
   const { name } = spec
   const columns = ['tenant TEXT NOT NULL', 'version INTEGER NOT NULL', 'expires_at INTEGER', 'doc TEXT NOT NULL']
-  db.exec(`CREATE TABLE IF NOT EXISTS ${name} (${[...columns, ...indexedFields(spec).map(columnOf)].join(', ')})`)
+  const later = new Map(indexedFields(spec).map((field) => [field, columnOf(field)]))
+  if (spec.hasBody) later.set('body', 'body TEXT')
+  db.exec(`CREATE TABLE IF NOT EXISTS ${name} (${[...columns, ...later.values()].join(', ')})`)
   const existing = new Set(
     db
       .prepare(`SELECT name FROM pragma_table_xinfo('${name}')`)
       .all()
       .map((row) => row['name']),
   )
-  for (const field of indexedFields(spec))
-    if (!existing.has(field)) db.exec(`ALTER TABLE ${name} ADD COLUMN ${columnOf(field)}`)
+  for (const [field, column] of later) if (!existing.has(field)) db.exec(`ALTER TABLE ${name} ADD COLUMN ${column}`)
   for (const index of indexesOf(spec)) {
     const kind = index.isUnique ? 'UNIQUE INDEX' : 'INDEX'
     db.exec(`CREATE ${kind} IF NOT EXISTS ${name}_${index.name} ON ${name} (tenant, ${index.fields.join(', ')})`)

@@ -4,7 +4,7 @@ import { frameOf, renderData } from '../../../cluster/journal/frames.ts'
 import type { JsonObject, RunEvent } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
-import type { CollectionSpec, OwnedDocument, Store } from '../../../platform/store/port.ts'
+import type { CollectionSpec, OwnedDocument, Store, Stored } from '../../../platform/store/port.ts'
 import type { CapturedEvent } from './captured-events.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import type { RunFacts, RunRecord } from './record.ts'
@@ -15,6 +15,7 @@ export const RUN_RECORDS: CollectionSpec = {
   key: ['run_id'],
   order: { within: [], by: ['started_at', 'run_id'], direction: 'descending' },
   expiresBy: 'expires_ms',
+  hasBody: true,
 }
 
 /** The events of a run that has ended, as SSE frames, where they are too long to be part of its record. */
@@ -86,16 +87,17 @@ export function createRunRecordStore(store: Store): RunRecordStore {
       await events.insertMissing(await Promise.all(long.map(eventsDocument)), BEHIND)
       await records.insertMissing(ended.map(recordDocument), BEHIND) // Last, so that whoever finds the record finds its events.
     },
-    get: async (tenant, runId) => whole((await records.get(tenant, { run_id: runId }))?.doc),
+    get: async (tenant, runId) => whole(await records.get(tenant, { run_id: runId })),
     async page(tenant, { after, since, limit }) {
       const until = since === undefined ? undefined : [since]
       const found = await records.page(tenant, { after, until, limit })
-      return found.flatMap(({ doc }) => shown(doc) ?? [])
+      return found.map(shown)
     },
     async frames(tenant, runId) {
-      const short = ((await records.get(tenant, { run_id: runId }))?.doc ?? {}) as Kept
-      if (short.events) return short.events.map(renderStored).join('')
-      if (short.frames !== undefined) return short.frames
+      const record = await records.get(tenant, { run_id: runId })
+      const { events: short, frames } = record ? besideOf(record) : {}
+      if (short) return short.map(renderStored).join('')
+      if (frames !== undefined) return frames
       const found = await events.get(tenant, { run_id: runId })
       return found && unpack(found.doc as Packed)
     },
@@ -117,32 +119,33 @@ export function createRunRecordStore(store: Store): RunRecordStore {
 const expiryOf = ({ record, keptDays }: Pick<EndedRun, 'record' | 'keptDays'>): number =>
   Date.parse(record.ended_at) + keptDays * DAY_MS
 
-/** A record that holds its events is one document less; lists read the events along, so that they must be few. */
+/** A record that holds its events is one document less. */
 const SHORT_BYTES = 2 * 1024
 const isShort = ({ eventBytes = 0 }: EndedRun): boolean => eventBytes <= SHORT_BYTES
 
 /**
- * What a document has beside the record: events if they are short, else the phases, as one JSON text. `frames`: earlier versions stored short events as
- * frames, and their phases too.
+ * What a document has beside the record, as the JSON of its body: events if they are short, else the phases. Earlier versions stored both in the document,
+ * the phases as a text, and before that short events as frames.
  */
-type Kept = { expires_ms?: number; events?: StoredEvent[]; phases?: string; frames?: string }
+type Beside = { events?: StoredEvent[]; phases?: Phase[]; frames?: string }
+type Earlier = Omit<Beside, 'phases'> & { phases?: string }
 type StoredEvent = [seq: number, atMs: number, type: RunEvent['type'], data: JsonObject]
 
-/** Makes the JSON itself: the data of events are JSON already, and most of the work is to render them. */
+/** Makes the JSON itself: copying the fields of a record takes longer than to render them. */
 function recordDocument(ended: EndedRun): OwnedDocument {
   const { tenant, record } = ended
   const { run_id, started_at } = record
   const expires_ms = expiryOf(ended)
-  const json = `${JSON.stringify(record).slice(0, -1)},"expires_ms":${expires_ms}${keptFields(ended)}}`
-  return { tenant, doc: { run_id, started_at, expires_ms }, json }
+  const json = `${JSON.stringify(record).slice(0, -1)},"expires_ms":${expires_ms}}`
+  return { tenant, doc: { run_id, started_at, expires_ms }, json, body: bodyOf(ended) }
 }
 
-function keptFields(ended: EndedRun): string {
+/** Made without parsing anything: the data of events are JSON already. */
+function bodyOf(ended: EndedRun): string | undefined {
   const { events } = ended
-  if (!events) return ''
-  if (isShort(ended)) return `,"events":[${events.map(storedEvent).join(',')}]`
-  const phases = phasesOf(events)
-  return phases.length > 0 ? `,"phases":${JSON.stringify(JSON.stringify(phases))}` : ''
+  if (!events) return undefined
+  if (isShort(ended)) return `{"events":[${events.map(storedEvent).join(',')}]}`
+  return JSON.stringify({ phases: phasesOf(events) } satisfies Beside)
 }
 
 /** A `StoredEvent` as JSON. */
@@ -155,21 +158,28 @@ const readStored = ([seq, atMs, type, data]: StoredEvent): CapturedEvent => {
 
 const renderStored = ([seq, , type, data]: StoredEvent): string => frameOf(seq, type, JSON.stringify(data))
 
-function shown(doc: JsonObject | undefined): RunRecord | undefined {
-  if (!doc) return undefined
-  const { expires_ms: _expires, events: _events, phases: _phases, frames: _frames, ...record } = doc as Kept & RunRecord
+function shown({ doc }: Pick<Stored, 'doc'>): RunRecord {
+  const { expires_ms: _expires, events: _events, phases: _phases, frames: _frames, ...record } = doc as RecordDoc
   return record
 }
 
-function whole(doc: JsonObject | undefined): RunRecord | undefined {
-  const record = shown(doc)
-  const phases = doc ? phasesIn(doc) : []
-  return record && phases.length > 0 ? { ...record, phases } : record
+type RecordDoc = Omit<RunRecord, keyof Earlier> & Earlier & { expires_ms: number }
+
+function whole(stored: Stored | undefined): RunRecord | undefined {
+  if (!stored) return undefined
+  const { events, phases = events ? phasesOf(events.map(readStored)) : [] } = besideOf(stored)
+  const record = shown(stored)
+  return phases.length > 0 ? { ...record, phases } : record
 }
 
-function phasesIn({ events, phases }: Kept): Phase[] {
-  if (events) return phasesOf(events.map(readStored))
-  return phases === undefined ? [] : (JSON.parse(phases) as Phase[])
+function besideOf({ doc, body }: Stored): Beside {
+  if (body !== undefined) return JSON.parse(body) as Beside
+  const { events, phases, frames } = doc as Earlier
+  return {
+    ...(events && { events }),
+    ...(phases && { phases: JSON.parse(phases) as Phase[] }),
+    ...(frames !== undefined && { frames }),
+  }
 }
 
 /** Frames of a few KiB stay as they are: compressing them takes longer than it saves. */

@@ -17,13 +17,14 @@ describe('the tables of collections', () => {
     db.close()
   })
 
-  it('get the fields that a later version looks up, and stay as they are when there are none', () => {
+  it('get the fields and the bodies of a later version, and stay as they are when there are none', () => {
     const db = new DatabaseSync(':memory:')
     createTables(db, [NOTES])
     db.exec(`INSERT INTO notes (tenant, version, doc) VALUES ('acme', 1, '{"id":"a","owner":"anna"}')`)
-    const later: CollectionSpec = { ...NOTES, filters: ['owner'] }
+    const later: CollectionSpec = { ...NOTES, filters: ['owner'], hasBody: true }
     createTables(db, [later])
-    expect(db.prepare('SELECT id, owner FROM notes').all()).to.deep.equal([{ __proto__: null, id: 'a', owner: 'anna' }])
+    const note = { __proto__: null, id: 'a', owner: 'anna', body: null }
+    expect(db.prepare('SELECT id, owner, body FROM notes').all()).to.deep.equal([note])
     const before = sqlOf(db)
     createTables(db, [later])
     expect(sqlOf(db)).to.deep.equal(before)
