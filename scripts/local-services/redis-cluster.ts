@@ -14,6 +14,8 @@ export type LocalRedisCluster = AsyncDisposable & {
   nodes: readonly { host: string; port: number }[]
   /** The first of them have the slots, in equal parts. */
   servers: readonly RedisServer[]
+  /** Resolves when every node knows where each slot is, which a node that has died and is started again learns from the others. */
+  ready(): Promise<void>
 }
 
 /** Starts a Redis Cluster on loopback ports, with as many replicas as primaries if it has any. Resolves when every node knows where each slot is. */
@@ -32,16 +34,24 @@ export async function startRedisCluster({ primaries = 3, hasReplicas = false } =
   ]
   const servers = await Promise.all(Array.from({ length: count }, () => startRedis({ args })))
   for (const server of servers) started.use(server)
+  await withEach(servers, (clients) => form(clients, { servers, primaries }))
+  const nodes = servers.map(({ port }) => ({ host: '127.0.0.1', port }))
+  const all = started.move()
+  const ready = () => withEach(servers, whole)
+  return { nodes, servers, ready, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+async function withEach(servers: readonly RedisServer[], work: (clients: readonly Redis[]) => Promise<void>) {
   const clients = servers.map(({ url }) => new Redis(url))
   try {
-    await form(clients, { servers, primaries })
+    await work(clients)
   } finally {
     for (const client of clients) client.disconnect()
   }
-  const nodes = servers.map(({ port }) => ({ host: '127.0.0.1', port }))
-  const all = started.move()
-  return { nodes, servers, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
+
+const ofCluster = (client: Redis) => client.cluster('INFO')
+const whole = (clients: readonly Redis[]) => untilAll(clients, ofCluster, (info) => info['cluster_state'] === 'ok')
 
 type Forming = { servers: readonly RedisServer[]; primaries: number }
 
@@ -55,12 +65,11 @@ async function form(clients: readonly Redis[], { servers, primaries }: Forming):
   )
   for (const [i, client] of clients.entries()) await client.call('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1))
   for (const { port } of others) await clients[0]?.cluster('MEET', '127.0.0.1', port)
-  const ofCluster = (client: Redis) => client.cluster('INFO')
   await untilAll(clients, ofCluster, (info) => info['cluster_known_nodes'] === String(servers.length))
   const ids = await Promise.all(clients.map((client) => client.cluster('MYID')))
   const replicas = clients.slice(primaries)
   for (const [i, client] of replicas.entries()) await client.cluster('REPLICATE', String(ids[i % primaries]))
-  await untilAll(clients, ofCluster, (info) => info['cluster_state'] === 'ok')
+  await whole(clients)
   // A replica that has not been in step yet replaces nobody.
   await untilAll(
     replicas,

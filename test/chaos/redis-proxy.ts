@@ -9,6 +9,8 @@ import type { PubSubMessage } from './resp.ts'
 export type ProxyOptions = {
   /** The URL of the Redis. The proxy's own URL keeps its user, password and database. */
   target: string
+  /** The URLs of the other nodes of a Redis Cluster. */
+  others?: readonly string[]
   /** Determines slices, jitter, and where resets cut. A fork of the scenario's generator. */
   random: Random
 }
@@ -27,33 +29,39 @@ export type ProxyStats = {
 }
 
 /** Starts a proxy between one client process and one Redis, so that each link can be partitioned on its own. */
-export async function startRedisProxy({ target, random }: ProxyOptions): Promise<RedisProxy> {
-  const proxy = new RedisProxy(target, await freePort(), random)
+export async function startRedisProxy({ target, others = [], random }: ProxyOptions): Promise<RedisProxy> {
+  const listeners: Listener[] = []
+  for (const url of [target, ...others]) listeners.push({ target: new URL(url), port: await freePort() })
+  const proxy = new RedisProxy(target, listeners, random)
   await proxy.mode({})
   return proxy
 }
 
-/** A TCP proxy in front of a Redis that injects network faults. Without faults it is transparent. */
+type Listener = { target: URL; port: number; server?: Server | undefined }
+
+/** A TCP proxy in front of a Redis, or of all nodes of a Redis Cluster, that injects network faults. Without faults it is transparent. */
 export class RedisProxy implements AsyncDisposable {
   readonly url: string
   readonly seed: number
-  readonly #target: URL
-  readonly #port: number
+  readonly #listeners: readonly Listener[]
   readonly #random: Random
   readonly #links = new Set<Link>()
   readonly #stats: ProxyStats = { connections: 0, open: 0, messages: 0, dropped: 0, resets: 0, unreadable: 0 }
-  #listener: Server | undefined
   #faults: Faults = {}
 
-  constructor(target: string, port: number, random: Random) {
-    this.#target = new URL(target)
-    this.#port = port
+  constructor(target: string, listeners: readonly Listener[], random: Random) {
+    this.#listeners = listeners
     this.#random = random
     this.seed = random.seed
     const own = new URL(target)
     own.hostname = '127.0.0.1'
-    own.port = String(port)
+    own.port = String(listeners[0]?.port)
     this.url = own.href
+  }
+
+  /** The proxy's port for the port of each server. */
+  get ports(): [number, number][] {
+    return this.#listeners.map(({ target, port }) => [portOf(target), port])
   }
 
   get stats(): Readonly<ProxyStats> {
@@ -90,22 +98,29 @@ export class RedisProxy implements AsyncDisposable {
   }
 
   async #listen(): Promise<void> {
-    if (this.#listener) return
-    this.#listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client))
-    this.#listener.listen(this.#port, '127.0.0.1')
-    await once(this.#listener, 'listening')
+    await Promise.all(
+      this.#listeners.map(async (listener) => {
+        if (listener.server) return
+        const { target, port } = listener
+        listener.server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client, target))
+        listener.server.listen(port, '127.0.0.1')
+        await once(listener.server, 'listening')
+      }),
+    )
   }
 
   #unlisten(): void {
-    this.#listener?.close()
-    this.#listener = undefined
+    for (const listener of this.#listeners) {
+      listener.server?.close()
+      listener.server = undefined
+    }
   }
 
-  #accept(client: Socket): void {
+  #accept(client: Socket, target: URL): void {
     const number = ++this.#stats.connections
     const link = new Link({
       client,
-      server: { host: this.#target.hostname, port: Number(this.#target.port || '6379') },
+      server: { host: target.hostname, port: portOf(target) },
       faults: () => this.#faults,
       random: this.#random.fork(`connection ${number}`),
       keep: (message) => this.#keep(message),
@@ -123,3 +138,5 @@ export class RedisProxy implements AsyncDisposable {
     return !isLost
   }
 }
+
+const portOf = ({ port }: URL): number => Number(port || '6379')

@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Redis } from 'ioredis'
-import { type RedisServer, startRedis } from '../../scripts/local-services/redis.ts'
 import type { Random } from '../harness/seed.ts'
+import { type ClusterRedis, startClusterRedis } from '../support/cluster-redis.ts'
 import { type Answered, type Asked, ask } from './ask.ts'
 import { check } from './checker.ts'
 import { readMembers } from './cluster/members.ts'
@@ -45,7 +44,7 @@ type Stopping = { withinMs: number; noticedAfterMs: number }
  */
 export class World implements AsyncDisposable {
   readonly history: Entry[] = []
-  readonly redis: RedisServer
+  readonly redis: ClusterRedis
   readonly dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
   gateways: Member[] = []
   workers: Member[] = []
@@ -60,7 +59,7 @@ export class World implements AsyncDisposable {
   /** Members by the epoch that their runs' ids begin with. */
   readonly #byEpoch = new Map<number, Member>()
 
-  private constructor(redis: RedisServer, options: WorldOptions) {
+  private constructor(redis: ClusterRedis, options: WorldOptions) {
     this.redis = redis
     this.#options = options
     process.once('exit', this.#clean)
@@ -68,7 +67,7 @@ export class World implements AsyncDisposable {
 
   /** Resolves when every gateway has started runs on every worker. */
   static async open(options: WorldOptions): Promise<World> {
-    const world = new World(await startRedis(), options)
+    const world = new World(await startClusterRedis({ hasReplicas: true }), options)
     try {
       const { gateways = 2, workers = 4, executors = 0 } = options
       await Promise.all([
@@ -107,16 +106,12 @@ export class World implements AsyncDisposable {
 
   async start(role: Role): Promise<Member> {
     const name = `${role} ${++this.#started[role]}`
-    const { random, hasProxies, onOutput } = this.#options
-    const proxy =
-      hasProxies === true || hasProxies === role
-        ? await startRedisProxy({ target: this.redis.url, random: random.fork(`proxy of ${name}`) })
-        : undefined
-    if (proxy) this.#proxies.push(proxy)
+    const { hasProxies, onOutput } = this.#options
+    const proxy = hasProxies === true || hasProxies === role ? await this.#startProxy(name) : undefined
     const proc = await this.#procs.start({
       name,
-      args: ['--max-semi-space-size=16', `services/${role}/main.ts`],
-      env: this.#envOf(role, name, proxy?.url ?? this.#options.redisUrl ?? this.redis.url),
+      args: ['--max-semi-space-size=16', ...(proxy ? ['--import', THROUGH_PROXY] : []), `services/${role}/main.ts`],
+      env: this.#envOf(role, name, proxy),
       ready: /^\{.*"msg":"listening".*\}$/m,
       ...(onOutput && { onOutput: (text) => onOutput(text, name) }),
     })
@@ -152,19 +147,9 @@ export class World implements AsyncDisposable {
     await this.redis.kill('SIGKILL')
   }
 
-  /** Calls `work` with a Redis client that bypasses the proxies. */
-  async withRedis<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
-    const redis = new Redis(this.redis.url)
-    try {
-      return await work(redis)
-    } finally {
-      redis.disconnect()
-    }
-  }
-
   /** Reads the members' epochs from Redis again: an evicted process rejoins under a new epoch. */
   async refreshEpochs(): Promise<void> {
-    for (const { epoch, pid } of await this.withRedis(readMembers)) {
+    for (const { epoch, pid } of await this.redis.withClient(readMembers)) {
       const member = [...this.workers, ...this.executors, ...this.gateways].find(({ proc }) => proc.pid === pid)
       if (member) this.#byEpoch.set(epoch, member)
     }
@@ -172,7 +157,7 @@ export class World implements AsyncDisposable {
 
   /** Whether the process is in the cluster's member list, from which an evicted one is removed. */
   async isMember({ proc }: Member): Promise<boolean> {
-    return (await this.withRedis(readMembers)).some(({ pid }) => pid === proc.pid)
+    return (await this.redis.withClient(readMembers)).some(({ pid }) => pid === proc.pid)
   }
 
   /** The worker that started the run, by the epoch in the run's id. */
@@ -212,8 +197,16 @@ export class World implements AsyncDisposable {
     this.#clean()
   }
 
-  #envOf(role: Role, name: string, redisUrl: string): Record<string, string> {
-    const { env } = this.#options
+  async #startProxy(name: string): Promise<RedisProxy> {
+    const [target = '', ...others] = this.redis.urls
+    const random = this.#options.random.fork(`proxy of ${name}`)
+    const proxy = await startRedisProxy({ target, others, random })
+    this.#proxies.push(proxy)
+    return proxy
+  }
+
+  #envOf(role: Role, name: string, proxy: RedisProxy | undefined): Record<string, string> {
+    const { env, redisUrl } = this.#options
     return {
       MODEL_PROVIDER: 'demo',
       HOST: '127.0.0.1',
@@ -222,7 +215,8 @@ export class World implements AsyncDisposable {
       RATE_LIMIT_RPM: '0',
       DATA_DIR: this.dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
-      REDIS_URL: redisUrl,
+      ...(redisUrl === undefined ? this.redis.env : { REDIS_URL: redisUrl }),
+      ...(proxy && { PROXY_PORTS: JSON.stringify(proxy.ports) }),
       ...(typeof env === 'function' ? env(role, name) : env),
     }
   }
@@ -256,3 +250,5 @@ export class World implements AsyncDisposable {
 }
 
 const KNOWN_WITHIN_MS = 60_000
+/** The nodes of a Redis Cluster name each other, so a process finds its proxies by their ports. */
+const THROUGH_PROXY = new URL('proxy/through-proxy.ts', import.meta.url).href

@@ -22,6 +22,8 @@ type Place = {
   child?: Child
 }
 
+type Data = { stores: ComposeStores; dataDir: string; hasOwnFolders: boolean }
+
 /**
  * The services of compose.yaml as processes on this machine, with the environment of compose.yaml and .env.example. Only addresses,
  * ports and folders are replaced, and what `settings` says.
@@ -33,15 +35,21 @@ export class ComposeCluster implements AsyncDisposable {
   readonly #places: readonly Place[]
   readonly stores: ComposeStores
   readonly #dataDir: string
+  readonly #hasOwnFolders: boolean
 
-  private constructor(nginx: Nginx, places: readonly Place[], data: { stores: ComposeStores; dataDir: string }) {
+  private constructor(nginx: Nginx, places: readonly Place[], data: Data) {
     this.nginx = nginx
     this.#places = places
     this.stores = data.stores
     this.#dataDir = data.dataDir
+    this.#hasOwnFolders = data.hasOwnFolders
   }
 
-  static async start(settings: Readonly<Record<string, string>>): Promise<ComposeCluster> {
+  /** With `hasOwnFolders` no two processes see the same workspaces, and a replacement finds none: `settings` name a store. */
+  static async start(
+    settings: Readonly<Record<string, string>>,
+    { hasOwnFolders = false } = {},
+  ): Promise<ComposeCluster> {
     const stores = await ComposeStores.start()
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-compose-'))
     const places = await Promise.all(
@@ -51,7 +59,7 @@ export class ComposeCluster implements AsyncDisposable {
         const env = {
           ...own,
           ...stores.urls,
-          ...placesOf(dataDir),
+          ...placesOf(hasOwnFolders ? join(dataDir, name) : dataDir),
           PORT: String(await freePort()),
           OPS_PORT: String(opsPort),
         }
@@ -60,7 +68,7 @@ export class ComposeCluster implements AsyncDisposable {
     )
     const gateways = places.filter(({ role }) => role === 'gateway')
     const nginx = await Nginx.start(gateways.map(({ env }) => Number(env['PORT'])))
-    const cluster = new ComposeCluster(nginx, places, { stores, dataDir })
+    const cluster = new ComposeCluster(nginx, places, { stores, dataDir, hasOwnFolders })
     try {
       const others = places.filter(({ role }) => role !== 'gateway')
       for (const place of [...others, ...gateways]) await launch(place) // A gateway is ready when it knows a worker.
@@ -85,6 +93,7 @@ export class ComposeCluster implements AsyncDisposable {
     const place = this.#places.find((each) => each.name === name)
     if (!place?.child) throw new Error(`compose.yaml has no service ${name}`)
     this.exits.push({ name, exit: await place.child.stop(STOP_MS) })
+    if (this.#hasOwnFolders) await rm(join(this.#dataDir, name), { recursive: true, force: true })
     await launch(place)
   }
 

@@ -7,9 +7,11 @@ import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
 import { checkRedis } from '../../scripts/local-services/redis-facts.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useS3 } from '../support/s3.ts'
 import { StandIns } from '../support/stand-ins.ts'
 import { until } from '../support/until.ts'
 import { ComposeCluster } from './compose-cluster.ts'
+import { FileLoad } from './file-load.ts'
 import { ROOT } from './files.ts'
 import { Load } from './load.ts'
 
@@ -43,20 +45,6 @@ describe('the services of deploy/compose.yaml under load', () => {
     expect(answer.status, await answer.text()).to.equal(200)
   }
 
-  /** Does Docker's part for deploy/roll, with the processes of the cluster. */
-  async function docker(args: string[]): Promise<string> {
-    const line = args.join(' ')
-    if (line === 'compose config --services') return `${['nginx', 'redis', 'mongo', ...cluster.names].join('\n')}\n`
-    if (line === 'compose exec -T nginx nginx -c /etc/nginx/deploy/nginx.conf -s reload') {
-      await cluster.nginx.reload()
-      return ''
-    }
-    const [, service] = /^compose up --detach --no-deps --force-recreate --wait (\S+)$/.exec(line) ?? []
-    if (service === undefined) throw new Error(`no such command: docker ${line}`)
-    await cluster.replace(service)
-    return ''
-  }
-
   it('Redis and MongoDB answer nobody without the password, which stands in no argument of theirs', async () => {
     const { urls, redis, mongo } = cluster.stores
     expect(await checkRedis(urls.REDIS_URL.replace(/\/\/.*@/, '//')).catch(String)).to.include('NOAUTH')
@@ -83,19 +71,60 @@ describe('the services of deploy/compose.yaml under load', () => {
     const isBusy = () => load.counts.runs > runs && load.counts.messages > messages && load.counts.flows > flows
     await until(() => isBusy() || load.failures.length > 0, { what: 'every client to be answered', withinMs: 20_000 })
 
-    await using fake = await StandIns.start({ docker })
-    const place = dirname(cluster.nginx.dir)
-    await copyFile(join(ROOT, 'deploy/roll'), join(place, 'roll'))
     const before = await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')
-    const { stdout } = await run(join(place, 'roll'), [], { env: { PATH: `${fake.bin}:${process.env['PATH']}` } })
+    const { stdout } = await roll(cluster)
     await load.stop()
 
     expect(stdout.match(/^Replacing \S+/gm)).to.deep.equal(cluster.names.toSorted().map((name) => `Replacing ${name}`))
-    expect(cluster.exits).to.deep.equal(
-      cluster.names.toSorted().map((name) => ({ name, exit: { code: 0, signal: null } })),
-    )
+    expect(cluster.exits).to.deep.equal(exitsOf(cluster.names.toSorted()))
     expect(await readFile(join(cluster.nginx.dir, 'gateways.conf'), 'utf8')).to.equal(before)
     expect(load.failures).to.deep.equal([])
     expect(Math.min(...Object.values(load.counts)), JSON.stringify(load.counts)).to.be.above(10)
   })
 })
+
+describe('the services of deploy/compose.yaml without a shared folder', () => {
+  const s3 = useS3()
+
+  it('D35: deploy/roll replaces every worker and executor: the files of sessions and plans stay whole', async () => {
+    const settings = { ...SETTINGS, ...s3.env, TOOL_PERMISSIONS: '{"Write":"allow"}' }
+    await using cluster = await ComposeCluster.start(settings, { hasOwnFolders: true })
+    const load = new FileLoad(cluster.url)
+    load.start({ sessions: 4, plans: 4 })
+    const isBusy = () => load.counts.turns > 4 || load.failures.length > 0
+    await until(isBusy, { what: 'the clients to be answered', withinMs: 20_000, lastSeen: () => load.counts })
+
+    const replaced = cluster.names.filter((name) => !name.startsWith('gateway')).toSorted()
+    await roll(cluster, replaced)
+    const { turns, plans } = load.counts
+    await load.stop()
+
+    expect(load.failures).to.deep.equal([])
+    expect(cluster.exits).to.deep.equal(exitsOf(replaced))
+    expect(Math.min(turns, plans), JSON.stringify(load.counts)).to.be.above(4)
+  }).timeout(WITHIN_MS)
+})
+
+/** Runs deploy/roll with the processes of the cluster. */
+async function roll(cluster: ComposeCluster, services: readonly string[] = []) {
+  await using fake = await StandIns.start({ docker: dockerOf(cluster) })
+  const place = dirname(cluster.nginx.dir)
+  await copyFile(join(ROOT, 'deploy/roll'), join(place, 'roll'))
+  return await run(join(place, 'roll'), services, { env: { PATH: `${fake.bin}:${process.env['PATH']}` } })
+}
+
+/** Does Docker's part for deploy/roll. */
+const dockerOf = (cluster: ComposeCluster) => async (args: string[]) => {
+  const line = args.join(' ')
+  if (line === 'compose config --services') return `${['nginx', 'redis', 'mongo', ...cluster.names].join('\n')}\n`
+  if (line === 'compose exec -T nginx nginx -c /etc/nginx/deploy/nginx.conf -s reload') {
+    await cluster.nginx.reload()
+    return ''
+  }
+  const [, service] = /^compose up --detach --no-deps --force-recreate --wait (\S+)$/.exec(line) ?? []
+  if (service === undefined) throw new Error(`no such command: docker ${line}`)
+  await cluster.replace(service)
+  return ''
+}
+
+const exitsOf = (names: readonly string[]) => names.map((name) => ({ name, exit: { code: 0, signal: null } }))

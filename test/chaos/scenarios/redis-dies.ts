@@ -123,7 +123,7 @@ async function breakConnections(world: World, size: Size, random: Random): Promi
     await sleep(size.resetsForMs / size.resets)
   }
   await sleep(OUTLAST_MS / 3)
-  await world.withRedis((redis) => redis.flushall())
+  await world.redis.flush()
   await sleep(NORMAL_MS)
   const found = await countSessions(world, sessions)
   const followed = await Promise.all(following)

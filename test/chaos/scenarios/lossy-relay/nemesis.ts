@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../../harness/seed.ts'
+import { primariesOf } from '../../../support/cluster-redis.ts'
 import { dropByChance } from '../../proxy/faults.ts'
 import type { RedisProxy } from '../../redis-proxy.ts'
 import type { World } from '../../world.ts'
@@ -83,7 +84,8 @@ export class Nemesis {
 
   /** Lets Redis close a subscriber's connection, as it does when too much output is pending. */
   async #killSubscriber(): Promise<void> {
-    await this.#world.withRedis(async (redis) => {
+    await this.#world.redis.withClient(async (client) => {
+      const redis = this.#random.pick(primariesOf(client))
       const list = String(await redis.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB'))
       const ids = [...list.matchAll(/^id=(\d+)/gm)].map(([, id = '']) => id)
       if (ids.length === 0) return

@@ -38,7 +38,7 @@ export class MemoryWatch implements Disposable {
   #look(): Map<string, number> {
     const { gateways, workers, redis } = this.#world
     const rss = new Map([...gateways, ...workers].map(({ name, proc }) => [name, rssMiB(proc.pid)]))
-    rss.set('redis', rssMiB(redis.pid))
+    for (const [n, { pid }] of redis.servers.entries()) rss.set(`redis ${n + 1}`, rssMiB(pid))
     for (const [what, mib] of rss) this.#world.record({ kind: 'memory', t: now(), what, rssMiB: mib })
     return rss
   }
