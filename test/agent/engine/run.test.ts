@@ -194,7 +194,7 @@ describe('a run that another process had begun', () => {
 
   it('D32.9a: the kept answer costs what the model that gave it costs', async () => {
     const priced: string[] = []
-    const priceOf = (_type: string, model: string) => (priced.push(model), 1)
+    const priceOf = (_provider: unknown, model: string) => (priced.push(model), 1)
     const fallback = { provider: scripted(), model: 'spare' }
     for (const model of ['m', 'spare'])
       await play(scripted(), { messages, progress: progressOf(stepOf(model)), fallback, priceOf })

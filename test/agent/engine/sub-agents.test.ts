@@ -113,7 +113,7 @@ describe('the tools of a sub-agent', () => {
     expect(found(narrow(all, 1))).to.deep.equal(['Read', 'Write', 'Agent', 'Skill', 'Dream', 'Team'])
   })
   it('have the policy and the checks of its caller', async () => {
-    const own = { ...all, policyOf: () => 'deny', problemWith: async () => 'path is missing' } as const
+    const own: ToolBox = { ...all, policyOf: () => 'deny', problemWith: async () => 'path is missing' }
     expect(narrow(own, 1).policyOf('Read', {})).to.equal('deny')
     expect(await narrow(own, 1).problemWith('Read', {})).to.equal('path is missing')
   })
