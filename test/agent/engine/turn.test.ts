@@ -70,7 +70,7 @@ describe('the answer of a model', () => {
     const { events, answer } = await play([
       thinking('hm'),
       { type: 'thinking_end' },
-      { type: 'finish', reason: 'end_turn' },
+      { type: 'finish', reason: 'end_turn', usage: undefined },
     ])
     expect(events.at(-1)).to.deep.equal({ type: 'thinking', text: 'hm' })
     expect(answer.blocks).to.deep.equal([{ type: 'thinking', text: 'hm' }])
