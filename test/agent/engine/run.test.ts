@@ -113,10 +113,41 @@ describe('the loop of a run', () => {
   })
 
   it('D4.10: a model without a price costs 0, with one warning for all of its turns', async () => {
-    const { warnings, done } = await play(scripted(digs('a'), says200('gold')), { priceOf: () => undefined })
+    const { events, types, warnings, done } = await play(scripted(digs('a'), says200('gold')), {
+      priceOf: () => undefined,
+    })
     expect(warnings).to.have.length(1)
     expect(warnings[0]).to.deep.include({ code: 'price_unknown' }).and.have.nested.property('detail.model', 'm')
+    expect(types.slice(0, 5)).to.deep.equal(['turn_start', 'tool_use', 'tool_result', 'warning', 'turn_end'])
+    expect(events[4]).to.include({ cost_usd: 0 })
     expect(done).to.include({ turn_count: 2, cost_usd: 0 })
+    const priced = await play(scripted(says200('gold')), {})
+    expect(priced.events.at(-2)).to.include({ type: 'turn_end', cost_usd: USAGE.input + USAGE.output })
+  })
+
+  it('api.md Events 6: ends with the event of a tool that ends it, after the end of its turn, and asks the model no more', async () => {
+    const ending = { type: 'plan_queued', plan_id: 'p1' } as const
+    const provider = scripted(digs('a'))
+    const { types, last, conversation } = await play(provider, { dig: async () => ({ ...succeed('queued'), ending }) })
+    expect(types).to.deep.equal(['turn_start', 'tool_use', 'tool_result', 'turn_end', 'plan_queued'])
+    expect([last, provider.requests.length]).to.deep.equal([ending, 1])
+    expect(conversation.messages.at(-1)?.role).to.equal('tool')
+  })
+
+  it('an answer without any text adds nothing to the conversation', async () => {
+    const silent: ModelPart[] = [{ type: 'finish', reason: 'end_turn', usage: USAGE }]
+    const { types, conversation } = await play(scripted(silent), { prompt: 'dig' })
+    expect(types).to.deep.equal(['turn_start', 'turn_end', 'done'])
+    expect(conversation.messages).to.deep.equal([user('dig')])
+  })
+
+  it('D32.9a: keeps the answer whose tool calls begin, until its turn is complete', async () => {
+    const progress = new RunProgress({ note() {}, stored: async () => (kept.push(progress.takeStep(true)), true) })
+    const kept: unknown[] = []
+    await play(scripted(digs('a'), says200('gold')), { progress })
+    expect(kept).to.have.length(1)
+    expect(kept[0]).to.deep.include({ turn: 1, model: 'm', calls: { a: { hasBegun: true } } })
+    expect([progress.takeStep(true), progress.stopReason]).to.deep.equal([undefined, 'end_turn'])
   })
 
   it('D4.13, D5.3: a sub-agent is a run of its own on its own model, and its cost is part of the totals', async () => {

@@ -109,7 +109,9 @@ describe('the claims of a worker on its sessions', () => {
   it('are made again for all sessions but those that are only offered here', async () => {
     const [own, offered] = [sessionOf('a'), { ...sessionOf('b'), id: 's2' }]
     const changes: string[] = []
-    const { claims, owners, holder } = setUp([own, offered], (change, { id }) => changes.push(`${change} ${id}`))
+    const { claims, owners, holder, dropped } = setUp([own, offered], (change, { id }) =>
+      changes.push(`${change} ${id}`),
+    )
     await owners.claim(offered, claim(OTHER, 'b'), HELD_SECS)
     const taking = claims.takeOver(offered, 9)
     claims.claimAll()
@@ -117,6 +119,10 @@ describe('the claims of a worker on its sessions', () => {
     await until(async () => (await holder()) !== undefined, { what: 'the claim of the own session' })
     expect(await holder()).to.deep.equal(claim(OWN, 'a'))
     expect(changes).to.deep.equal(['replace s2', 'claim s1'])
+    claims.claimAll()
+    expect(changes.slice(2), 'once it was not taken over').to.deep.equal(['claim s1', 'claim s2'])
+    await new Promise(setImmediate)
+    expect(dropped).to.deep.equal([])
   })
 
   it('are made again for a session that was taken over while all were: Redis may have lost the new claim', async () => {
@@ -231,6 +237,16 @@ describe('the claim of a session that another worker has', () => {
     held.length = 0
     await pass(1)
     expect([seen.result, await holder()]).to.deep.equal([true, claim(OTHER, 'b')])
+  })
+
+  it('is made as soon as Redis is back', async () => {
+    let failures = 2
+    const { claims, holder } = setUp([sessionOf('a')], () => {
+      if (failures-- > 0) throw new AppError('unavailable', 'away')
+    })
+    claims.claimAll()
+    await pass(2)
+    expect(await holder()).to.deep.equal(claim(OWN, 'a'))
   })
 
   it('is not made for a session that was removed while Redis was away', async () => {

@@ -74,6 +74,8 @@ describe('the transitions of a plan', () => {
     const half = after(plan, done('a'), beginNextSteps(by(7)))
     expect(statusesOf(half)).to.deep.equal({ a: 'done', b: 'running', c: 'pending', d: 'pending' })
     expect(beginStep('c', by(7))(half)).to.equal(undefined)
+    const ready = after(record(steps, { parallel: true }), begin(by(7)))
+    expect(beginStep('c', by(7))(ready), 'though others are ready').to.equal(undefined)
     const next = after(half, done('b'), beginNextSteps(by(7)))
     expect(statusesOf(next)).to.deep.equal({ a: 'done', b: 'done', c: 'running', d: 'pending' })
   })
@@ -134,6 +136,7 @@ describe('the transitions of a plan', () => {
     const begun = after(running([step('a'), step('b')], { parallel: true }), beginNextSteps(recording))
     const acted = after(begun, noteAction('a', 7))
     expect(noteAction('a', 7)(acted), 'it is recorded once').to.equal(acted)
+    expect(after(acted, noteAction('b', 7)).states.map((state) => state.has_acted)).to.deep.equal([true, true])
     for (const cut of [after(acted, takeOver({ ...by(8), from: 7 })), after(acted, interrupt(by(7)))]) {
       expect(statusesOf(cut)).to.deep.equal({ a: 'failed', b: 'pending' })
       expect(cut.states[1]).to.include({ started_at: null }).and.not.have.property('has_acted')
@@ -218,7 +221,7 @@ describe('the transitions of a plan', () => {
     expect(requestCancel(at(5))(asked)).to.equal(asked)
     expect(statusesOf(after(asked, done('a'), beginNextSteps(by(7))))).to.include({ a: 'done', b: 'pending' })
     const ended = after(asked, cancelled(by(7, 5)))
-    expect(ended).to.include({ status: 'cancelled', ended_at: at(5) })
+    expect(ended).to.include({ status: 'cancelled', ended_at: at(5), is_cancel_requested: true })
     expect(statusesOf(ended)).to.deep.equal({ a: 'failed', b: 'skipped', c: 'skipped', d: 'skipped' })
     expect(requestCancel(at(6))(ended)).to.equal(undefined)
   })
@@ -251,6 +254,12 @@ describe('the transitions of a plan', () => {
     expect(cut.error).to.include('shut down, may have run')
     const last = after(running([step('a')]), beginNextSteps(by(7)), interrupt(by(7, 3)))
     expect(last).to.include({ status: 'failed', ended_at: at(3) })
+  })
+
+  it('a step that is done has the output that is recorded with it, if there is one', () => {
+    const open = after(running([step('a')]), beginNextSteps(by(7)))
+    expect(after(open, endStep('a', { ...by(7), output: 'gold' })).states[0]).to.include({ output: 'gold' })
+    expect(after(open, done('a')).states[0]).to.not.have.property('output')
   })
 
   it('the end of a step counts once, and only while the step runs', () => {

@@ -46,13 +46,17 @@ describe('the figures of a run', () => {
 
   it('count the tool calls of sub-agents too, and their permission requests, which come twice, once', () => {
     expect(figuresOf(TOOL_USE, ASKED)).to.include({ toolCalls: 1, permissions: 1 })
-    expect(figuresOf(nested(TOOL_USE), nested(ASKED), ASKED)).to.include({ toolCalls: 1, permissions: 1, turns: 0 })
+    expect(figuresOf(nested(TURN_END), nested(TOOL_USE), nested(ASKED), ASKED)).to.include({
+      toolCalls: 1,
+      permissions: 1,
+      turns: 0,
+    })
   })
 
   it('count the requests to providers by their outcome, those of sub-agents too', () => {
-    const events = [TURN_END, RETRY, RETRY, FAILOVER, SKIPPED, warning('output_truncated')]
+    const events = [TURN_END, RETRY, FAILOVER, FAILOVER, SKIPPED, warning('output_truncated')]
     const of = (...list: RunEvent[]) => figuresOf(...list).requests
-    const expected = { ok: 1, retried: 2, failed_over: 1, failed: 0 }
+    const expected = { ok: 1, retried: 1, failed_over: 2, failed: 0 }
     expect(of(...events)).to.deep.equal(expected)
     expect(of(...events.map(nested))).to.deep.equal(expected)
     const failed = (code: RunErrorCode) => errorEvent(code, '')
