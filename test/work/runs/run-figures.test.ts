@@ -39,7 +39,7 @@ describe('the figures of a run', () => {
     expect(turns).to.include({ model: 'm', turns: 2, cacheReadTokens: 8 })
     expect(turns.spent).to.deep.equal({ input_tokens: 20, output_tokens: 4, cost_usd: 1 })
     const totals = { total_input_tokens: 50, total_output_tokens: 9, cost_usd: 2 }
-    const ended = figuresOf(TURN_END, { ...DONE, ...totals } as RunEvent)
+    const ended = figuresOf(TURN_END, { ...DONE, ...totals })
     expect(ended.spent).to.deep.equal({ input_tokens: 50, output_tokens: 9, cost_usd: 2 })
     expect(figuresOf(TURN_END, result('ok')).spent.input_tokens).to.equal(10)
   })
