@@ -124,8 +124,6 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
   }
   const problem = await toolBox.problemWith(toolName, input)
   if (problem !== undefined) return fail(problem)
-  if (step.signal.aborted) return fail('The run has ended.')
-
   const permitted = await permit({ id: call.id, tool, input }, step)
   if ('refusal' in permitted) return permitted.refusal
   const outcome = await runTool(tool, permitted.input, { call, step })

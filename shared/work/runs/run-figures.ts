@@ -49,19 +49,22 @@ export class RunFigures {
     this.#add({ input_tokens, output_tokens, cost_usd })
   }
 
+  /** A permission request of a sub-agent follows as an event of its own, which counts (D4.13). */
   #noteNested(event: Extract<RunEvent, { type: 'subagent_event' }>): void {
     if (event.event_type === 'turn_end') this.requests.ok++
     if (event.event_type === 'tool_use') this.toolCalls++
-    if (event.event_type === 'permission_request') this.permissions++
-    if (event.event_type === 'warning' && event['code'] === 'transport_retrying') this.requests.retried++
+    if (event.event_type === 'warning') this.#countWarning(event as unknown as WarningEvent)
     if (event.event_type === 'error' && isProviderCode(event['code'])) this.requests.failed++
   }
 
   #warned(warning: WarningEvent): WarningEvent | undefined {
-    if (warning.code === 'transport_retrying') this.requests.retried++
-    if (warning.code !== 'provider_failover') return undefined
-    if (warning.detail['reason'] !== 'provider_skipped') this.requests.failed_over++
-    return warning
+    this.#countWarning(warning)
+    return warning.code === 'provider_failover' ? warning : undefined
+  }
+
+  #countWarning({ code, detail }: Pick<WarningEvent, 'code' | 'detail'>): void {
+    if (code === 'transport_retrying') this.requests.retried++
+    if (code === 'provider_failover' && detail['reason'] !== 'provider_skipped') this.requests.failed_over++
   }
 
   /** The totals of a run hold what its sub-agents and summaries cost, too. */

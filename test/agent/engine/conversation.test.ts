@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
+import type { Message } from '../../../shared/agent/providers/port.ts'
 import { gives, says, user } from './context/setup.ts'
 
 describe('a conversation', () => {
@@ -34,5 +35,26 @@ describe('a conversation', () => {
     conversation.measure(3)
     conversation.append(says('67890'))
     expect(conversation.measured).to.deep.equal({ tokens: 3, chars: 5 })
+  })
+  it('tells its size in bytes, as JSON, at first and whenever it has changed', () => {
+    const sizes: number[] = []
+    const bytesOf = (...messages: Message[]) => Buffer.byteLength(messages.map((each) => JSON.stringify(each)).join(''))
+    const conversation = new Conversation({ messages: [user('ä')] }, { onResize: (bytes) => sizes.push(bytes) })
+    conversation.append(says('ö'), gives('1', 'x'.repeat(100_000)))
+    const all = [user('ä'), says('ö'), gives('1', 'x'.repeat(100_000))]
+    conversation.compact([user('short')])
+    expect(sizes).to.deep.equal([bytesOf(user('ä')), bytesOf(...all), bytesOf(user('short'))])
+    expect([conversation.bytes, conversation.compactions]).to.deep.equal([sizes[2], 1])
+  })
+
+  it('numbers its messages on, when a run is named, also behind a shorter history', () => {
+    const conversation = new Conversation({ messages: [user('a')] }, { runId: () => 'run_1' })
+    const numbers = () => conversation.messages.map(({ stamp }) => stamp?.seq)
+    conversation.append(says('b'), user('c'))
+    expect(numbers()).to.deep.equal([1, 2, 3])
+    conversation.compact(conversation.messages.slice(2))
+    conversation.append(says('d'))
+    expect(numbers()).to.deep.equal([3, 4])
+    expect(new Conversation({ messages: [user('a')] }).messages).to.deep.equal([user('a')])
   })
 })

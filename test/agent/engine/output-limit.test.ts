@@ -21,19 +21,21 @@ describe('an answer that the output limit cut', () => {
 
   for (const half of ['{"path": "a', '', '{}']) {
     it(`D4.4: its last tool call is not run when its input is ${half || 'empty'}, and the model reads why`, async () => {
-      const provider = scripted([call('a', '{"x": 1}'), call('b', half), CUT], says200('shorter'))
-      const { events, types, done } = await play(provider, { output: 'gold' })
-      const [whole, cut] = toolResults(events)
-      expect(whole).to.equal('a: gold')
+      const provider = scripted([call('a', '{"x": 1}'), call('a2', '{}'), call('b', half), CUT], says200('shorter'))
+      const { events, types, done, warnings } = await play(provider, { output: 'gold' })
+      const [whole, other, cut] = toolResults(events)
+      expect([whole, other]).to.deep.equal(['a2: gold', 'a: gold'])
       expect(cut).to.match(/^b: Not run: the output limit was reached/)
       expect(types.filter((type) => type === 'warning')).to.have.length(1)
+      expect(warnings[0]?.detail).to.deep.equal({ tool_name: 'Dig' })
       expect(done).to.include({ turn_count: 2 })
       expect(JSON.stringify(provider.requests[1]?.messages)).to.include('output limit was reached')
     })
   }
 
   it('D4.4: runs its tool calls when they are complete, and goes on', async () => {
-    const { events, done } = await play(scripted([call('a', '{"x": 1}'), CUT]), { output: 'gold' })
+    const { events, done, warnings } = await play(scripted([call('a', '{"x": 1}'), CUT]), { output: 'gold' })
+    expect(warnings[0]?.detail).to.deep.equal({})
     expect(toolResults(events)).to.deep.equal(['a: gold'])
     expect(done).to.include({ turn_count: 2 })
   })

@@ -53,6 +53,7 @@ describe('the progress of a run', () => {
     const write = tool('Write', async () => (ran++, succeed('again')))
     const calls = ['c1', 'c2', 'c3'].map((id) => call(id, 'Write'))
     const { results } = await collect(calls, { ...resourcesOf({ tools: [write] }), progress })
+    expect(results.map(({ isError }) => isError)).to.deep.equal([true, false, false])
     expect(results.map(({ output }) => output)).to.deep.equal([
       'Write was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.',
       ...['kept', 'again'],
@@ -76,6 +77,7 @@ describe('the progress of a run', () => {
     const first = setUp()
     await collect([call('c1', 'Write')], { ...resources, progress: first.progress })
     expect([asked[0]?.earlier, first.stored.count]).to.deep.equal([undefined, 2])
+    expect(first.progress.takeStep(false)?.calls['c1']).to.deep.include({ ask, hasBegun: true })
     const { progress } = setUp({ step: stepOf({ c1: { ask } }) })
     await collect([call('c1', 'Write')], { ...resources, progress })
     expect(asked[1]?.earlier).to.deep.equal(ask)
@@ -108,5 +110,59 @@ describe('the progress of a run', () => {
     const plan = { isOn: true }
     new RunProgress({ note() {}, stored: async () => true }, { state }).start(new AbortController().signal, plan)
     expect(plan.isOn).to.equal(false)
+  })
+  it('D32.7a: only what has changed of a step is stored again, and all of it where the whole is asked for', async () => {
+    const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 }
+    const { progress, stored } = setUp()
+    const answer = { ...ANSWER, blocks: [], toolCalls: [], usage }
+    progress.beginStep(1, 'm', answer)
+    expect([progress.takeStep(false), progress.takeStep(true)]).to.deep.equal([undefined, undefined])
+    await progress.begin('c1')
+    const calls = { c1: { hasBegun: true } } as const
+    const whole = { turn: 1, model: 'm', answer, calls, agents: {}, agentAsks: [] }
+    expect(progress.takeStep(false)).to.deep.equal(whole)
+    await progress.begin('c2')
+    expect(progress.takeStep(false)).to.deep.equal({
+      ...{ turn: 1, calls: { c2: { hasBegun: true } }, agents: {}, agentAsks: [] },
+    })
+    expect(progress.takeStep(true)).to.deep.equal({ ...whole, calls: { ...calls, c2: { hasBegun: true } } })
+    const before = stored.noted
+    progress.end('c1', { id: 'c1', toolName: 'Write', output: '', isError: false })
+    progress.endAgent('c2 0', { status: 'completed', result: '' })
+    expect(stored.noted - before).to.equal(2)
+  })
+
+  it('D32.9b: the permission requests of a sub-agent, and of those that it starts, are stored with the step', async () => {
+    const { progress, stored } = setUp({ step: { ...stepOf({}), agentAsks: ['perm_0'] } })
+    const child = progress.ofAgent('c1 0')
+    expect(progress.takeStep(false)).to.equal(undefined)
+    await child.ask('c9', { id: 'perm_1', created_at: SOON, expires_at: SOON })
+    expect(progress.takeStep(false)).to.deep.include({ agents: {}, agentAsks: ['perm_0', 'perm_1'] })
+    await child.ofAgent('c9 0').begin('c10')
+    expect(progress.takeStep(false)).to.deep.include({ agents: { 'c1 0': {} } })
+    expect(stored.count).to.equal(2)
+  })
+
+  it('D32.9b: a permission is not asked for when another process has the run', async () => {
+    const { progress } = setUp({ isOwn: false })
+    const opened: string[] = []
+    const openAsk = async ({ keep, toolName }: AskRequest) => {
+      await keep?.({ id: 'perm_1', created_at: SOON, expires_at: SOON })
+      opened.push(toolName)
+      return { id: 'perm_1', expiresAt: SOON, decision: new Promise<never>(() => {}) }
+    }
+    const resources = { ...resourcesOf({ tools: [tool('Write')], policy: 'ask', openAsk }), progress }
+    const { results } = await collect([call('c1', 'Write')], resources)
+    expect([opened, results[0]?.isError]).to.deep.equal([[], true])
+  })
+
+  it('D5.4: plan mode begins as the request says, and is stored as it is', () => {
+    const progress = new RunProgress({ note() {}, stored: async () => true })
+    expect(progress.state).to.deep.include({ hasBegun: false, isPlanning: false })
+    const plan = { isOn: true }
+    expect(progress.start(new AbortController().signal, plan)).to.equal(false)
+    expect([plan.isOn, progress.state.isPlanning]).to.deep.equal([true, true])
+    const next = new RunProgress({ note() {}, stored: async () => true }, { state: progress.state })
+    expect(next.state).to.deep.equal(progress.state)
   })
 })

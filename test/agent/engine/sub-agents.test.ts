@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { AgentTree, narrow } from '../../../shared/agent/engine/sub-agents.ts'
+import type { CallProgress } from '../../../shared/agent/engine/call-progress.ts'
+import { AgentTree, keptSubAgents, narrow } from '../../../shared/agent/engine/sub-agents.ts'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import { boxOf, lineageOf, setUp, TASK } from './sub-agents-setup.ts'
 
@@ -63,6 +64,31 @@ describe('the sub-agents of one agent', () => {
   })
 })
 
+describe('the sub-agents of a call that another process had begun', () => {
+  it('D32.9c: one that had ended has its report, one that may have changed something is a failure, and others run', async () => {
+    const { agents, tree } = setUp()
+    const report = { status: 'completed', result: 'kept' } as const
+    const kept = new Map([
+      ['c1 0', { report }],
+      ['c1 1', {}],
+    ])
+    const ended: unknown[] = []
+    const progress: Pick<CallProgress, 'earlierAgent' | 'endAgent' | 'ofAgent'> = {
+      earlierAgent: (key) => kept.get(key),
+      endAgent: (key, each) => ended.push([key, each]),
+      ofAgent: () => progress as CallProgress,
+    }
+    const ofCall = keptSubAgents(agents, 'c1', progress as CallProgress)
+    const reports = [await ofCall.run(TASK), await ofCall.run(TASK), await ofCall.run(TASK)]
+    expect(reports.map(({ status, result }) => `${status} ${result}`)).to.deep.equal([
+      ...['completed kept', 'failed ', 'completed answer'],
+    ])
+    expect([ended, tree.started]).to.deep.equal([[['c1 2', { status: 'completed', result: 'answer' }]], 1])
+    expect(ofCall.refusal([{ ...TASK, tools: ['Raed'] }])).to.match(/no tool Raed/)
+    expect(keptSubAgents(agents, 'c1', undefined)).to.equal(agents)
+  })
+})
+
 describe('the tools of a sub-agent', () => {
   const all = boxOf('Read', 'Write', 'Agent', 'Skill', 'Dream', 'Team', 'ExitPlanMode')
   const namesOf = (box: ToolBox) => box.tools.map(({ name }) => name)
@@ -85,5 +111,10 @@ describe('the tools of a sub-agent', () => {
     expect(found(narrow(all, 1, ['Read']))).to.deep.equal(['Read', 'Team'])
     expect(found(narrow(all, 2, ['Read']))).to.deep.equal(['Read', 'Agent', 'Skill', 'Dream', 'Team'])
     expect(found(narrow(all, 1))).to.deep.equal(['Read', 'Write', 'Agent', 'Skill', 'Dream', 'Team'])
+  })
+  it('have the policy and the checks of its caller', async () => {
+    const own: ToolBox = { ...all, policyOf: () => 'deny', problemWith: async () => 'path is missing' }
+    expect(narrow(own, 1).policyOf('Read', {})).to.equal('deny')
+    expect(await narrow(own, 1).problemWith('Read', {})).to.equal('path is missing')
   })
 })

@@ -1,9 +1,8 @@
-// Tests tool-step.ts and tool-permission.ts.
 import { expect } from 'chai'
-import type { Decision } from '../../../shared/agent/engine/permissions.ts'
+import type { Decision, OpenAsk } from '../../../shared/agent/engine/permissions.ts'
 import { callTools, toolUseBlocks } from '../../../shared/agent/engine/tool-step.ts'
 import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
-import { succeed } from '../../../shared/agent/tools/port.ts'
+import { type PreviewContext, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { ALLOWED, answered, call, collect, resourcesOf, type Setup, SOON, tool, typesOf } from './tool-step-setup.ts'
 
@@ -212,6 +211,59 @@ describe('tool step', () => {
     expect(results[0]?.output).to.match(/^The call was not made, because this server lost its connection/)
   })
 
+  it('P2: a tool that fails as unavailable after an effect is not said to have done nothing', async () => {
+    const write = tool('Write', async (_input, { assertMayAct }) => {
+      assertMayAct()
+      throw new AppError('unavailable', 'the store is away')
+    })
+    const bugs: unknown[] = []
+    const onToolBug = (_name: string, bug: unknown) => bugs.push(bug)
+    const { results } = await collect([call('c1', 'Write')], resourcesOf({ tools: [write], onToolBug }))
+    expect(results[0]?.output).to.match(/^Write failed unexpectedly/)
+    expect(bugs).to.have.length(1)
+  })
+
+  it('a tool that stops because the run was aborted is no bug, one that fails by itself then is', async () => {
+    for (const [cause, expected] of [
+      [undefined, []],
+      [new Error('a bug'), ['Error: a bug']],
+    ] as const) {
+      const run = new AbortController()
+      const bugs: string[] = []
+      const stopped = tool('Sleep', async (_input, { signal }) => {
+        run.abort('cancelled')
+        throw cause ?? signal.reason
+      })
+      const onToolBug = (_name: string, bug: unknown) => bugs.push(String(bug))
+      await collect([call('c1', 'Sleep')], resourcesOf({ tools: [stopped], signal: run.signal, onToolBug }))
+      await new Promise(setImmediate)
+      expect(bugs).to.deep.equal(expected)
+    }
+  })
+
+  it('the files that a tool returns are part of the result', async () => {
+    const attachments = [{ name: 'a.png', mediaType: 'image/png', base64: 'eA==' }]
+    const read = tool('Read', async () => ({ ...succeed('a.png'), attachments }))
+    const { results } = await collect(
+      [call('c1', 'Read'), call('c2', 'Glob')],
+      resourcesOf({ tools: [read, tool('Glob')] }),
+    )
+    expect(results[0]).to.deep.include({ attachments })
+    expect(results[1]).to.not.have.property('attachments')
+  })
+
+  it('a tool can ask for the policy of what it reaches beyond its input, and its preview can, too', async () => {
+    const seen: unknown[] = []
+    const note = ({ policyOf, workspace }: PreviewContext) => void seen.push([policyOf('Read', {}), workspace])
+    const read = tool('Read', async (_input, context) => (note(context), succeed('')))
+    const preview: Tool['preview'] = async (_input, context) => note(context)
+    await collect([call('c1', 'Read')], resourcesOf({ tools: [{ ...read, preview }], policy: 'ask' }))
+    expect(seen).to.deep.equal([
+      ['ask', '/nowhere'],
+      ['ask', '/nowhere'],
+    ])
+  })
+
   const refused: [string, Setup, ToolCall, RegExp][] = [
     ['an unknown tool', { tools: [tool('Read')] }, call('x', 'Rm'), /no tool Rm.*Read/],
     ['input that is not JSON', { tools: [tool('Read')] }, call('x', 'Read', '{"a":'), /not a JSON object/],
@@ -283,7 +335,8 @@ describe('tool step', () => {
     const order: string[] = []
     const note = (what: string) => async () => (order.push(what), succeed(what))
     const preview = async () => (order.push('preview'), undefined)
-    const tools = [{ ...tool('Read', note('Read')), usesFiles: true, preview }, tool('Fetch', note('Fetch'))]
+    const fetch = { ...tool('Fetch', note('Fetch')), preview: async () => undefined }
+    const tools = [{ ...tool('Read', note('Read')), usesFiles: true, preview }, fetch]
     const bringFiles = async () => void order.push('files')
     const resources = resourcesOf({ tools, policy: 'ask', bringFiles })
     await collect([call('c1', 'Fetch')], resources)
@@ -331,12 +384,13 @@ describe('tool step', () => {
       abort.abort('cancelled')
       return undefined
     }
-    const openAsk = () => expect.fail('it asked')
+    const asked: string[] = []
+    const openAsk: OpenAsk = async (ask) => (asked.push(ask.toolName), ALLOWED(ask))
     const tools = [{ ...tool('Write'), preview }]
     const resources = resourcesOf({ tools, policy: 'ask', signal: abort.signal, openAsk })
     const { events } = await collect([call('c1', 'Write')], resources)
     await new Promise(setImmediate)
-    expect(typesOf(events)).to.deep.equal(['tool_use'])
+    expect([typesOf(events), asked]).to.deep.equal([['tool_use'], []])
   })
 
   it('a run that ends while an input is checked asks for no permission', async () => {

@@ -66,6 +66,17 @@ describe('the answer of a model', () => {
     expect(answer.outputChars).to.equal(6)
   })
 
+  it('D4.3: thinking without data of the provider is a block, too', async () => {
+    const { events, answer } = await play([
+      thinking('hm'),
+      { type: 'thinking_end' },
+      { type: 'finish', reason: 'end_turn', usage: undefined },
+    ])
+    expect(events.at(-1)).to.deep.equal({ type: 'thinking', text: 'hm' })
+    expect(answer.blocks).to.deep.equal([{ type: 'thinking', text: 'hm' }])
+    expect(answer).to.not.have.property('usage')
+  })
+
   it('thinking without text is kept for its data, without an event', async () => {
     const meta = { anthropic: { redacted: 'x' } }
     const { events, answer } = await play([{ type: 'thinking_end', meta }, FINISH])

@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from 'node:module'
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { HeldClaims, type HeldSession } from '../../../shared/cluster/owners/held-claims.ts'
 import { createClaimTable, createMemoryOwners } from '../../../shared/cluster/owners/memory-owners.ts'
@@ -12,13 +14,13 @@ const KEY = { tenant: DEFAULT_TENANT, id: 's1' }
 const sessionOf = (token: string): HeldSession => ({ ...KEY, token })
 
 /** The claims of worker 7, which holds these sessions. `before` comes before each change that it makes. */
-function setUp(held: HeldSession[] = [], before: () => void = () => {}) {
+function setUp(held: HeldSession[] = [], before: (change: string, session: { id: string }) => void = () => {}) {
   const owners = createMemoryOwners({ ask: async (act) => act() }, createClaimTable(10))
   const tried: Owners = {
     ...owners,
-    claim: async (...args) => (before(), owners.claim(...args)),
-    replace: async (...args) => (before(), owners.replace(...args)),
-    release: async (...args) => (before(), owners.release(...args)),
+    claim: async (...args) => (before('claim', args[0]), owners.claim(...args)),
+    replace: async (...args) => (before('replace', args[0]), owners.replace(...args)),
+    release: async (...args) => (before('release', args[0]), owners.release(...args)),
   }
   const state = { alive: [OWN, OTHER], isDraining: false, epoch: OWN }
   const dropped: HeldSession[] = []
@@ -41,6 +43,7 @@ describe('the claims of a worker on its sessions', () => {
     const { claims, owners, state } = setUp()
     await owners.claim(KEY, claim(OWN, 'a'), HELD_SECS)
     expect(await claims.find(KEY)).to.equal('a')
+    expect(await claims.find({ ...KEY, id: 'other' })).to.equal(undefined)
     state.epoch = 9
     expect(await claims.find(KEY)).to.equal(undefined)
   })
@@ -54,6 +57,7 @@ describe('the claims of a worker on its sessions', () => {
   it('are restored for the session that is here, after a gateway has claimed its id anew', async () => {
     const { claims, owners, holder } = setUp([sessionOf('held')])
     await owners.claim(KEY, claim(OWN, 'new'), HELD_SECS)
+    await claims.restore({ ...sessionOf('new'), id: 'none of this worker' })
     await claims.restore(sessionOf('new'))
     expect(await holder()).to.deep.equal(claim(OWN, 'held'))
   })
@@ -92,18 +96,46 @@ describe('the claims of a worker on its sessions', () => {
     expect(await claims.isReplaced(sessionOf('old'))).to.equal(false)
     await claims.confirm(sessionOf('new'))
     expect(await claims.isReplaced(sessionOf('old'))).to.equal(true)
+    expect(await setUp().claims.isReplaced(sessionOf('old'))).to.equal(false)
+  })
+
+  it('tell a late offer by a session of the same id that is removed while they are asked', async () => {
+    const { claims, held } = setUp([sessionOf('new')])
+    const asked = claims.isReplaced(sessionOf('old'))
+    held.length = 0
+    expect(await asked).to.equal(true)
   })
 
   it('are made again for all sessions but those that are only offered here', async () => {
     const [own, offered] = [sessionOf('a'), { ...sessionOf('b'), id: 's2' }]
-    const { claims, owners, held, holder } = setUp([own, offered])
+    const changes: string[] = []
+    const { claims, owners, holder, dropped } = setUp([own, offered], (change, { id }) =>
+      changes.push(`${change} ${id}`),
+    )
     await owners.claim(offered, claim(OTHER, 'b'), HELD_SECS)
-    const taking = claims.takeOver(offered, OTHER)
+    const taking = claims.takeOver(offered, 9)
     claims.claimAll()
-    await taking
+    expect(await taking).to.equal(false)
     await until(async () => (await holder()) !== undefined, { what: 'the claim of the own session' })
     expect(await holder()).to.deep.equal(claim(OWN, 'a'))
-    expect(held).to.have.length(2)
+    expect(changes).to.deep.equal(['replace s2', 'claim s1'])
+    claims.claimAll()
+    expect(changes.slice(2), 'once it was not taken over').to.deep.equal(['claim s1', 'claim s2'])
+    await new Promise(setImmediate)
+    expect(dropped).to.deep.equal([])
+  })
+
+  it('are made again for a session that was taken over while all were: Redis may have lost the new claim', async () => {
+    for (const isLost of [false, true]) {
+      const session = sessionOf('a')
+      const changes: string[] = []
+      const { claims, owners } = setUp([session], (change) => changes.push(change))
+      await owners.claim(KEY, claim(OTHER, 'a'), HELD_SECS)
+      const taking = claims.takeOver(session, OTHER)
+      if (isLost) claims.claimAll()
+      expect(await taking).to.equal(true)
+      expect(changes).to.deep.equal(isLost ? ['replace', 'claim'] : ['replace'])
+    }
   })
 
   it('of an earlier epoch, or of a worker that has left with the same token, are replaced', async () => {
@@ -126,5 +158,120 @@ describe('the claims of a worker on its sessions', () => {
     claims.close()
     const failed = await claims.release(sessionOf('a')).catch((cause: unknown) => cause)
     expect(failed).to.include({ kind: 'unavailable' })
+  })
+})
+
+describe('the claim of a session that another worker has', () => {
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    syncBuiltinESMExports()
+  })
+  afterEach(() => {
+    mock.timers.reset()
+    syncBuiltinESMExports()
+  })
+  const TRIES_MS = 500
+
+  /** Lets so many tries pass, each with its answers. */
+  async function pass(tries: number): Promise<void> {
+    for (let i = 0; i < tries; i++) {
+      await new Promise(setImmediate)
+      mock.timers.tick(TRIES_MS)
+    }
+    await new Promise(setImmediate)
+  }
+
+  /** Session `a` of worker 7 while worker 8 has the claim. `result` is what `claimAgain` returns, once it has. */
+  async function setUpTaken(token: string, before?: Parameters<typeof setUp>[1]) {
+    const session = sessionOf('a')
+    const parts = setUp([session], before)
+    await parts.owners.claim(KEY, claim(OTHER, token), HELD_SECS)
+    const seen: { result?: boolean } = {}
+    const start = () => void parts.claims.claimAgain(session).then((result) => (seen.result = result))
+    return { ...parts, session, seen, start }
+  }
+
+  it('is left to a worker that lives, and the session is dropped here after ten tries', async () => {
+    const { claims, holder, dropped, session } = await setUpTaken('b')
+    claims.claimAll()
+    await pass(8)
+    expect(dropped).to.deep.equal([])
+    await pass(1)
+    expect(dropped).to.deep.equal([session])
+    expect(await holder()).to.deep.equal(claim(OTHER, 'b'))
+  })
+
+  it('is taken from a worker that has died, after five tries: it may only not be registered again yet', async () => {
+    const { start, state, holder, seen } = await setUpTaken('b')
+    state.alive = [OWN]
+    start()
+    await pass(4)
+    expect(await holder()).to.deep.equal(claim(OTHER, 'b'))
+    await pass(1)
+    expect([seen.result, await holder()]).to.deep.equal([true, claim(OWN, 'a')])
+  })
+
+  it('is taken from a worker that dies in the meantime, up to the last try', async () => {
+    const { start, state, holder, seen } = await setUpTaken('b')
+    start()
+    await pass(8)
+    state.alive = [OWN]
+    expect(await holder()).to.deep.equal(claim(OTHER, 'b'))
+    await pass(1)
+    expect([seen.result, await holder()]).to.deep.equal([true, claim(OWN, 'a')])
+  })
+
+  it('is not taken by a worker that hands its sessions over from the one that has the session from it', async () => {
+    const { start, state, holder, seen } = await setUpTaken('a')
+    state.isDraining = true
+    start()
+    await pass(9)
+    expect([seen.result, await holder()]).to.deep.equal([false, claim(OTHER, 'a')])
+  })
+
+  it('is not made any more once the session was removed here', async () => {
+    const { start, state, holder, seen, held } = await setUpTaken('b')
+    state.alive = [OWN]
+    start()
+    await pass(3)
+    held.length = 0
+    await pass(1)
+    expect([seen.result, await holder()]).to.deep.equal([true, claim(OTHER, 'b')])
+  })
+
+  it('is made as soon as Redis is back', async () => {
+    let failures = 2
+    const { claims, holder } = setUp([sessionOf('a')], () => {
+      if (failures-- > 0) throw new AppError('unavailable', 'away')
+    })
+    claims.claimAll()
+    await pass(2)
+    expect(await holder()).to.deep.equal(claim(OWN, 'a'))
+  })
+
+  it('is not made for a session that was removed while Redis was away', async () => {
+    let isAway = true
+    const { claims, held, holder } = setUp([sessionOf('a')], () => {
+      if (isAway) throw new AppError('unavailable', 'away')
+    })
+    claims.claimAll()
+    await pass(2)
+    held.length = 0
+    isAway = false
+    await pass(2)
+    expect(await holder()).to.equal(undefined)
+  })
+
+  it('is made for all sessions again every hour, until the worker leaves', async () => {
+    const { claims, owners, holder } = setUp([sessionOf('a')])
+    claims.start()
+    mock.timers.tick(3_600_000)
+    await new Promise(setImmediate)
+    expect(await holder()).to.deep.equal(claim(OWN, 'a'))
+    await owners.release(KEY, claim(OWN, 'a'))
+    claims.close()
+    mock.timers.tick(3_600_000)
+    await new Promise(setImmediate)
+    expect(await holder()).to.equal(undefined)
   })
 })

@@ -34,6 +34,11 @@ describe('the ceilings of TENANT_LIMITS', () => {
     expect(ceilingsIn({}).of(ACME)).to.deep.equal(NO_LIMITS)
   })
 
+  it('are accepted up to the largest ones', () => {
+    const largest = { requests_per_minute: 1_000_000, tokens_per_day: 1_000_000_000_000, usd_per_day: 1_000_000_000 }
+    expect(ceilingsIn({ acme: { ...largest, concurrent_runs: 1 } }).of(ACME)).to.include(largest)
+  })
+
   for (const [what, content, problem] of [
     ['no JSON', '{', 'must be a JSON object'],
     ['a list', [], 'must be a JSON object'],
@@ -42,6 +47,8 @@ describe('the ceilings of TENANT_LIMITS', () => {
     ['an unknown limit', { '*': { tokens: 5 } }, 'unknown limit "tokens" for "*"'],
     ['a limit like an inherited property', { '*': { constructor: 5 } }, 'unknown limit "constructor"'],
     ['no tokens at all', { '*': { tokens_per_day: 0 } }, 'whole number from 1 to 1000000000000'],
+    ['more tokens than there may be', { '*': { tokens_per_day: 1_000_000_000_001 } }, 'whole number from 1'],
+    ['no dollars', { '*': { usd_per_day: 0 } }, 'a number above 0'],
     ['half a run', { '*': { concurrent_runs: 0.5 } }, 'whole number from 1'],
     ['too many dollars', { '*': { usd_per_day: 1e308 } }, 'a number above 0'],
     ['a text', { '*': { usd_per_day: '5' } }, 'a number above 0'],

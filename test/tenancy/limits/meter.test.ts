@@ -35,16 +35,22 @@ describe('a metered provider', () => {
   let refusal: BudgetRefusal | undefined
   let meter: Meter
   let closed: number
+  let unpriced: unknown[]
 
   beforeEach(() => {
     spent = []
     refusal = undefined
     closed = 0
+    unpriced = []
     const budgets = {
       refusal: async () => refusal,
       spend: (tenant: TenantId, { tokens, costUsd }: Spent) => void spent.push({ tenant, tokens, costUsd }),
     }
-    meter = createMeter(budgets, ({ type }) => (type === 'openai' ? 0.5 : undefined))
+    meter = createMeter(
+      budgets,
+      ({ type }) => (type === 'openai' ? 0.5 : undefined),
+      (...call) => unpriced.push(call),
+    )
   })
 
   const answering = (parts: ModelPart[], type = 'openai'): ModelProvider => ({
@@ -76,9 +82,11 @@ describe('a metered provider', () => {
     expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0.5 }])
   })
 
-  it('a call whose price is unknown costs no dollars', async () => {
+  it('a call whose price is unknown costs no dollars, which is told', async () => {
     await read(meter.provider(TENANT, answering([FINISH], 'ollama')))
-    expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0 }])
+    await read(meter.provider(OTHER, answering([FINISH])))
+    expect(spent[0]).to.deep.equal({ tenant: TENANT, tokens: 100, costUsd: 0 })
+    expect(unpriced).to.deep.equal([[TENANT, 'm']])
   })
 
   it('a call that is cut off, fails or ends without a count is counted by estimate, once', async () => {
@@ -87,6 +95,7 @@ describe('a metered provider', () => {
       ['it failed', [text(80), FAILED]],
       ['it ended', [text(80)]],
       ['without usage', [text(80), { type: 'finish', reason: 'end_turn', usage: undefined }]],
+      ['a whole text', [text(80), { type: 'text_end' }]],
       ['thinking', [{ type: 'thinking_delta', text: 'y'.repeat(80) }]],
       ['a tool call', [{ type: 'tool_call', id: 't1', toolName: 'Read', input: 'y'.repeat(80) }]],
     ]

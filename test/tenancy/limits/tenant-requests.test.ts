@@ -26,6 +26,17 @@ describe('the requests of tenants', () => {
     expect(await requests.take(ONE)).to.include({ limit: 2, remaining: 0 })
   })
 
+  it('of control calls, and those of dialects, are counted apart from the others', async () => {
+    const requests = open()
+    for (const kind of ['all', 'control', 'answers'] as const) {
+      const taken = [await requests.take(OTHER, kind), await requests.take(OTHER, kind)]
+      expect(
+        taken.map((each) => each?.isAllowed),
+        kind,
+      ).to.deep.equal([true, false])
+    }
+  })
+
   it('of a tenant without a limit are not counted', async () => {
     const requests = open()
     expect(await requests.take(FREE)).to.equal(undefined)

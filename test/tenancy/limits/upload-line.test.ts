@@ -82,6 +82,28 @@ describe('the line of uploads', () => {
     expect(admitted.slice(3)).to.deep.equal(['d1', 'a2'])
   })
 
+  it('admits an upload of a tenant below its share at once, while others wait that have theirs', async () => {
+    const { enter, admitted } = setUp({ uploads: { max: 2, maxPerTenant: 1 } })
+    const held = [await enter('a1', A), await enter('a2', A)]
+    const waiting = enter('a3', A)
+    await enter('b1', B)
+    expect(admitted).to.deep.equal(['a1', 'a2', 'b1'])
+    for (const place of held) place.leave()
+    await waiting
+  })
+
+  it('takes no room from an upload that has left already, which has given all of it back', async () => {
+    const { enter, admitted } = setUp({ bytes: { max: 100, maxPerTenant: 100 } })
+    const large = await enter('large', A, 90)
+    large.leave()
+    large.shrinkTo(10)
+    const held = await enter('held', A, 60)
+    const waiting = enter('small', A, 50)
+    expect(admitted).to.deep.equal(['large', 'held'])
+    held.leave()
+    await waiting
+  })
+
   it('refuses with 503 when too many wait, and with 429 a tenant that has its share', async () => {
     const { enter } = setUp({ uploads: { max: 1, maxPerTenant: 1 }, maxWaiting: 0 })
     await enter('a1', A)

@@ -177,6 +177,16 @@ describe('the pauses of a replay', () => {
   })
 })
 
+describe('a reader that has all frames', () => {
+  it('is told that the execution is over only when it has ended', () => {
+    const frames = [{ text: '1;', seq: 1, atMs: START }]
+    const isOver = (options: ConstructorParameters<typeof ReplayStream>[1]) => new ReplayStream(frames, options).isOver
+    expect([isOver({ after: 1, hasEnded: true }), isOver({ hasEnded: true }), isOver({ after: 1 })]).to.deep.equal([
+      ...[true, false, false],
+    ])
+  })
+})
+
 describe('the frames of an execution', () => {
   it('name the event after the stored one, whatever its data holds', () => {
     const data = { type: 'text_delta', at: 'never', event: 'x' }

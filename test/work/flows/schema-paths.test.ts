@@ -63,6 +63,23 @@ describe('the paths of a schema', () => {
       ['a.x', 'b.x'],
       ['c'],
     ],
+    'a reference that cannot be followed beside properties': [
+      object({
+        a: { $ref: '#anchor', properties: { n: NUMBER } },
+        b: { $ref: '#/properties/a/no', properties: { n: NUMBER } },
+        c: { $ref: '#/type/0', properties: { n: NUMBER } },
+        d: { $dynamicRef: '#any', properties: { n: NUMBER } },
+      }),
+      ['a.x', 'b.x', 'c.x', 'd.x'],
+      ['e'],
+    ],
+    'a reference with a percent sign that escapes nothing': [
+      object({ a: { $ref: '#/$defs/%zz' } }, { $defs: { '%zz': object({ n: NUMBER }) } }),
+      ['a.n'],
+      ['a.m'],
+    ],
+    'no properties by pattern': [object({ a: STRING }, { patternProperties: {} }), ['a'], ['b']],
+    'an object or a text': [{ anyOf: [STRING, { type: 'object' }] }, ['a'], []],
     'allOf, of which one declares properties': [{ allOf: [object({ a: STRING }), { required: ['b'] }] }, ['a'], ['b']],
     anyOf: [{ anyOf: [object({ a: STRING }), object({ b: object({ c: NUMBER }) })] }, ['a', 'b.c'], ['c']],
     'oneOf with a text': [{ oneOf: [STRING, object({ a: STRING })] }, ['a'], ['b']],

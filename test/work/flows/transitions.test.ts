@@ -13,6 +13,7 @@ import {
   type LossEvent,
   newDispatch,
   noteAction,
+  numbersBefore,
   rejected,
   takeOver,
 } from '../../../shared/work/flows/transitions.ts'
@@ -162,7 +163,9 @@ describe('the transitions of a dispatch', () => {
 
   it('D34.2: only under the executor that has it one is taken over, or noted to act', () => {
     const keyed = { ...RUNNING, idempotency_key: 'k', has_acted: false }
-    expect(takeOver({ from: 7, executor: 9 })(keyed)).to.deep.include({ executor: 9, starts: 2 })
+    const moved = after({ ...QUEUED, ...begunBy(7), idempotency_key: 'k' }, takeOver({ from: 7, executor: 9 }))
+    expect(moved).to.deep.include({ executor: 9, starts: 2 })
+    expect([numbersBefore(keyed), numbersBefore(moved)]).to.deep.equal([0, 1_000_000])
     expect(noteAction(7)(keyed)).to.deep.include({ has_acted: true })
     for (const change of [takeOver({ from: 8, executor: 9 }), noteAction(8)]) expect(change(keyed)).to.equal(undefined)
   })

@@ -25,7 +25,13 @@ describe('plan', () => {
     ['an inherited name as dependency', { steps: [step('a', 'constructor')] }, '/steps/0/depends_on/0', /no step/],
     ['a step that waits for itself', { steps: [step('a', 'a')] }, '/steps/0/depends_on/0', /a depends on itself/],
     ['a circle', { steps: circle }, '/steps/2/depends_on', /in a circle: a -> b -> c -> a\. Remove/],
-    ['a circle of 200', { steps: ring(200) }, '/steps/0/depends_on', /in a circle/],
+    ['a circle of 5', { steps: ring(5) }, '/steps/0/depends_on', /in a circle: [^,]*\. Remove/],
+    [
+      'a circle of 200, of which the beginning and the end are named',
+      { steps: ring(200) },
+      '/steps/0/depends_on',
+      /in a circle: (\S+)( -> \S+){4} -> 195 more -> \1\. Remove/,
+    ],
     [
       'an unknown dependency of any length',
       { steps: [step('a', `x${'y'.repeat(1e6)}`)] },

@@ -3,16 +3,20 @@ import { graphOf } from '../../../shared/work/plans/graph.ts'
 import type { PlanRecord, PlanTransition } from '../../../shared/work/plans/port.ts'
 import { nextSteps } from '../../../shared/work/plans/states.ts'
 import {
+  asBegun,
   beginNextSteps,
   beginStep,
+  begunBy,
   cancelled,
   endStep,
   finish,
+  firstSteps,
   giveBack,
   giveUp,
   interrupt,
   newPlan,
   noteAction,
+  noteSpent,
   requestCancel,
   takeOver,
   timedOut,
@@ -70,6 +74,8 @@ describe('the transitions of a plan', () => {
     const half = after(plan, done('a'), beginNextSteps(by(7)))
     expect(statusesOf(half)).to.deep.equal({ a: 'done', b: 'running', c: 'pending', d: 'pending' })
     expect(beginStep('c', by(7))(half)).to.equal(undefined)
+    const ready = after(record(steps, { parallel: true }), begin(by(7)))
+    expect(beginStep('c', by(7))(ready), 'though others are ready').to.equal(undefined)
     const next = after(half, done('b'), beginNextSteps(by(7)))
     expect(statusesOf(next)).to.deep.equal({ a: 'done', b: 'done', c: 'running', d: 'pending' })
   })
@@ -130,6 +136,7 @@ describe('the transitions of a plan', () => {
     const begun = after(running([step('a'), step('b')], { parallel: true }), beginNextSteps(recording))
     const acted = after(begun, noteAction('a', 7))
     expect(noteAction('a', 7)(acted), 'it is recorded once').to.equal(acted)
+    expect(after(acted, noteAction('b', 7)).states.map((state) => state.has_acted)).to.deep.equal([true, true])
     for (const cut of [after(acted, takeOver({ ...by(8), from: 7 })), after(acted, interrupt(by(7)))]) {
       expect(statusesOf(cut)).to.deep.equal({ a: 'failed', b: 'pending' })
       expect(cut.states[1]).to.include({ started_at: null }).and.not.have.property('has_acted')
@@ -140,6 +147,42 @@ describe('the transitions of a plan', () => {
     expect(statusesOf(unknown), 'by an executor that does not record actions').to.include({ b: 'failed' })
     for (const late of [noteAction('a', 8), noteAction('b', 7), noteAction('none', 8)])
       expect(late(again)).to.equal(undefined)
+  })
+
+  it('a plan that begins by the fields that are written alone is as if its first steps had begun one by one', () => {
+    const steps = [...Array.from({ length: 9 }, (_, i) => step(`s${i}`)), step('last', 's0')]
+    const plan = record(steps, { parallel: true })
+    const first = firstSteps(plan)
+    expect(first).to.deep.equal(Array.from({ length: 8 }, (_, i) => `s${i}`))
+    const written = { ...plan, ...begunBy(by(7)) }
+    const { begun_at, ...begun } = after(plan, claim({ ...by(7), recordsActions: true })) && {
+      ...(asBegun(written, { at: at(1), first }) as typeof written),
+    }
+    expect(begun).to.deep.equal(after(plan, claim({ ...by(7), recordsActions: true })))
+    expect([begun_at, asBegun({ ...written, started_at: at(0) }, { at: at(1), first }).started_at]).to.deep.equal([
+      ...[at(1), at(0)],
+    ])
+  })
+
+  it('D7.1: a plan whose cancel was requested is cancelled by the executor that takes it over', () => {
+    const steps = [{ ...step('a'), idempotent: true }, step('b', 'a')]
+    const plan = after(
+      ...([running(steps), beginNextSteps(by(7)), requestCancel(at(4)), takeOver({ ...by(8, 5), from: 7 })] as const),
+    )
+    expect(plan).to.include({ status: 'cancelled', executor: 8, ended_at: at(5) })
+    expect(statusesOf(plan)).to.deep.equal({ a: 'skipped', b: 'skipped' })
+  })
+
+  it('D27.1: what the attempts of a step have used is added up, for each step by itself', () => {
+    const spent = { input_tokens: 10, output_tokens: 2, cost_usd: 0.5 }
+    const steps = [step('a'), { ...step('b'), idempotent: true }]
+    const open = after(running(steps, { parallel: true }), beginNextSteps(by(7)))
+    const cut = after(open, noteSpent('b', { executor: 7, spent }), interrupt(by(7)), claim(by(8)))
+    const ended = after(cut, endStep('b', { ...by(8), spent }))
+    expect(ended.states.map((state) => state.spent)).to.deep.equal([
+      undefined,
+      { input_tokens: 20, output_tokens: 4, cost_usd: 1 },
+    ])
   })
 
   it('a plan whose executors died twice has failed', () => {
@@ -178,7 +221,7 @@ describe('the transitions of a plan', () => {
     expect(requestCancel(at(5))(asked)).to.equal(asked)
     expect(statusesOf(after(asked, done('a'), beginNextSteps(by(7))))).to.include({ a: 'done', b: 'pending' })
     const ended = after(asked, cancelled(by(7, 5)))
-    expect(ended).to.include({ status: 'cancelled', ended_at: at(5) })
+    expect(ended).to.include({ status: 'cancelled', ended_at: at(5), is_cancel_requested: true })
     expect(statusesOf(ended)).to.deep.equal({ a: 'failed', b: 'skipped', c: 'skipped', d: 'skipped' })
     expect(requestCancel(at(6))(ended)).to.equal(undefined)
   })
@@ -211,6 +254,12 @@ describe('the transitions of a plan', () => {
     expect(cut.error).to.include('shut down, may have run')
     const last = after(running([step('a')]), beginNextSteps(by(7)), interrupt(by(7, 3)))
     expect(last).to.include({ status: 'failed', ended_at: at(3) })
+  })
+
+  it('a step that is done has the output that is recorded with it, if there is one', () => {
+    const open = after(running([step('a')]), beginNextSteps(by(7)))
+    expect(after(open, endStep('a', { ...by(7), output: 'gold' })).states[0]).to.include({ output: 'gold' })
+    expect(after(open, done('a')).states[0]).to.not.have.property('output')
   })
 
   it('the end of a step counts once, and only while the step runs', () => {

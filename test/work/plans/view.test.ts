@@ -73,6 +73,25 @@ describe('a plan as the API shows it', () => {
     })
   })
 
+  it('D27.3: a plan that repeats another shows what it has taken from it, and counts only what it has used itself', () => {
+    const made = record([step('a'), step('b', 'a')])
+    const [a, b] = made.states
+    const plan = {
+      ...made,
+      retry_of: 'plan_0',
+      states: [
+        { ...(a ?? expect.fail()), status: 'done', started_at: at(1), spent: SPENT, taken_from: 'plan_0' } as const,
+        { ...(b ?? expect.fail()), status: 'done', started_at: at(2), spent: SPENT } as const,
+      ],
+    }
+    const { usage, retry_of, step_runs: runs } = planView(plan, noOutputs)
+    expect([usage, retry_of]).to.deep.equal([SPENT, 'plan_0'])
+    expect(runs['a']?.taken_from).to.equal('plan_0')
+    expect(runs['b']).to.not.have.property('taken_from')
+    expect(runs['a']?.run_id).to.equal(runOfStep('plan_0', made.states[0] ?? expect.fail()))
+    expect(planView(made, noOutputs)).to.not.have.property('retry_of')
+  })
+
   it('a step may have any id', () => {
     const ids = ['__proto__', 'constructor', 'a.b', ' ', '1']
     const steps = ids.map((id) => step(id))

@@ -68,9 +68,10 @@ export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes
 export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
 
 type Setup = Partial<Omit<RunInput, 'output'>> &
-  Partial<Pick<Models, 'windowOf'>> & { fallback?: ModelRoute } & {
+  Partial<Pick<Models, 'windowOf' | 'subAgents' | 'priceOf'>> & { fallback?: ModelRoute } & {
     messages?: Message[]
     output?: string
+    dig?: Tool['run']
     signal?: AbortSignal
   }
 
@@ -85,14 +86,15 @@ export const inputOf = (input: Partial<RunInput>): RunInput => ({
   ...input,
 })
 
-/** Runs to the end. The one tool, `Dig`, returns `output`. */
+/** Runs to the end. The one tool, `Dig`, returns `output`, or is `dig`. */
 export async function play(provider: ModelProvider, setup: Setup) {
-  const { messages = [], output = '', fallback, windowOf = () => undefined, signal, ...input } = setup
+  const { messages = [], output = '', dig, fallback, windowOf = () => undefined, signal, ...others } = setup
   const conversation = setup.conversation ?? new Conversation({ messages })
   const events: AgentEvent[] = []
   const route = () => ({ primary: { provider, model: 'm' }, fallback })
-  const models = { main: route, subAgents: route, summaries: route, windowOf, priceOf: sumOf }
-  const resources = resourcesOf(models, output)
+  const { subAgents = route, priceOf = sumOf, ...input } = others
+  const models = { main: route, subAgents, summaries: route, windowOf, priceOf }
+  const resources = resourcesOf(models, output, dig)
   const running = run(inputOf({ ...input, conversation }), {
     ...resources,
     signal: signal ?? new AbortController().signal,
@@ -106,19 +108,23 @@ export async function play(provider: ModelProvider, setup: Setup) {
 /** A price of one dollar a token. */
 const sumOf: Models['priceOf'] = (_type, _model, usage) => usage.input + usage.output
 
-export function resourcesOf(models: Models, output: string): Omit<RunResources, 'signal'> {
-  const dig: Tool = {
+export function resourcesOf(
+  models: Models,
+  output: string,
+  dig: Tool['run'] = async () => succeed(output),
+): Omit<RunResources, 'signal'> {
+  const tool: Tool = {
     name: 'Dig',
     description: 'digs',
     inputSchema: {},
     defaultPolicy: 'allow',
     describe: () => 'Dig wants to run',
-    run: async () => succeed(output),
+    run: dig,
   }
   return {
     models,
     tools: {
-      toolBox: { tools: [dig], find: () => dig, policyOf: () => 'allow', problemWith: async () => undefined },
+      toolBox: { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: async () => undefined },
       services: {},
       workspace: () => '/nowhere',
       canAct: async () => true,

@@ -1,0 +1,127 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal.ts'
+import { LoopBudget } from '../../../shared/kernel/async/loop-budget.ts'
+import type { RunEvent } from '../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { type EarlierEvents, Run, type RunIdentity, type RunReport } from '../../../shared/work/runs/run.ts'
+import { newBudget } from '../../support/journal-budget.ts'
+import { settled } from '../../support/settled.ts'
+import { DONE } from '../../worker/events.ts'
+import { readAll, say, untilCancelled } from './runs-setup.ts'
+
+const TEXT: RunEvent = { type: 'text', text: 'hi' }
+const PHASE = { kind: 'model', name: 'm', turn: 1, started_ms: 0, ended_ms: 1 }
+
+/** A run with a report of its own. `calls` lists what the hooks and the report were told, in order. */
+function setUp(identity: Partial<RunIdentity> = {}, more: Partial<RunReport> = {}) {
+  const calls: string[] = []
+  const note = (call: string) => void calls.push(call)
+  const report: RunReport = {
+    note: ({ type }, { bytes, isLast }) => note(`report ${type}${bytes > 0 ? '' : ' empty'}${isLast ? ' last' : ''}`),
+    restore: ({ events }) => note(`restore ${events.length}`),
+    abandon: () => note('abandon'),
+    details: { model: 'm' },
+    isRecorded: false,
+    ...more,
+  }
+  const journal = new Journal(newBudget(1e6), JOURNAL_LIMITS)
+  const run = new Run(
+    { id: 'run_1', tenant: DEFAULT_TENANT, sessionId: undefined, ...identity },
+    { journal, loop: new LoopBudget() },
+    {
+      onBug: () => note('bug'),
+      onEvent: () => note('event'),
+      report: ({ kind }) => (note(`open ${kind}`), report),
+      onStarted: () => note('started'),
+      onEnded: (_run, { type }) => note(`ended ${type}`),
+    },
+  )
+  return { run, calls }
+}
+
+describe('a run and its report', () => {
+  it('tells each of its events, its beginning and its end, in order', async () => {
+    const { run, calls } = setUp()
+    await run.execute(say)
+    expect(calls).to.deep.equal([
+      ...['open run', 'started', 'event', 'report text_delta', 'event', 'report done last', 'ended done'],
+    ])
+  })
+
+  it('is a message in a session and a run without one, unless it has another subject', () => {
+    expect(setUp().run.kind).to.equal('run')
+    expect(setUp({ sessionId: 's1' }).run).to.include({ kind: 'message', scopeId: 's1' })
+    expect(setUp({ sessionId: 's1', kind: 'plan' }).run.kind).to.equal('plan')
+  })
+
+  it('is described with its phases, where there are some', () => {
+    const phases = [PHASE] as unknown as NonNullable<RunReport['phases']>
+    expect(setUp({}, { phases }).run.description).to.deep.include({ phases, model: 'm', run_id: 'run_1' })
+    for (const none of [{}, { phases: [] }])
+      expect(setUp({}, none).run.description).to.include({ model: 'm' }).and.not.have.property('phases')
+  })
+
+  it('is recorded when its report says so', () => {
+    expect([setUp().run.isRecorded, setUp({}, { isRecorded: true }).run.isRecorded]).to.deep.equal([false, true])
+  })
+})
+
+describe('a run that nobody may act for yet', () => {
+  it('acts when it is accepted, and one that is cancelled waits no longer', async () => {
+    for (const free of [
+      (run: Run) => run.accept(),
+      (run: Run) => run.cancel('cancelled'),
+      (run: Run) => run.abandon(),
+    ]) {
+      const { run } = setUp({ isHeld: true })
+      let isFree = false
+      const waiting = run.whenAccepted().then(() => (isFree = true))
+      await settled()
+      expect(isFree).to.equal(false)
+      free(run)
+      await waiting
+    }
+    await setUp().run.whenAccepted()
+  })
+})
+
+describe('a run that another process had begun', () => {
+  const earlierOf = (...events: RunEvent[]): EarlierEvents => ({
+    ...{ events: events.map((event, i) => [i + 1, event] as const), from: 1, reserved: 10 },
+  })
+
+  it('shows the events of before, reports them once, and goes on above every number that was sent', async () => {
+    const { run, calls } = setUp({ earlier: earlierOf(TEXT) })
+    expect(calls).to.deep.equal(['open run', 'restore 1'])
+    expect(run).to.include({ isEnded: false, status: 'waiting' })
+    await run.execute(say)
+    expect((await readAll(run.follow(0))).match(/^id: \d+/gm)).to.deep.equal(['id: 1', 'id: 11', 'id: 12'])
+  })
+
+  it('has ended when its last event was sent: the other process has reported and recorded that', async () => {
+    const { run, calls } = setUp({ earlier: earlierOf(TEXT, DONE) })
+    await run.ended
+    expect(run).to.include({ isEnded: true, status: 'done', isRecorded: true })
+    expect(calls).to.deep.equal([])
+  })
+
+  it('begins anew when none of its events is known', () => {
+    const { run, calls } = setUp({ earlier: earlierOf() })
+    expect([run.isEnded, run.isRecorded, calls]).to.deep.equal([false, false, ['open run', 'restore 0']])
+  })
+})
+
+describe('a run that another process goes on with', () => {
+  it('has no events, no end and no bug here any more, and what is at work is told to stop', async () => {
+    const { run, calls } = setUp()
+    const running = run.execute(untilCancelled)
+    await settled()
+    const stopped = once(run.signal, 'abort')
+    run.abandon()
+    await Promise.all([stopped, running])
+    expect(run.signal.reason).to.equal('worker_lost')
+    expect(run).to.include({ isEnded: false, isAbandoned: true })
+    expect(calls.slice(-2)).to.deep.equal(['report text_delta', 'abandon'])
+  })
+})
