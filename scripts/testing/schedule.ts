@@ -7,44 +7,42 @@ export type Group = { name: string; files: string[] }
 export type Phase = { groups: Group[]; lanes: number }
 
 /** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
-const LANES = 5
+const LANES = 6
 /**
  * The longest files and folders: a long one that starts last delays the end of the phase. A process needs up to a second to load what it
  * tests, so folders of short tests share one.
  */
 const LONGEST = [
   'test/security/**',
+  'test/console/**',
+  'test/scripts/**',
   'test/e2e/{*dialects,client*,docs,examples}.test.ts',
   'test/e2e/{durable*,dead-worker,kept*,process,run,runs,sub-agents*}.test.ts',
   'test/e2e/*.test.ts',
-  'test/scripts/**',
-  'test/e2e/flows/**',
-  'test/e2e/plans/**',
-  'test/cluster/**',
-  'test/platform/store/**',
-  'test/gateway/**',
-  'test/ops/**',
-  'test/agent/tools/**',
   'test/documents/**',
-  'test/deploy/**',
-  'test/console/**',
-  'test/cli/**',
-  'test/platform/**',
-  'test/{agent,chaos}/**',
+  'test/cluster/**',
+  'test/e2e/flows/**',
   'test/{tenancy,work}/**',
+  'test/e2e/plans/**',
+  'test/platform/store/**',
+  'test/platform/**',
   'test/{client,conformance,executor,fuzz,harness,http,kernel,standalone,support,wiring,worker}/**',
+  'test/cli/**',
+  'test/agent/tools/**',
+  'test/{agent,chaos}/**',
+  'test/ops/**',
+  'test/deploy/**',
+  'test/gateway/**',
 ]
 
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
 const HEAVY_LANES = 2
-/** Files that load the whole machine or measure it, and between them folders that wait for Redis most of their time. They run after all others. */
+/** Files that load the whole machine or measure it. They run after all others. */
 const HEAVY = [
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
   'test/gateway/hostile.test.ts',
   'test/cluster/redis-cluster*.test.ts',
-  'test/cluster/{members,relay,permissions,queued-runs,journal}/**',
-  'test/work/queue/**',
   'test/fuzz/fuzz.test.ts',
   'test/abuse/abuse.test.ts',
 ]

@@ -50,7 +50,8 @@ export class Stage {
 }
 
 async function start(dir: string, settings: Readonly<Record<string, string>>): Promise<{ server: Child; url: string }> {
-  const env = { ...settings, DATA_DIR: join(dir, 'data'), PORT: '0', OPS_PORT: '0' }
+  // A document leaves runs open, for which a stop waits.
+  const env = { DRAIN_SECS: '0', ...settings, DATA_DIR: join(dir, 'data'), PORT: '0', OPS_PORT: '0' }
   const server = new Child(process.execPath, [MAIN], env)
   const { url } = JSON.parse(await server.line(/"listening"/)) as { url: string }
   return { server, url }

@@ -1,11 +1,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
+import type { Io } from '../../services/cli/io.ts'
+import { runProgram } from '../../services/cli/program.ts'
 import { useTempFolder } from './temp-folder.ts'
 import { Terminal } from './terminal.ts'
 
 const MAIN = new URL('../../services/cli/main.ts', import.meta.url).pathname
+const ROOT = new URL('../..', import.meta.url).pathname
+
+const VERSION = '0.0.0'
+const ignore = () => () => {}
+const NO_SIGNALS = {
+  onInterrupt: ignore,
+  onTerminate: ignore,
+  interrupt: () => {},
+  root: ROOT,
+  nodePath: process.execPath,
+} satisfies Partial<Io>
 
 export type AeResult = { code: number | null; out: string; err: string }
 
@@ -20,8 +34,20 @@ export class Ae {
     this.#env = { AE_URL: url, HOME: home, XDG_CONFIG_HOME: `${home}/.config`, LANG: 'C.UTF-8' }
   }
 
-  /** Runs a command in pipes to its end. */
-  async run(args: readonly string[], { input = '', ...options }: AeOptions = {}): Promise<AeResult> {
+  /** Runs a command to its end in this process, as in pipes: nearly all of the CPU time of a process of its own would be its start. */
+  async run(args: readonly string[], { input = '', env = {}, cwd = ROOT }: AeOptions = {}): Promise<AeResult> {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    const [out, err] = [text(stdout), text(stderr)]
+    stdin.end(input)
+    const io = { stdin, stdout, stderr, env: { ...this.#env, ...env }, cwd, ...NO_SIGNALS } as unknown as Io
+    const code = await runProgram(io, args, VERSION).finally(() => {
+      for (const stream of [stdout, stderr]) stream.end()
+    })
+    return { code, out: await out, err: await err }
+  }
+
+  /** The same in a process of its own, for what its pipes and its exit code are about. */
+  async runProcess(args: readonly string[], { input = '', ...options }: AeOptions = {}): Promise<AeResult> {
     const { child, out, err, exited } = this.start(args, options)
     child.stdin.end(input)
     return { code: await exited, out: await out, err: await err }

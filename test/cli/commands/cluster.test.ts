@@ -28,7 +28,7 @@ describe('ae against the cluster', () => {
   )
   before(() => at.server.model.otherwise(answerDirectives))
 
-  const run = (...args: string[]) => at.ae.run(args, { cwd: at.home })
+  const run = (...args: string[]) => at.ae.runProcess(args, { cwd: at.home })
 
   it('asks for a permission in place, and `a` allows it', async () => {
     const terminal = at.ae.terminal(['run', WRITE])
@@ -70,7 +70,7 @@ describe('ae against the cluster', () => {
 
   it('pushes, publishes and runs a flow', async () => {
     const type = 'openai-compatible'
-    await at.ae.run(['config', 'set', 'instances/main', '-'], {
+    await at.ae.runProcess(['config', 'set', 'instances/main', '-'], {
       input: JSON.stringify({ type, url: at.server.model.url, key: 'sk-test' }),
     })
     await mkdir(join(at.home, 'flows'))

@@ -48,17 +48,17 @@ describe('ae serve, cluster and doctor', () => {
   })
 
   it('their arguments, --help and exit codes are those of the scripts', async () => {
-    expect((await at.ae.run(['cluster', '--help'])).out).to.include('--gateways')
-    expect((await at.ae.run(['doctor', '--help'])).out).to.include('npm run doctor')
-    expect((await at.ae.run(['serve'], { env: { ...env(), PORT: 'none' } })).code).to.equal(78)
+    expect((await at.ae.runProcess(['cluster', '--help'])).out).to.include('--gateways')
+    expect((await at.ae.runProcess(['doctor', '--help'])).out).to.include('npm run doctor')
+    expect((await at.ae.runProcess(['serve'], { env: { ...env(), PORT: 'none' } })).code).to.equal(78)
   })
 
   it('serve has --open and no other argument, and its help has the settings of the server', async () => {
-    const { out } = await at.ae.run(['serve', '--help'])
+    const { out } = await at.ae.runProcess(['serve', '--help'])
     expect(out)
       .to.match(/^ {2}--open /m)
       .and.match(/^PORT /m)
     for (const wrong of ['--port', 'standalone'])
-      expect((await at.ae.run(['serve', wrong], { env: env() })).code).to.equal(2)
+      expect((await at.ae.runProcess(['serve', wrong], { env: env() })).code).to.equal(2)
   })
 })

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
+import { COMPILE_CACHE } from '../../../scripts/node-options.ts'
 import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { allOf, type Guarantee, noneOf } from '../../harness/guarantee.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
@@ -120,7 +121,7 @@ async function startGeneration(processes: Processes, env: Record<string, string>
 
 function rewrap(env: Record<string, string>): Promise<{ code: number; printed: string }> {
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env['PATH'], ...env } }
+    const options = { env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, ...env } }
     execFile(process.execPath, [REWRAP], options, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code) : 0, printed: stdout + stderr }),
     )
