@@ -1,11 +1,33 @@
 import { type Db, MongoServerError } from 'mongodb'
-import { DUPLICATE } from './guard.ts'
+import { Group } from './group.ts'
+import { DUPLICATE, type OperationGuard } from './guard.ts'
 import type { Row } from './row.ts'
 
 /** A command takes 16 MiB, and a character up to three bytes of it. One row is shorter. */
 const MAX_CHARS = 4 * 1024 * 1024
 /** As of all writes of the store. A command has no other from the client. */
 const MAJORITY = { w: 'majority', j: true }
+
+type Parts = { db: Db; guard: OperationGuard; collection: string }
+
+/** The inserts of one collection that skip what is there, and go together (`Group`). A failed command fails for all who sent it: each can be repeated. */
+export class MissingRows {
+  readonly #group: Group<readonly Row[], readonly Row[]>
+
+  constructor({ db, guard, collection }: Parts) {
+    this.#group = new Group(async (all, waitedMs) => {
+      const insert = (signal: AbortSignal) => insertMissing(db, all.flat(), { collection, signal })
+      const taken = new Set(await guard(insert, { waitedMs }))
+      return all.map((rows) => ({ status: 'fulfilled', value: rows.filter((row) => taken.has(row)) }))
+    })
+  }
+
+  /** Returns those rows that have not been inserted: a unique value of theirs is taken. */
+  insert(rows: readonly Row[]): Promise<readonly Row[]> {
+    const bytes = rows.reduce((sum, { doc }) => sum + doc.length, 0)
+    return this.#group.add(rows, bytes)
+  }
+}
 
 type Answer = { writeErrors?: readonly { index: number; code: number; errmsg: string }[] }
 type Options = { collection: string; signal: AbortSignal }
@@ -14,7 +36,7 @@ type Options = { collection: string; signal: AbortSignal }
  * Inserts those rows whose unique values are free, and returns the others. The command is sent as it is: `insertMany` costs a fifth more CPU, and what it
  * has beyond that, a second try, is its callers' anyway.
  */
-export async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Row[]> {
+async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Row[]> {
   const taken: Row[] = []
   for (const documents of together(rows)) {
     const command = { insert: collection, documents, ordered: false, writeConcern: MAJORITY }
