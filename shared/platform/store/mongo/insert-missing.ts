@@ -1,4 +1,5 @@
 import { type Db, MongoServerError } from 'mongodb'
+import { storeUnavailable } from '../unavailable.ts'
 import { Group } from './group.ts'
 import { DUPLICATE, type OperationGuard } from './guard.ts'
 import type { Row } from './row.ts'
@@ -10,15 +11,15 @@ const MAJORITY = { w: 'majority', j: true }
 
 type Parts = { db: Db; guard: OperationGuard; collection: string }
 
-/** The inserts of one collection that skip what is there, and go together (`Group`). A failed command fails for all who sent it: each can be repeated. */
+/** The inserts of one collection that skip what is there, and go together (`Group`): none fails for a row of another one. */
 export class MissingRows {
   readonly #group: Group<readonly Row[], readonly Row[]>
 
   constructor({ db, guard, collection }: Parts) {
     this.#group = new Group(async (all, waitedMs) => {
       const insert = (signal: AbortSignal) => insertMissing(db, all.flat(), { collection, signal })
-      const taken = new Set(await guard(insert, { waitedMs }))
-      return all.map((rows) => ({ status: 'fulfilled', value: rows.filter((row) => taken.has(row)) }))
+      const skipped = await guard(insert, { waitedMs })
+      return all.map((rows) => resultOf(rows, skipped))
     })
   }
 
@@ -29,23 +30,32 @@ export class MissingRows {
   }
 }
 
-type Answer = { writeErrors?: readonly { index: number; code: number; errmsg: string }[] }
+/** The rows that were not inserted, each with the code of its error. */
+type Skipped = ReadonlyMap<Row, WriteFailure>
+
+function resultOf(rows: readonly Row[], skipped: Skipped): PromiseSettledResult<readonly Row[]> {
+  const failures = rows.flatMap((row) => skipped.get(row) ?? [])
+  const failure = failures.find(({ code }) => code !== DUPLICATE)
+  if (failure) return { status: 'rejected', reason: storeUnavailable(new MongoServerError(failure)) }
+  return { status: 'fulfilled', value: failures.length === 0 ? [] : rows.filter((row) => skipped.has(row)) }
+}
+
+type WriteFailure = { index: number; code: number; errmsg: string }
+type Answer = { writeErrors?: readonly WriteFailure[] }
 type Options = { collection: string; signal: AbortSignal }
 
 /**
- * Inserts those rows whose unique values are free, and returns the others. The command is sent as it is: `insertMany` costs a fifth more CPU, and what it
+ * Inserts those rows that can be, above all whose unique values are free, and returns the others. The command is sent as it is: `insertMany` costs a fifth more CPU, and what it
  * has beyond that, a second try, is its callers' anyway.
  */
-async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Row[]> {
-  const taken: Row[] = []
+async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Skipped> {
+  const skipped = new Map<Row, WriteFailure>()
   for (const documents of together(rows)) {
     const command = { insert: collection, documents, ordered: false, writeConcern: MAJORITY }
     const { writeErrors = [] } = (await db.command(command, { signal })) as Answer
-    const failure = writeErrors.find(({ code }) => code !== DUPLICATE)
-    if (failure) throw new MongoServerError(failure)
-    for (const { index } of writeErrors) taken.push(documents[index] as Row)
+    for (const failure of writeErrors) skipped.set(documents[failure.index] as Row, failure)
   }
-  return taken
+  return skipped
 }
 
 /** Nearly always all of them. */
