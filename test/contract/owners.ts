@@ -64,6 +64,26 @@ export function ownersContract(open: () => OwnersSetup): void {
     expect(await owners.find(S1)).to.deep.equal(moved)
   })
 
+  it("a dead worker's claim is taken over whatever its token is, however often that is repeated; no other claim is", async () => {
+    const takeOver = { from: 1, to: SECOND }
+    expect(await owners.takeOver(S1, takeOver, HELD_SECS)).to.equal(false)
+    expect(await owners.find(S1)).to.equal(undefined)
+    for (const other of [claimOf(11), claimOf(3, '1')]) {
+      await owners.claim(S1, other, HELD_SECS)
+      expect(await owners.takeOver(S1, takeOver, HELD_SECS)).to.equal(false)
+      expect(await owners.find(S1)).to.deep.equal(other)
+      await owners.release(S1, other)
+    }
+    await owners.claim(S1, claimOf(1, 'any'), HELD_SECS)
+    for (let repeated = 0; repeated < 2; repeated++) {
+      expect(await owners.takeOver(S1, takeOver, RESERVED_SECS)).to.equal(true)
+      expect(await owners.find(S1)).to.deep.equal(SECOND)
+    }
+    expect(await secsLeft()).to.be.within(RESERVED_SECS - 5, RESERVED_SECS)
+    expect(await owners.takeOver(S1, { from: 1, to: THIRD }, HELD_SECS)).to.equal(false)
+    expect(await owners.find(S1)).to.deep.equal(SECOND)
+  })
+
   it('only the claim that was expected is replaced, however often the change is repeated', async () => {
     const toSecond = { from: FIRST, to: SECOND }
     expect(await owners.replace(S1, toSecond, HELD_SECS)).to.equal(false)

@@ -29,18 +29,23 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     const { tenant, id: scopeId } = session
     void session.hold()
     adoptQueue(session, open.map(waitingOf), deps)
-    const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
-    for (const run of known) adoptRun(session, waitingOf(run), deps)
     for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {
       const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
     }
-    const runIds = [...open, ...known].map(({ runId }) => runId)
-    await Promise.all([
-      runIds.length > 0 && sessionClaims?.moved(tenant, runIds),
-      open.length > 0 && markBusy(session, busyMarks),
-    ])
+    const found = async (runs: readonly StoredRun[]) => {
+      if (runs.length > 0)
+        await sessionClaims?.moved(
+          tenant,
+          runs.map(({ runId }) => runId),
+        )
+    }
+    await Promise.all([found(open), open.length > 0 && markBusy(session, busyMarks)])
     draining.keep(session)
+    // Behind those that go on, whose readers wait.
+    const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
+    for (const run of known) adoptRun(session, waitingOf(run), deps)
+    await found(known)
   }
 }
 

@@ -14,13 +14,13 @@ export async function lastEntry(log: Collection, tenant: TenantId, workspace: st
   return undefined
 }
 
-type Reading = { workspace: string; batch?: number }
+type Reading = { workspace: string; batch?: number; onNewest?: (seq: number) => void }
 
-/** The entries of a log, the newest first. */
+/** The entries of a log, the newest first. `onNewest` is called with the place of the newest document, unless there is none. */
 export async function* entriesOf(
   log: Collection,
   tenant: TenantId,
-  { workspace, batch = PAGE }: Reading,
+  { workspace, batch = PAGE, onNewest }: Reading,
 ): AsyncGenerator<LogEntry> {
   const reader = new EntryReader()
   let after: [number] | undefined
@@ -28,6 +28,7 @@ export async function* entriesOf(
     const found = await log.page(tenant, { where: { workspace }, after, limit })
     for (const { doc } of found) {
       const read = doc as LogDocument
+      if (!after) onNewest?.(read.seq)
       after = [read.seq]
       const entry = reader.read(read)
       if (entry) yield entry
@@ -37,7 +38,7 @@ export async function* entriesOf(
 }
 
 /** The first place of a log that is free. */
-export async function nextSeqOf(log: Collection, tenant: TenantId, workspace: string): Promise<number> {
+async function nextSeqOf(log: Collection, tenant: TenantId, workspace: string): Promise<number> {
   const [newest] = await log.page(tenant, { where: { workspace }, limit: 1 })
   return newest ? Number(newest.doc['seq']) + 1 : 1
 }

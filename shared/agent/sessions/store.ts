@@ -3,7 +3,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
-import { type Appended, append, deleteLog, entriesOf, lastEntry, nextSeqOf, ownerAt } from './log.ts'
+import { type Appended, append, deleteLog, entriesOf, lastEntry, ownerAt } from './log.ts'
 import { type LogEntry, type LogWrite, SESSION_LOG, type SessionFacts } from './log-documents.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
 
@@ -170,9 +170,12 @@ async function readLog(
   tenant: TenantId,
   head: HeadDocument,
 ): Promise<LoadedSession & { usedAt: string }> {
-  const nextSeq = await nextSeqOf(log, tenant, head.workspace) // First: an entry that is added meanwhile takes it.
+  let newest = 0 // An entry that is added meanwhile takes the next place.
+  const onNewest = (seq: number) => {
+    newest = seq
+  }
   const entries: LogEntry[] = []
-  for await (const entry of entriesOf(log, tenant, head)) {
+  for await (const entry of entriesOf(log, tenant, { workspace: head.workspace, onNewest })) {
     entries.unshift(entry)
     if (entry.isBase) break
   }
@@ -185,7 +188,7 @@ async function readLog(
     memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
     facts: last?.facts ?? NO_FACTS,
     runs: storedRuns(entries),
-    nextSeq,
+    nextSeq: newest + 1,
     baseMs: oldestAt === undefined ? renewed_ms : Date.parse(oldestAt),
     headMs: renewed_ms,
     usedAt: last?.at ?? created_at,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { newToken } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { type Claim, HELD_SECS, isSameClaim, type Owners, type SessionKey } from './owners.ts'
+import { type Claim, HELD_SECS, isSameClaim, type Owners, RESERVED_SECS, type SessionKey } from './owners.ts'
 
 const RETRY_MS = 500
 /** How often the claim of another worker is read before the session is dropped. */
@@ -68,6 +68,15 @@ export class HeldClaims<S extends HeldSession> implements OwnClaims {
   async find(session: SessionKey): Promise<string | undefined> {
     const claim = await this.#deps.owners.find(session)
     return claim?.epoch === this.#deps.epoch() ? claim.token : undefined
+  }
+
+  /** Claims a session of the worker of epoch `from`, which is no member any more, and is to be opened here. Returns `false` when another one has it. */
+  inherit(session: SessionKey, from: number): Promise<boolean> {
+    return this.#deps.owners.takeOver(
+      session,
+      { from, to: this.#claimOf({ ...session, token: newToken() }) },
+      RESERVED_SECS,
+    )
   }
 
   /** Claims a session that this worker has created, or opened, for a gateway. Returns `false` when it is another worker's by now. */

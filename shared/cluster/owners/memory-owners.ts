@@ -29,6 +29,14 @@ export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTab
         set(session, to, secs)
         return true
       }),
+    takeOver: (session, { from, to }, secs) =>
+      bus.ask(() => {
+        const holder = claims.get(keyOf(session))
+        if (isSameClaim(holder, to)) return true
+        if (holder?.epoch !== from) return false
+        set(session, to, secs)
+        return true
+      }),
     release: (session, claim) =>
       bus.ask(() => {
         const holder = claims.get(keyOf(session))

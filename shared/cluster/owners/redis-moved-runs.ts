@@ -6,16 +6,19 @@ const KEEP_SECS = 86_400
 
 const RECORD: Script = {
   name: 'aeMovedRun',
-  keys: 1,
-  lua: `redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) return 1`,
+  keys: 'any',
+  lua: `for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[1], 'EX', ARGV[2]) end return 1`,
 }
 
 const FIND: Script = { name: 'aeFindMovedRun', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
 
 /** One Redis key per run that has moved. */
-export const createRedisMovedRuns = (link: Pick<RedisLink, 'run'>): MovedRuns => ({
+export const createRedisMovedRuns = (link: Pick<RedisLink, 'run' | 'isCluster'>): MovedRuns => ({
+  /** With one command, unless the keys are on several nodes. */
   async record(tenant, runIds, epoch) {
-    await Promise.all(runIds.map((runId) => link.run(RECORD, [keyOf(tenant, runId)], [epoch, KEEP_SECS])))
+    const keys = runIds.map((runId) => keyOf(tenant, runId))
+    const together = link.isCluster ? keys.map((key) => [key]) : keys.length > 0 ? [keys] : []
+    await Promise.all(together.map((some) => link.run(RECORD, some, [epoch, KEEP_SECS])))
   },
   async find(tenant, runId) {
     const found = await link.run(FIND, [keyOf(tenant, runId)], [])

@@ -22,6 +22,16 @@ const REPLACE: Script = {
     return 1`,
 }
 
+const TAKE_OVER: Script = {
+  name: 'aeTakeOver',
+  keys: 1,
+  lua: `local holder = redis.call('GET', KEYS[1])
+    if holder == ARGV[2] then return 1 end
+    if not holder or string.sub(holder, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+    redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+    return 1`,
+}
+
 const RELEASE: Script = {
   name: 'aeRelease',
   keys: 1,
@@ -42,6 +52,8 @@ export function createRedisOwners(link: Pick<RedisLink, 'run'>): Owners {
     },
     replace: async (session, { from, to }, secs) =>
       (await link.run(REPLACE, [keyOf(session)], [format(from), format(to), secs])) === 1,
+    takeOver: async (session, { from, to }, secs) =>
+      (await link.run(TAKE_OVER, [keyOf(session)], [`${from} `, format(to), secs])) === 1,
     release: async (session, claim) => (await link.run(RELEASE, [keyOf(session)], [format(claim)])) === 1,
   }
 }

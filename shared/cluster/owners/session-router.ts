@@ -179,7 +179,8 @@ export class SessionRouter {
   }
 }
 
-const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
+/** What chooses the worker of a session. */
+export const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
 
 const exists = ({ id }: SessionKey) =>
   conflict(`session ${id} exists already; choose another session_id, or send messages to it`)

@@ -14,6 +14,7 @@ import { reply } from '../permissions/reply.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
+import { openInherited } from './inherited-sessions.ts'
 import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
 import type { Membership } from './membership.ts'
 import { createRunId, RunCalls } from './run-calls.ts'
@@ -239,6 +240,7 @@ export class RelayBroker {
       busy: busySessions,
       movedRuns,
       isMember: (epoch) => membership.isMember(epoch),
+      openTogether: (lost, sessions) => openInherited(lost, sessions, { workers: this.workers, calls: this.#calls }),
       open: ({ tenant, id }) => {
         const open = async ({ epoch }: Claim) => {
           await this.#calls.call({ epoch, deadlineMs: OPEN_MS }, 'getSession', [tenant, id])

@@ -9,6 +9,7 @@ import type { MemberAbout, MemberFields } from '../members/members.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
+import { listenForMoves } from './moved-notice.ts'
 import type { ClusterPorts } from './ports.ts'
 import { listenForStarts } from './start-notice.ts'
 import { Transport } from './wire/transport.ts'
@@ -92,9 +93,11 @@ export class GatewayRelay {
   async join(): Promise<void> {
     const { bus } = this.#ports
     await listenForStarts(bus, (runId, epoch) => this.#broker.onStarted(runId, epoch))
+    const { recovery } = this.#broker
+    if (recovery) await listenForMoves(bus, (...moved) => recovery.onMoved(...moved))
     await this.#membership.start()
     await this.#broker.workers.prepare()
-    this.#broker.recovery?.start()
+    recovery?.start()
     this.#watch = setInterval(() => {
       if (bus.awayMs() > MAX_AWAY_MS) this.#broker.failStreams('relay_unavailable')
     }, WATCH_MS)

@@ -72,8 +72,10 @@ export const runMethods = (inbox: RunInbox, follow: Follow) =>
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
   }) satisfies Partial<CallTable>
 
-/** The methods that begin the ownership of a session. `adoptSession` takes over the session of a draining worker. */
-export type SessionMethods = Pick<CallTable, 'createSession' | 'adoptSession'>
+/**
+ * The methods that begin the ownership of a session. `adoptSession` takes over the session of a draining worker, and `inheritSessions` those of a dead one.
+ */
+export type SessionMethods = Pick<CallTable, 'createSession' | 'adoptSession' | 'inheritSessions'>
 
 /** The methods of a worker. */
 export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Follow): CallTable => ({

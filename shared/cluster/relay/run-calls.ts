@@ -81,7 +81,7 @@ export class RunCalls implements ExecutorCalls {
       const epoch = await this.#whereNow(place, until - performance.now())
       if (epoch === undefined || epoch === from) return undefined
       try {
-        return { epoch, frames: await this.followRun({ ...place, epoch }, after) }
+        return { epoch, frames: await this.#follow({ ...place, epoch }, after, true) }
       } catch (cause) {
         if (hasKind(cause, 'not_found')) from = epoch
         throw cause
@@ -114,13 +114,19 @@ export class RunCalls implements ExecutorCalls {
     return this.#call(place, 'cancelRun', [place.tenant, place.runId])
   }
 
-  async followRun(place: RunPlace, after: number): Promise<FrameStream> {
+  followRun(place: RunPlace, after: number): Promise<FrameStream> {
+    return this.#follow(place, after, false)
+  }
+
+  /** `isOfSession`: the run is known to be one of a session's message. */
+  async #follow(place: RunPlace, after: number, isOfSession: boolean): Promise<FrameStream> {
     const { epoch, tenant, runId } = place
     const { number, stream } = this.#deps.streams.open(epoch, after)
     try {
       const startsAfter: number | null = await this.#call(place, 'followRun', [tenant, runId, after, number])
       stream.startAfter(startsAfter ?? after) // A worker of an older release answers null.
-      if (this.#deps.areSessionsKept) this.#noteSession(place, stream)
+      if (isOfSession) stream.keepSession()
+      else if (this.#deps.areSessionsKept) this.#noteSession(place, stream)
       return stream
     } catch (cause) {
       await stream.return()

@@ -6,6 +6,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { SessionKey } from '../owners/owners.ts'
 
+type Looked = { tenant: TenantId; runId: string; from: number; searched: number | undefined }
 type BusySession = { id: string; tenant: TenantId; session_id: string }
 
 /** The sessions that have runs, by the epoch of the worker that has them, so that those of one that died are found (D32.8). */
@@ -20,6 +21,8 @@ export type RunRecoveryDeps = {
   busy: BusySource
   movedRuns: Pick<MovedRuns, 'find'>
   isMember(epoch: number): Promise<boolean>
+  /** Has sessions of the dead worker opened that other workers can take over at once. Returns those that are open. */
+  openTogether<S extends SessionKey>(lost: number, sessions: readonly S[]): Promise<S[]>
   /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` when that worker does not have it. */
   open(session: SessionKey): Promise<number>
   isStored(session: SessionKey): Promise<boolean>
@@ -40,8 +43,8 @@ const MAX_STEPS = 3
 /** The pause before what has failed is tried again. */
 const RETRY_MS = 250
 const PATIENCE_MS = 20_000
-/** How often it is looked where a run is, and for how long. */
-const LOOK_MS = 100
+/** How often it is looked where a run is, unless its worker says so, and for how long. */
+const LOOK_MS = 400
 const WAIT_MS = 10_000
 const SWEEP_MS = 30_000
 
@@ -53,6 +56,8 @@ export class RunRecovery {
   readonly #deps: RunRecoveryDeps
   /** Those under way, by the epoch of the dead worker. */
   readonly #recovering = new Map<number, Promise<boolean>>()
+  /** Those who wait for a run that goes on elsewhere. */
+  readonly #finding = new Map<string, Set<(epoch: number) => void>>()
   readonly #stopped = new AbortController()
   #timer: NodeJS.Timeout | undefined
 
@@ -90,25 +95,54 @@ export class RunRecovery {
    */
   async find(tenant: TenantId, runId: string, from: number, withinMs = WAIT_MS): Promise<number | undefined> {
     const until = performance.now() + withinMs
+    let searched: number | undefined
     while (performance.now() < until && !this.#stopped.signal.aborted) {
-      const found = await this.#look(tenant, runId, from).catch(() => 'later' as const)
-      if (found !== 'later') return found
-      await this.#pause(LOOK_MS)
+      using notice = this.#noticeOf(runId) // First: a move that the look does not see is told behind it.
+      const seen = await this.#look({ tenant, runId, from, searched }).catch(() => undefined)
+      if (seen && 'epoch' in seen) return seen.epoch
+      const recovered = seen && searched === undefined ? this.#recovered(seen.last) : this.#pause(LOOK_MS)
+      const told = await Promise.race([recovered, notice.comes])
+      if (typeof told === 'number' && told !== from) return told
+      searched = told === true ? seen?.last : undefined
     }
     throw new AppError('unavailable', 'the worker of this run was lost; another one is about to go on with it', {
       retryAfterSecs: 2,
     })
   }
 
-  async #look(tenant: TenantId, runId: string, from: number): Promise<number | 'later' | undefined> {
+  /** These runs go on at the worker of this epoch, which has recorded that. */
+  onMoved(runIds: readonly string[], epoch: number): void {
+    for (const runId of runIds) for (const tell of this.#finding.get(runId) ?? []) tell(epoch)
+  }
+
+  /** Finds the run, or the worker that had it last. `searched`: the worker whose sessions have all been opened before. */
+  async #look({ tenant, runId, from, searched }: Looked): Promise<{ epoch: number | undefined } | { last: number }> {
     const { movedRuns, isMember, isRebuilt } = this.#deps
+    const isKnown = searched !== undefined && (await isRebuilt())
     const moved = await movedRuns.find(tenant, runId)
-    if (moved !== undefined && moved !== from && (await isMember(moved))) return moved
+    if (moved !== undefined && moved !== from && (await isMember(moved))) return { epoch: moved }
     const last = moved ?? epochOfRun(runId)
-    if (await isMember(last)) return undefined
-    const isOver = await Promise.race([this.recover(last), this.#pause(LOOK_MS)])
-    const isNowhere = isOver && (await isRebuilt()) && (await movedRuns.find(tenant, runId)) === moved
-    return isNowhere ? undefined : 'later'
+    const isNowhere = (isKnown && last === searched) || (await isMember(last))
+    return isNowhere ? { epoch: undefined } : { last }
+  }
+
+  /** Resolves with `true` as soon as no session of that worker is left, and with `false` when it is time to look again. */
+  async #recovered(last: number): Promise<boolean> {
+    const recovered = async () => (await this.recover(last)) || this.#pause(LOOK_MS)
+    return Promise.race([recovered(), this.#pause(LOOK_MS)])
+  }
+
+  #noticeOf(runId: string): { comes: Promise<number> } & Disposable {
+    const { promise: comes, resolve } = Promise.withResolvers<number>()
+    const all = this.#finding.get(runId) ?? new Set()
+    this.#finding.set(runId, all.add(resolve))
+    return {
+      comes,
+      [Symbol.dispose]: () => {
+        all.delete(resolve)
+        if (all.size === 0 && this.#finding.get(runId) === all) this.#finding.delete(runId)
+      },
+    }
   }
 
   async #sweep(): Promise<void> {
@@ -148,8 +182,8 @@ export class RunRecovery {
     for (;;) {
       const left = await busy.of(String(epoch), refused.size + PAGE)
       const sessions = left.filter(({ id }) => !refused.has(id))
-      const opened: string[] = []
-      const next = shuffled(sessions)[Symbol.iterator]()
+      const opened = await this.#openTogether(sessions, epoch)
+      const next = shuffled(sessions.filter(({ id }) => !opened.includes(id)))[Symbol.iterator]()
       const work = async () => {
         for (const session of next)
           if (await this.#open(session, epoch)) opened.push(session.id)
@@ -159,6 +193,13 @@ export class RunRecovery {
       if (opened.length > 0) await busy.delete(opened)
       if (sessions.length < PAGE) return refused.size === 0
     }
+  }
+
+  /** Returns the marks of those that are open. */
+  async #openTogether(sessions: readonly BusySession[], epoch: number): Promise<string[]> {
+    const keys = sessions.map(({ id: mark, tenant, session_id: id }) => ({ mark, tenant, id }))
+    const opened = await this.#deps.openTogether(epoch, keys)
+    return opened.map(({ mark }) => mark)
   }
 
   /** Returns whether another worker has the session, or it is gone. One that is stored was only refused: its worker was evicted, or its claim expired. */

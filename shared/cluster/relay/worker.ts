@@ -12,7 +12,9 @@ import { HeldClaims, type HeldSession, type OwnClaims } from '../owners/held-cla
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
+import { inherit } from './inherited-sessions.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
+import { announceMoves } from './moved-notice.ts'
 import type { ClusterPorts } from './ports.ts'
 import { Transport } from './wire/transport.ts'
 
@@ -59,11 +61,15 @@ export class WorkerRelay<S extends OwnedSession> {
       epoch: () => this.epoch,
       isKnown: (tenant, runId) => worker.knowsRun(tenant, runId),
     })
-    const sessions: SessionMethods = {
+    const methods: SessionMethods = {
       createSession: (_from, ...args) => this.#create(...args),
       adoptSession: (from, state) => this.#adopt(from, state as S['state']),
+      inheritSessions: (_from, lost, sessions) => {
+        if (worker.isDraining() || !deps.lease.isHeld()) throw alsoDraining()
+        return inherit(lost, sessions, { membership: this.#membership, claims: this.#claims, worker })
+      },
     }
-    this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, sessions, follow))
+    this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, methods, follow))
     this.#handoff = new SessionHandoff({
       transport: this.#transport,
       membership: this.#membership,
@@ -95,8 +101,9 @@ export class WorkerRelay<S extends OwnedSession> {
   }
 
   /** Records that these runs, which another worker had, are here now. */
-  recordMoved(tenant: TenantId, runIds: readonly string[]): Promise<void> {
-    return this.#claims.untilAnswered(() => this.#adoptedRuns.add(tenant, runIds))
+  async recordMoved(tenant: TenantId, runIds: readonly string[]): Promise<void> {
+    await this.#claims.untilAnswered(() => this.#adoptedRuns.add(tenant, runIds))
+    announceMoves(this.#ports.bus, runIds, this.epoch)
   }
 
   /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */

@@ -6,8 +6,8 @@ import { prefixOf, type RedisOptions } from '../config/redis-place.ts'
 import { createRedisClient, type RedisClient } from './connect.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 
-/** A Lua script, which Redis runs as one atomic step. Two scripts must not have the same name. */
-export type Script = { name: string; keys: number; lua: string }
+/** A Lua script, which Redis runs as one atomic step. In a Redis Cluster all of its keys must be in one slot. Two scripts must not have the same name. */
+export type Script = { name: string; keys: number | 'any'; lua: string }
 
 /** An argument of a script. */
 export type Argument = string | number | Buffer
@@ -107,7 +107,8 @@ function createScriptRunner(
     const command = defined.get(script.name) ?? define(commands, script)
     defined.set(script.name, command)
     try {
-      return await tracked(health, command(...keys.map((key) => prefix + key), ...args))
+      const count = script.keys === 'any' ? [keys.length] : []
+      return await tracked(health, command(...count, ...keys.map((key) => prefix + key), ...args))
     } catch (cause) {
       if (cause instanceof Error && cause.message.startsWith('OOM ')) onFull()
       throw new AppError('unavailable', 'the cluster cannot be reached at the moment; try again', {
@@ -162,7 +163,7 @@ async function evictionPolicyOf(redis: Redis): Promise<string | undefined> {
 const isForbidden = (cause: unknown): boolean => cause instanceof Error && /^(NOPERM|ERR unknown)/.test(cause.message)
 
 function define(commands: RedisClient, { name, keys, lua }: Script): Command {
-  commands.defineCommand(name, { numberOfKeys: keys, lua })
+  commands.defineCommand(name, { lua, ...(keys !== 'any' && { numberOfKeys: keys }) })
   const command = (commands as unknown as Record<string, Command>)[name]
   if (!command) throw new Error(`the script ${name} was not defined`)
   return command.bind(commands)

@@ -27,6 +27,7 @@ function setUp({ alive = [1, 2], owner, replace, ...deps }: Options = {}) {
         if (isOwner) claims.set(id, to)
         return isOwner
       }),
+    takeOver: async () => expect.fail('a router takes no session over'),
     async release({ id }, claim) {
       if (isSameClaim(claims.get(id), claim)) claims.delete(id)
       return true

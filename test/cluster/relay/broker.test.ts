@@ -44,6 +44,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       claim: async (_session, claim) => claim,
       find: async () => ({ epoch: 2, token: 'a1' }),
       replace: async () => true,
+      takeOver: async () => true,
       release: async () => true,
     },
     movedRuns: { find: async () => undefined },

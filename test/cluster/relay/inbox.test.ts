@@ -73,6 +73,7 @@ async function setUp() {
     const sessions = {
       createSession: (_from: number, ...args: [TenantId, string, string]) => inbox.createSession(...args),
       adoptSession: recording('adoptSession'),
+      inheritSessions: async () => [],
     }
     return workerMethods(inbox, sessions, follow)
   })

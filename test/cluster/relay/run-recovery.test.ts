@@ -8,8 +8,10 @@ import { until } from '../../support/until.ts'
 
 const RUN = `run_${(7).toString(16).padStart(8, '0')}${'0'.repeat(24)}`
 
+type Changes = Partial<RunRecoveryDeps> & { left?: string[] }
+
 /** Worker 7 has died and has left these sessions; worker 8 opens them. `moved` holds where their runs are. */
-function setUp({ left = ['s1', 's2'], ...changes }: Partial<RunRecoveryDeps> & { left?: string[] } = {}) {
+function setUp({ left = ['s1', 's2'], ...changes }: Changes = {}) {
   const marks = new Map(left.map((id) => [id, { id: `mark ${id}`, tenant: TENANT, session_id: id }]))
   const opened: string[] = []
   const moved = new Map<string, number>()
@@ -24,6 +26,7 @@ function setUp({ left = ['s1', 's2'], ...changes }: Partial<RunRecoveryDeps> & {
     movedRuns: { find: async (_tenant, runId) => moved.get(runId) },
     isMember: async (epoch) => epoch !== 7,
     rank: () => 0,
+    openTogether: async () => [],
     async open({ id }) {
       opened.push(id)
       moved.set(RUN, 8)
@@ -42,6 +45,22 @@ describe('the recovery of runs', () => {
     const { recovery, opened, left } = setUp()
     await Promise.all([recovery.recover(7), recovery.recover(7)])
     expect([opened.toSorted(), left()]).to.deep.equal([['s1', 's2'], []])
+  })
+
+  it('D32.8: sessions that could be opened together are not opened one by one, and are forgotten with the others', async () => {
+    const asked: unknown[] = []
+    const { recovery, opened, left } = setUp({
+      left: ['s1', 's2', 's3'],
+      async openTogether(lost, sessions) {
+        asked.push(
+          lost,
+          sessions.map(({ id }) => id),
+        )
+        return sessions.filter(({ id }) => id !== 's2')
+      },
+    })
+    expect(await recovery.recover(7)).to.equal(true)
+    expect([asked, opened, left()]).to.deep.equal([[7, ['s1', 's2', 's3']], ['s2'], []])
   })
 
   it('D32.8: a session that cannot be opened yet is tried again, and one that is gone is forgotten', async () => {
@@ -100,6 +119,19 @@ describe('the recovery of runs', () => {
     const finding = recovery.find(TENANT, RUN, 7)
     moved.set(RUN, 8)
     expect(await finding).to.equal(8)
+    opening.resolve(8)
+    await recovery.recover(7)
+  })
+
+  it('D32.7a: a run is found as soon as its new worker says that it goes on there, before all sessions are open', async () => {
+    const opening = Promise.withResolvers<number>()
+    const looked: string[] = []
+    const find = async (_tenant: string, runId: string) => void looked.push(runId)
+    const { recovery } = setUp({ left: ['s1'], open: () => opening.promise, movedRuns: { find } })
+    const finding = recovery.find(TENANT, RUN, 7)
+    await until(() => looked.length > 0, { what: 'the first look' })
+    recovery.onMoved(['run_other', RUN], 8)
+    expect([await finding, looked]).to.deep.equal([8, [RUN]])
     opening.resolve(8)
     await recovery.recover(7)
   })

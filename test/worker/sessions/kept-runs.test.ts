@@ -6,6 +6,7 @@ import { type BusySessions, createBusySessions } from '../../../shared/agent/ses
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
+import type { Owners } from '../../../shared/cluster/owners/owners.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { statusOf, textOf } from '../../support/broker-answers.ts'
 import { createMemoryRelay } from '../../support/relay.ts'
@@ -13,6 +14,17 @@ import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const IDLE_MS = 60_000
+
+/** A cluster whose processes reach the owners through `around`. */
+function clusterWith(around: (owners: Owners) => Owners): MemoryCluster {
+  const cluster = new MemoryCluster()
+  const connect = cluster.connect.bind(cluster)
+  cluster.connect = () => {
+    const ports = connect()
+    return { ...ports, owners: around(ports.owners) }
+  }
+  return cluster
+}
 
 describe('runs that are stored', () => {
   const opened = useTestStore()
@@ -73,6 +85,37 @@ describe('runs that are stored', () => {
     expect((await text).match(new RegExp(`event: permission_request\ndata: {"id":"${asked.id}"`, 'g'))).to.have.length(
       2,
     )
+  })
+
+  it('D32.8: the sessions of a dead worker are claimed by the one that opens them, all with one call', async () => {
+    const taken: string[] = []
+    relay = createMemoryRelay(
+      clusterWith((owners) => ({
+        ...owners,
+        takeOver: async (...args) => {
+          const isTaken = await owners.takeOver(...args)
+          if (isTaken) taken.push(args[0].id)
+          return isTaken
+        },
+        replace: () => expect.fail('a gateway claims a session'),
+      })),
+    )
+    const first = await openWorker()
+    const broker = await openBroker()
+    const ids = await Promise.all(
+      Array.from({ length: 3 }, async () => (await broker.createSession(TENANT)).session_id),
+    )
+    const asking = await Promise.all(ids.map((id) => send(broker, id, '/tool Ask {}')))
+    const texts = asking.map(({ frames }) => textOf(frames))
+    const second = await openWorker()
+    first.link.cut()
+    await until(() => [...second.worker.sessions()].length === 3, { what: 'the sessions to be opened' })
+    expect(taken.toSorted()).to.deep.equal(ids.toSorted())
+    await until(async () => (await busySessions.of(String(first.epoch), 9)).length === 0, {
+      what: 'no mark to be left',
+    })
+    for (const { runId } of asking) await broker.cancelRun(TENANT, runId)
+    for (const text of texts) expect(await text).to.match(/run_recovered[^]*"code":"cancelled"/)
   })
 
   it('D32.7b: a run that was cancelled is not gone on with', async () => {

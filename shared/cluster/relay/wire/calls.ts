@@ -2,6 +2,7 @@ import { AppError, type ErrorKind, toAppError } from '../../../kernel/errors.ts'
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import { currentLink, type TraceLink } from '../../../kernel/trace.ts'
 import type { Inbox } from '../../commands/inbox.ts'
+import type { SessionKey } from '../../owners/owners.ts'
 import { MalformedMessage } from './records.ts'
 
 type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
@@ -9,8 +10,7 @@ type StreamMethod = 'startRun' | 'sendMessage' | 'followRun'
 /**
  * The methods that a worker offers to other processes. Gateways call the methods of `Inbox`; those that open a stream take
  * the gateway's number for the stream as their last argument, and the frames come as records. A gateway accepts a run by its first
- * report of a read position. A draining worker calls
- * `adoptSession`.
+ * report of a read position. A draining worker calls `adoptSession`.
  */
 export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod | 'acceptRun'>]: Inbox[M] } & {
   [M in Exclude<StreamMethod, 'followRun'>]: (...args: StreamArgs<M>) => void
@@ -18,6 +18,8 @@ export type WorkerMethods = { [M in Exclude<keyof Inbox, StreamMethod | 'acceptR
   /** Returns the number of the frame after which the stream begins: that of the run's last frame when a higher one was given. */
   followRun(...args: StreamArgs<'followRun'>): number
   adoptSession(state: unknown): void
+  /** Takes the sessions of a dead worker over and opens them. Returns whether each is open here. */
+  inheritSessions(from: number, sessions: readonly SessionKey[]): Promise<boolean[]>
 }
 
 type StreamArgs<M extends StreamMethod> = [...Parameters<Inbox[M]>, stream: number]

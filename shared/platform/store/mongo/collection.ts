@@ -32,7 +32,7 @@ import type {
 import { settingFields } from './field-update.ts'
 import { GroupedRows } from './grouped-rows.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
-import { insertMissing } from './insert-missing.ts'
+import { MissingRows } from './insert-missing.ts'
 import type { Row } from './row.ts'
 import type { ServerClock } from './server-clock.ts'
 import { insertBefore } from './timely-insert.ts'
@@ -44,18 +44,18 @@ const READ_MS = 2_000
 /** Documents in one collection. Every value in a filter is compared by `$eq` or a bound, so a value is never read as a query. */
 export class MongoCollection implements Collection {
   readonly #spec: CollectionSpec
-  readonly #db: Db
   readonly #rows: DriverCollection<Row>
   readonly #grouped: GroupedRows
+  readonly #missing: MissingRows
   readonly #guard: OperationGuard
   readonly #now: () => number
   readonly #clock: ServerClock
 
   constructor(spec: CollectionSpec, { db, guard, now, clock }: Parts) {
     this.#spec = spec
-    this.#db = db
     this.#rows = db.collection<Row>(spec.name)
     this.#grouped = new GroupedRows({ rows: this.#rows, guard, readMs: READ_MS })
+    this.#missing = new MissingRows({ db, guard, collection: spec.name })
     this.#guard = guard
     this.#now = now
     this.#clock = clock
@@ -78,8 +78,7 @@ export class MongoCollection implements Collection {
   async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
     const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc, owned), owned]))
-    const collection = this.#spec.name
-    const taken = await this.#guard((signal) => insertMissing(this.#db, [...byRow.keys()], { collection, signal }))
+    const taken = await this.#missing.insert([...byRow.keys()])
     return taken.flatMap((row) => byRow.get(row) ?? [])
   }
 
