@@ -216,7 +216,8 @@ export class World implements AsyncDisposable {
       DATA_DIR: this.dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
       ...(redisUrl === undefined ? this.redis.env : { REDIS_URL: redisUrl }),
-      ...(proxy && { PROXY_PORTS: JSON.stringify(proxy.ports) }),
+      ...(proxy &&
+        (this.redis.urls.length > 1 ? { PROXY_PORTS: JSON.stringify(proxy.ports) } : { REDIS_URL: proxy.url })),
       ...(typeof env === 'function' ? env(role, name) : env),
     }
   }
