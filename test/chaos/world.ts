@@ -110,7 +110,11 @@ export class World implements AsyncDisposable {
     const proxy = hasProxies === true || hasProxies === role ? await this.#startProxy(name) : undefined
     const proc = await this.#procs.start({
       name,
-      args: ['--max-semi-space-size=16', ...(proxy ? ['--import', THROUGH_PROXY] : []), `services/${role}/main.ts`],
+      args: [
+        '--max-semi-space-size=16',
+        ...(proxy && this.#isRedisCluster ? ['--import', throughProxy(proxy)] : []),
+        `services/${role}/main.ts`,
+      ],
       env: this.#envOf(role, name, proxy),
       ready: /^\{.*"msg":"listening".*\}$/m,
       ...(onOutput && { onOutput: (text) => onOutput(text, name) }),
@@ -197,6 +201,10 @@ export class World implements AsyncDisposable {
     this.#clean()
   }
 
+  get #isRedisCluster(): boolean {
+    return this.redis.urls.length > 1
+  }
+
   async #startProxy(name: string): Promise<RedisProxy> {
     const [target = '', ...others] = this.redis.urls
     const random = this.#options.random.fork(`proxy of ${name}`)
@@ -216,7 +224,7 @@ export class World implements AsyncDisposable {
       DATA_DIR: this.dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
       ...(redisUrl === undefined ? this.redis.env : { REDIS_URL: redisUrl }),
-      ...(proxy && { PROXY_PORTS: JSON.stringify(proxy.ports) }),
+      ...(proxy && !this.#isRedisCluster && { REDIS_URL: proxy.url }),
       ...(typeof env === 'function' ? env(role, name) : env),
     }
   }
@@ -251,4 +259,8 @@ export class World implements AsyncDisposable {
 
 const KNOWN_WITHIN_MS = 60_000
 /** The nodes of a Redis Cluster name each other, so a process finds its proxies by their ports. */
-const THROUGH_PROXY = new URL('proxy/through-proxy.ts', import.meta.url).href
+const throughProxy = ({ ports }: RedisProxy): string => {
+  const url = new URL('proxy/through-proxy.ts', import.meta.url)
+  url.searchParams.set('ports', JSON.stringify(ports))
+  return url.href
+}

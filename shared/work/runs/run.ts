@@ -116,7 +116,7 @@ export class Run {
   #endedMs: number | undefined
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
-  #hasEndedBefore = false
+  readonly #hasEndedBefore: boolean
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -137,7 +137,7 @@ export class Run {
     const { earlier } = identity
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
-    this.#hasEndedBefore = last !== undefined && journal.isEnded
+    this.#hasEndedBefore = journal.isEnded
     if (last && journal.isEnded)
       this.#end(last) // Another process has reported it.
     else this.#report = hooks.report?.({ ...identity, kind: this.kind, startedAt: this.startedAt })

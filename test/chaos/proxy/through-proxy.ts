@@ -1,10 +1,10 @@
 import { Socket } from 'node:net'
 
 /**
- * Loaded into a process under test: its connections to each port of PROXY_PORTS on this machine go to the port of a proxy instead. A Redis
- * Cluster tells its clients the addresses of its nodes, so no setting leads them through a proxy.
+ * Loaded into a process under test: its connections to each port in `ports` of its address go to the port of a proxy instead. A Redis
+ * Cluster tells its clients the addresses of its nodes, so no setting leads them through a proxy. Not in the environment, which some processes hide.
  */
-const ports = new Map(JSON.parse(process.env['PROXY_PORTS'] ?? '[]') as [number, number][])
+const ports = new Map(JSON.parse(new URL(import.meta.url).searchParams.get('ports') ?? '[]') as [number, number][])
 
 if (ports.size > 0) {
   const { connect } = Socket.prototype

@@ -136,9 +136,13 @@ describe('runs', () => {
   it('D1.3 RUNS_PER_TENANT: a tenant with its share of the runs gets 429, and another tenant still has room', async () => {
     const { open } = setUp({ maxLive: 4, maxLivePerTenant: 2 })
     const runs = [open(), open()]
-    expect(refusal(() => open()).status).to.equal(429)
+    expect(refusal(() => open()))
+      .to.include({ status: 429 })
+      .and.have.property('message')
+      .that.includes('this tenant')
     const others = [open(tenantId('other')), open(tenantId('other'))]
-    expect(refusal(() => open(tenantId('third'))).status).to.equal(429)
+    const full = refusal(() => open(tenantId('third')))
+    expect(full).to.include({ status: 429 }).and.have.property('message').that.includes('this server')
     await runs[0]?.execute(say)
     open()
     for (const run of others) run.cancel('cancelled')

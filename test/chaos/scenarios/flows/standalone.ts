@@ -44,14 +44,12 @@ export async function restartStandalone({ say }: ScenarioOptions, restarts: numb
 async function restart(standalone: Standalone, model: EchoModel, n: number): Promise<Round> {
   const calls = Array.from({ length: CALLS }, (_, i) => callOf(standalone.url, `restart-${n}-${i}`, i))
   const sentOf = () => calls.filter(({ input }) => model.countOf(input.token) > 0)
-  const running = calls.slice(0, AT_ONCE).map(callFlow)
-  // Before the others are sent: otherwise all that run may happen to be without a key.
-  await until(() => sentOf().length === AT_ONCE, {
-    what: `${AT_ONCE} executions to run`,
+  const pending = Promise.all(calls.map(callFlow))
+  const isFull = async () => sentOf().length === AT_ONCE && (await countOpen(standalone.url)) === CALLS
+  await until(isFull, {
+    what: `${AT_ONCE} executions to run and the others to be queued`,
     lastSeen: () => sentOf().length,
   })
-  const pending = Promise.all([...running, ...calls.slice(AT_ONCE).map(callFlow)])
-  await until(async () => (await countOpen(standalone.url)) === CALLS, { what: 'the others to be queued' })
   await standalone.kill()
   const begun = new Set(sentOf().map(({ input }) => input.token))
   await pending
