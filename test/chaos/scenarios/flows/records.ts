@@ -31,7 +31,7 @@ export async function readRecords(url: string, withinMs: number, headers: Header
 }
 
 /** The executions that are queued or running. */
-export async function countOpen(url: string, headers: Headers = {}): Promise<number> {
+async function countOpen(url: string, headers: Headers = {}): Promise<number> {
   const open = await Promise.all(['queued', 'running'].map((status) => idsOf(url, `status=${status}&`, headers)))
   return open.flat().length
 }

@@ -7,7 +7,7 @@ import { Standalone } from '../ledger/standalone.ts'
 import { callFlow, type FlowAnswer, type FlowCall } from './call.ts'
 import { sentTooOften, servedTwice } from './judge.ts'
 import { EchoModel } from './model.ts'
-import { countOpen, type FlowRecord, readRecords } from './records.ts'
+import { type FlowRecord, readRecords } from './records.ts'
 import { flowSettings, prepareFlow } from './setup.ts'
 
 const AT_ONCE = 4
@@ -44,12 +44,15 @@ export async function restartStandalone({ say }: ScenarioOptions, restarts: numb
 async function restart(standalone: Standalone, model: EchoModel, n: number): Promise<Round> {
   const calls = Array.from({ length: CALLS }, (_, i) => callOf(standalone.url, `restart-${n}-${i}`, i))
   const sentOf = () => calls.filter(({ input }) => model.countOf(input.token) > 0)
-  const pending = Promise.all(calls.map(callFlow))
-  const isFull = async () => sentOf().length === AT_ONCE && (await countOpen(standalone.url)) === CALLS
-  await until(isFull, {
-    what: `${AT_ONCE} executions to run and the others to be queued`,
+  const running = calls.slice(0, AT_ONCE).map(callFlow)
+  // Before the others are sent: otherwise all that run may happen to be without a key.
+  await until(() => sentOf().length === AT_ONCE, {
+    what: `${AT_ONCE} executions to run`,
     lastSeen: () => sentOf().length,
   })
+  const pending = Promise.all([...running, ...calls.slice(AT_ONCE).map(callFlow)])
+  // An execution is recorded a moment before its job is queued.
+  await until(async () => countJobs(await standalone.metrics()) === CALLS, { what: 'the others to be queued' })
   await standalone.kill()
   const begun = new Set(sentOf().map(({ input }) => input.token))
   await pending
@@ -59,6 +62,13 @@ async function restart(standalone: Standalone, model: EchoModel, n: number): Pro
   const again = await Promise.all(repeated.map(callFlow))
   return { calls, begun, after, again, last: await readRecords(standalone.url, ENDED_WITHIN_MS) }
 }
+
+/** The jobs of flows that run or wait. */
+const countJobs = (metrics: string): number =>
+  [...metrics.matchAll(/^agent_engine_queue_jobs\{kind="flow",state="(?:waiting|active)"\} (\d+)$/gm)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  )
 
 /** Half of the calls have a key, half read a stream, in all combinations. */
 const callOf = (url: string, token: string, i: number): FlowCall => ({

@@ -10,6 +10,7 @@ import type { RunOpener } from './customer-load.ts'
 export class Standalone implements RunOpener, AsyncDisposable {
   readonly history: Entry[] = []
   url = ''
+  #opsUrl = ''
   readonly #dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
   readonly #procs = new Procs((entry) => this.history.push(entry))
   #proc: Proc | undefined
@@ -29,7 +30,13 @@ export class Standalone implements RunOpener, AsyncDisposable {
       env: this.#env(),
       ready: /^\{.*"msg":"listening".*\}$/m,
     })
-    this.url = (JSON.parse(this.#proc.ready[0]) as { url: string }).url
+    const { url, ops_url } = JSON.parse(this.#proc.ready[0]) as { url: string; ops_url: string }
+    this.url = url
+    this.#opsUrl = ops_url
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.#opsUrl}/metrics`)).text()
   }
 
   async kill(): Promise<void> {
