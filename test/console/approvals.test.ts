@@ -86,10 +86,12 @@ describe('approvals in the console', () => {
 
   it('of two people who answer one is told that the other was first, and by whom', async () => {
     const { id, stream } = await ask('race')
-    const [first, second] = [await pages.open(`/approvals/${id}`), await pages.open()]
-    await second.route('**/events', (route) => route.abort()) // It hears nothing of the decision before it answers.
-    await second.goto(pages.at(`/approvals/${id}`))
-    for (const page of [first, second]) await enabled(page, 'Allow once')
+    const [first, second] = [await pages.open(), await pages.open()]
+    for (const page of [first, second]) {
+      await page.route('**/events', (route) => route.abort()) // It hears nothing of the decision before it answers.
+      await page.goto(pages.at(`/approvals/${id}`))
+      await enabled(page, 'Allow once')
+    }
     await Promise.all([
       first.getByRole('button', { name: 'Allow once' }).click(),
       second.getByRole('button', { name: 'Allow once' }).click(),

@@ -1,3 +1,4 @@
+import { until } from '../../support/until.ts'
 import { prepare, type Reply } from '../api.ts'
 import { type Ids, random } from './ids.ts'
 import type { FlowOwning } from './own-flow.ts'
@@ -19,8 +20,11 @@ export async function ownPlan(
     model.answer(answer)
     const submitted = await send('POST', '/plans/submit', plan)
     id = (JSON.parse(submitted.text) as { id: string }).id
-    await send('GET', `/plans/${id}/events`) // Ends with the plan, so that no step takes an answer that is meant for others.
+    await send('GET', `/plans/${id}/events`)
+    // Its stream may break off before. No step is to take an answer that is meant for others.
+    await until(async () => isEnded(await send('GET', `/plans/${id}`)), { what: 'the plan to end' })
   }
-  await send('GET', `/plans/${id}`)
   return { plan: id, schedule }
 }
+
+const isEnded = ({ text }: Reply): boolean => (JSON.parse(text) as { ended_at: string | null }).ended_at !== null
