@@ -13,7 +13,6 @@ const LANES = 6
  * tests, so folders of short tests share one.
  */
 const LONGEST = [
-  'test/security/**',
   'test/console/**',
   'test/scripts/**',
   'test/e2e/{*dialects,client*,docs,examples}.test.ts',
@@ -37,14 +36,18 @@ const LONGEST = [
 
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
 const HEAVY_LANES = 2
-/** Files that load the whole machine or measure it. They run after all others. */
+/**
+ * Files that load the whole machine or measure it. They run after all others, in an order in which those that keep a core busy meet those that wait: the
+ * walls meet the short ones, the faults meet the rolling restart.
+ */
 const HEAVY = [
+  'test/security/**',
+  'test/cluster/redis-cluster*.test.ts',
+  'test/abuse/abuse.test.ts',
+  'test/fuzz/fuzz.test.ts',
+  'test/gateway/hostile.test.ts',
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
-  'test/gateway/hostile.test.ts',
-  'test/cluster/redis-cluster*.test.ts',
-  'test/fuzz/fuzz.test.ts',
-  'test/abuse/abuse.test.ts',
 ]
 
 /** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
