@@ -44,10 +44,10 @@ const HEAVY = [
   'test/security/**',
   'test/cluster/redis-cluster*.test.ts',
   'test/abuse/abuse.test.ts',
-  'test/fuzz/fuzz.test.ts',
   'test/gateway/hostile.test.ts',
   'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
+  'test/fuzz/fuzz.test.ts',
 ]
 
 /** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
