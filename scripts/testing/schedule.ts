@@ -37,8 +37,8 @@ const LONGEST = [
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
 const HEAVY_LANES = 2
 /**
- * Files that load the whole machine or measure it. They run after all others, in an order in which those that keep a core busy meet those that wait: the
- * walls meet the short ones, the faults meet the rolling restart.
+ * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/security beside the
+ * three short ones, then test/chaos beside the rolling restart.
  */
 const HEAVY = [
   'test/security/**',

@@ -33,19 +33,16 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
       const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
     }
-    const found = async (runs: readonly StoredRun[]) => {
-      if (runs.length > 0)
-        await sessionClaims?.moved(
-          tenant,
-          runs.map(({ runId }) => runId),
-        )
+    const recordHere = async (runs: readonly StoredRun[]) => {
+      const runIds = runs.map(({ runId }) => runId)
+      if (runIds.length > 0) await sessionClaims?.moved(tenant, runIds)
     }
-    await Promise.all([found(open), open.length > 0 && markBusy(session, busyMarks)])
+    await Promise.all([recordHere(open), open.length > 0 && markBusy(session, busyMarks)])
     draining.keep(session)
-    // Behind those that go on, whose readers wait.
+    // After the runs that go on, since the readers of those wait.
     const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
     for (const run of known) adoptRun(session, waitingOf(run), deps)
-    await found(known)
+    await recordHere(known)
   }
 }
 

@@ -14,11 +14,12 @@ const FIND: Script = { name: 'aeFindMovedRun', keys: 1, lua: `return redis.call(
 
 /** One Redis key per run that has moved. */
 export const createRedisMovedRuns = (link: Pick<RedisLink, 'run' | 'isCluster'>): MovedRuns => ({
-  /** With one command, unless the keys are on several nodes. */
+  /** With one command, unless the keys may be on several nodes. */
   async record(tenant, runIds, epoch) {
+    if (runIds.length === 0) return
     const keys = runIds.map((runId) => keyOf(tenant, runId))
-    const together = link.isCluster ? keys.map((key) => [key]) : keys.length > 0 ? [keys] : []
-    await Promise.all(together.map((some) => link.run(RECORD, some, [epoch, KEEP_SECS])))
+    const commands = link.isCluster ? keys.map((key) => [key]) : [keys]
+    await Promise.all(commands.map((some) => link.run(RECORD, some, [epoch, KEEP_SECS])))
   },
   async find(tenant, runId) {
     const found = await link.run(FIND, [keyOf(tenant, runId)], [])

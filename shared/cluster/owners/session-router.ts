@@ -179,7 +179,7 @@ export class SessionRouter {
   }
 }
 
-/** What chooses the worker of a session. */
+/** The key by which the hash ring chooses the worker of a session. */
 export const hashKeyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
 
 const exists = ({ id }: SessionKey) =>

@@ -97,7 +97,7 @@ export class RunRecovery {
     const until = performance.now() + withinMs
     let searched: number | undefined
     while (performance.now() < until && !this.#stopped.signal.aborted) {
-      using notice = this.#noticeOf(runId) // First: a move that the look does not see is told behind it.
+      using notice = this.#noticeOf(runId) // Before the look: of a move that comes too late for it there is a notice.
       const seen = await this.#look({ tenant, runId, from, searched }).catch(() => undefined)
       if (seen && 'epoch' in seen) return seen.epoch
       const recovered = seen && searched === undefined ? this.#recovered(seen.last) : this.#pause(LOOK_MS)

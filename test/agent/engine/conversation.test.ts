@@ -36,6 +36,7 @@ describe('a conversation', () => {
     conversation.append(says('67890'))
     expect(conversation.measured).to.deep.equal({ tokens: 3, chars: 5 })
   })
+
   it('tells its size in bytes, as JSON, at first and whenever it has changed', () => {
     const sizes: number[] = []
     const bytesOf = (...messages: Message[]) => Buffer.byteLength(messages.map((each) => JSON.stringify(each)).join(''))

@@ -111,6 +111,7 @@ describe('the progress of a run', () => {
     new RunProgress({ note() {}, stored: async () => true }, { state }).start(new AbortController().signal, plan)
     expect(plan.isOn).to.equal(false)
   })
+
   it('D32.7a: only what has changed of a step is stored again, and all of it where the whole is asked for', async () => {
     const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 }
     const { progress, stored } = setUp()

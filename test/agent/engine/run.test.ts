@@ -187,7 +187,7 @@ describe('the loop of a run', () => {
 
 describe('a run that another process had begun', () => {
   const KEEPER = { note() {}, stored: async () => true }
-  /** What is known after one complete turn, with `step` under way. */
+  /** The stored progress of a run that has completed one turn. `step`: the second one had begun its tool calls. */
   function progressOf(step?: EarlierProgress['step'], more: Partial<EarlierProgress['state']> = {}) {
     const { state } = new RunProgress(KEEPER)
     const totals = { usage: { ...USAGE }, costUsd: 1, turns: 1, unpriced: [] }

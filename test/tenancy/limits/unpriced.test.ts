@@ -18,7 +18,7 @@ const SERVER_MODELS = [
 /** The price of `known` is known, and what an instance gives. */
 const priceOf: PriceOf = ({ prices }, model) => (model === 'known' || prices?.has(model) ? 1 : undefined)
 
-/** What the warnings name. */
+/** The model and instance that each warning says is without a price. */
 function namesIn(routing: Routing, { limits = IN_DOLLARS, instances = [instance('main'), instance('spare')] } = {}) {
   const config = { ...EMPTY_CONFIG, routing, instances }
   const warnings = unpricedWarnings(limits, config, { priceOf, serverModels: SERVER_MODELS })

@@ -13,7 +13,7 @@ import { readAll, say, untilCancelled } from './runs-setup.ts'
 const TEXT: RunEvent = { type: 'text', text: 'hi' }
 const PHASE = { kind: 'model', name: 'm', turn: 1, started_ms: 0, ended_ms: 1 }
 
-/** A run with a report of its own. `calls` lists what the hooks and the report were told, in order. */
+/** A run with its report. `calls` lists the calls of its hooks and of the report, in order. */
 function setUp(identity: Partial<RunIdentity> = {}, more: Partial<RunReport> = {}) {
   const calls: string[] = []
   const note = (call: string) => void calls.push(call)

@@ -47,8 +47,8 @@ type Answer = { writeErrors?: readonly WriteFailure[] }
 type Options = { collection: string; signal: AbortSignal }
 
 /**
- * Inserts those rows that can be, above all whose unique values are free, and returns the others. The command is sent as it is: `insertMany` costs a fifth more CPU, and what it
- * has beyond that, a second try, is its callers' anyway.
+ * Inserts the rows whose unique values are free, and returns those that were not inserted. The command is sent as it is: `insertMany` costs a fifth more
+ * CPU, and what it has beyond that, a second try, is its callers' anyway.
  */
 async function insertMissing(db: Db, rows: readonly Row[], { collection, signal }: Options): Promise<Skipped> {
   const skipped = new Map<Row, WriteFailure>()

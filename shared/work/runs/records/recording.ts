@@ -8,7 +8,7 @@ import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
-/** Has all recordings of a process, and is told what becomes of them. */
+/** The owner of all recordings of a process. Each recording calls it when its run has ended, its record is stored, or another process goes on with the run. */
 export interface RecordingOwner {
   readonly room: CaptureRoom
   /** The run has ended. */

@@ -20,7 +20,7 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
 
-/** What is known of a run when it begins. `RunFacts` are made of it only for a run that is recorded here, as few are. */
+/** The facts of a run at its start, as they were given. `RunFacts` are built from them only for the few runs that are recorded here. */
 type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
 type Seen = { watched: Watched; terminal: string; endedMs: number }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { JOURNAL_LIMITS, Journal } from '../../../../shared/cluster/journal/journal.ts'
-import type { Member, MemberFields } from '../../../../shared/cluster/members/members.ts'
+import type { MemberFields } from '../../../../shared/cluster/members/members.ts'
 import {
   packMessage,
   RECORD,
@@ -12,15 +12,7 @@ import { Transport } from '../../../../shared/cluster/relay/wire/transport.ts'
 import { type CounterName, NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { newBudget } from '../../../support/journal-budget.ts'
 import { settled } from '../../../support/settled.ts'
-
-const member = (epoch: number, role: MemberFields['role']): Member => ({
-  role,
-  state: 'active',
-  load: 0,
-  pid: epoch,
-  epoch,
-  expiresInMs: 4_000,
-})
+import { member, worker as workerMember } from '../../members/member.ts'
 
 type Sent = { channel: string; epoch: number; type: number }
 
@@ -129,7 +121,7 @@ describe('transport', () => {
 
   it('a heartbeat is acknowledged on the channel of its sender’s role, and an unlisted sender has the other role', async () => {
     const worker = await setUp()
-    worker.transport.setMembers([member(2, 'worker'), member(3, 'gateway')])
+    worker.transport.setMembers([workerMember(2), member('gateway', 3)])
     const gateway = await setUp({ role: 'gateway' })
     for (const { receive } of [worker, gateway]) {
       for (const epoch of [2, 3, 9]) receive(packMessage(epoch, 0, [record(RECORD.beat)]))
@@ -142,7 +134,7 @@ describe('transport', () => {
 
   it('acknowledgements are not acknowledged, also when so many processes send that each message is', async () => {
     const { transport, sent, receive } = await setUp()
-    transport.setMembers(Array.from({ length: 1_000 }, (_, i) => member(i + 1, 'worker')))
+    transport.setMembers(Array.from({ length: 1_000 }, (_, i) => workerMember(i + 1)))
     receive(packMessage(2, 0, [record(RECORD.reply, { stream: 1, body: '{}' })]))
     receive(packMessage(2, 100, [record(RECORD.ack, { seq: 50 })]))
     await transport.flush()
@@ -222,8 +214,8 @@ describe('transport', () => {
     ] as const) {
       const { transport, bytes } = await setUp()
       transport.setMembers([
-        member(2, 'gateway'),
-        ...Array.from({ length: workers }, (_, i) => member(10 + i, i % 2 ? 'executor' : 'worker')),
+        member('gateway', 2),
+        ...Array.from({ length: workers }, (_, i) => member(i % 2 ? 'executor' : 'worker', 10 + i)),
       ])
       const journal = new Journal(newBudget(1e9), { ...JOURNAL_LIMITS, maxBytes: 1e9, maxEvents: 1e6 })
       transport.outbox('gateway', 2).attach(1, journal.follow(0))
