@@ -2,7 +2,7 @@ import { hasKind } from '../../kernel/errors.ts'
 import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { HeldSession } from '../owners/held-claims.ts'
-import { isDraining, isUnanswered } from '../owners/session-router.ts'
+import { hashKeyOf, isDraining, isUnanswered } from '../owners/session-router.ts'
 import type { Membership } from './membership.ts'
 import { type CallLimits, Calls, packCall } from './wire/calls.ts'
 import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
@@ -85,7 +85,7 @@ export class SessionHandoff {
   }
 
   async #offer({ tenant, id, state }: TransferableSession): Promise<boolean> {
-    const key = `${tenant} ${id}`
+    const key = hashKeyOf({ tenant, id })
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
       if (to === undefined) return false
