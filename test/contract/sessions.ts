@@ -1,3 +1,5 @@
+// Tests log.ts and log-documents.ts through the store that writes and reads logs with them.
+
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { Message } from '../../shared/agent/providers/port.ts'
@@ -60,7 +62,7 @@ export function sessionContract(open: OpenStore): void {
     await sessions.append([b.write(3, [], { facts: factsOf(3, { title: 'last' }) })])
     const loaded = await sessions.load(tenant, 's')
     expect(textsOf(loaded?.messages)).to.deep.equal(['one \0 😀', 'two', 'three'])
-    expect(loaded).to.deep.include({ head, memories: ['m'], nextSeq: 4, baseMs: NOON, headMs: NOON })
+    expect(loaded).to.deep.include({ head, memories: ['m'], nextSeq: 4, baseSeq: 1, baseMs: NOON, headMs: NOON })
     expect(loaded?.facts).to.include({ title: 'last', message_count: 3 })
   })
 
@@ -73,6 +75,30 @@ export function sessionContract(open: OpenStore): void {
     const loaded = await sessions.load(tenant, 's')
     expect(textsOf(loaded?.messages)).to.deep.equal(['summary', 'new'])
     expect(loaded).to.deep.include({ memories: [], nextSeq: 4 })
+  })
+
+  it('D32.7a: before the whole history, entries tell only of the runs that had ended last', async () => {
+    const tenant = newTenant()
+    const { write } = writer(tenant, headOf('s'))
+    await sessions.add(tenant, headOf('s'))
+    const ended = (run_id: string) => ({
+      runs: {
+        accepted: [{ run_id, started_at: isoOf(now), message: { prompt: run_id } }],
+        active: { run_id, state: { hasBegun: true, totals: { turns: 1 } } as never, reserved: 10 },
+        ended: [run_id],
+      },
+    })
+    const before = [write(1, ['a'], ended('r1')), write(2, ['b'], ended('r2')), write(3, ['c'], ended('r3'))]
+    await sessions.append([...before, write(4, ['a', 'b', 'c'], { isBase: true, runs: { ended_from: 2 } })])
+    await sessions.append([write(5, ['d'], ended('r5'))])
+    const loaded = await sessions.load(tenant, 's')
+    expect(textsOf(loaded?.messages)).to.deep.equal(['a', 'b', 'c', 'd'])
+    expect(loaded?.runs.ended.map(({ runId, fromSeq }) => [runId, fromSeq])).to.deep.equal([
+      ['r2', 2],
+      ['r3', 3],
+      ['r5', 5],
+    ])
+    expect(loaded).to.include({ baseSeq: 4, nextSeq: 6 })
   })
 
   it('D32: a place of a log is taken once: another owner is refused, and a repeated write is not', async () => {

@@ -24,12 +24,12 @@ export type AdoptedQueueDeps = {
 export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): void {
   const { tenant } = session
   for (const each of waiting) {
-    const { runId, message, earlier } = each
+    const { runId, message, earlier, fromSeq } = each
     const run = adoptRun(session, each, deps)
     deps.admission.hold(tenant, runId, run.ended)
     const prepare = () => prepareLate(tenant, message, deps)
     const execute = () => executeLate(run, session, { prepare, earlier })
-    session.post({ run, message, execute, isStored: true, earlier })
+    session.post({ run, message, execute, isStored: true, earlier, fromSeq })
   }
 }
 

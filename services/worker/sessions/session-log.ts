@@ -9,7 +9,9 @@ import type { SessionRuns } from './session-runs.ts'
 export type LogState = {
   head: SessionHead
   nextSeq: number
-  /** When the oldest entry that counts was written, and when the head was: milliseconds since 1970. */
+  /** The place of the oldest entry that counts. One of an older release does not say it. */
+  baseSeq?: number
+  /** When that was written, and when the head was: milliseconds since 1970. */
   baseMs: number
   headMs: number
   /** Whether the head says that the session remembers tools. */
@@ -20,12 +22,14 @@ export type LogState = {
   predecessor?: string
   /** Whether the log lacks messages that the session has. */
   isBehind?: boolean
+  /** The places from which on the log tells of the runs that have ended last. */
+  endedFrom?: readonly number[] | undefined
 }
 
 /** The part of a session that its log holds. */
 export type LoggedSession = {
   readonly tenant: TenantId
-  readonly conversation: Pick<Conversation, 'messages' | 'compactions'>
+  readonly conversation: Pick<Conversation, 'messages' | 'compactions' | 'bytes'>
   readonly facts: SessionFacts
   readonly memories: readonly string[]
   readonly runs?: Pick<SessionRuns, 'take'> | undefined
@@ -40,12 +44,20 @@ type Saved = { messages: number; compactions: number; memories: readonly string[
 type Pending = { write: LogWrite; saved: Saved; version: number; onStored: (() => void) | undefined }
 type Waiter = { version: number; resolve: (isStored: boolean) => void }
 
+/**
+ * Who opens the session reads the entries since the last one that has the whole history. Such an entry follows after so many others, and later when
+ * the history is long, so that for each entry at most this many bytes are written once more.
+ */
+const MIN_ENTRIES = 100
+const BYTES_AN_ENTRY = 4_096
+
 /** The part of a session's log that its owner writes: which messages are stored, which are not, and who waits for them. */
 export class SessionLog {
   readonly head: SessionHead
   readonly #owner: string
   readonly #predecessor: string | undefined
   #nextSeq: number
+  #baseSeq: number
   #baseMs: number
   #headMs: number
   #remembers: boolean
@@ -59,11 +71,13 @@ export class SessionLog {
   #end: 'moved' | 'deleted' | undefined
 
   constructor(state: LogState, saved: Saved) {
-    const { head, nextSeq, baseMs, headMs, remembers, owner = newToken(), predecessor, isBehind = false } = state
+    const { head, nextSeq, baseSeq = nextSeq, baseMs, headMs, remembers } = state
+    const { owner = newToken(), predecessor, isBehind = false } = state
     this.head = head
     this.#owner = owner
     this.#predecessor = predecessor
     this.#nextSeq = nextSeq
+    this.#baseSeq = baseSeq
     this.#baseMs = baseMs
     this.#headMs = headMs
     this.#remembers = remembers
@@ -76,7 +90,8 @@ export class SessionLog {
   get state(): LogState {
     const { head } = this
     return {
-      ...{ head, nextSeq: this.#nextSeq, baseMs: this.#baseMs, headMs: this.#headMs, remembers: this.#remembers },
+      ...{ head, nextSeq: this.#nextSeq, baseSeq: this.#baseSeq, baseMs: this.#baseMs },
+      ...{ headMs: this.#headMs, remembers: this.#remembers },
       predecessor: this.#owner,
       isBehind: this.isDue,
     }
@@ -138,7 +153,10 @@ export class SessionLog {
     this.#nextSeq += places
     this.#saved = saved
     this.#savedVersion = version
-    if (write.entry.isBase) this.#baseMs = Date.parse(write.entry.at)
+    if (write.entry.isBase) {
+      this.#baseSeq = write.seq
+      this.#baseMs = Date.parse(write.entry.at)
+    }
     const isReady = (waiter: Waiter) => waiter.version <= version
     const ready = this.#waiters.filter(isReady)
     this.#waiters = this.#waiters.filter((waiter) => !isReady(waiter))
@@ -169,9 +187,11 @@ export class SessionLog {
     const { tenant, conversation, memories } = session
     const { messages, compactions } = conversation
     const isCompacted = compactions !== this.#saved.compactions
-    const isBase = this.#needsBase || isCompacted || now() - this.#baseMs > renewalMs
+    const mayFollow = Math.max(MIN_ENTRIES, conversation.bytes / BYTES_AN_ENTRY)
+    const isFar = this.#nextSeq - this.#baseSeq > mayFollow
+    const isBase = this.#needsBase || isCompacted || isFar || now() - this.#baseMs > renewalMs
     this.#needsBase = false
-    const runs = session.runs?.take(isBase)
+    const runs = session.runs?.take(this.#nextSeq, { isBase })
     const entry: LogEntry = {
       at: new Date(now()).toISOString(),
       facts: session.facts,

@@ -1,5 +1,10 @@
 import { type ProgressKeeper, RunProgress } from '../../../shared/agent/engine/run-progress.ts'
-import type { AcceptedMessage, EarlierRun, RunsEntry } from '../../../shared/agent/sessions/open-runs.ts'
+import {
+  type AcceptedMessage,
+  type EarlierRun,
+  MAX_ENDED,
+  type RunsEntry,
+} from '../../../shared/agent/sessions/open-runs.ts'
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import { isTerminal, type JsonObject, type RunEvent } from '../../../shared/kernel/events.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
@@ -16,8 +21,12 @@ export type RunsKeeper = {
   stored(): Promise<boolean>
 }
 
+/** The place of the log from which on its entries tell all of a run. It is missing until the first of them is written. */
+type Place = { fromSeq?: number | undefined }
+
 type Open = {
   accepted: AcceptedMessage
+  place: Place
   run: Run
   progress: RunProgress
   events: KeptEvents
@@ -29,6 +38,9 @@ type Open = {
   isConfirmed: boolean
 }
 
+/** `isStored`: another worker has accepted the message, and perhaps begun it. */
+type AddedRun = { isStored: boolean; earlier?: EarlierRun | undefined; fromSeq?: number | undefined }
+
 /** What an entry of the log says of the runs. `onStored` is to be called when it is stored. */
 export type TakenRuns = { entry: RunsEntry; onStored(): void }
 
@@ -38,12 +50,16 @@ export class SessionRuns {
   readonly #open = new Map<string, Open>()
   #active: Open | undefined
   /** What the log lacks. */
-  #accepted: AcceptedMessage[] = []
+  #accepted: Open[] = []
   #confirmed: string[] = []
   #ended: string[] = []
+  /** Of the runs that have ended last. */
+  #endedPlaces: Place[]
 
-  constructor(keeper: RunsKeeper) {
+  /** `endedFrom`: the places from which on the log tells of the runs that have ended last. */
+  constructor(keeper: RunsKeeper, endedFrom: readonly number[] = []) {
     this.#keeper = keeper
+    this.#endedPlaces = endedFrom.map((fromSeq) => ({ fromSeq }))
   }
 
   get isEmpty(): boolean {
@@ -55,24 +71,31 @@ export class SessionRuns {
     return this.#active?.progress
   }
 
+  /** The places from which on the log tells of the runs that have ended last. */
+  get endedFrom(): number[] {
+    return this.#endedPlaces.flatMap(({ fromSeq }) => fromSeq ?? [])
+  }
+
+  /** The place from which on the log tells all of an open run. */
+  fromSeqOf(runId: string): number | undefined {
+    return this.#open.get(runId)?.place.fromSeq
+  }
+
   /** Whether a turn is complete whose last event has not come yet. */
   get isBetweenTurns(): boolean {
     const active = this.#active && this.#open.get(this.#active.run.id)
     return active !== undefined && active.progress.totals.turns !== active.events.turns
   }
 
-  /** The session has a message. `isStored`: another worker has accepted it, and perhaps begun it. */
-  add(
-    run: Run,
-    message: MessageRequest,
-    { isStored, earlier }: { isStored: boolean; earlier?: EarlierRun | undefined },
-  ) {
+  /** The session has a message. */
+  add(run: Run, message: MessageRequest, { isStored, earlier, fromSeq }: AddedRun) {
     const accepted = { run_id: run.id, started_at: run.startedAt.toISOString(), message: message as JsonObject }
     const progress = new RunProgress(this.#progressKeeper(), earlier)
     const events = new KeptEvents(earlier && { ...earlier, turns: earlier.state.totals.turns })
-    const open = { accepted, run, progress, events, reserved: earlier?.granted ?? 0, isStored, isConfirmed: false }
+    const [place, reserved] = [{ fromSeq }, earlier?.granted ?? 0]
+    const open = { accepted, place, run, progress, events, reserved, isStored, isConfirmed: false }
     this.#open.set(run.id, open)
-    if (!isStored) this.#accepted.push(accepted)
+    if (!isStored) this.#accepted.push(open)
     // It is stored with what comes next.
     void run.whenAccepted().then(() => {
       open.isConfirmed = true
@@ -90,9 +113,12 @@ export class SessionRuns {
 
   /** The client has ended the run, or it has ended: no other worker goes on with it. */
   end(runId: string): boolean {
-    const isOpen = this.#open.delete(runId)
-    if (isOpen) this.#ended.push(runId)
-    return isOpen
+    const open = this.#open.get(runId)
+    if (!open) return false
+    this.#open.delete(runId)
+    this.#ended.push(runId)
+    this.#endedPlaces = [...this.#endedPlaces, open.place].slice(-MAX_ENDED)
+    return true
   }
 
   /** The run's next event is about to be sent. A promise resolves when it may be. */
@@ -108,18 +134,20 @@ export class SessionRuns {
     return undefined
   }
 
-  /** What has changed since the last time, or everything. */
-  take(isBase: boolean): TakenRuns | undefined {
+  /** What the entry at this place says: what has changed since the last one, or everything. */
+  take(seq: number, { isBase }: { isBase: boolean }): TakenRuns | undefined {
     const active = this.#active
     const all = new Set([...(active ? [active] : []), ...this.#open.values()])
-    const accepted = isBase ? Array.from(all, (open) => open.accepted) : this.#accepted
+    const added = isBase ? [...all] : this.#accepted
+    for (const { place } of added) place.fromSeq = seq
+    const accepted = added.map((open) => open.accepted)
     const [confirmed, ended] = [isBase ? confirmedOf(all) : this.#confirmed, this.#ended]
-    if (!active && accepted.length + confirmed.length + ended.length === 0) return undefined
+    const endedFrom = isBase ? Math.min(seq, ...this.endedFrom) : seq
+    if (!active && accepted.length + confirmed.length + ended.length === 0 && endedFrom === seq) return undefined
     this.#accepted = []
     this.#confirmed = []
     this.#ended = []
     if (active && !this.#open.has(active.run.id)) this.#active = undefined
-    const stored = accepted.flatMap(({ run_id: id }) => this.#open.get(id) ?? [])
     const reserved = active ? active.run.journal.lastSeq + RESERVED : 0
     return {
       entry: {
@@ -127,10 +155,11 @@ export class SessionRuns {
         ...(confirmed.length > 0 && { confirmed }),
         ...(active && { active: activeOf(active, { isBase, reserved }) }),
         ...(ended.length > 0 && { ended }),
+        ...(endedFrom < seq && { ended_from: endedFrom }),
       },
       onStored() {
         if (active) active.reserved = reserved
-        for (const open of stored) open.isStored = true
+        for (const open of added) open.isStored = true
       },
     }
   }

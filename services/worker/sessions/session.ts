@@ -51,10 +51,12 @@ export type WaitingMessage = {
   isConfirmed?: boolean
   /** What another worker has done of it before it died. */
   earlier?: EarlierRun | undefined
+  /** The place of the log from which on its entries tell all of the run. */
+  fromSeq?: number | undefined
 }
 
 /** A message, which another worker has accepted if it is stored. */
-export type PostedRun = QueuedRun & { isStored?: boolean; earlier?: EarlierRun | undefined }
+export type PostedRun = QueuedRun & { isStored?: boolean } & Pick<WaitingMessage, 'earlier' | 'fromSeq'>
 
 /** The state that another worker needs to continue a session. */
 export type SessionState = SessionIdentity &
@@ -113,7 +115,7 @@ export class Session {
     this.remembered = new RememberedTools(remembered)
     const saved = { messages: log?.nextSeq === 1 ? 0 : history.messages.length, compactions: 0 }
     this.log = log && options.keep && new SessionLog(log, { ...saved, memories: this.#memory.entries })
-    this.runs = this.log && options.keepRuns && new SessionRuns(options.keepRuns(this))
+    this.runs = this.log && options.keepRuns && new SessionRuns(options.keepRuns(this), log?.endedFrom)
     this.#restartIdle()
   }
 
@@ -154,8 +156,10 @@ export class Session {
       runId: run.id,
       startedAt: run.startedAt.toISOString(),
       message,
+      ...(this.runs && { fromSeq: this.runs.fromSeqOf(run.id) }),
     }))
-    const history = { messages, messageCount, memories, remembered, ...(this.log && { log: this.log.state }) }
+    const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }
+    const history = { messages, messageCount, memories, remembered, ...(log && { log }) }
     return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
   }
 
@@ -198,13 +202,13 @@ export class Session {
     this.#queue.checkRoom(this.id)
   }
 
-  post({ run, message, execute, isStored = false, earlier }: PostedRun): void {
+  post({ run, message, execute, isStored = false, earlier, fromSeq }: PostedRun): void {
     const { keep } = this.#options
     const observed = (signal: AbortSignal) => {
       const [events, count] = [execute(run, signal), this.#usage.counter(earlier?.state)]
       return this.log && keep ? keep(this, events, count) : new Observed(events, count)
     }
-    this.runs?.add(run, message, { isStored, earlier })
+    this.runs?.add(run, message, { isStored, earlier, fromSeq })
     this.#queue.post({
       run,
       message,

@@ -32,9 +32,12 @@ export type LogEntry = {
   memories?: readonly string[]
   /** The runs of its messages, as far as they have changed. */
   runs?: RunsEntry
-  /** The messages are the whole history, and the memories and runs all: no entry before this one counts. */
+  /** The messages are the whole history, and the memories and the open runs all: before this one, entries only tell of runs that have ended. */
   isBase?: true
 }
+
+/** An entry, and the place at which it begins. */
+export type PlacedEntry = LogEntry & { seq: number }
 
 /** An entry that one owner adds at a place, and at those behind it when it is long. */
 export type LogWrite = {

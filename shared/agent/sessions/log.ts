@@ -1,6 +1,13 @@
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Collection } from '../../platform/store/port.ts'
-import { documentsOf, EntryReader, type LogDocument, type LogEntry, type LogWrite } from './log-documents.ts'
+import {
+  documentsOf,
+  EntryReader,
+  type LogDocument,
+  type LogEntry,
+  type LogWrite,
+  type PlacedEntry,
+} from './log-documents.ts'
 
 const PAGE = 50
 const MAX_DELETED = 500
@@ -21,7 +28,7 @@ export async function* entriesOf(
   log: Collection,
   tenant: TenantId,
   { workspace, batch = PAGE, onNewest }: Reading,
-): AsyncGenerator<LogEntry> {
+): AsyncGenerator<PlacedEntry> {
   const reader = new EntryReader()
   let after: [number] | undefined
   for (let limit = batch; ; limit = PAGE) {
@@ -31,7 +38,7 @@ export async function* entriesOf(
       if (!after) onNewest?.(read.seq)
       after = [read.seq]
       const entry = reader.read(read)
-      if (entry) yield entry
+      if (entry) yield { ...entry, seq: read.seq }
     }
     if (found.length < limit) return
   }

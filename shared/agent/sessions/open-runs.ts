@@ -28,6 +28,8 @@ export type RunsEntry = {
   active?: ActiveRun
   /** The ids of those that have ended. `active` may be one of them, with its last events. */
   ended?: readonly string[]
+  /** The place from which on the entries tell of those that had ended last before this entry, which has all others. */
+  ended_from?: number
 }
 
 /** What an earlier process has done of a run. */
@@ -45,6 +47,8 @@ export type EarlierRun = EarlierProgress & {
  */
 export type StoredRun = {
   runId: string
+  /** The place of the log from which on its entries tell all of the run. */
+  fromSeq: number
   startedAt: string
   message: JsonObject
   isConfirmed: boolean
@@ -56,16 +60,21 @@ export type StoredRuns = { open: readonly StoredRun[]; ended: readonly EndedRun[
 export type EndedRun = StoredRun & { earlier: EarlierRun; endedAt: string }
 
 /** A client may read more slowly than runs end. So many messages of it were waiting at most, and one was answered. */
-const MAX_ENDED = 9
+export const MAX_ENDED = 9
+
+type PlacedRuns = { seq: number; at: string; isBase?: true; runs?: RunsEntry }
 
 /** Reads the runs from the entries of a log, oldest first. */
-export function storedRuns(entries: readonly { at: string; runs?: RunsEntry }[]): StoredRuns {
+export function storedRuns(entries: readonly PlacedRuns[]): StoredRuns {
   const open = new Map<string, StoredRun>()
   const last: EndedRun[] = []
-  for (const { at, runs } of entries) {
+  for (const { seq, at, isBase, runs } of entries) {
     if (!runs) continue
-    for (const { run_id: runId, started_at: startedAt, message } of runs.accepted ?? [])
-      if (!open.has(runId)) open.set(runId, { runId, startedAt, message, isConfirmed: false })
+    for (const { run_id: runId, started_at: startedAt, message } of runs.accepted ?? []) {
+      const known = open.get(runId)
+      if (!known) open.set(runId, { runId, fromSeq: seq, startedAt, message, isConfirmed: false })
+      else if (isBase) open.set(runId, { ...known, fromSeq: seq })
+    }
     for (const runId of runs.confirmed ?? []) {
       const run = open.get(runId)
       if (run) open.set(runId, { ...run, isConfirmed: true })

@@ -4,7 +4,7 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
 import { type Appended, append, deleteLog, entriesOf, lastEntry, ownerAt } from './log.ts'
-import { type LogEntry, type LogWrite, SESSION_LOG, type SessionFacts } from './log-documents.ts'
+import { type LogEntry, type LogWrite, type PlacedEntry, SESSION_LOG, type SessionFacts } from './log-documents.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
 
 /**
@@ -33,7 +33,9 @@ export type LoadedSession = {
   runs: StoredRuns
   /** The first place that is free. */
   nextSeq: number
-  /** When the oldest entry that counts was written, and when the head was: milliseconds since 1970. */
+  /** The place of the oldest entry that counts. */
+  baseSeq: number
+  /** When that was written, and when the head was: milliseconds since 1970. */
   baseMs: number
   headMs: number
 }
@@ -174,22 +176,26 @@ async function readLog(
   const onNewest = (seq: number) => {
     newest = seq
   }
-  const entries: LogEntry[] = []
+  const read: PlacedEntry[] = []
+  let base: PlacedEntry | undefined
   for await (const entry of entriesOf(log, tenant, { workspace: head.workspace, onNewest })) {
-    entries.unshift(entry)
-    if (entry.isBase) break
+    read.push(entry)
+    if (entry.isBase) base ??= entry
+    if (base && entry.seq <= (base.runs?.ended_from ?? base.seq)) break
   }
-  const last = entries.at(-1)
+  const all = read.toReversed()
+  const entries = base ? all.slice(all.indexOf(base)) : all
+  const [oldest, last] = [entries[0], entries.at(-1)]
   const { session_id, workspace, created_at, renewed_ms } = head
-  const oldestAt = entries[0]?.at
   return {
     head: { session_id, workspace, created_at },
     messages: entries.flatMap(({ messages }) => messages),
     memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
     facts: last?.facts ?? NO_FACTS,
-    runs: storedRuns(entries),
+    runs: storedRuns(all),
     nextSeq: newest + 1,
-    baseMs: oldestAt === undefined ? renewed_ms : Date.parse(oldestAt),
+    baseSeq: oldest?.seq ?? newest + 1,
+    baseMs: oldest ? Date.parse(oldest.at) : renewed_ms,
     headMs: renewed_ms,
     usedAt: last?.at ?? created_at,
   }

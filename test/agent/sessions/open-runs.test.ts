@@ -13,8 +13,10 @@ const ANSWER: StepState['answer'] = {
 const stateAfter = (turns: number) => ({ hasBegun: true, totals: { turns } }) as RunState
 const stepOf = (step: Partial<StepEntry>): StepEntry => ({ turn: 1, calls: {}, agents: {}, agentAsks: [], ...step })
 
-/** What the entries of a log say of the first run that has not ended. */
-const firstOf = (...entries: RunsEntry[]) => storedRuns(entries.map((runs) => ({ at: AT, runs }))).open[0]
+/** What the entries of a log say, the first of which is at its first place. */
+const readOf = (...entries: RunsEntry[]) => storedRuns(entries.map((runs, i) => ({ seq: i + 1, at: AT, runs })))
+/** What they say of the first run that has not ended. */
+const firstOf = (...entries: RunsEntry[]) => readOf(...entries).open[0]
 const accepted: RunsEntry = { accepted: [{ run_id: 'r', started_at: AT, message: { prompt: 'one' } }] }
 const active = (run: Partial<ActiveRun>): RunsEntry => ({
   active: { run_id: 'r', state: stateAfter(1), reserved: 10, ...run },
@@ -40,9 +42,9 @@ describe('the runs that the entries of a log describe', () => {
   })
 
   it('numbers are granted to a run that has begun, and to no other', () => {
-    const only = storedRuns([{ at: AT, runs: accepted }])
+    const only = readOf(accepted)
     expect(grantNumbers(only, 5)).to.deep.equal({ runs: only })
-    const begun = storedRuns([accepted, active({})].map((runs) => ({ at: AT, runs })))
+    const begun = readOf(accepted, active({}))
     const { runs, entry } = grantNumbers(begun, 5)
     expect([runs.open[0]?.earlier?.granted, entry?.active?.reserved]).to.deep.equal([15, 15])
   })
@@ -53,12 +55,18 @@ describe('the runs that the entries of a log describe', () => {
       active: { run_id: `r${n}`, state: stateAfter(1), reserved: 10 },
       ended: [`r${n}`],
     })
-    const entries = Array.from({ length: 12 }, (_, n) => ({ at: AT, runs: runOf(n) }))
-    const { open, ended } = storedRuns(entries)
-    expect([open, ended.map(({ runId }) => runId)]).to.deep.equal([
+    const { open, ended } = readOf(...Array.from({ length: 12 }, (_, n) => runOf(n)))
+    expect([open, ended.map(({ runId, fromSeq }) => [runId, fromSeq])]).to.deep.equal([
       [],
-      ['r3', 'r4', 'r5', 'r6', 'r7', 'r8', 'r9', 'r10', 'r11'],
+      [4, 5, 6, 7, 8, 9, 10, 11, 12].map((seq) => [`r${seq - 1}`, seq]),
     ])
+  })
+
+  it('the entries of a run begin where it was accepted, or at the last entry that has the whole of it', () => {
+    const before = { seq: 3, at: AT, runs: accepted }
+    const seqOf = (...entries: Parameters<typeof storedRuns>[0]) => storedRuns(entries).open[0]?.fromSeq
+    expect(seqOf(before, { seq: 4, at: AT, runs: accepted })).to.equal(3)
+    expect(seqOf(before, { seq: 4, at: AT, isBase: true, runs: accepted })).to.equal(4)
   })
 
   it('an entry for a run that was not accepted, or has ended, changes nothing', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type LoggedSession, SessionLog } from '../../../services/worker/sessions/session-log.ts'
+import { type LoggedSession, type LogState, SessionLog } from '../../../services/worker/sessions/session-log.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
@@ -12,14 +12,14 @@ const FACTS: SessionFacts = {
 }
 
 describe('the log of a session, as its owner writes it', () => {
-  function setUp(changes: { predecessor?: string; isBehind?: boolean } = {}) {
+  function setUp(changes: Partial<LogState> = {}) {
     const messages: Message[] = [
       { role: 'user', text: 'one' },
       { role: 'assistant', blocks: [{ type: 'text', text: '1' }] },
     ]
     const session = {
       tenant: DEFAULT_TENANT,
-      conversation: { messages, compactions: 0 },
+      conversation: { messages, compactions: 0, bytes: 100 },
       facts: FACTS,
       memories: ['boats'] as readonly string[],
     }
@@ -72,6 +72,33 @@ describe('the log of a session, as its owner writes it', () => {
       parts.log.note()
       expect(parts.take().entry.isBase).to.equal(undefined)
     })
+
+  for (const [bytes, count] of [
+    [100, 100],
+    [200 * 4_096, 200],
+  ] as const)
+    it(`has the whole history after ${count} entries when that is of ${bytes} bytes`, () => {
+      const { log, take, session, messages } = setUp({ baseSeq: 3 })
+      session.conversation.bytes = bytes
+      const write = () => {
+        log.note()
+        const { entry } = take()
+        log.onStored(1)
+        return entry
+      }
+      for (let round = 0; round < 2; round++) {
+        const entries = Array.from({ length: count }, write)
+        expect(entries.filter(({ isBase }) => isBase)).to.deep.equal([])
+        expect(write()).to.include({ isBase: true, messages })
+      }
+    })
+
+  it('the next owner counts on from the entry that had the whole history', () => {
+    const { log, take } = setUp({ isBehind: true })
+    take()
+    log.onStored(3)
+    expect(log.state).to.include({ nextSeq: 7, baseSeq: 4 })
+  })
 
   it('an owner that has taken a session over which lacks messages writes all of them at once', () => {
     const { log, take, messages } = setUp({ isBehind: true })

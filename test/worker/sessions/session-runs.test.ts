@@ -21,20 +21,22 @@ const TURN: readonly RunEvent[] = [
 /** The runs of a session, and the entries that its log has so far. */
 function setUp() {
   const known = new Runs(
-    { maxLive: 10, resumeMs: 60_000, maxJournalBytes: 1e6 },
+    { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
     { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
   )
   const waits: (() => void)[] = []
   const runs = new SessionRuns({ note() {}, stored: () => new Promise((resolve) => waits.push(() => resolve(true))) })
-  const entries: { at: string; runs: RunsEntry }[] = []
+  const entries: { seq: number; at: string; isBase?: true; runs: RunsEntry }[] = []
+  let seq = 0
   const accept = (prompt: string, isHeld = false): Run => {
     const run = known.open({ id: newId('run'), tenant: TENANT, sessionId: 's1', isHeld })
     runs.add(run, { prompt }, { isStored: false })
     return run
   }
   const store = (isBase = false) => {
-    const taken = runs.take(isBase)
-    if (taken) entries.push({ at: AT, runs: JSON.parse(JSON.stringify(taken.entry)) as RunsEntry })
+    const taken = runs.take(++seq, { isBase })
+    const entry = taken && { runs: JSON.parse(JSON.stringify(taken.entry)) as RunsEntry }
+    if (entry) entries.push({ seq, at: AT, ...entry, ...(isBase && { isBase }) })
     taken?.onStored()
   }
   /** Sends events as the run's executor does. */
@@ -108,6 +110,31 @@ describe('the runs of a session in its log', () => {
     expect(read().open[0]?.message).to.deep.equal({ prompt: 'one' })
   })
 
+  it('D32.7a: an entry that has everything says where the runs that ended last are told', async () => {
+    const { runs, accept, store, send, entries, read } = setUp()
+    const answer = async () => {
+      const run = accept('one')
+      runs.begin(run)
+      store()
+      await send(run, [...TURN, DONE])
+      store()
+      return run
+    }
+    const before = []
+    for (let i = 0; i < 12; i++) before.push(await answer())
+    const open = accept('two')
+    store(true)
+    const base = entries.at(-1)
+    expect(base?.runs.ended_from, 'each run had two entries, and nine are told').to.equal(7)
+    expect(runs.fromSeqOf(open.id)).to.equal(base?.seq)
+    entries.splice(0, 6)
+    const told = read()
+    expect(told.ended.map(({ runId }) => runId)).to.deep.equal(before.slice(-9).map(({ id }) => id))
+    const next = new SessionRuns({ note() {}, stored: async () => true }, runs.endedFrom)
+    expect(next.take(26, { isBase: true })?.entry).to.deep.equal({ ended_from: 7 })
+    expect(new SessionRuns({ note() {}, stored: async () => true }).take(26, { isBase: true })).to.equal(undefined)
+  })
+
   it('D32.7b: whether its client has a message is there with the next entry', async () => {
     const { runs, accept, store, read } = setUp()
     const run = accept('one', true)
@@ -137,7 +164,7 @@ describe('the runs of a session in its log', () => {
     const before = read().open[0]?.earlier?.reserved ?? 0
     const { runs: granted, entry } = grantNumbers(read(), 100)
     expect(granted.open[0]?.earlier).to.include({ reserved: before, granted: before + 100 })
-    entries.push({ at: AT, runs: entry ?? {} })
+    entries.push({ seq: 2, at: AT, runs: entry ?? {} })
     expect(read().open[0]?.earlier?.reserved).to.equal(before + 100)
   })
 })
