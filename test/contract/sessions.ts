@@ -1,4 +1,4 @@
-// Tests log.ts and log-documents.ts through the store that writes and reads logs with them.
+// Tests ../agent/sessions/log.ts, through the store that writes and reads logs with it.
 
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
