@@ -86,8 +86,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const { background: needsNoReader = false, customer_id, prompt } = request
         const identity = { id: runId, tenant, sessionId: undefined, about: { customer_id, title: titleOf(prompt) } }
         const run = runs.open({ ...identity, isHeld: true, needsNoReader })
-        if (oneShots) oneShots.post(run, request, execute)
-        else void run.execute(execute())
+        void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
       return begin(tenant, runId, open)

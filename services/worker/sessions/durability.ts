@@ -63,9 +63,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
     keeping: { keep: (...args) => saver.keep(...args), ...(marks && { keepRuns }) },
     wrap(inbox, opening) {
       const onOpened = async (session: Session, runs: StoredRuns) => {
-        const { tenant, workspace } = session
-        if (isOneShotSession(session.id)) workspaces.open(tenant, workspace)
-        else workspaces.openKept(tenant, workspace)
+        openFolder(session, workspaces)
         if (marks) await deps.goOn(session, runs)
       }
       const stored = new StoredSessions({
@@ -87,4 +85,10 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
       await marks?.settled()
     },
   }
+}
+
+/** The former worker has left it in the folder that both share. That of a one-shot run is in no store. */
+function openFolder({ id, tenant, workspace }: Session, workspaces: DurabilityDeps['workspaces']): void {
+  if (isOneShotSession(id)) workspaces.open(tenant, workspace)
+  else workspaces.openKept(tenant, workspace)
 }

@@ -29,9 +29,9 @@ const RETRY_MS = 200
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
   const { permissions, draining, sessionClaims, busyMarks, oneShots, limits } = deps
   return async (session, { open, ended }) => {
-    const { tenant, id } = session
-    const isOneShot = isOneShotSession(id)
-    const scopeId = isOneShot ? runOfOneShot(id) : id
+    const { tenant } = session
+    const isOneShot = isOneShotSession(session.id)
+    const scopeId = isOneShot ? runOfOneShot(session.id) : session.id
     void session.hold()
     const goingOn = adoptQueue(session, open.map(waitingOf), deps)
     for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {

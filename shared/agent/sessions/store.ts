@@ -66,7 +66,7 @@ export interface SessionStore {
   /** Returns the owner that has taken this place of a log. */
   ownerAt(tenant: TenantId, workspace: string, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
-  remove(tenant: TenantId, head: Pick<SessionHead, 'session_id' | 'workspace'>): Promise<void>
+  remove(tenant: TenantId, head: Removed): Promise<void>
   /** Deletes what is stored of one-shot runs that have ended. */
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
@@ -108,10 +108,8 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     renewed_ms: now(),
     expires_ms: now() + lifeOf(idleMs),
   })
-  const findHead = async (tenant: TenantId, id: string): Promise<HeadDocument | undefined> => {
-    if (isOneShotSession(id)) return documentOf(headOfOneShot(id))
-    return (await heads.get(tenant, { session_id: id }))?.doc as HeadDocument | undefined
-  }
+  const findHead = async (tenant: TenantId, id: string): Promise<HeadDocument | undefined> =>
+    isOneShotSession(id) ? documentOf(headOfOneShot(id)) : docOf(await heads.get(tenant, { session_id: id }))
   return {
     add: (tenant, head, mayReplace = async () => false) =>
       add({ heads, log }, tenant, {
@@ -131,16 +129,13 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => append(log, writes),
     ownerAt: (tenant, workspace, seq) => ownerAt(log, tenant, { workspace, seq }),
-    async remove(tenant, { session_id, workspace }) {
-      const found = await heads.get(tenant, { session_id })
-      if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-      await deleteLog(log, tenant, workspace)
-    },
-    deleteLogs: (logs) => deleteLogs(log, logs),
+    remove: (tenant, head) => remove({ heads, log }, tenant, head),
+    deleteLogs: deleteLogs.bind(undefined, log),
   }
 }
 
 type Collections = { heads: Collection; log: Collection }
+type Removed = Pick<SessionHead, 'session_id' | 'workspace'>
 type Adding = { doc: HeadDocument; isReplaced(other: SessionHead): Promise<boolean> }
 
 async function add({ heads, log }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
@@ -158,11 +153,20 @@ async function add({ heads, log }: Collections, tenant: TenantId, { doc, isRepla
   return false
 }
 
+async function remove({ heads, log }: Collections, tenant: TenantId, head: Removed): Promise<void> {
+  const { session_id, workspace } = head
+  const found = await heads.get(tenant, { session_id })
+  if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
+  await deleteLog(log, tenant, workspace)
+}
+
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
   const found = await heads.get(tenant, { session_id: doc.session_id })
   if (!found || headOf(found).workspace !== doc.workspace) return
   await heads.replaceIfVersion(tenant, { doc, version: found.version })
 }
+
+const docOf = (found: Stored | undefined) => found?.doc as HeadDocument | undefined
 
 const headOf = ({ doc }: Stored): SessionHead => headFrom(doc as HeadDocument)
 
