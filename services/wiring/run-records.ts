@@ -80,7 +80,7 @@ export const recordLost = ({ store, tenantConfig }: Recorded, isGone: LostRunsDe
   recordLostRuns({
     store: store.runRecords,
     isGone,
-    goesOn: ({ kind }) => kind === 'message' && store.busySessions !== undefined,
+    goesOn: ({ kind }) => (kind === 'message' || kind === 'run') && store.busySessions !== undefined,
     retentionDays: retentionDaysOf(tenantConfig),
     now: () => new Date(),
   })

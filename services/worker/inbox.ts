@@ -15,6 +15,7 @@ import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
+import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
 export type InboxOptions = {
@@ -24,6 +25,8 @@ export type InboxOptions = {
   admission: Admission
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
+  /** Stores one-shot runs. Left out: they end with this worker. */
+  oneShots?: Pick<OneShots, 'post'> | undefined
   draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
   isHeapHigh: IsHeapHigh
 }
@@ -70,7 +73,7 @@ export function createInbox(options: InboxOptions): Inbox {
  * the run itself.
  */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
-  const { runs, sessions, prepareRun, prepareOneShot, draining, isHeapHigh } = options
+  const { runs, sessions, prepareRun, prepareOneShot, oneShots, draining, isHeapHigh } = options
   const loadingRuns = new LoadingRuns()
   const begin = createBegin(options, loadingRuns)
   return {
@@ -83,7 +86,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const { background: needsNoReader = false, customer_id, prompt } = request
         const identity = { id: runId, tenant, sessionId: undefined, about: { customer_id, title: titleOf(prompt) } }
         const run = runs.open({ ...identity, isHeld: true, needsNoReader })
-        void run.execute(execute)
+        void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
       return begin(tenant, runId, open)

@@ -59,7 +59,7 @@ export async function openWorker(
     ...parts,
     lineStore: store,
     sessionStore: store?.sessions,
-    busyMarks: store?.busySessions && new BusyMarks({ store: store.busySessions, owner }),
+    busyMarks: marksOf(store, owner),
     models,
     reporter,
     usage,
@@ -82,3 +82,6 @@ export async function openWorker(
     },
   }
 }
+
+const marksOf = (store: WorkerParts['store'], owner: () => string): BusyMarks | undefined =>
+  store?.busySessions && store.sessions && new BusyMarks({ store: store.busySessions, logs: store.sessions, owner })

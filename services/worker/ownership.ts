@@ -1,3 +1,4 @@
+import { logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -18,7 +19,7 @@ export type OwnershipDeps = AdoptedQueueDeps & {
   draining: Draining
   admission: Admission
   saver: Pick<SessionSaver, 'note'> | undefined
-} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'permissions' | 'limits'>
+} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions' | 'limits'>
 
 /** How this worker begins and ends its ownership of sessions. */
 export type Ownership = Pick<ClusterWorker<Session>, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
@@ -32,7 +33,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
   }
   const leaveRuns = (session: Session) => {
     if (!session.runs) return void session.cancelAll('worker_lost')
-    for (const run of [...runs.live]) if (run.sessionId === session.id && run.tenant === session.tenant) leave(run)
+    for (const run of [...runs.live]) if (logSessionOf(run) === session.id && run.tenant === session.tenant) leave(run)
   }
   const release = (session: Session) => {
     const moved = sessions.release(session)
@@ -59,11 +60,11 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
       for (const run of [...runs.live])
         if (isStored(run, sessions)) leave(run)
         else run.cancel('worker_lost')
-      for (const session of [...sessions.all()]) release(session)
+      for (const session of [...sessions.all(), ...sessions.oneShots]) release(session)
     },
   }
 }
 
 /** Whether the run is in its session's log, from which another worker goes on with it. */
-const isStored = ({ tenant, sessionId }: Run, sessions: Sessions): boolean =>
-  sessionId !== undefined && sessions.find(tenant, sessionId)?.runs !== undefined
+const isStored = (run: Run, sessions: Sessions): boolean =>
+  sessions.find(run.tenant, logSessionOf(run))?.runs !== undefined

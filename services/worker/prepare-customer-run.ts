@@ -1,8 +1,8 @@
 import type { HeldLine, LineCache } from '../../shared/agent/customers/cache.ts'
 import type { CustomerIdentity, CustomerLine } from '../../shared/agent/customers/line.ts'
-import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import { LastAnswer } from '../../shared/agent/engine/last-answer.ts'
 import { abortEvent } from '../../shared/agent/engine/run.ts'
+import type { NumberedEvent } from '../../shared/agent/sessions/open-runs.ts'
 import type { ToolServices } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
 import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../../shared/kernel/events.ts'
@@ -18,7 +18,14 @@ export type CustomerRunOptions = {
   log: Log
 }
 
-export type CustomerOfRun = { tenant: TenantId; customerId: string; services: ToolServices }
+export type CustomerOfRun = {
+  tenant: TenantId
+  customerId: string
+  services: ToolServices
+  start: Pick<RunStart, 'conversation' | 'remembered' | 'progress'>
+  /** What another process has sent of the run before it died. */
+  events?: readonly NumberedEvent[] | undefined
+}
 
 /** Puts a prepared run on the customer's line (api.md "Per-customer line"). */
 export type PrepareCustomerRun = (prepared: PreparedRun, customer: CustomerOfRun) => RunExecutor
@@ -28,19 +35,21 @@ export type PrepareCustomerRun = (prepared: PreparedRun, customer: CustomerOfRun
  * line cannot be read the run is stateless: it says so in a warning and is not recorded.
  */
 export function createPrepareCustomerRun({ lines, fence, log }: CustomerRunOptions): PrepareCustomerRun {
-  return (prepared, { tenant, customerId, services }) =>
+  return (prepared, { tenant, customerId, services, start: from, events: earlier = [] }) =>
     async function* (run, signal) {
       const held = lines?.hold(keyOf(tenant, customerId), { tenant, customerId })
       try {
         const background = await readBackground(held, run, log)
-        const start: RunStart = { conversation: new Conversation(), background, services, warnings: [] }
+        const start: RunStart = { ...from, background, services, warnings: [] }
         if (!held || background === undefined) {
           yield* prepared.execute(run, { ...start, warnings: [fallbackWarning(customerId)] })
           return
         }
         const { line } = held
         const events = prepared.execute(run, { ...start, services: { ...services, memory: line } })
-        yield* recorded(events, { run, signal, prompt: prepared.prompt, line, fence, log })
+        const answer = new LastAnswer()
+        for (const [, event] of earlier) answer.note(event)
+        yield* recorded(events, { run, signal, prompt: prepared.prompt, answer, line, fence, log })
       } finally {
         held?.release()
       }
@@ -64,11 +73,19 @@ async function readBackground(
   }
 }
 
-type Recording = { run: Run; signal: AbortSignal; prompt: string; line: CustomerLine; fence: Fence; log: Log }
+type Recording = {
+  run: Run
+  signal: AbortSignal
+  prompt: string
+  answer: LastAnswer
+  line: CustomerLine
+  fence: Fence
+  log: Log
+}
 
 /** Yields the run's events. Records a successful run before its terminal event is yielded. */
 async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording): AsyncGenerator<AgentEvent, void> {
-  const answer = new LastAnswer()
+  const { answer } = recording
   for await (const event of events) {
     answer.note(event)
     if (!isTerminal(event) || event.type === 'error') yield event

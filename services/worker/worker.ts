@@ -28,6 +28,7 @@ import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './pre
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import type { BusyMarks } from './sessions/busy-marks.ts'
 import { createDurability, type Durability, type DurabilityDeps } from './sessions/durability.ts'
+import { OneShots } from './sessions/one-shots.ts'
 import type { Session } from './sessions/session.ts'
 import { Sessions } from './sessions/sessions.ts'
 
@@ -104,8 +105,11 @@ export function createWorker(deps: WorkerDeps): Worker {
   const draining = new Draining(runs, sessions)
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
-  const own = createOwnership({ ...deps, runs, sessions, workspaces, prepareRun, draining, saver: durable?.saver })
-  const inbox = createInbox({ ...deps, runs, sessions, prepareRun, prepareOneShot, draining })
+  const oneShots = deps.busyMarks && new OneShots(sessions, deps.busyMarks)
+  const parts = { ...deps, runs, sessions, prepareRun, prepareOneShot, oneShots, draining }
+  const isFolderShared = workspaces.kept === undefined
+  const own = createOwnership({ ...parts, isFolderShared, saver: durable?.saver })
+  const inbox = createInbox(parts)
   return {
     inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
     sessionsSettled: async () => durable?.settled(),

@@ -9,6 +9,7 @@ import {
   SESSION_LOG,
   type SessionFacts,
 } from '../../shared/agent/sessions/log-documents.ts'
+import { oneShotSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, lifeOf, type SessionHead, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
@@ -99,6 +100,22 @@ export function sessionContract(open: OpenStore): void {
       ['r5', 5],
     ])
     expect(loaded).to.include({ baseSeq: 4, nextSeq: 6 })
+  })
+
+  it('D32.7c: a one-shot run is stored by its log alone, and is gone when that is deleted', async () => {
+    const [tenant, other] = [newTenant(), newTenant()]
+    const id = oneShotSessionOf('run_1')
+    const head = { session_id: id, workspace: 'run_1', created_at: isoOf(NOON) }
+    expect([await sessions.load(tenant, id), await sessions.find(tenant, id)]).to.deep.equal([undefined, undefined])
+    for (const each of [tenant, other]) await sessions.append([writer(each, head).write(1, ['one'])])
+    await sessions.append([writer(tenant, head).write(2, ['two'])])
+    const loaded = await sessions.load(tenant, id)
+    expect(loaded?.head).to.deep.include({ session_id: id, workspace: 'run_1' })
+    expect(textsOf(loaded?.messages)).to.deep.equal(['one', 'two'])
+    expect((await sessions.page(tenant, { limit: 9 })).sessions).to.deep.equal([])
+    await sessions.deleteLogs([{ tenant, workspace: 'run_1', last: 2 }])
+    expect([await sessions.load(tenant, id), await sessions.find(tenant, id)]).to.deep.equal([undefined, undefined])
+    expect(await sessions.find(other, id)).to.include({ session_id: id })
   })
 
   it('D32: a place of a log is taken once: another owner is refused, and a repeated write is not', async () => {

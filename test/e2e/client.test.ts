@@ -123,10 +123,10 @@ inBothForms('the client', (startProduct, form) => {
     expect((await plan.result()).step_outputs).to.deep.equal({ a: 'fine', b: 'fine' })
   })
 
-  it('leaves a text whole and brings each event once through a proxy that breaks every connection each 300 ms', async () => {
-    const words = Array.from({ length: 40 }, (_, i) => `word-${i}`).join(' ')
-    product.model.answer([{ text: words, everyMs: 40 }, WRITE], [{ text: words, everyMs: 40 }])
-    const proxy = await CuttingProxy.open(Number(new URL(product.url).port), { everyMs: 300 })
+  it('leaves a text whole and brings each event once through a proxy that breaks each connection after 2,000 bytes', async () => {
+    const words = Array.from({ length: 100 }, (_, i) => `word-${i}`).join(' ')
+    product.model.answer([{ text: words, everyMs: 5 }, WRITE], [{ text: words, everyMs: 5 }])
+    using proxy = await CuttingProxy.open(Number(new URL(product.url).port), { afterBytes: 2_000 })
     const { pathname } = new URL(product.url)
     const cut = new AgentEngine({ url: `http://127.0.0.1:${proxy.port}${pathname}` })
     const run = cut.run({ prompt: 'hi' }, { onPermission: (ask) => ask.allow() })
@@ -137,7 +137,6 @@ inBothForms('the client', (startProduct, form) => {
     })()
     for await (const { id } of run) ids.push(id)
     await copying
-    proxy.close()
     expect((await run.result()).output).to.equal(`${words}\n\n${words}`)
     expect(text).to.equal(`${words}\n\n${words}`)
     expect(ids).to.deep.equal(ids.map((_, i) => i + 1))

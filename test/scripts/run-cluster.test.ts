@@ -8,6 +8,7 @@ import type { Member } from '../../scripts/local-cluster/member.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { Child } from '../support/child.ts'
 import { elapsedMs } from '../support/elapsed.ts'
+import { useMongo } from '../support/mongo.ts'
 import { openToOthers } from '../support/open-to-others.ts'
 import { PRIMARY_NAME, startRedisGroup, startSentinel } from '../support/redis-group.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
@@ -38,6 +39,7 @@ async function untilLeft(redisUrl: string, id: string): Promise<void> {
 
 describe('scripts/run-cluster.ts', () => {
   const dataDir = useTempFolder({ perTest: true })
+  const mongo = useMongo() // Of the tests that are not about the cluster's own.
   const children: Child[] = []
   afterEach(async () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
@@ -124,7 +126,7 @@ describe('scripts/run-cluster.ts', () => {
     const group = await startRedisGroup()
     const sentinel = await startSentinel(group.primary)
     try {
-      const env = { REDIS_SENTINELS: `127.0.0.1:${sentinel.port}/${PRIMARY_NAME}` }
+      const env = { ...mongo.env, REDIS_SENTINELS: `127.0.0.1:${sentinel.port}/${PRIMARY_NAME}` }
       const child = start(['--gateways', '1', '--workers', '1', '--executors', '0'], env)
       const [, url] = /(http\S+)/.exec(await child.line(/cluster is ready/)) ?? []
       await child.line(/no executor: plans wait/)
@@ -156,7 +158,7 @@ describe('scripts/run-cluster.ts', () => {
     const port = await freePort()
     const { createServer } = await import('node:http')
     const holder = createServer().listen(port, '127.0.0.1')
-    const child = start(['--gateways', '1', '--workers', '1'], { OPS_PORT: String(port) })
+    const child = start(['--gateways', '1', '--workers', '1'], { ...mongo.env, OPS_PORT: String(port) })
     expect(await child.exited).to.equal(1)
     holder.close()
     expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is in use`)

@@ -1,17 +1,16 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** When connections are broken: those through which a text has come for the first time, all of them at intervals, or with neither by `cutAll` only. */
-type Cutting = { after?: string; everyMs?: number }
+/** When connections are broken: the first one through which a text has come, each one behind so many bytes, or with neither by `cutAll` only. */
+type Cutting = { after?: string; afterBytes?: number }
 
 /** Passes connections on to a port of this machine, and breaks them. */
 export class CuttingProxy {
   readonly server: Server
   cuts = 0
   readonly #clients = new Set<Socket>()
-  readonly #timer: NodeJS.Timeout | undefined
 
-  private constructor(target: number, { after, everyMs }: Cutting) {
+  private constructor(target: number, { after, afterBytes = Number.POSITIVE_INFINITY }: Cutting) {
     this.server = createServer((client) => {
       const upstream = connect(target, '127.0.0.1')
       const end = (socket: Socket, other: Socket) => socket.on('error', () => {}).on('close', () => other.destroy())
@@ -20,14 +19,17 @@ export class CuttingProxy {
       this.#clients.add(client)
       client.on('close', () => this.#clients.delete(client))
       client.pipe(upstream)
+      let left = afterBytes
       upstream.on('data', (bytes: Buffer) => {
-        client.write(bytes)
-        if (after === undefined || this.cuts > 0 || !bytes.includes(after)) return
+        client.write(bytes.subarray(0, left))
+        left -= bytes.length
+        const hasText = after !== undefined && this.cuts === 0 && bytes.includes(after)
+        if (left > 0 && !hasText) return
         this.cuts++
+        upstream.pause()
         client.destroySoon()
       })
     }).listen(0, '127.0.0.1')
-    if (everyMs !== undefined) this.#timer = setInterval(() => this.cutAll(), everyMs)
   }
 
   static async open(target: number, cutting: Cutting): Promise<CuttingProxy> {
@@ -40,8 +42,11 @@ export class CuttingProxy {
     return (this.server.address() as AddressInfo).port
   }
 
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   close(): void {
-    clearInterval(this.#timer)
     this.server.close()
     for (const client of this.#clients) client.destroy()
   }

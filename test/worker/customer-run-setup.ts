@@ -3,6 +3,7 @@ import type { RunStart } from '../../services/worker/prepare-run.ts'
 import { LineCache } from '../../shared/agent/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine } from '../../shared/agent/customers/line.ts'
 import type { FinishedRun, Ledger } from '../../shared/agent/customers/store/ledger.ts'
+import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { now } from '../../shared/cluster/members/moment.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
@@ -52,7 +53,10 @@ export function setUp({
   const log = SILENT_LOG
   const ending = new AbortController()
   const prepareCustomerRun = createPrepareCustomerRun({ lines: hasLines ? lines : undefined, fence: lease, log })
-  const execute = prepareCustomerRun(prepared, { tenant, customerId: 'c', services: {} })
+  const execute = prepareCustomerRun(prepared, {
+    ...{ tenant, customerId: 'c', services: {} },
+    start: { conversation: new Conversation() },
+  })
   const run = { id: 'run_1', whenAccepted: async () => {} } as Run
   const iterator = execute(run, ending.signal)[Symbol.asyncIterator]()
   const next = async () => ((await iterator.next()).value ?? { type: 'nothing' }) as AgentEvent

@@ -132,7 +132,7 @@ describe('a prepared one-shot run', () => {
       },
       planQueue: (tenant) => async () => ({ note: tenant }),
     })
-    const execute = prepareOneShot(DEFAULT_TENANT, request)
+    const execute = prepareOneShot(DEFAULT_TENANT, request)()
     const play = async () => {
       for await (const _ of execute(run, run.signal));
       return contexts[0]

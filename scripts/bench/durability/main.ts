@@ -14,7 +14,8 @@ import { threadsCpuMs } from '../proc.ts'
 const USAGE = `npm run bench:durability -- [--quick] [--load N]...
   --quick   fewer rounds
   --load N  only this one of the loads: 0 (short runs, 64 at a time: 20 tokens from a provider over HTTP), 1 (100 streams of 50 tokens, one each 20 ms);
-            with the built-in model, which costs next to nothing: 2 (one session), 3 (32 sessions), 4 (8 sessions, 1,000 events a message)
+            with the built-in model, which costs next to nothing: 2 (one session), 3 (32 sessions), 4 (8 sessions, 1,000 events a message);
+            5 (short one-shot runs, 64 at a time, as 0)
 Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, commands of MongoDB and
 Redis, and the time to the end of a message's stream. The three take turns in short rounds, each in a cluster of its own. A percentage is
 the median of the rounds' ratios to \`off\`, because the load of a machine changes from round to round.
@@ -41,9 +42,17 @@ const ROUNDS = options.quick ? 5 : 15
 /** Enough for most of the code to be compiled. */
 const WARM_UPS = options.quick ? 4 : 10
 /** How many sessions are answered at a time, and how many messages each gets in a round. `overHttp`: a provider answers, not the built-in model. */
-type Load = { name: string; sessions: number; messages: number; prompt: string; overHttp?: boolean }
+type Load = {
+  name: string
+  sessions: number
+  messages: number
+  prompt: string
+  overHttp?: boolean
+  isOneShot?: boolean
+}
+const SHORT = { sessions: 64, messages: 8, prompt: '/tokens 20', overHttp: true }
 const LOADS: readonly Load[] = [
-  { name: 'short runs, 64 at a time', sessions: 64, messages: 8, prompt: '/tokens 20', overHttp: true },
+  { name: 'short runs, 64 at a time', ...SHORT },
   { name: '100 streams, paced', sessions: 100, messages: 1, prompt: '/tokens 50 20', overHttp: true },
   { name: 'built-in model, one at a time', sessions: 1, messages: 60, prompt: '/say hello' },
   { name: 'built-in model, 32 at a time', sessions: 32, messages: 15, prompt: '/say hello' },
@@ -53,6 +62,7 @@ const LOADS: readonly Load[] = [
     messages: 8,
     prompt: `/say ${'word '.repeat(1_000)}`,
   },
+  { name: 'short one-shot runs, 64 at a time', ...SHORT, isOneShot: true },
 ].filter((_, i) => options.load?.includes(String(i)) ?? true)
 const FREE_PORTS = { port: 0, opsPort: 0 }
 const STOP_WITHIN_MS = 3_000
@@ -125,11 +135,13 @@ async function startCluster(mode: Mode, { mongo: { url }, model, stack }: Place)
   return { base: `http://127.0.0.1:${port}/api/v1`, pids, client, view }
 }
 
-async function measure({ base, pids, client, view }: Started, { sessions, messages, prompt }: Load): Promise<Sample> {
-  const ids = await Promise.all(Array.from({ length: sessions }, () => createSession(base)))
+async function measure({ base, pids, client, view }: Started, load: Load): Promise<Sample> {
+  const { sessions, messages, prompt, isOneShot = false } = load
+  const pathOf = async () => (isOneShot ? '/agent/run' : `/sessions/${await createSession(base)}/messages`)
+  const urls = await Promise.all(Array.from({ length: sessions }, async () => `${base}${await pathOf()}`))
   const counts = async () => ({ writes: await writesOf(client), commands: await commandsOf(view) })
   const before = { ...(await counts()), worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
-  const latencies = await Promise.all(ids.map((id) => converse({ base, id, prompt }, messages)))
+  const latencies = await Promise.all(urls.map((url) => converse({ url, prompt }, messages)))
   const cpu = { worker: threadsCpuMs(pids.worker), gateway: threadsCpuMs(pids.gateway) }
   const after = { ...(await counts()), ...cpu }
   const count = sessions * messages
@@ -150,13 +162,10 @@ async function createSession(base: string): Promise<string> {
 }
 
 /** Sends messages one after the other. Resolves with the mean time that one took. */
-async function converse(
-  { base, id, prompt }: { base: string; id: string; prompt: string },
-  messages: number,
-): Promise<number> {
+async function converse({ url, prompt }: { url: string; prompt: string }, messages: number): Promise<number> {
   const begunAt = performance.now()
   for (let i = 0; i < messages; i++) {
-    const text = await send(`${base}/sessions/${id}/messages`, JSON.stringify({ prompt }))
+    const text = await send(url, JSON.stringify({ prompt }))
     if (!text.includes('event: done')) throw new Error(`a message was not answered: ${text.slice(-500)}`)
   }
   return (performance.now() - begunAt) / messages

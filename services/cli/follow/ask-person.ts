@@ -26,8 +26,9 @@ export async function askPerson(ask: PermissionAsk, place: Place): Promise<void>
   const { output, screen, io } = place
   printQuestion(ask, place)
   while (!ask.signal.aborted) {
+    const pressed = readKey(io, 'asedv', ask.signal) // First, so that a key that is pressed as the question appears is read.
     screen.setPrompt(() => keyLine(ask, output))
-    const key = await readKey(io, 'asedv', ask.signal)
+    const key = await pressed
     screen.setPrompt(undefined)
     screen.clear()
     try {

@@ -1,13 +1,15 @@
+import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
+import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type AgentEvent, errorEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { type AgentEvent, errorEvent, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { titleOf } from '../../../shared/work/runs/records/record.ts'
-import type { EarlierEvents, Run } from '../../../shared/work/runs/run.ts'
+import type { EarlierEvents, Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import type { Runs } from '../../../shared/work/runs/runs.ts'
-import type { PreparedRun, PrepareRun } from '../prepare-run.ts'
+import type { PrepareOneShot } from '../prepare-one-shot.ts'
+import type { PrepareRun } from '../prepare-run.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type AdoptedQueueDeps = {
@@ -15,32 +17,37 @@ export type AdoptedQueueDeps = {
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
   prepareRun: PrepareRun
+  prepareOneShot: PrepareOneShot
+  /** Whether the folder of a one-shot run is here when another worker has begun it. */
+  isFolderShared: boolean
 }
 
 /**
  * Queues the messages that another worker has accepted for the session, under the ids that their clients know. A run that it has begun goes on
  * behind its last complete turn (D32.7a).
  */
-export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): void {
+export function adoptQueue(session: Session, waiting: readonly WaitingMessage[], deps: AdoptedQueueDeps): Run[] {
   const { tenant } = session
-  for (const each of waiting) {
+  return waiting.map((each) => {
     const { runId, message, earlier, fromSeq } = each
     const run = adoptRun(session, each, deps)
     deps.admission.hold(tenant, runId, run.ended)
-    const prepare = () => prepareLate(tenant, message, deps)
-    const execute = () => executeLate(run, session, { prepare, earlier })
+    const prepare = () => prepareLate(session, each, deps)
+    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
-  }
+    return run
+  })
 }
 
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pick<AdoptedQueueDeps, 'runs'>): Run {
-  const { tenant, id: sessionId, workspace } = session
+  const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
-  const { background: needsNoReader = false } = message
+  const { background: needsNoReader = false, customer_id }: RunRequest = message
+  const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    about: { title: titleOf(message.prompt) },
+    about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
     ...(earlier && { earlier: eventsOf(earlier) }),
   })
   // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
@@ -57,29 +64,39 @@ const eventsOf = ({ events, eventsFrom: from, reserved, state }: EarlierRun): Ea
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
 async function prepareLate(
-  tenant: TenantId,
-  message: WaitingMessage['message'],
-  { models, prepareRun }: AdoptedQueueDeps,
-): Promise<PreparedRun> {
+  session: Session,
+  { message, earlier }: WaitingMessage,
+  { models, prepareRun, prepareOneShot, isFolderShared }: AdoptedQueueDeps,
+): Promise<RunExecutor> {
+  const { tenant, id } = session
+  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) return lostFiles
   await models.load(tenant)
-  return prepareRun(tenant, message)
+  if (isOneShotSession(id)) return prepareOneShot(tenant, message)({ ...session.start(), events: earlier?.events })
+  const prepared = prepareRun(tenant, message)
+  return (run) => prepared.execute(run, session.start())
 }
 
-async function* executeLate(
-  run: Run,
-  session: Session,
-  { prepare, earlier }: { prepare: () => Promise<PreparedRun>; earlier: WaitingMessage['earlier'] },
-): AsyncGenerator<AgentEvent, void> {
+/** Whether its tools may have written files. */
+const hasResults = (earlier: WaitingMessage['earlier']): boolean =>
+  earlier !== undefined && (earlier.state.totals.turns > 0 || earlier.step !== undefined)
+
+async function* lostFiles(): AsyncGenerator<AgentEvent, void> {
+  yield errorEvent('worker_lost', 'the worker of this run failed, and the files of the run were on its disk')
+}
+
+type LateRun = { run: Run; signal: AbortSignal; prepare(): Promise<RunExecutor>; earlier: WaitingMessage['earlier'] }
+
+async function* executeLate({ run, signal, prepare, earlier }: LateRun): AsyncGenerator<RunEvent, void> {
   if (earlier) yield goesOn(earlier.state.totals.turns + 1)
-  let prepared: PreparedRun
+  let execute: RunExecutor
   try {
-    prepared = await prepare()
+    execute = await prepare()
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause
     yield errorEvent('provider_unavailable', cause.message)
     return
   }
-  yield* prepared.execute(run, session.start())
+  yield* execute(run, signal)
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */

@@ -1,9 +1,12 @@
 import type { BusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
+import type { EndedLog } from '../../../shared/agent/sessions/log.ts'
+import type { SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { Session } from './session.ts'
 
 export type BusyMarksDeps = {
   store: Pick<BusySessions, 'add' | 'delete'>
+  logs: Pick<SessionStore, 'deleteLogs'>
   /** This process's name among the owners. */
   owner(): string
 }
@@ -14,14 +17,19 @@ const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
 type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
+/** What is left of a one-shot run. */
+type Ended = { mark: string | undefined; log: EndedLog; endedAt: number }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
 export class BusyMarks {
   readonly #deps: BusyMarksDeps
   readonly #marks = new Map<Session, Mark>()
   #timer: NodeJS.Timeout | undefined
-  /** Documents that could not be deleted yet. */
+  /** One-shot runs, in the order of their ends. */
+  #ended: Ended[] = []
+  /** What could not be deleted yet. */
   #left: string[] = []
+  #leftLogs: EndedLog[] = []
 
   constructor(deps: BusyMarksDeps) {
     this.#deps = deps
@@ -32,6 +40,17 @@ export class BusyMarks {
     const mark = this.#marks.get(session) ?? this.#insert(session)
     mark.idleSince = undefined
     await mark.stored
+  }
+
+  /** The session was one of a one-shot run, which has ended: its log is deleted with its mark. */
+  end(session: Session): void {
+    const { tenant, log } = session
+    if (!log) return
+    const mark = this.#marks.get(session)?.id
+    this.#marks.delete(session)
+    const { workspace } = log.head
+    this.#ended.push({ mark, log: { tenant, workspace, last: log.nextSeq - 1 }, endedAt: performance.now() })
+    this.#startSweeps()
   }
 
   /** Resolves when the marks of sessions without runs are deleted, or soon after when the store is away. */
@@ -48,8 +67,12 @@ export class BusyMarks {
     const mark: Mark = { id, stored, idleSince: undefined }
     this.#marks.set(session, mark)
     stored.catch(() => this.#marks.delete(session)) // The caller gets the error, too: it awaits `stored`.
-    this.#timer ??= setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
+    this.#startSweeps()
     return mark
+  }
+
+  #startSweeps(): void {
+    this.#timer ??= setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
   }
 
   async #sweep(idleMs = IDLE_MS): Promise<void> {
@@ -61,14 +84,28 @@ export class BusyMarks {
       if (isMoved || isOver) this.#marks.delete(session)
       if (isOver && !isMoved) this.#left.push(mark.id)
     }
-    while (this.#left.length > 0) {
-      const ids = this.#left.splice(0, MAX_DELETED)
-      try {
-        await this.#deps.store.delete(ids)
-      } catch {
-        this.#left.push(...ids) // The next sweep deletes them.
-        return
-      }
+    const count = this.#ended.findIndex(({ endedAt }) => now - endedAt < idleMs)
+    for (const { mark, log } of this.#ended.splice(0, count < 0 ? Infinity : count)) {
+      if (mark !== undefined) this.#left.push(mark)
+      this.#leftLogs.push(log)
+    }
+    const { store, logs } = this.#deps
+    // Marks first: one without a log would be looked into for nothing.
+    if (await deleteAll(this.#left, (ids) => store.delete(ids)))
+      await deleteAll(this.#leftLogs, (ended) => logs.deleteLogs(ended))
+  }
+}
+
+/** Takes what was deleted off the list, and leaves the rest to the next sweep. Returns whether nothing is left. */
+async function deleteAll<T>(left: T[], remove: (some: readonly T[]) => Promise<void>): Promise<boolean> {
+  while (left.length > 0) {
+    const some = left.splice(0, MAX_DELETED)
+    try {
+      await remove(some)
+    } catch {
+      left.push(...some)
+      return false
     }
   }
+  return true
 }

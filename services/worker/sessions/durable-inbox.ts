@@ -1,3 +1,4 @@
+import { logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { BusyMarks } from './busy-marks.ts'
@@ -66,35 +67,43 @@ const createStored =
 
 type KeptRunsDeps = Pick<DurableInboxDeps, 'sessions' | 'saver'> & { marks: Pick<BusyMarks, 'add'> }
 
-/** A message is accepted, and a run cancelled, when that is stored: a worker that goes on with the session knows of it. */
+/** A run is accepted, and cancelled, when that is stored: a worker that goes on with the session knows of it. */
 const keptRuns = (
   inbox: Inbox,
   { sessions, saver, marks }: KeptRunsDeps,
-): Pick<Inbox, 'sendMessage' | 'cancelRun'> => ({
-  async sendMessage(tenant, runId, message) {
-    await inbox.sendMessage(tenant, runId, message)
-    const session = sessions.get(tenant, message.sessionId)
+): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> => {
+  const store = async (tenant: TenantId, runId: string, sessionId: string) => {
+    const session = sessions.get(tenant, sessionId)
     try {
       await Promise.all([marks.add(session), saver.save(session, ACCEPT_WITHIN_MS)])
     } catch (cause) {
       await Promise.resolve(inbox.cancelRun(tenant, runId)).catch(() => {}) // It is gone with its session.
       throw cause
     }
-  },
-  async cancelRun(tenant, runId) {
-    await inbox.cancelRun(tenant, runId)
-    const id = sessionOf(inbox, tenant, runId)
-    const session = id === undefined ? undefined : sessions.find(tenant, id)
-    const isOpen = session?.runs?.end(runId) ?? false
-    if (session && (isOpen || session.log?.isDue)) await saver.save(session, ACCEPT_WITHIN_MS)
-  },
-})
+  }
+  return {
+    async startRun(tenant, runId, request) {
+      await inbox.startRun(tenant, runId, request)
+      await store(tenant, runId, oneShotSessionOf(runId))
+    },
+    async sendMessage(tenant, runId, message) {
+      await inbox.sendMessage(tenant, runId, message)
+      await store(tenant, runId, message.sessionId)
+    },
+    async cancelRun(tenant, runId) {
+      await inbox.cancelRun(tenant, runId)
+      const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
+      const isOpen = session?.runs?.end(runId) ?? false
+      if (session && (isOpen || session.log?.isDue)) await saver.save(session, ACCEPT_WITHIN_MS)
+    },
+  }
+}
 
 /** A run that was cancelled before it began is not known. */
-function sessionOf(inbox: Inbox, tenant: TenantId, runId: string): string | undefined {
+function sessionOf(inbox: Inbox, tenant: TenantId, runId: string): string {
   try {
-    return inbox.getRun(tenant, runId).session_id
+    return logSessionOf({ id: runId, sessionId: inbox.getRun(tenant, runId).session_id })
   } catch {
-    return undefined
+    return oneShotSessionOf(runId)
   }
 }

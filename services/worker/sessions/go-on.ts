@@ -1,3 +1,4 @@
+import { isOneShotSession, runOfOneShot } from '../../../shared/agent/sessions/one-shot.ts'
 import type { StoredRun, StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
@@ -6,6 +7,7 @@ import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import type { Draining } from '../draining.ts'
 import { type AdoptedQueueDeps, adoptQueue, adoptRun } from './adopted-queue.ts'
 import type { BusyMarks } from './busy-marks.ts'
+import type { OneShots } from './one-shots.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type GoOnDeps = AdoptedQueueDeps & {
@@ -13,6 +15,7 @@ export type GoOnDeps = AdoptedQueueDeps & {
   draining: Pick<Draining, 'keep'>
   sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
   busyMarks?: Pick<BusyMarks, 'add'> | undefined
+  oneShots?: Pick<OneShots, 'endWith'> | undefined
   /** How long an ended run stays known. */
   limits: { runResumeMs: number }
 }
@@ -24,11 +27,13 @@ const RETRY_MS = 200
  * its readers find it.
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
-  const { permissions, draining, sessionClaims, busyMarks, limits } = deps
+  const { permissions, draining, sessionClaims, busyMarks, oneShots, limits } = deps
   return async (session, { open, ended }) => {
-    const { tenant, id: scopeId } = session
+    const { tenant } = session
+    const isOneShot = isOneShotSession(session.id)
+    const scopeId = isOneShot ? runOfOneShot(session.id) : session.id
     void session.hold()
-    adoptQueue(session, open.map(waitingOf), deps)
+    const goingOn = adoptQueue(session, open.map(waitingOf), deps)
     for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {
       const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
       void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
@@ -43,6 +48,7 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
     for (const run of known) adoptRun(session, waitingOf(run), deps)
     await recordHere(known)
+    if (isOneShot) oneShots?.endWith(goingOn, session)
   }
 }
 

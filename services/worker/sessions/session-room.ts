@@ -16,6 +16,9 @@ export type SessionPlace = {
   leave(): void
 }
 
+/** Of a session that takes none. */
+export const NO_PLACE: SessionPlace = { resize() {}, leave() {} }
+
 const FULL_RETRY_SECS = 60
 
 /** How many sessions a worker holds and how large their conversations are, in all and by tenant (D1.3 SESSIONS_PER_WORKER, SESSION_MEMORY_MB). */

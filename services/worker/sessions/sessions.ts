@@ -1,4 +1,5 @@
 import type { Message } from '../../../shared/agent/providers/port.ts'
+import { isOneShotSession, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/session-page.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
@@ -6,11 +7,12 @@ import { pageOf } from '../../../shared/cluster/list-page.ts'
 import type { RememberedPermission } from '../../../shared/cluster/permissions/remembered-page.ts'
 import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
+import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
 import { Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
 import type { LogState } from './session-log.ts'
-import { type RoomLimits, SessionRoom } from './session-room.ts'
+import { NO_PLACE, type RoomLimits, SessionRoom } from './session-room.ts'
 
 /** What stores sessions, their runs and their folders. */
 export type Keeping = Pick<SessionOptions, 'keep' | 'keepRuns' | 'onHeld'>
@@ -24,6 +26,8 @@ export class Sessions {
   readonly #keeping: Keeping | undefined
   readonly #room: SessionRoom
   readonly #sessions = new Map<string, Session>()
+  /** Those of one-shot runs. They are no sessions for clients, and take no place. */
+  readonly #oneShots = new Map<string, Session>()
 
   /**
    * Calls `onRemoved` for each session that was deleted or idle too long, after its last run has ended. It resolves with `false` when
@@ -46,8 +50,14 @@ export class Sessions {
     if (existing)
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.checkPlace(identity.tenant)
-    const createdAt = new Date().toISOString()
-    return this.adopt({ ...identity, createdAt, messages, log: this.#keeping?.keep && newLog(identity, createdAt) })
+    const workspace = sessionFolder(identity.id, identity.token)
+    return this.adopt(newState({ ...identity, workspace, messages }, this.#keeping?.keep !== undefined))
+  }
+
+  /** The session of a one-shot run that is stored. The conversation begins with `messages`. */
+  createOneShot({ tenant, id: runId }: { tenant: TenantId; id: string }, messages: readonly Message[]): Session {
+    const id = oneShotSessionOf(runId)
+    return this.adopt(newState({ id, tenant, token: newToken(), workspace: runId, messages }, true))
   }
 
   /** Throws `rate_limit` when the tenant cannot have another session here. */
@@ -58,17 +68,17 @@ export class Sessions {
   /** Continues a session from its state. It replaces a session of the same id. */
   adopt(state: SessionState): Session {
     const { tenant, id } = state
-    const earlier = this.#sessions.get(keyOf(tenant, id))
+    const earlier = this.find(tenant, id)
     if (earlier) this.release(earlier)
     const session = new Session(state, {
-      place: this.#room.enter(tenant),
+      place: isOneShotSession(id) ? NO_PLACE : this.#room.enter(tenant),
       idleMs: this.#limits.idleMs,
       ...this.#keeping,
       onIdle: () => {
         this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
       },
     })
-    this.#sessions.set(keyOf(tenant, id), session)
+    this.#mapOf(id).set(keyOf(tenant, id), session)
     return session
   }
 
@@ -84,6 +94,10 @@ export class Sessions {
 
   all(): Iterable<Session> {
     return this.#sessions.values()
+  }
+
+  get oneShots(): Iterable<Session> {
+    return this.#oneShots.values()
   }
 
   /** Returns a page of the tenant's sessions, those created last first. Throws `invalid_request` for a cursor of another list. */
@@ -109,9 +123,14 @@ export class Sessions {
 
   /** Forgets a session that another worker owns now. Returns the messages that move on with it; its other runs go on here. */
   release(session: Session): readonly QueuedRun[] {
-    const key = keyOf(session.tenant, session.id)
-    if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+    this.#forget(session)
     return session.retire()
+  }
+
+  /** Forgets the session of a one-shot run that has ended. */
+  endOneShot(session: Session): void {
+    this.#forget(session)
+    void session.close('session_deleted')
   }
 
   /** Throws `not_found` for an unknown session and for another tenant's. */
@@ -122,7 +141,7 @@ export class Sessions {
   }
 
   find(tenant: TenantId, sessionId: string): Session | undefined {
-    return this.#sessions.get(keyOf(tenant, sessionId))
+    return this.#mapOf(sessionId).get(keyOf(tenant, sessionId))
   }
 
   /**
@@ -132,14 +151,30 @@ export class Sessions {
   async remove(tenant: TenantId, sessionId: string, token?: string): Promise<void> {
     const session = this.get(tenant, sessionId)
     if (token !== undefined && token !== session.token) throw noSession(sessionId)
-    this.#sessions.delete(keyOf(tenant, sessionId))
+    this.#forget(session)
     await session.close('session_deleted')
     if (!(await this.#onRemoved(session))) throw noSession(sessionId)
   }
+
+  #mapOf(sessionId: string): Map<string, Session> {
+    return isOneShotSession(sessionId) ? this.#oneShots : this.#sessions
+  }
+
+  #forget(session: Session): void {
+    const [map, key] = [this.#mapOf(session.id), keyOf(session.tenant, session.id)]
+    if (map.get(key) === session) map.delete(key)
+  }
 }
 
-const newLog = ({ id, token }: SessionIdentity, createdAt: string): LogState => ({
-  head: { session_id: id, workspace: sessionFolder(id, token), created_at: createdAt },
+type NewSession = SessionIdentity & { workspace: string; messages: readonly Message[] }
+
+function newState(identity: NewSession, isStored: boolean): SessionState {
+  const createdAt = new Date().toISOString()
+  return { ...identity, createdAt, ...(isStored && { log: newLog(identity, createdAt) }) }
+}
+
+const newLog = ({ id, workspace }: NewSession, createdAt: string): LogState => ({
+  head: { session_id: id, workspace, created_at: createdAt },
   nextSeq: 1,
   baseMs: Date.parse(createdAt),
   headMs: Date.parse(createdAt),

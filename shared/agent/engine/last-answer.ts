@@ -1,10 +1,10 @@
-import type { AgentEvent } from '../../kernel/events.ts'
+import type { RunEvent } from '../../kernel/events.ts'
 
 /** The answer of an agent, read from the events of its run: the texts of the last turn. */
 export class LastAnswer {
   #texts: string[] = []
 
-  note(event: AgentEvent): void {
+  note(event: RunEvent): void {
     if (event.type === 'turn_start') this.#texts = []
     if (event.type === 'text') this.#texts.push(event.text)
   }

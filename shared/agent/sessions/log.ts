@@ -73,10 +73,19 @@ export async function ownerAt(
   return found && (found.doc as LogDocument).owner
 }
 
-/** The places have no gap: those that have expired are deleted in vain. */
+/** A log, and its last place that is taken. */
+export type EndedLog = { tenant: TenantId; workspace: string; last: number }
+
 export async function deleteLog(log: Collection, tenant: TenantId, workspace: string): Promise<void> {
-  for (let last = (await nextSeqOf(log, tenant, workspace)) - 1; last > 0; last -= MAX_DELETED) {
-    const keys = Array.from({ length: Math.min(MAX_DELETED, last) }, (_, i) => ({ workspace, seq: last - i }))
-    await log.deleteMany(tenant, keys)
+  await deleteLogs(log, [{ tenant, workspace, last: (await nextSeqOf(log, tenant, workspace)) - 1 }])
+}
+
+/** The places have no gap: those that have expired are deleted in vain. */
+export async function deleteLogs(log: Collection, logs: readonly EndedLog[]): Promise<void> {
+  for (const [tenant, own] of Map.groupBy(logs, (each) => each.tenant)) {
+    const keys = own.flatMap(({ workspace, last }) =>
+      Array.from({ length: last }, (_, i) => ({ workspace, seq: last - i })),
+    )
+    for (let at = 0; at < keys.length; at += MAX_DELETED) await log.deleteMany(tenant, keys.slice(at, at + MAX_DELETED))
   }
 }

@@ -3,8 +3,9 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
-import { type Appended, append, deleteLog, entriesOf, lastEntry, ownerAt } from './log.ts'
+import { type Appended, append, deleteLog, deleteLogs, type EndedLog, entriesOf, lastEntry, ownerAt } from './log.ts'
 import { type LogEntry, type LogWrite, type PlacedEntry, SESSION_LOG, type SessionFacts } from './log-documents.ts'
+import { isOneShotSession, runOfOneShot } from './one-shot.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
 
 /**
@@ -65,7 +66,9 @@ export interface SessionStore {
   /** Returns the owner that has taken this place of a log. */
   ownerAt(tenant: TenantId, workspace: string, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
-  remove(tenant: TenantId, head: Pick<SessionHead, 'session_id' | 'workspace'>): Promise<void>
+  remove(tenant: TenantId, head: Removed): Promise<void>
+  /** Deletes what is stored of one-shot runs that have ended. */
+  deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
 
 export type SessionStoreOptions = { idleMs: number; now?: () => number }
@@ -105,6 +108,8 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     renewed_ms: now(),
     expires_ms: now() + lifeOf(idleMs),
   })
+  const findHead = async (tenant: TenantId, id: string): Promise<HeadDocument | undefined> =>
+    isOneShotSession(id) ? documentOf(headOfOneShot(id)) : docOf(await heads.get(tenant, { session_id: id }))
   return {
     add: (tenant, head, mayReplace = async () => false) =>
       add({ heads, log }, tenant, {
@@ -113,26 +118,24 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
       }),
     renew: (tenant, head, remembers) => renew(heads, tenant, documentOf(head, remembers)),
     async find(tenant, sessionId) {
-      const found = await heads.get(tenant, { session_id: sessionId })
-      return found && show(tenant, headOf(found))
+      const found = await findHead(tenant, sessionId)
+      return found && show(tenant, headFrom(found))
     },
     async load(tenant, sessionId) {
-      const found = await heads.get(tenant, { session_id: sessionId })
-      const loaded = found && (await readLog(log, tenant, found.doc as HeadDocument))
+      const found = await findHead(tenant, sessionId)
+      const loaded = found && (await readLog(log, tenant, found))
       return loaded && !isIdle(loaded.usedAt) ? loaded : undefined
     },
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => append(log, writes),
     ownerAt: (tenant, workspace, seq) => ownerAt(log, tenant, { workspace, seq }),
-    async remove(tenant, { session_id, workspace }) {
-      const found = await heads.get(tenant, { session_id })
-      if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-      await deleteLog(log, tenant, workspace)
-    },
+    remove: (tenant, head) => remove({ heads, log }, tenant, head),
+    deleteLogs: deleteLogs.bind(undefined, log),
   }
 }
 
 type Collections = { heads: Collection; log: Collection }
+type Removed = Pick<SessionHead, 'session_id' | 'workspace'>
 type Adding = { doc: HeadDocument; isReplaced(other: SessionHead): Promise<boolean> }
 
 async function add({ heads, log }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
@@ -150,16 +153,35 @@ async function add({ heads, log }: Collections, tenant: TenantId, { doc, isRepla
   return false
 }
 
+async function remove({ heads, log }: Collections, tenant: TenantId, head: Removed): Promise<void> {
+  const { session_id, workspace } = head
+  const found = await heads.get(tenant, { session_id })
+  if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
+  await deleteLog(log, tenant, workspace)
+}
+
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
   const found = await heads.get(tenant, { session_id: doc.session_id })
   if (!found || headOf(found).workspace !== doc.workspace) return
   await heads.replaceIfVersion(tenant, { doc, version: found.version })
 }
 
-function headOf({ doc }: Stored): SessionHead {
-  const { session_id, workspace, created_at } = doc as HeadDocument
-  return { session_id, workspace, created_at }
-}
+const docOf = (found: Stored | undefined) => found?.doc as HeadDocument | undefined
+
+const headOf = ({ doc }: Stored): SessionHead => headFrom(doc as HeadDocument)
+
+const headFrom = ({ session_id, workspace, created_at }: HeadDocument): SessionHead => ({
+  session_id,
+  workspace,
+  created_at,
+})
+
+/** A one-shot run has no head: without an entry in its log it is not stored. Its folder has its name. */
+const headOfOneShot = (id: string): SessionHead => ({
+  session_id: id,
+  workspace: runOfOneShot(id),
+  created_at: new Date(0).toISOString(),
+})
 
 function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | undefined): StoredSummary {
   const { message_count, title, last_message_at, ...rest } = entry?.facts ?? NO_FACTS

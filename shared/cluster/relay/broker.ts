@@ -1,4 +1,4 @@
-import { isQueuedRun, newId } from '../../kernel/ids.ts'
+import { epochOfRun, isQueuedRun, newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Broker } from '../commands/broker.ts'
@@ -195,7 +195,12 @@ export class RelayBroker {
       this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
         this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
       ),
-    startRun: (tenant, request) => this.#starts.start(tenant, request),
+    startRun: async (tenant, request) => {
+      const opened = await this.#starts.start(tenant, request)
+      if (!this.recovery) return opened
+      const { runId, frames } = opened
+      return { runId, frames: this.#runCalls.movable({ tenant, runId, epoch: epochOfRun(runId) }, frames) }
+    },
     sendMessage: (tenant, sessionId, message) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
         const isSessionKept = this.#deps.isStored !== undefined
@@ -203,7 +208,7 @@ export class RelayBroker {
         const { runId, frames } = await this.#starts.open(run, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )
-        return { runId, frames: this.#runCalls.movable(run, frames) }
+        return { runId, frames: this.#runCalls.movable(run, frames, true) }
       }),
     listRuns: (tenant, filter) =>
       listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),

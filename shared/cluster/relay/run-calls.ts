@@ -57,11 +57,14 @@ export class RunCalls implements ExecutorCalls {
     cancelRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place)),
   }
 
-  /** The same stream, which goes on at another worker when the run moves there: before it begins, or with DURABILITY=runs at any time. */
-  movable(place: RunPlace, frames: FrameStream): FrameStream {
+  /**
+   * The same stream, which goes on at another worker when the run moves there: before it begins, or with DURABILITY=runs at any time. `isOfSession`:
+   * the run is known to be one of a session's message.
+   */
+  movable(place: RunPlace, frames: FrameStream, isOfSession = false): FrameStream {
     let { epoch } = place
     const followElsewhere = async (after: number) => {
-      const followed = await this.#followMoved({ ...place, epoch }, after)
+      const followed = await this.#followMoved({ ...place, epoch }, after, isOfSession)
       if (followed) epoch = followed.epoch
       return followed?.frames
     }
@@ -72,7 +75,7 @@ export class RunCalls implements ExecutorCalls {
    * Follows a run whose stream broke off here where it is now, at the next worker when that one dies, too. `undefined` when it is nowhere else.
    * Throws when it cannot be followed within the time.
    */
-  #followMoved(broken: RunPlace, after: number): Promise<Followed | undefined> {
+  #followMoved(broken: RunPlace, after: number, isOfSession: boolean): Promise<Followed | undefined> {
     const until = performance.now() + MOVES_WITHIN_MS
     const signal = this.#deps.recovery?.stopped
     let from = broken.epoch
@@ -81,7 +84,7 @@ export class RunCalls implements ExecutorCalls {
       const epoch = await this.#whereNow(place, until - performance.now())
       if (epoch === undefined || epoch === from) return undefined
       try {
-        return { epoch, frames: await this.#follow({ ...place, epoch }, after, true) }
+        return { epoch, frames: await this.#follow({ ...place, epoch }, after, isOfSession) }
       } catch (cause) {
         if (hasKind(cause, 'not_found')) from = epoch
         throw cause
@@ -118,7 +121,6 @@ export class RunCalls implements ExecutorCalls {
     return this.#follow(place, after, false)
   }
 
-  /** `isOfSession`: the run is known to be one of a session's message. */
   async #follow(place: RunPlace, after: number, isOfSession: boolean): Promise<FrameStream> {
     const { epoch, tenant, runId } = place
     const { number, stream } = this.#deps.streams.open(epoch, after)

@@ -24,6 +24,7 @@ describe('services/cli/follow/ask-person', () => {
     const stdin = new Keyboard()
     const { output } = collect()
     const [printed, answers, prompts]: [string[], object[], string[]] = [[], [], []]
+    const rawAtPrompts: boolean[] = []
     const decided = new AbortController()
     const asked = {
       ...{ id: 'perm_1', toolName: 'Write', input: { path: 'a.txt', content: 'hello' }, message: 'It wants to write.' },
@@ -35,7 +36,11 @@ describe('services/cli/follow/ask-person', () => {
     } as unknown as PermissionAsk
     const screen = {
       print: (...lines: string[]) => void printed.push(...lines),
-      setPrompt: (prompt: (() => string) | undefined) => void (prompt && prompts.push(prompt())),
+      setPrompt: (prompt: (() => string) | undefined) => {
+        if (!prompt) return
+        prompts.push(prompt())
+        rawAtPrompts.push(stdin.isRaw)
+      },
       clear: () => {},
     }
     const asking = askPerson(asked, { io: { stdin } as unknown as Io, output, screen })
@@ -50,7 +55,7 @@ describe('services/cli/follow/ask-person', () => {
       }
       await until(isHeard, { what: `the key ${key} to be heard`, everyMs: 20 })
     }
-    return { asking, decided, printed, answers, prompts, stdin }
+    return { asking, decided, printed, answers, prompts, rawAtPrompts, stdin }
   }
 
   it('shows the call and what it would change, then one line with the keys and the time that is left', async () => {
@@ -62,6 +67,13 @@ describe('services/cli/follow/ask-person', () => {
     decided.abort()
     await asking
     expect(stdin.isRaw).to.equal(false)
+  })
+
+  it('reads keys before it asks for one: of two Ctrl-C at once a terminal would make one signal', async () => {
+    const { asking, decided, rawAtPrompts } = await ask('')
+    expect(rawAtPrompts).to.deep.equal([true])
+    decided.abort()
+    await asking
   })
 
   it('`v` shows all of it and asks again, and `s` allows the tool for the rest of the session', async () => {

@@ -48,7 +48,9 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
   }
   const put = async (path: string, body: object) => keep(await prepare(url, { method: 'PUT', path, body, headers }))
   const ask = async (request: Call) => keep(await call(url, { ...request, headers }))
-  const run = (body: object) => ask({ method: 'POST', path: '/agent/run', body })
+  // A run that no worker confirmed in time has not begun, and has left its answer in the model.
+  const isBegun = async (body: object) => (await ask({ method: 'POST', path: '/agent/run', body })).status === 200
+  const run = (body: object) => until(() => isBegun(body), { what: 'a worker to take the run' })
 
   const ofModel = { type: 'openai-compatible', url: model.url }
   await put(`/config/secrets/${names.secret}`, { value: secretValue })

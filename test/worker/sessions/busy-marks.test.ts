@@ -15,7 +15,8 @@ function setUp() {
       for (const id of ids) stored.delete(id)
     },
   }
-  return { marks: new BusyMarks({ store, owner: () => '7' }), stored, state }
+  const logs = { deleteLogs: async () => {} }
+  return { marks: new BusyMarks({ store, logs, owner: () => '7' }), stored, state }
 }
 
 const idle = (id: string) => ({ tenant, id, runs: { isEmpty: true }, log: undefined }) as unknown as Session

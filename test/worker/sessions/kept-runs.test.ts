@@ -1,8 +1,9 @@
-// Tests durability.ts, durable-inbox.ts, busy-marks.ts and go-on.ts: runs that go on, in a cluster within this process.
+// Tests durability.ts, durable-inbox.ts, busy-marks.ts, one-shots.ts and go-on.ts: runs that go on, in a cluster within this process.
 
 import { expect } from 'chai'
 import { BusyMarks } from '../../../services/worker/sessions/busy-marks.ts'
 import { type BusySessions, createBusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
+import { oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
@@ -45,7 +46,7 @@ describe('runs that are stored', () => {
   })
 
   async function openWorker() {
-    const busyMarks = new BusyMarks({ store: busySessions, owner: () => String(worker.epoch) })
+    const busyMarks = new BusyMarks({ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) })
     marks.push(busyMarks)
     const worker = await relay.worker({ deps: { sessionStore, busyMarks }, limits: { sessionIdleMs: IDLE_MS } })
     return worker
@@ -116,6 +117,50 @@ describe('runs that are stored', () => {
     })
     for (const { runId } of asking) await broker.cancelRun(TENANT, runId)
     for (const text of texts) expect(await text).to.match(/run_recovered[^]*"code":"cancelled"/)
+  })
+
+  it('D32.7c: a one-shot run goes on, too; nobody sees its session, and nothing is left of it', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}\n/say bye' })
+    const asked = await isAsking(broker)
+    expect(asked).to.include({ run_id: runId })
+    const second = await openWorker()
+    first.link.cut()
+    const text = textOf(frames)
+    const key = { tenant: TENANT, id: oneShotSessionOf(runId) }
+    await until(() => second.worker.find(key), { what: 'the run to go on' })
+    expect((await broker.listSessions(TENANT, { limit: 9 })).sessions).to.deep.equal([])
+    expect([...second.worker.sessions()]).to.deep.equal([])
+    const give = async () => (await statusOf(broker.replyPermission(TENANT, runId, asked.id, { allow: true }))) === 200
+    await until(give, { what: 'the permission to be given' })
+    expect(await text).to.match(/run_recovered[^]*event: permission_resolved[^]*event: done/)
+    await until(() => !second.worker.find(key), { what: 'the session to be forgotten' })
+    expect(await sessionStore.load(TENANT, key.id), 'for readers that lack the end').not.to.equal(undefined)
+    await marks.at(-1)?.settled()
+    expect(await sessionStore.load(TENANT, key.id)).to.equal(undefined)
+    expect(await busySessions.of(String(second.epoch), 9)).to.deep.equal([])
+  })
+
+  it('D32.7c: a one-shot run that was cancelled, and one that has ended, are not gone on with', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}' })
+    const ended = await broker.startRun(TENANT, { prompt: '/say bye' })
+    await isAsking(broker)
+    const [text, other] = [textOf(frames), textOf(ended.frames)]
+    await broker.cancelRun(TENANT, runId)
+    expect(await text).to.match(/"code":"cancelled"/)
+    expect(await other).to.match(/event: done/)
+    const second = await openWorker()
+    first.link.cut()
+    await until(async () => (await busySessions.of(String(first.epoch), 9)).length === 0, {
+      what: 'no mark to be left',
+    })
+    for (const id of [runId, ended.runId]) {
+      expect(second.worker.find({ tenant: TENANT, id: oneShotSessionOf(id) })).to.equal(undefined)
+      expect(await broker.getRun(TENANT, id)).to.include({ run_id: id })
+    }
   })
 
   it('D32.7b: a run that was cancelled is not gone on with', async () => {

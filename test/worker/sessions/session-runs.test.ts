@@ -21,7 +21,7 @@ const TURN: readonly RunEvent[] = [
 /** The runs of a session, and the entries that its log has so far. */
 function setUp() {
   const known = new Runs(
-    { maxLive: 100, resumeMs: 60_000, maxJournalBytes: 1e6 },
+    { maxLive: 100, resumeMs: 3_600_000, maxJournalBytes: 1e6 },
     { onBug: (_run, cause) => expect.fail(String(cause)), onEvent: () => {}, onForgotten: () => {} },
   )
   const waits: (() => void)[] = []

@@ -119,7 +119,8 @@ export class Calls {
     this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
     send(id)
     const resend = setInterval(() => send(id), resendMs)
-    const deadline = setTimeout(() => reject(unanswered()), deadlineMs)
+    // An answer that came while this process had no CPU is read first: the silence was not the worker's.
+    const deadline = setTimeout(() => setImmediate(() => reject(unanswered())), deadlineMs)
     try {
       return unwrap(await promise)
     } finally {

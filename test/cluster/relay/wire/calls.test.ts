@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { AnsweredCalls, Calls, packCall, readCall } from '../../../../shared/cluster/relay/wire/calls.ts'
 import { MalformedMessage } from '../../../../shared/cluster/relay/wire/records.ts'
@@ -106,6 +108,20 @@ describe('calls', () => {
     expect(await failureOf(call)).to.include({ kind: 'unavailable', code: 'worker_silent', retryAfterSecs: 1 })
     expect(performance.now() - since).to.be.within(45, 1_000)
     expect(timers()).to.equal(before)
+  })
+
+  it('takes an answer that came in time also when this process was too busy to read it before the deadline', async () => {
+    const calls = new Calls()
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const caller = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const [answering] = (await once(server, 'connection')) as [Socket]
+    const ids: number[] = []
+    caller.on('data', (body) => calls.settle(ids[0] ?? 0, body))
+    const call = calls.call({ epoch: 7, send: (id) => ids.push(id), limits: { deadlineMs: 50 } })
+    answering.write('{"value":7}')
+    for (const until = performance.now() + 100; performance.now() < until; );
+    expect(await call.finally(() => caller.destroy() && server.close())).to.equal(7)
   })
 
   it('an answered call leaves no timer', async () => {

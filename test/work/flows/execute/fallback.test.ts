@@ -35,7 +35,7 @@ describe('the fallback of a call', () => {
   ]
   for (const [what, answer, reason, requests] of switching) {
     it(`api.md "Named flows" 6: takes the call after ${what}`, async () => {
-      bench.limits = { firstByteMs: 100 }
+      if (reason === 'first_byte_timeout') bench.limits.set('one', { firstByteMs: 300 })
       bench.server().otherwise(() => answer)
       const { events, outcome } = await bench.play({ fallback: FALLBACK })
       expect(outcome).to.deep.include({ status: 'ok', output: { answer: 'yes' }, served_instance: 'two', turns: 1 })

@@ -75,7 +75,8 @@ export class Bench {
   readonly bugs: unknown[] = []
   /** The instances in the order in which they were opened. */
   readonly opened: string[] = []
-  limits: Partial<ModelLimits> = {}
+  /** Of single instances; the others have all the time they need. */
+  readonly limits = new Map<string, Partial<ModelLimits>>()
 
   /** Starts one server for each name. */
   static async start(...instances: string[]): Promise<Bench> {
@@ -96,7 +97,7 @@ export class Bench {
 
   async open(instance: string): Promise<ModelProvider> {
     this.opened.push(instance)
-    const { limits } = this
+    const limits = this.limits.get(instance) ?? {}
     return createProvider({ type: 'openai-compatible', baseUrl: this.server(instance).url, instance, limits })
   }
 

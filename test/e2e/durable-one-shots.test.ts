@@ -1,0 +1,169 @@
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { epochOfRun } from '../../shared/kernel/ids.ts'
+import { callApi, initOf, openStream } from '../support/api-client.ts'
+import { Child } from '../support/child.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import type { EventStream } from '../support/event-stream.ts'
+import { type Answer, type ModelServer, type Received, startModelServer } from '../support/model-server/model-server.ts'
+import { useMongo } from '../support/mongo.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
+import { until } from '../support/until.ts'
+
+const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
+const HOLD = { hold: new Promise(() => {}) }
+/** Goes on until its worker is dead. */
+const WORK = 'echo begun >> effect.txt; while [ -d /proc/$PPID ]; do sleep 0.1; done'
+
+describe('one-shot runs after the death of their processes', () => {
+  const mongo = useMongo()
+  const folder = useTempFolder()
+  let model: ModelServer
+  /** Whether the processes have died: a model that kept its caller waiting answers from then on. */
+  let hasDied = false
+  before(async () => {
+    model = await startModelServer()
+    model.otherwise(answer)
+  })
+  beforeEach(() => {
+    hasDied = false
+  })
+  after(() => model.close())
+
+  /** What the model answers to a prompt: to the first request, and with the results of its calls. */
+  const SCRIPTS: Record<string, (results: readonly string[]) => Answer> = {
+    text: () => (hasDied ? 'whole' : [{ text: 'par' }, { text: 'tial' }, HOLD]),
+    effect: ([done, seen]) =>
+      seen ?? [done ? { tool: 'Read', input: { path: 'effect.txt' } } : { tool: 'Bash', input: { command: WORK } }],
+    ask: ([written]) => written ?? [{ tool: 'Write', input: { path: 'a.txt', content: 'x' } }],
+  }
+  function answer({ body }: Received): Answer {
+    const messages = body['messages'] as { role: string; content: unknown }[]
+    const begin = messages.findLastIndex(({ role }) => role === 'user')
+    const results = messages.slice(begin).flatMap(({ role, content }) => (role === 'tool' ? [String(content)] : []))
+    const prompt = String(messages[begin]?.content).split('\n').at(-1)
+    return SCRIPTS[prompt ?? '']?.(results) ?? `answer to ${prompt}`
+  }
+
+  const env = () => ({
+    MODEL: 'test-model',
+    MODEL_PROVIDER: 'openai-compatible',
+    MODEL_BASE_URL: model.url,
+    RATE_LIMIT_RPM: '0',
+    DRAIN_SECS: '0',
+    DURABILITY: 'runs',
+    ENABLE_BASH: 'true',
+    TOOL_PERMISSIONS: '{"Bash":"allow"}',
+  })
+  const open = (url: string, prompt: string, more: object = {}) =>
+    openStream(`${url}/agent/run`, initOf('POST', { prompt, ...more }))
+  const follow = async (url: string, runId: string, after: number): Promise<EventStream> => {
+    const init = initOf('GET', undefined, { 'last-event-id': String(after) })
+    const opening = async () => openStream(`${url}/runs/${runId}/events`, init).catch(() => undefined)
+    return until(opening, { what: 'the run to be found', everyMs: 200 })
+  }
+  const get = async (url: string) => (await callApi(url, initOf('GET'))).body as Record<string, unknown>
+  const reply = async (url: string, runId: string, requestId: unknown) =>
+    (await callApi(`${url}/sessions/${runId}/permissions/${requestId}`, initOf('POST', { allow: true }))).status
+  const of = ({ frames }: EventStream, type: string, field: string) =>
+    frames.filter(({ event }) => event === type).map(({ data }) => data[field])
+  const expectRecovered = ({ frames }: EventStream) => {
+    const warnings = frames.filter(({ data }) => data['code'] === 'run_recovered')
+    expect([warnings.length, frames.at(-1)?.event]).to.deep.equal([1, 'done'])
+    const numbers = frames.map(({ id }) => id)
+    expect(numbers).to.deep.equal([...new Set(numbers)].toSorted((a, b) => a - b))
+  }
+
+  describe('in a cluster', () => {
+    let cluster: Cluster
+    before(async () => {
+      const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
+      cluster = await startCluster(settings, { executors: 0 })
+    })
+    after(() => cluster.close())
+    const workerOf = (runId: string) =>
+      cluster.workers.find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
+    /** Starts a run at the worker that has the other one. */
+    async function openBeside({ runId }: EventStream, prompt: string, more: object = {}): Promise<EventStream> {
+      for (;;) {
+        const stream = await open(cluster.urls[0] ?? '', prompt, more)
+        if (epochOfRun(stream.runId) === epochOfRun(runId)) return stream
+        await callApi(`${cluster.urls[0]}/runs/${stream.runId}`, initOf('DELETE'))
+        await stream.all()
+      }
+    }
+
+    it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a history, a tool or a permission', async () => {
+      const [url = '', other = ''] = cluster.urls
+      const text = await open(url, 'text')
+      await text.until('text_delta')
+      const messages = [
+        { role: 'user', content: 'before' },
+        { role: 'assistant', content: 'yes' },
+      ]
+      const line = await openBeside(text, 'text', { customer_id: 'c1' })
+      await line.until('text_delta')
+      const effect = await openBeside(text, 'effect')
+      await effect.until('tool_use')
+      const ask = await openBeside(text, 'ask', { messages })
+      const asking = await ask.until('permission_request')
+      const moving = await openBeside(text, 'text')
+      const seen = await moving.until('text_delta')
+      moving.leave()
+      const cancelled = await openBeside(text, 'text')
+      await cancelled.until('text_delta')
+      hasDied = true
+      await workerOf(text.runId)?.kill('SIGKILL')
+
+      for (const stream of [text, line]) {
+        await stream.all()
+        expectRecovered(stream)
+        expect(of(stream, 'text', 'text')).to.deep.equal(['whole'])
+      }
+      expect((await get(`${url}/customers/c1/ledger`))['entries']).to.have.length(1)
+      await effect.all()
+      expectRecovered(effect)
+      expect(of(effect, 'tool_result', 'output')[0]).to.match(/Bash was interrupted.*may have run/)
+      expect(of(effect, 'text', 'text')[0])
+        .to.include('begun')
+        .and.not.match(/begun[^]*begun/)
+      await ask.until('permission_request')
+      expect(await reply(other, ask.runId, asking.data['id'])).to.equal(200)
+      await ask.all()
+      expectRecovered(ask)
+      const again = await follow(other, moving.runId, seen.id)
+      await again.all()
+      expectRecovered(again)
+      const summary = await get(`${url}/runs/${line.runId}`)
+      expect(summary).to.include({ status: 'done', customer_id: 'c1' }).and.not.have.property('session_id')
+      expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
+    })
+  })
+
+  describe('in the standalone form', () => {
+    const start = () => {
+      const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
+      return new Child(process.execPath, [STANDALONE], { ...settings, ...env() })
+    }
+    const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
+
+    it('D32.7c: kill -9 of the process: after its next start the runs go on', async () => {
+      const first = start()
+      const stream = await open(await urlOf(first), 'text')
+      const seen = await stream.until('text_delta')
+      hasDied = true
+      await first.end('SIGKILL')
+      const second = start()
+      try {
+        const url = await urlOf(second)
+        const again = await follow(url, stream.runId, seen.id)
+        await again.all()
+        expectRecovered(again)
+        expect(of(again, 'text', 'text')).to.deep.equal(['whole'])
+        expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
+      } finally {
+        await second.end('SIGKILL')
+      }
+    })
+  })
+})
