@@ -86,7 +86,7 @@ class NodeMochaRunner implements TestRunner {
   }
 
   async #load(mutant: string | undefined): Promise<Mocha> {
-    const mocha = new Mocha({ reporter: Mocha.reporters.Base as never })
+    const mocha = new Mocha({ reporter: Mocha.reporters.Base as never, timeout: UNCHANGED_MS }) // The time of hooks; `configure` sets that of tests.
     mocha.cleanReferencesAfterRun(false)
     for (const file of this.#files) mocha.addFile(file)
     const report = (title: string) => this.#currentTest?.(title)
@@ -102,7 +102,10 @@ class NodeMochaRunner implements TestRunner {
 
 function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; timeoutMs: number }): void {
   suite.bail(bail)
-  for (const test of suite.tests) test.timeout(timeoutMs)
+  for (const test of suite.tests) {
+    test.timer = undefined // Otherwise mocha starts the timer of a test that has ended, which fails another run when it fires.
+    test.timeout(timeoutMs)
+  }
   for (const child of suite.suites) configure(child, { bail, timeoutMs })
 }
 
