@@ -1,5 +1,10 @@
 import { globSync } from 'node:fs'
-import { INSTRUMENTER_CONSTANTS, type InstrumenterContext, type StrykerOptions } from '@stryker-mutator/api/core'
+import {
+  INSTRUMENTER_CONSTANTS,
+  type InstrumenterContext,
+  type MutantCoverage,
+  type StrykerOptions,
+} from '@stryker-mutator/api/core'
 import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin'
 import {
   type DryRunOptions,
@@ -47,7 +52,7 @@ class NodeMochaRunner implements TestRunner {
     const result = await this.#run(disableBail, undefined, undefined)
     this.#currentTest = undefined
     if (result.status !== DryRunStatus.Complete || this.#context.mutantCoverage === undefined) return result
-    return { ...result, mutantCoverage: this.#context.mutantCoverage }
+    return { ...result, mutantCoverage: withoutReloads(this.#context.mutantCoverage) }
   }
 
   async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
@@ -98,6 +103,12 @@ class NodeMochaRunner implements TestRunner {
     await mocha.loadFilesAsync()
     return mocha
   }
+}
+
+/** Stryker starts a process for each mutant that was also reached when the files were loaded, though `ignoreStatic` needs none. */
+function withoutReloads({ static: loaded, perTest }: MutantCoverage): MutantCoverage {
+  const inTests = new Set(Object.values(perTest).flatMap((hits) => Object.keys(hits)))
+  return { perTest, static: Object.fromEntries(Object.entries(loaded).filter(([mutant]) => !inTests.has(mutant))) }
 }
 
 function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; timeoutMs: number }): void {
