@@ -181,6 +181,7 @@ describe('uploads', () => {
 
   const ONE_FILE = { message: /^send exactly one file, in the field file$/, param: '/file' }
   const LARGE_FIELDS = { message: /^the fields beside the file are larger than 500 bytes together$/ }
+  const MANY = { message: /^the form has more than 5 fields/ }
   const BROKEN = { message: /^the body is not a valid multipart form: it is malformed or ends early$/ }
   for (const [what, body, status, { message, param }] of [
     ['no file', part('model', 'm') + END, 400, { message: /^the form has no file/, param: '/file' }],
@@ -194,9 +195,11 @@ describe('uploads', () => {
       400,
       { message: /^the form has a part without a usable name$/ },
     ],
-    ['many fields', part('a', 'x').repeat(6) + file(1) + END, 400, { message: /^the form has more than 5 fields/ }],
+    ['many fields', part('a', 'x').repeat(6) + file(1) + END, 400, MANY],
     ['a long name', part('n'.repeat(300), 'x') + file(1) + END, 400, { message: /name has more than 200 bytes$/ }],
     ['a large field', part('prompt', 'x'.repeat(600)) + file(1) + END, 413, LARGE_FIELDS],
+    ['a field of few characters but many bytes', part('prompt', 'é'.repeat(300)) + file(1) + END, 413, LARGE_FIELDS],
+    ['many parts that are no fields', `--${B}\r\nX-Note: 1\r\n\r\nx\r\n`.repeat(7) + file(1) + END, 400, MANY],
     ['fields that are large together', part('prompt', 'x'.repeat(300)).repeat(2) + file(1) + END, 413, LARGE_FIELDS],
   ] as [string, string, number, { message: RegExp; param?: string }][])
     it(`a form with ${what} is ${status}, says why, and leaves nothing`, async () => {
