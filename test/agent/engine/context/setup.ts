@@ -28,7 +28,7 @@ export const gives = (id: string, output: string): Message => ({
 /** As `gives`, with this many attached files. */
 export const givesFiles = (id: string, output: string, count: number): Message => ({
   role: 'tool',
-  results: [{ id, toolName: 'Dig', output, isError: false, attachments: Array(count).fill(PNG) }],
+  results: [{ id, toolName: 'Dig', output, isError: false, attachments: Array.from({ length: count }, () => PNG) }],
 })
 
 const PNG: Attachment = { name: 'a.png', mediaType: 'image/png', base64: 'AA==' }
