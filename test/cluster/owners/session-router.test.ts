@@ -212,13 +212,15 @@ describe('session router: creating a session', () => {
       expect(await failureOf(setUp({ release, isStored }).router.create(SESSION, creation()))).to.include({ kind })
   })
 
-  it('a creation that fails by a bug is made nowhere else, and has no claim', async () => {
-    const { router, claims } = setUp()
-    const call = creation(() => {
-      throw new Error('a bug')
-    })
-    expect(await failureOf(router.create(SESSION, call))).to.have.property('message', 'a bug')
-    expect([call.created, call.undone, claims.has(ID)]).to.deep.equal([[1], [], false])
+  it('a creation that is refused for what it asks, or fails by a bug, is made nowhere else and has no claim', async () => {
+    for (const cause of [conflict('it does not fit'), new Error('a bug')]) {
+      const { router, claims } = setUp()
+      const call = creation(() => {
+        throw cause
+      })
+      expect(await failureOf(router.create(SESSION, call))).to.equal(cause)
+      expect([call.created, call.undone, claims.has(ID)]).to.deep.equal([[1], [], false])
+    }
   })
 
   it('without a worker, or while claims are written again, a creation is 503 and claims nothing', async () => {
