@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdir, readlink, writeFile } from 'node:fs/promises'
+import { readdir, readlink, stat, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -30,12 +30,14 @@ describe('an upload that is sent on', () => {
   })
   after(() => egress.close())
 
-  const send = (path = file, port = (backend.address() as AddressInfo).port) =>
-    transcribe(
-      { fields: [], file: { path, name: 'a.wav', contentType: 'audio/wav', bytes: 5_000_000 } },
+  const send = async (path = file, port = (backend.address() as AddressInfo).port, by = egress) => {
+    const { size: bytes } = await stat(file)
+    return transcribe(
+      { fields: [], file: { path, name: 'a.wav', contentType: 'audio/wav', bytes } },
       { instance: 'whisper', url: `http://127.0.0.1:${port}`, key: undefined, headers: {}, timeoutMs: 10_000 },
-      { request: egress.request, signal: SIGNAL },
+      { request: by.request, signal: SIGNAL },
     ).catch((cause: Error) => cause)
+  }
 
   const fileIsClosed = () =>
     until(
@@ -52,7 +54,8 @@ describe('an upload that is sent on', () => {
     await fileIsClosed()
   })
 
-  it('is closed when the backend cannot be reached, breaks the connection, or redirects', async () => {
+  it('is closed, and not read to its end, when the backend cannot be reached, breaks the connection, or redirects', async () => {
+    await truncate(file, 100e9) // A file with a hole, which takes no room.
     expect(await send(file, 1)).to.include({ kind: 'upstream' })
     await fileIsClosed()
     answer = (req) => void req.once('data', () => req.socket.destroy())
@@ -61,6 +64,14 @@ describe('an upload that is sent on', () => {
     answer = (_req, res) => res.writeHead(307, { location: '/' }).end()
     expect(await send()).to.include({ kind: 'upstream' })
     await fileIsClosed()
+  })
+
+  it('is closed when its backend may not be called', async () => {
+    await truncate(file, 100e9)
+    const guarded = createEgress({ allowPrivate: false })
+    expect(await send(file, 1, guarded)).to.include({ code: 'egress_refused' })
+    await fileIsClosed()
+    await guarded.close()
   })
 
   it('fails when its file cannot be read, and the backend gets no whole request', async () => {
