@@ -1,5 +1,10 @@
 import { globSync } from 'node:fs'
-import { INSTRUMENTER_CONSTANTS, type InstrumenterContext, type StrykerOptions } from '@stryker-mutator/api/core'
+import {
+  INSTRUMENTER_CONSTANTS,
+  type InstrumenterContext,
+  type MutantCoverage,
+  type StrykerOptions,
+} from '@stryker-mutator/api/core'
 import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin'
 import {
   type DryRunOptions,
@@ -47,7 +52,7 @@ class NodeMochaRunner implements TestRunner {
     const result = await this.#run(disableBail, undefined, undefined)
     this.#currentTest = undefined
     if (result.status !== DryRunStatus.Complete || this.#context.mutantCoverage === undefined) return result
-    return { ...result, mutantCoverage: this.#context.mutantCoverage }
+    return { ...result, mutantCoverage: withoutReloads(this.#context.mutantCoverage) }
   }
 
   async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
@@ -86,7 +91,7 @@ class NodeMochaRunner implements TestRunner {
   }
 
   async #load(mutant: string | undefined): Promise<Mocha> {
-    const mocha = new Mocha({ reporter: Mocha.reporters.Base as never })
+    const mocha = new Mocha({ reporter: Mocha.reporters.Base as never, timeout: UNCHANGED_MS }) // The time of hooks; `configure` sets that of tests.
     mocha.cleanReferencesAfterRun(false)
     for (const file of this.#files) mocha.addFile(file)
     const report = (title: string) => this.#currentTest?.(title)
@@ -100,9 +105,18 @@ class NodeMochaRunner implements TestRunner {
   }
 }
 
+/** Stryker starts a process for each mutant that was also reached when the files were loaded, though `ignoreStatic` needs none. */
+function withoutReloads({ static: loaded, perTest }: MutantCoverage): MutantCoverage {
+  const inTests = new Set(Object.values(perTest).flatMap((hits) => Object.keys(hits)))
+  return { perTest, static: Object.fromEntries(Object.entries(loaded).filter(([mutant]) => !inTests.has(mutant))) }
+}
+
 function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; timeoutMs: number }): void {
   suite.bail(bail)
-  for (const test of suite.tests) test.timeout(timeoutMs)
+  for (const test of suite.tests) {
+    test.timer = undefined // Otherwise mocha starts the timer of a test that has ended, which fails another run when it fires.
+    test.timeout(timeoutMs)
+  }
   for (const child of suite.suites) configure(child, { bail, timeoutMs })
 }
 

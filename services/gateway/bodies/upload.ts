@@ -88,7 +88,7 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
     } catch (cause) {
       place.leave() // At once, though multer may still read what a refused client sends.
       // When multer fails, too, it deletes the file itself. What cannot be deleted is when this process ends, or another one starts here.
-      received.then(() => rm(join(dir, receiving.fileName), { force: true })).catch(() => {})
+      received.then(() => rm(join(dir, receiving.fileName))).catch(() => {})
       return closing(req, res)(toRefusal(cause, limits))
     } finally {
       clearInterval(watch)
@@ -194,7 +194,6 @@ function toRefusal(cause: unknown, limits: UploadLimits): unknown {
 }
 
 function refusalOf({ code, field }: MulterError, limits: UploadLimits): AppError {
-  if (code === 'LIMIT_FILE_SIZE') return tooLarge(limits)
   if (code === 'LIMIT_FIELD_VALUE') return fieldsTooLarge(limits)
   if (code === 'LIMIT_UNEXPECTED_FILE' || code === 'LIMIT_FILE_COUNT') {
     return invalidRequest('send exactly one file, in the field file', { param: '/file' })

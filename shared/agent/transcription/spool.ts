@@ -31,6 +31,6 @@ async function isAbandoned(root: string, name: string, self: { pid: number; isAl
   const [, host, pid] = /^(.+)\.(\d+)\.[0-9a-f-]{36}$/.exec(name) ?? []
   if (host === undefined) return false // Not ours.
   if (host === hostname()) return Number(pid) === self.pid || !self.isAlive(Number(pid))
-  const { mtimeMs } = await stat(join(root, name)).catch(() => ({ mtimeMs: Date.now() }))
-  return Date.now() - mtimeMs > STALE_MS
+  const found = await stat(join(root, name)).catch(() => undefined) // Its owner may have deleted it meanwhile.
+  return found !== undefined && Date.now() - found.mtimeMs > STALE_MS
 }

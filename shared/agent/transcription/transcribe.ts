@@ -35,14 +35,14 @@ export async function transcribe(
   const { default: Form } = await import('form-data')
   const form = new Form()
   for (const [name, value] of fields) form.append(name, value)
-  const content = createReadStream(file.path)
   // form-data takes a length of 0 for an unknown one.
-  const part = file.bytes === 0 ? Buffer.alloc(0) : content
-  form.append('file', part, { filename: file.name, contentType: file.contentType, knownLength: file.bytes })
+  const content = file.bytes === 0 ? undefined : createReadStream(file.path)
+  const part = { filename: file.name, contentType: file.contentType, knownLength: file.bytes }
+  form.append('file', content ?? Buffer.alloc(0), part)
   const headers = headersOf(form, backend) // Before the form is read: afterwards it no longer knows its length.
   const body = form.pipe(new PassThrough())
-  content.once('error', (cause) => body.destroy(cause))
-  body.once('close', () => content.destroy()) // Sent, or the connection broke: either way the file is closed.
+  form.on('error', (cause) => body.destroy(cause)) // Also the file's, which would end the process here.
+  body.once('close', () => content?.destroy()) // Sent, or the connection broke: either way the file is closed.
   try {
     const response = await request(`${backend.url.replace(/\/+$/, '')}/audio/transcriptions`, {
       method: 'POST',

@@ -62,12 +62,18 @@ export class HashRing {
   #add(member: number): void {
     if (this.#buckets.length === 0) this.#buckets = Array.from({ length: BUCKETS }, () => [])
     this.#members.add(member)
-    for (const point of pointsOf(member)) insert(this.#bucketOf(point), lowerPart(point) + member)
+    for (const point of pointsOf(member)) {
+      const [bucket, entry] = [this.#bucketOf(point), lowerPart(point) + member]
+      bucket.splice(placeOf(bucket, entry), 0, entry)
+    }
   }
 
   #remove(member: number): void {
     this.#members.delete(member)
-    for (const point of pointsOf(member)) remove(this.#bucketOf(point), lowerPart(point) + member)
+    for (const point of pointsOf(member)) {
+      const bucket = this.#bucketOf(point)
+      bucket.splice(placeOf(bucket, lowerPart(point) + member), 1)
+    }
   }
 
   #bucketOf(point: number): number[] {
@@ -82,17 +88,6 @@ function pointsOf(member: number): number[] {
   const points: number[] = []
   for (let i = 1; i <= POINTS_PER_MEMBER; i++) points.push(mix(seed + Math.imul(i, 0x9e3779b1)))
   return points
-}
-
-function insert(bucket: number[], entry: number): void {
-  let at = bucket.length
-  for (; at > 0 && (bucket[at - 1] as number) > entry; at--) bucket[at] = bucket[at - 1] as number
-  bucket[at] = entry
-}
-
-function remove(bucket: number[], entry: number): void {
-  for (let at = placeOf(bucket, entry); at < bucket.length - 1; at++) bucket[at] = bucket[at + 1] as number
-  bucket.pop()
 }
 
 /** The index of the first entry that is not below this one. */

@@ -9,7 +9,7 @@ export class Lease implements Fence {
   readonly #durationMs: number
   readonly #clock: () => Moment
   readonly #waiting = new Set<() => void>()
-  #renewedAt: Moment = { monotonic: -Infinity, wall: -Infinity }
+  #renewedAt: Moment | undefined
 
   constructor(durationMs = FENCE_MS, clock: () => Moment = now) {
     this.#durationMs = durationMs
@@ -17,11 +17,12 @@ export class Lease implements Fence {
   }
 
   isHeld(): boolean {
-    return elapsedMs(this.#renewedAt, this.#clock()) < this.#durationMs
+    return this.heldUntil() > -Infinity
   }
 
   heldUntil(): number {
-    return this.isHeld() ? this.#renewedAt.monotonic + this.#durationMs : -Infinity
+    if (!this.#renewedAt || elapsedMs(this.#renewedAt, this.#clock()) >= this.#durationMs) return -Infinity
+    return this.#renewedAt.monotonic + this.#durationMs
   }
 
   /**

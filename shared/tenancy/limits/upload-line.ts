@@ -59,7 +59,7 @@ export class UploadLine {
     }
     const timer = setTimeout(() => giveUp(this.#refusal(demand)), this.#limits.waitMs).unref()
     const onAbort = () => giveUp(clientLeft())
-    signal.addEventListener('abort', onAbort, { once: true })
+    signal.addEventListener('abort', onAbort)
     this.#waiting.push(waiter)
     this.#admitNext()
     try {

@@ -149,7 +149,7 @@ function checkDemo({ type, ...fields }: InstanceBody): void {
   throw invalidRequest(`an instance of type ${type} calls nobody: leave out ${extra}`, { param: `/${extra}` })
 }
 
-type Credential = { secret?: string; key?: string }
+type Credential = { secret?: string; key?: string | undefined }
 
 function credentialOf(
   { type, url, secret, key }: InstanceBody,
@@ -160,8 +160,7 @@ function credentialOf(
   if (key !== undefined) return { key }
   if (!before || before.type !== type || before.url !== url) return {}
   if (before.secret !== undefined) return { secret: before.secret }
-  const kept = before.key !== undefined && before.sealed ? unseal(before.sealed).key : undefined
-  return kept === undefined ? {} : { key: kept }
+  return before.key !== undefined && before.sealed ? { key: unseal(before.sealed).key } : {}
 }
 
 /** The options as they are shown, and the header values that are sealed. */
@@ -190,5 +189,4 @@ export const noInstance = (name: string) =>
 export const noSecret = (name: string) =>
   notFound(`no secret is named ${name}: store it with PUT /config/secrets/${name}`)
 
-const sorted = <T extends { name: string }>(items: T[]): T[] =>
-  items.toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
+const sorted = <T extends { name: string }>(items: T[]): T[] => items.toSorted((a, b) => (a.name < b.name ? -1 : 1)) // Names are unique.

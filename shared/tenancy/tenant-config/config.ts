@@ -105,8 +105,10 @@ export const EMPTY_CONFIG: TenantConfig = {
 }
 
 /** The configuration in a stored document, which may be older than some of the fields. */
-export const toConfig = (doc: JsonObject | undefined): TenantConfig =>
-  doc === undefined ? EMPTY_CONFIG : { ...EMPTY_CONFIG, ...(doc as Partial<TenantConfig>) }
+export const toConfig = (doc: JsonObject | undefined): TenantConfig => ({
+  ...EMPTY_CONFIG,
+  ...(doc as Partial<TenantConfig> | undefined),
+})
 
 /** The visible part of a key: 4 characters at most, never more than a quarter (D8.1). */
 export const maskKey = (key: string): string => `${key.slice(0, Math.min(4, Math.floor(key.length / 4)))}…`

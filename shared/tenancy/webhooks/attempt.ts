@@ -54,7 +54,7 @@ function refusalOf(status: number, retryAfter: string | string[] | undefined): O
   const error = isRedirect
     ? `The receiver answered ${status}; redirects are not followed.`
     : `The receiver answered ${status}.`
-  const secs = typeof retryAfter === 'string' && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : 0
+  const secs = typeof retryAfter === 'string' && /^\d+$/.test(retryAfter) ? Number(retryAfter) : 0
   return { error, retryAfterMs: Math.min(secs * 1000, MAX_RETRY_AFTER_MS), isFinal: status === GONE }
 }
 

@@ -1,4 +1,5 @@
-import { mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdir, readdir, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -34,7 +35,7 @@ describe('the folder of uploads', () => {
   it('is deleted with everything in it when the process closes it', async () => {
     const { dir, close } = await open()
     await writeFile(join(dir, 'upload'), 'x')
-    await close()
+    for (let times = 0; times < 2; times++) await close()
     expect(await readdir(root)).to.deep.equal([])
   })
 
@@ -68,6 +69,19 @@ describe('the folder of uploads', () => {
     expect(await others(dir)).to.deep.equal([kept])
   })
 
+  it('folders that another process deletes meanwhile are none to delete', async () => {
+    const gone = await leave(`${hostname()}.77.${UUID}`)
+    const isAlive = () => {
+      rmSync(join(root, gone), { recursive: true })
+      return false
+    }
+    const { dir } = await openSpool(root, { pid: PID, isAlive })
+    expect(await others(dir)).to.deep.equal([])
+    const away = `other-host.77.${UUID}`
+    await symlink(join(root, 'nowhere'), join(root, away))
+    expect(await others((await open([PID])).dir)).to.include(away)
+  })
+
   it('a host name with dots is the whole of it', async () => {
     const kept = await leave(`pod.1.ns.77.${UUID}`)
     const { dir } = await open()
@@ -81,6 +95,7 @@ describe('the folder of uploads', () => {
       `${hostname()}.77`,
       `${hostname()}.x.${UUID}`,
       `${hostname()}.77.${UUID}.tar`,
+      `x\n${hostname()}.77.${UUID}`,
       UUID,
     ]
     for (const name of names) await leave(name, 1_000 * HOUR_MS)

@@ -147,6 +147,11 @@ describe('frame buffer', () => {
     expect(rangeOf(frames)).to.deep.equal({ firstSeq: 6, lastSeq: 102, length: 2 })
   })
 
+  it('the next frame after a number is looked for inside a slab, too', () => {
+    const frames = bufferOf(1, 1, 1)
+    expect([0, 1, 2, 3].map((seq) => frames.nextAfter(seq))).to.deep.equal([1, 2, 3, undefined])
+  })
+
   it('skipping to a number that is there already changes nothing', () => {
     const frames = bufferOf(1, 1)
     for (const seq of [0, 1, 2]) frames.skipTo(seq)

@@ -100,6 +100,20 @@ describe('a journal that begins with events of another process', () => {
       expect(restored({ from: 4 }).follow(1).take()).to.equal(undefined)
     })
 
+    it('D32.7a: the notice comes also before the first event, when those from the first number on are not known', () => {
+      const journal = new Journal(newBudget())
+      journal.restore([[4, delta('a')]], { from: 1, reserved: 0, notice: NOTICE })
+      expect(numbersOf(journal.follow(0))).to.deep.equal(['notice 1', '4'])
+    })
+
+    it('D32.7a: the notice never comes between the pieces of a large event', () => {
+      const journal = new Journal(newBudget())
+      journal.restore([[4, delta('x'.repeat(100_000))]], { from: 1, reserved: 0, notice: NOTICE })
+      const cursor = journal.follow(1)
+      cursor.seek({ seq: 1, pieces: 2 })
+      expect(cursor.take()).to.include({ pieces: 3 })
+    })
+
     it('one notice counts one number, however many are left out', () => {
       const journal = new Journal(newBudget())
       journal.restore([[70_000, delta('a')]], { from: 1, reserved: 0, notice: NOTICE })

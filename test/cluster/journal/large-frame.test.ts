@@ -36,6 +36,11 @@ describe('large frame', () => {
     )
   })
 
+  it('no piece ends inside a character, also not behind the last one that is a single unit', () => {
+    const event = textOf('\uffff😀'.repeat(30_000)) // Three units, so that pieces end at each of them.
+    for (const piece of piecesOf(new LargeFrame(1, event))) expect(piece.toString()).to.not.match(/\\ud83d|\\ude00/)
+  })
+
   it('fields of other kinds, short ones and several large ones keep their order, and fields without a value are left out', () => {
     const long = '"long"\n'.repeat(20_000)
     const event: RunEvent = {

@@ -25,6 +25,11 @@ describe('ring', () => {
       expect(ring.ownerOf(key)).to.equal(lower)
       expect(ring.ownerOf(key, lower)).to.equal(higher)
     }
+    for (const left of [lower, higher]) {
+      const ring = HashRing.of([lower, higher])
+      ring.follow(new Set([lower, higher]).difference(new Set([left])))
+      expect(ring.ownerOf(key)).to.equal(left === lower ? higher : lower)
+    }
   })
 
   it('the next owner of a key is the one that it has on a ring without its owner', () => {

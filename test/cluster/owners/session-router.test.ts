@@ -7,10 +7,12 @@ import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 const SESSION = { tenant: DEFAULT_TENANT, id: 's1' }
 const ID = SESSION.id
 
-type Options = Partial<SessionRouterDeps> & { alive?: number[]; owner?: number; replace?: Owners['replace'] }
+type Options = Partial<SessionRouterDeps> & { alive?: number[]; owner?: number } & Partial<
+    Pick<Owners, 'replace' | 'release'>
+  >
 
 /** A router over workers 1 and 2, of which 1 is the owner by hashing; `claims` stands for the keys in Redis. */
-function setUp({ alive = [1, 2], owner, replace, ...deps }: Options = {}) {
+function setUp({ alive = [1, 2], owner, replace, release, ...deps }: Options = {}) {
   const claims = new Map<string, Claim>()
   if (owner !== undefined) claims.set(ID, { epoch: owner, token: 'first' })
   const owners: Owners = {
@@ -28,10 +30,12 @@ function setUp({ alive = [1, 2], owner, replace, ...deps }: Options = {}) {
         return isOwner
       }),
     takeOver: async () => expect.fail('a router takes no session over'),
-    async release({ id }, claim) {
-      if (isSameClaim(claims.get(id), claim)) claims.delete(id)
-      return true
-    },
+    release:
+      release ??
+      (async ({ id }, claim) => {
+        if (isSameClaim(claims.get(id), claim)) claims.delete(id)
+        return true
+      }),
   }
   const workers = {
     isAlive: (epoch: number) => alive.includes(epoch),
@@ -180,6 +184,45 @@ describe('session router: creating a session', () => {
     expect(claims.has(ID)).to.equal(false)
   })
 
+  it('a session id that is stored is a conflict, whose claim is released, also when the store does not answer', async () => {
+    const away = new AppError('unavailable', 'the store is away')
+    const failing = { isStored: () => Promise.reject(away) }
+    for (const [deps, kind] of [
+      [{ isStored: async () => true }, 'conflict'] as const,
+      [failing, 'unavailable'] as const,
+    ]) {
+      const { router, claims } = setUp(deps)
+      const call = creation()
+      expect(await failureOf(router.create(SESSION, call))).to.include({ kind })
+      expect([call.created, claims.has(ID)]).to.deep.equal([[], false])
+    }
+  })
+
+  it('a claim that cannot be released changes no answer: it expires by itself', async () => {
+    const away = new AppError('unavailable', 'Redis is away')
+    const release = () => Promise.reject(new Error('Redis is away'))
+    const full = creation(() => {
+      throw new AppError('rate_limit', 'full')
+    })
+    expect(await failureOf(setUp({ release }).router.create(SESSION, full))).to.include({ kind: 'rate_limit' })
+    for (const [isStored, kind] of [
+      [async () => true, 'conflict'],
+      [() => Promise.reject(away), 'unavailable'],
+    ] as const)
+      expect(await failureOf(setUp({ release, isStored }).router.create(SESSION, creation()))).to.include({ kind })
+  })
+
+  it('a creation that is refused for what it asks, or fails by a bug, is made nowhere else and has no claim', async () => {
+    for (const cause of [conflict('it does not fit'), new Error('a bug')]) {
+      const { router, claims } = setUp()
+      const call = creation(() => {
+        throw cause
+      })
+      expect(await failureOf(router.create(SESSION, call))).to.equal(cause)
+      expect([call.created, call.undone, claims.has(ID)]).to.deep.equal([[1], [], false])
+    }
+  })
+
   it('without a worker, or while claims are written again, a creation is 503 and claims nothing', async () => {
     for (const deps of [{ alive: [] }, { isRebuilt: async () => false }]) {
       const { router, claims } = setUp(deps)
@@ -238,6 +281,90 @@ describe('session router: calling the owner', () => {
       throw unavailable('worker_silent')
     }
     expect(await failureOf(other.router.remove(SESSION, silent))).to.include({ code: 'worker_silent' })
+  })
+
+  it('a deletion without an answer was made when the session is known nowhere, and not while claims are written again', async () => {
+    const moved = setUp({ owner: 1 })
+    await moved.router.remove(SESSION, async ({ epoch }) => {
+      if (epoch === 2) throw notFound('deleted by the first call, and handed over')
+      moved.claims.set(ID, { epoch: 2, token: 'first' })
+      throw unavailable('worker_silent')
+    })
+    const lost = setUp({ owner: 1, isRebuilt: async () => false })
+    const silent = async () => {
+      lost.claims.delete(ID)
+      throw unavailable('worker_silent')
+    }
+    expect(await failureOf(lost.router.remove(SESSION, silent))).to.include({ code: 'worker_silent' })
+  })
+
+  it('a deletion that was refused is no deletion, though the session is gone', async () => {
+    const { router, claims } = setUp({ owner: 1 })
+    const refuse = async () => {
+      claims.delete(ID)
+      throw conflict('it runs')
+    }
+    expect(await failureOf(router.remove(SESSION, refuse))).to.include({ kind: 'conflict' })
+  })
+
+  it('an owner that does not know the session is believed only when no claims are written again', async () => {
+    const { router } = setUp({ owner: 1, isRebuilt: async () => false })
+    const gone = () => Promise.reject(notFound('handed over'))
+    expect(await failureOf(router.callOwner(SESSION, gone))).to.include({ status: 503, retryAfterSecs: 2 })
+    const busy = () => Promise.reject(conflict('it runs'))
+    expect(await failureOf(router.callOwner(SESSION, busy))).to.include({ kind: 'conflict' })
+  })
+
+  it('a stored session without a worker is claimed for the one that it hashes to, which is called', async () => {
+    for (const owner of [undefined, 9]) {
+      const asked: string[] = []
+      const { router, ownerOf } = setUp({
+        ...(owner !== undefined && { owner }),
+        isStored: async ({ id }) => asked.push(id) > 0,
+      })
+      expect(await router.callOwner(SESSION, async ({ epoch }) => epoch)).to.equal(1)
+      expect([asked, ownerOf(ID)]).to.deep.equal([[ID], 1])
+    }
+  })
+
+  it('whether a session is stored is not asked of one that is known to be, nor of one with an owner', async () => {
+    const isStored = async () => expect.fail('it was asked')
+    expect(await setUp({ isStored }).router.callOwner(SESSION, async ({ epoch }) => epoch, { isKnown: true })).to.equal(
+      1,
+    )
+    expect(await setUp({ isStored, owner: 2 }).router.callOwner(SESSION, async ({ epoch }) => epoch)).to.equal(2)
+  })
+
+  it('a stored session that another gateway claims first is called at the worker of that claim', async () => {
+    const { router, claims } = setUp({
+      isStored: async () => {
+        claims.set(ID, { epoch: 2, token: 'faster' })
+        return true
+      },
+    })
+    expect(await router.callOwner(SESSION, async ({ token }) => token)).to.equal('faster')
+  })
+
+  it('a stored session of a dead worker whose claim another gateway replaces first is called there, and is 503 without one', async () => {
+    const call = async ({ token }: Claim) => token
+    const faster = setUp({
+      owner: 9,
+      isStored: async () => true,
+      replace: async () => {
+        faster.claims.set(ID, { epoch: 2, token: 'faster' })
+        return false
+      },
+    })
+    expect(await faster.router.callOwner(SESSION, call)).to.equal('faster')
+    const gone = setUp({
+      owner: 9,
+      isStored: async () => true,
+      replace: async () => {
+        gone.claims.delete(ID)
+        return false
+      },
+    })
+    expect(await failureOf(gone.router.callOwner(SESSION, call))).to.include({ status: 503, retryAfterSecs: 2 })
   })
 
   it('a session that moves during the call is called again at its new owner', async () => {

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { mock } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import express, { type RequestHandler } from 'express'
@@ -77,6 +79,7 @@ describe('uploads', () => {
     return {
       status: response.status,
       retryAfter: response.headers.get('retry-after'),
+      connection: response.headers.get('connection'),
       body: (await response.json()) as { error?: { param?: string; message: string } },
     }
   }
@@ -143,6 +146,31 @@ describe('uploads', () => {
     expect(String(answer)).to.contain('413')
   })
 
+  it('a declared length may be that of the file, the fields and a KiB for each part, and not a byte more', async () => {
+    const most = LIMITS.maxFileBytes + LIMITS.maxFieldBytes + (LIMITS.maxFields + 1) * 1024
+    const form = `\r\n${file(1)}${END}`
+    expect((await post('x'.repeat(most - form.length) + form)).status).to.equal(200)
+    await received[0]?.discard()
+    expect((await post('x'.repeat(most - form.length + 1) + form)).status).to.equal(413)
+  })
+
+  it('the connection of a form that is refused is closed, unless the whole form has come', async () => {
+    const socket = await begin(file(2_000).slice(0, 1_500))
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).to.match(/connection: close/i)
+    expect(await post(part('model', 'm') + END)).to.include({ status: 400, connection: 'keep-alive' })
+  })
+
+  it('a disk that is full is 503 with Retry-After, and the upload leaves its place', async () => {
+    const { createWriteStream } = fs
+    const full = mock.method(fs, 'createWriteStream', () => createWriteStream('/dev/full'))
+    for (let tries = 0; tries <= LIMITS.maxUploads; tries++)
+      expect(await post(file(9) + END)).to.include({ status: 503, retryAfter: '10' })
+    full.mock.restore()
+    expect((await post(file(9) + END)).status).to.equal(200)
+    await received[0]?.discard()
+  })
+
   it('an endless file is answered at the limit, though the client goes on sending', async () => {
     const socket = await begin(file(2_000).slice(0, 1_900), 7_000)
     const [answer] = (await once(socket, 'data')) as [Buffer]
@@ -153,6 +181,7 @@ describe('uploads', () => {
 
   const ONE_FILE = { message: /^send exactly one file, in the field file$/, param: '/file' }
   const LARGE_FIELDS = { message: /^the fields beside the file are larger than 500 bytes together$/ }
+  const MANY = { message: /^the form has more than 5 fields/ }
   const BROKEN = { message: /^the body is not a valid multipart form: it is malformed or ends early$/ }
   for (const [what, body, status, { message, param }] of [
     ['no file', part('model', 'm') + END, 400, { message: /^the form has no file/, param: '/file' }],
@@ -166,9 +195,11 @@ describe('uploads', () => {
       400,
       { message: /^the form has a part without a usable name$/ },
     ],
-    ['many fields', part('a', 'x').repeat(6) + file(1) + END, 400, { message: /^the form has more than 5 fields/ }],
+    ['many fields', part('a', 'x').repeat(6) + file(1) + END, 400, MANY],
     ['a long name', part('n'.repeat(300), 'x') + file(1) + END, 400, { message: /name has more than 200 bytes$/ }],
     ['a large field', part('prompt', 'x'.repeat(600)) + file(1) + END, 413, LARGE_FIELDS],
+    ['a field of few characters but many bytes', part('prompt', 'é'.repeat(300)) + file(1) + END, 413, LARGE_FIELDS],
+    ['many parts that are no fields', `--${B}\r\nX-Note: 1\r\n\r\nx\r\n`.repeat(7) + file(1) + END, 400, MANY],
     ['fields that are large together', part('prompt', 'x'.repeat(300)).repeat(2) + file(1) + END, 413, LARGE_FIELDS],
   ] as [string, string, number, { message: RegExp; param?: string }][])
     it(`a form with ${what} is ${status}, says why, and leaves nothing`, async () => {
@@ -189,11 +220,23 @@ describe('uploads', () => {
     ['JSON', { 'content-type': 'application/json' }],
     ['another multipart', { 'content-type': 'multipart/mixed; boundary=x' }],
     ['a compressed form', { 'content-encoding': 'gzip' }],
+    ['a type that only begins like it', { 'content-type': `multipart/form-data-x; boundary=${B}` }],
     ['a type that only ends like it', { 'content-type': `x-multipart/form-data; boundary=${B}` }],
   ] as const)
     it(`D9.1: ${what} is 415`, async () => {
       expect((await post(file(1) + END, headers)).status).to.equal(415)
     })
+
+  it('a form without an encoding, and a type in capitals or with a space behind it, are taken', async () => {
+    for (const headers of [
+      { 'content-encoding': 'identity' },
+      { 'content-type': `Multipart/Form-Data; boundary=${B}` },
+      { 'content-type': `multipart/form-data ; boundary=${B}` },
+    ]) {
+      expect((await post(file(1) + END, headers)).status).to.equal(200)
+      await received.pop()?.discard()
+    }
+  })
 
   it('a form that fails by itself, or whose file cannot be created, leaves nothing and no rejected promise without an owner', async () => {
     const unowned: unknown[] = []

@@ -84,7 +84,7 @@ describe('the transcription proxy', () => {
     ],
     instances: [
       instance('whisper', {
-        url: `${backendUrl}/v1/`,
+        url: `${backendUrl}/v1//`,
         options: { headers: { 'x-team': 'canary…' } },
         sealed: sealFor('instance', 'whisper', JSON.stringify({ key: KEY, headers: { 'x-team': 'canary-header' } })),
       }),
@@ -311,7 +311,7 @@ describe('the transcription proxy', () => {
       await nothingLeft()
     })
 
-    for (const status of [300, 301, 302, 303, 307, 308])
+    for (const status of [300, 301, 302, 303, 307, 308, 399])
       it(`502 when the backend redirects with ${status}, and nothing is sent to the other address`, async () => {
         answer = (_req, res) => res.writeHead(status, { location: `${backendUrl}/elsewhere` }).end()
         const response = await post(formOf(whisper))

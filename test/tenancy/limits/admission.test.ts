@@ -7,6 +7,7 @@ import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { MemoryRunPlaces } from '../../../shared/tenancy/limits/memory-places.ts'
 import { type RunPlaces } from '../../../shared/tenancy/limits/port.ts'
 import { type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
 const NEVER = new Promise<void>(() => {})
@@ -79,6 +80,13 @@ describe('the admission of runs', () => {
     await renewals(before + 3)
     expect(renewed.slice(before, before + 3).flat()).to.deep.equal(['stays', 'stays', 'stays'])
     expect(await places.count(TENANT)).to.equal(1)
+  })
+
+  it('nothing is renewed for a tenant whose last run has ended', async () => {
+    admission.hold(TENANT, 'only', Promise.resolve())
+    admission.hold(tenantId('other'), 'stays', NEVER)
+    await renewals(6)
+    expect(renewed).to.deep.equal([['only'], ['stays'], ['stays'], ['stays'], ['stays'], ['stays']])
   })
 
   it('a run above the limit is refused, and told when to try again; a place that is released is free', async () => {

@@ -158,6 +158,15 @@ describe('the budgets of tenants', () => {
     expect(calls).to.deep.equal(['ofOthers', 'put'])
   })
 
+  it('nothing is written for a tenant that has spent nothing', async () => {
+    let writes = 0
+    const counting: SpendingStore = { ...spending, put: async () => void writes++ }
+    const budgets = open({ tokens_per_day: 100 }, { store: counting })
+    expect(await codeOf(budgets)).to.equal(undefined)
+    await budgets.close()
+    expect(writes).to.equal(0)
+  })
+
   it('nothing is refused without a budget, also while the store is away', async () => {
     isAway = true
     expect(await codeOf(open({}))).to.equal(undefined)

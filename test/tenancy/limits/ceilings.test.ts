@@ -6,6 +6,7 @@ import { ConfigError } from '../../../shared/platform/config/config.ts'
 import { openCeilingFile } from '../../../shared/tenancy/limits/ceiling-file.ts'
 import { parseCeilings } from '../../../shared/tenancy/limits/ceilings.ts'
 import { NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
 import { makeTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -55,6 +56,11 @@ describe('the ceilings of TENANT_LIMITS', () => {
   ] as const)
     it(`are refused with ${what}`, () => expect(problemsIn(content).join()).to.include(problem))
 
+  it('are refused with the first 20 problems', () => {
+    const limits = Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`limit_${i}`, 1]))
+    expect(problemsIn({ '*': limits })).to.have.length(20)
+  })
+
   it('are read again when the file changes; one that cannot be used changes nothing and is logged once', async () => {
     await using folder = await makeTempFolder()
     const file = join(folder.path, 'limits.json')
@@ -67,6 +73,15 @@ describe('the ceilings of TENANT_LIMITS', () => {
       .that.includes(`${file} cannot be read (ENOENT)`)
     await writeFile(file, '{"*": {"tokens_per_day": 1}}')
     const ceilings = await openCeilingFile({ file, log, everyMs: 5 })
+    /** Waits for a reader that looks at its own file a tenth as often. */
+    const readsOften = async () => {
+      const other = join(folder.path, 'other.json')
+      await writeFile(other, '{}')
+      const slow = await openCeilingFile({ file: other, log: SILENT_LOG, everyMs: 50 })
+      await writeFile(other, '{"*": {"tokens_per_day": 1}}')
+      await until(() => slow.of(ACME).tokens_per_day === 1, { what: 'the slow reader to read' })
+      slow.close()
+    }
     const tokens = () => ceilings.of(ACME).tokens_per_day
     try {
       await writeFile(file, '{"*": {"tokens_per_day": 0}}')
@@ -75,11 +90,19 @@ describe('the ceilings of TENANT_LIMITS', () => {
       await rm(file)
       await until(() => lines.some((line) => line.includes('ENOENT')), { what: 'the missing file to be logged' })
       expect(tokens()).to.equal(1)
+      await readsOften()
       await writeFile(file, '{"acme": {"tokens_per_day": 2}}')
       await until(() => tokens() === 2, { what: 'the change to hold' })
       expect(lines.filter((line) => line.includes('ENOENT'))).to.have.length(1)
+      const logged = lines.length
+      await readsOften()
+      expect(lines, 'while nothing changes').to.have.length(logged)
     } finally {
       ceilings.close()
     }
+    await readsOften() // A read may have been under way.
+    await writeFile(file, '{}')
+    await readsOften()
+    expect(tokens(), 'after the end').to.equal(2)
   })
 })

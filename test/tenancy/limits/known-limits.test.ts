@@ -62,6 +62,7 @@ describe('the limits of a tenant', () => {
     await places.take(TENANT, 'run_1', 1)
     let ceiling = NO_LIMITS
     const ceilings = { of: () => ceiling }
+    let isPriced = true
     const settings = new LimitSettings({
       configs: {
         stored: async () => config,
@@ -70,8 +71,8 @@ describe('the limits of a tenant', () => {
       budgets: { today: async () => ({ tokens: 5, costUsd: 0.5, resetsAt: new Date('2026-11-23T00:00:00.000Z') }) },
       places,
       ceilings,
-      priceOf: () => 0,
-      serverModels: [],
+      priceOf: () => (isPriced ? 0 : undefined),
+      serverModels: [{ type: 'openai', model: 'm' }],
     })
     const used = { concurrent_runs: 1, tokens: 5, cost_usd: 0.5, resets_at: '2026-11-23T00:00:00.000Z' }
     expect(await settings.put(TENANT, LIMITS)).to.deep.equal({ ...LIMITS, ceiling, used })
@@ -88,7 +89,12 @@ describe('the limits of a tenant', () => {
       .catch((cause: unknown) => cause)
     expect(refusal).to.include({ kind: 'invalid_request', param: '/concurrent_runs' })
     expect(refusal).to.have.property('problems').with.length(2)
+    const one = await settings.put(TENANT, { tokens_per_day: 6 }).catch((cause: unknown) => cause)
+    expect(one).to.include({ kind: 'invalid_request', param: '/tokens_per_day', problems: undefined })
     expect(config.limits, 'a refused change').to.deep.equal(next)
     expect(await settings.put(TENANT, { tokens_per_day: 5 })).to.deep.equal(lowered)
+    isPriced = false
+    const { warnings = [] } = await settings.put(TENANT, { usd_per_day: 5 })
+    expect(warnings.map(({ code, param }) => [code, param])).to.deep.equal([['price_unknown', '/usd_per_day']])
   })
 })

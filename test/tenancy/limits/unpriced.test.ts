@@ -14,9 +14,11 @@ const instance = (name: string, more = {}) => ({ name, type: 'openai', ...more }
 const SERVER_MODELS = [
   { type: 'openai', model: 'known' },
   { type: 'ollama', model: 'own' },
+  { type: 'ollama', model: 'local' },
 ]
-/** The price of `known` is known, and what an instance gives. */
-const priceOf: PriceOf = ({ prices }, model) => (model === 'known' || prices?.has(model) ? 1 : undefined)
+/** The price of `known` is known, that of `local` at an ollama, and what an instance gives. */
+const priceOf: PriceOf = ({ type, prices }, model) =>
+  model === 'known' || (model === 'local' && type === 'ollama') || prices?.has(model) ? 1 : undefined
 
 /** The model and instance that each warning says is without a price. */
 function namesIn(routing: Routing, { limits = IN_DOLLARS, instances = [instance('main'), instance('spare')] } = {}) {

@@ -1,6 +1,8 @@
+import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../shared/tenancy/limits/upload-line.ts'
+import { settled } from '../../support/settled.ts'
 import { tenantIds } from '../../support/tenant.ts'
 
 const [A, B, C, D] = tenantIds('a', 'b', 'c', 'd')
@@ -47,10 +49,30 @@ describe('the line of uploads', () => {
     const large = await enter('large', A, 90)
     const waiting = enter('small', A, 20)
     large.shrinkTo(95)
+    await settled()
     expect(admitted).to.deep.equal(['large'])
     large.shrinkTo(80)
     await waiting
     expect(admitted).to.deep.equal(['large', 'small'])
+  })
+
+  it('counts no more bytes than were admitted, whatever an upload says', async () => {
+    const { enter } = setUp({ bytes: { max: 100, maxPerTenant: 100 }, maxWaiting: 0 })
+    const large = await enter('large', A, 90)
+    large.shrinkTo(95)
+    await enter('small', A, 10)
+  })
+
+  it('listens no more to the client of an upload that was admitted or has given up', async () => {
+    const { enter } = setUp({ uploads: { max: 1, maxPerTenant: 1 } })
+    const [admitted, left] = [new AbortController(), new AbortController()]
+    const first = await enter('first', A)
+    const [second, third] = [enter('second', A, 1, admitted.signal), failureOf(enter('third', A, 1, left.signal))]
+    left.abort()
+    await third
+    first.leave()
+    await second
+    for (const { signal } of [admitted, left]) expect(getEventListeners(signal, 'abort')).to.deep.equal([])
   })
 
   it('lets no small upload pass a large one that waits', async () => {
@@ -99,6 +121,7 @@ describe('the line of uploads', () => {
     large.shrinkTo(10)
     const held = await enter('held', A, 60)
     const waiting = enter('small', A, 50)
+    await settled()
     expect(admitted).to.deep.equal(['large', 'held'])
     held.leave()
     await waiting

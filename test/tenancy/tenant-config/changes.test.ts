@@ -102,7 +102,6 @@ describe("changes of a tenant's configuration", () => {
 
   for (const [what, body, param] of [
     ['an openai-compatible instance without a URL', { type: 'openai-compatible' }, '/url'],
-    ['key and secret together', { type: 'openai', key: KEY, secret: 'team' }, '/secret'],
     ['an unknown secret', { type: 'openai', secret: 'nobody' }, '/secret'],
     ['an unknown option', { type: 'openai', options: { top_q: 1 } as object }, '/options/top_q'],
     ['an option out of bounds', { type: 'openai', options: { temperature: 3 } }, '/options/temperature'],
@@ -114,8 +113,39 @@ describe("changes of a tenant's configuration", () => {
       expect(refusalOf(() => put(base, body, 'other'))).to.deep.equal({ kind: 'invalid_request', param })
     })
 
+  it('key and secret together are refused, and so is an unknown secret beside a known one', () => {
+    const known = secret('team')(base)
+    const message = (body: InstanceBody) => () => put(known, body, 'other')
+    expect(message({ type: 'openai', key: KEY, secret: 'team' }))
+      .to.throw(AppError, /not both/)
+      .that.includes({ kind: 'invalid_request', param: '/secret' })
+    expect(refusalOf(message({ type: 'openai', secret: 'nobody' }))?.param).to.equal('/secret')
+  })
+
+  it('an instance without a key is replaced also when its headers can no longer be opened', () => {
+    const headers = { 'x-team-token': 'canary-header-value' }
+    const keyless = put(EMPTY_CONFIG, { type: 'openai', options: { headers } })
+    const unopened = putInstance({
+      name: 'main',
+      body: { type: 'openai' },
+      revision: 'rev_x',
+      now: '2026-11-22T09:00:00.000Z',
+      unseal: () => expect.fail('it was opened'),
+      seal: (material) => seal(JSON.stringify(material), CONTEXT, ring),
+    })
+    expect(unopened(keyless).instances[0]).not.to.have.any.keys('key', 'sealed', 'options')
+  })
+
+  it('an instance that no route uses can be deleted beside one that a route uses', () => {
+    const two = put(base, { type: 'openai', key: KEY }, 'spare')
+    const routed = putEngine({ routing: { main: { instance: 'main', model: 'm' } } })(two)
+    expect(deleteInstance('spare')(routed).instances.map(({ name }) => name)).to.deep.equal(['main'])
+  })
+
   it('an instance of type demo has no other field, and prices are kept with every other', () => {
-    expect(put(base, { type: 'demo' }, 'demo').instances.map(({ name }) => name)).to.deep.equal(['demo', 'main'])
+    expect(
+      put(base, { type: 'demo', url: undefined } as object as InstanceBody, 'demo').instances.map(({ name }) => name),
+    ).to.deep.equal(['demo', 'main'])
     const prices = { 'model-1': { input: 1, output: 2 } }
     const [priced] = put(EMPTY_CONFIG, { type: 'openai', prices }).instances
     expect(priced).to.deep.include({ prices }).and.not.have.any.keys('url', 'key', 'secret', 'options', 'sealed')

@@ -129,6 +129,38 @@ describe('the inspection of instances', () => {
     expect(saved).to.deep.equal([])
   })
 
+  it('what a probe found about an instance that is replaced meanwhile is answered, not stored', async () => {
+    const openProviders = async () => {
+      await settings.putInstance(TENANT, 'a', { type: 'openai-compatible', url: `${server.url}/other` })
+      return { plain: createDemoProvider(), reasoning: createDemoProvider() }
+    }
+    expect(await inspect({ openProviders }).probe(TENANT, 'a', { model: 'demo', signal: SIGNAL })).to.include({
+      model: 'demo',
+    })
+    expect(saved).to.deep.equal([])
+  })
+
+  it('a probe that fails in time says why, or that the budget was used up meanwhile', async () => {
+    const failing: ModelProvider = {
+      type: 'openai',
+      // oxlint-disable-next-line require-yield
+      async *stream() {
+        throw new AppError('upstream', 'no such model')
+      },
+    }
+    const openProviders = async () => ({ plain: failing, reasoning: failing })
+    const failureOf = (assertBudget: () => Promise<void>) =>
+      inspect({ openProviders, assertBudget })
+        .probe(TENANT, 'a', { model: 'm', signal: SIGNAL })
+        .catch((cause: Error) => cause.message)
+    expect(await failureOf(async () => {})).to.equal('no such model')
+    let asked = 0
+    const used = async () => {
+      if (++asked > 1) throw new AppError('rate_limit', 'the budget is used up')
+    }
+    expect(await failureOf(used)).to.equal('the budget is used up')
+  })
+
   it('a probe is stored with its model', async () => {
     await inspect().probe(TENANT, 'a', { model: 'demo', signal: SIGNAL })
     expect(saved).to.deep.equal(['probe a demo'])

@@ -2,7 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { expect } from 'chai'
 import { createLog } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
+import { forSubject } from '../../../shared/kernel/trace.ts'
+import type { TenantEvent } from '../../../shared/tenancy/events/port.ts'
 import { putEngine } from '../../../shared/tenancy/tenant-config/changes.ts'
 import {
   type ConfigNotice,
@@ -13,6 +14,7 @@ import {
   createTenantConfigStore,
   type TenantConfigStore,
 } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
+import { settled } from '../../support/settled.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
@@ -32,11 +34,14 @@ describe("tenants' configurations as a process sees them", () => {
   /** A read that has its document waits for this before it answers. */
   let answered: Promise<void>
   const opened: LiveConfigs[] = []
+  let published: [tenant: TenantId, event: TenantEvent][]
 
   beforeEach(async () => {
     const configs = createTenantConfigStore(file.store)
     reads = []
+    published = []
     isStoreAway = false
+    isListAway = false
     answered = Promise.resolve()
     polled = new EventEmitter()
     counted = {
@@ -58,11 +63,20 @@ describe("tenants' configurations as a process sees them", () => {
 
   afterEach(() => Promise.all(opened.splice(0).map((configs) => configs.close())))
 
-  const open = async (notice: ConfigNotice = DEAF, pollMs = 20, checkMs = 60_000) => {
+  const open = async (notice: ConfigNotice = DEAF, pollMs = 20, checkMs = 60_000, store = counted) => {
     const log = createLog({ level: 'error' })
-    const configs = await openLiveConfigs({ store: counted, notice, events: NO_EVENTS, log, pollMs, checkMs })
+    const events = { append: (tenant: TenantId, event: TenantEvent) => void published.push([tenant, event]) }
+    const configs = await openLiveConfigs({ store, notice, events, log, pollMs, checkMs })
     opened.push(configs)
     return configs
+  }
+
+  /** Lets another process poll so often. Those that poll more often have polled as well. */
+  const polls = async (count: number) => {
+    let left = count
+    const changes = (limit: number) => counted.changes(limit).finally(() => left--)
+    await open(DEAF, 10, 60_000, { ...counted, changes })
+    await until(() => left < 0, { what: 'another process to poll' })
   }
 
   it('reads a configuration once, however often and however much at once it is asked for', async () => {
@@ -133,6 +147,114 @@ describe("tenants' configurations as a process sees them", () => {
       expect(configs.peek(ACME)).to.equal(first)
       await new Promise(setImmediate)
     }
+  })
+
+  it('a check that finds no change keeps the configuration as the same object', async () => {
+    const configs = await open(DEAF, 3_600_000, 0)
+    const first = await configs.get(ACME)
+    expect(configs.peek(ACME)).to.equal(first) // Begins a check.
+    await configs.stored(ACME) // The store answers in turn.
+    await settled()
+    expect(configs.peek(ACME)).to.equal(first)
+  })
+
+  it('a read that has failed is made again at the next use', async () => {
+    const configs = await open()
+    isStoreAway = true
+    expect(await configs.get(ACME).catch((cause: Error) => cause.message)).to.equal('away')
+    isStoreAway = false
+    expect((await configs.get(ACME)).audit.retention_days).to.equal(30)
+  })
+
+  it('a read that was overtaken by a change does not end that which follows it', async () => {
+    const configs = await open(DEAF, 3_600_000)
+    const answers = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    answered = answers[0].promise
+    const early = configs.get(ACME)
+    await configs.update(ACME, days(7))
+    answered = answers[1].promise
+    const late = configs.get(ACME)
+    answers[0].resolve()
+    await early
+    await settled()
+    answers[1].resolve()
+    const read = await late
+    expect(read.audit.retention_days).to.equal(7)
+    expect(configs.peek(ACME)).to.equal(read)
+  })
+
+  it('polls keep what they need not drop: everything without a change, and other tenants with one', async () => {
+    const [writer, reader] = [await open(DEAF, 3_600_000), await open(DEAF, 1)]
+    await writer.update(OTHER, days(1))
+    await polls(3)
+    const kept = await reader.get(ACME)
+    await polls(3)
+    expect(reader.peek(ACME)).to.equal(kept)
+    const heard = new Promise((resolve) => reader.onChange(resolve))
+    await writer.update(OTHER, days(2))
+    expect(await heard).to.equal(OTHER)
+    await polls(3)
+    expect(reader.peek(ACME)).to.equal(kept)
+  })
+
+  it('a process that could not read the list of changes when it started drops everything when it can', async () => {
+    isListAway = true
+    const reader = await open(DEAF, 1)
+    await reader.get(ACME)
+    const writer = await open(DEAF, 3_600_000)
+    await writer.update(OTHER, days(7))
+    isListAway = false
+    await until(() => reader.peek(ACME) === undefined, { what: 'the configuration to be dropped' })
+  })
+
+  it('a poll that is not answered yet is not repeated', async () => {
+    const answer = Promise.withResolvers<void>()
+    let asked = 0
+    const changes = async (limit: number) => {
+      if (++asked > 1) await answer.promise
+      return counted.changes(limit)
+    }
+    await open(DEAF, 1, 60_000, { ...counted, changes })
+    await polls(3)
+    expect(asked).to.equal(2)
+    answer.resolve()
+    await until(() => asked > 2, { what: 'the next poll' })
+  })
+
+  it('a process that is closed polls no more, and a listener that was removed is not called', async () => {
+    let asked = 0
+    const changes = (limit: number) => {
+      asked++
+      return counted.changes(limit)
+    }
+    const configs = await open(DEAF, 1, 60_000, { ...counted, changes })
+    const heard = new Set<string>()
+    configs.onChange(() => heard.add('kept'))
+    configs.onChange(() => heard.add('removed'))()
+    await configs.update(ACME, days(7))
+    expect([...heard]).to.deep.equal(['kept'])
+    await configs.close()
+    asked = 0
+    await polls(3)
+    expect(asked).to.equal(0)
+  })
+
+  it('D28a: a change is recorded with its caller and told to those who follow the events; one that changes nothing is not recorded', async () => {
+    const configs = await open()
+    await forSubject('ada', () => configs.update(ACME, days(7)))
+    await configs.update(ACME, days(8))
+    await configs.update(ACME, days(8))
+    const audit = await counted.audit(ACME, { limit: 10, after: undefined })
+    expect(audit.map(({ subject }) => subject)).to.deep.equal(['anonymous', 'ada'])
+    const [audited] = audit
+    expect(audited?.changes.map(({ part, to }) => [part, to])).to.deep.equal([
+      ['audit', { store_payloads: true, retention_days: 8 }],
+    ])
+    expect(published.map(([tenant, { type, data }]) => [tenant, type, data])).to.deep.equal([
+      [ACME, 'config.changed', { subject: 'ada', changed: [{ part: 'audit', name: null }] }],
+      [ACME, 'config.changed', { subject: 'anonymous', changed: [{ part: 'audit', name: null }] }],
+      [ACME, 'config.changed', { subject: 'anonymous', changed: [] }],
+    ])
   })
 
   it('a change that its process could not list is found by a check', async () => {

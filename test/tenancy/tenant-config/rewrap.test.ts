@@ -61,7 +61,7 @@ const configOf = (tenant: string): TenantConfig => ({
   webhooks: [webhookOf(tenant, 'ci')],
 })
 
-/** A store in memory with pages of two tenants. */
+/** A store in memory with pages of three tenants. */
 function storeOf(configs: Record<string, TenantConfig>) {
   const docs = new Map<string, JsonObject>(Object.entries(configs).map(([tenant, config]) => [tenant, { ...config }]))
   const updates: string[] = []
@@ -77,7 +77,7 @@ function storeOf(configs: Record<string, TenantConfig>) {
       [...docs.keys()]
         .toSorted()
         .filter((tenant) => from === undefined || tenant > from)
-        .slice(0, 2) as TenantId[],
+        .slice(0, 3) as TenantId[],
   }
   const config = (tenant: string) => docs.get(tenant) as unknown as TenantConfig
   return { store: store as TenantConfigStore, docs, updates, config }
@@ -141,6 +141,15 @@ describe('wrapping stored secrets under a new master key', () => {
     expect(result?.failures).to.have.lengthOf(1)
     expect(result?.failures[0]).to.include('secret lost').and.include(stranger.primary.id)
     expect(stored('acme').secrets[0]).to.deep.equal(config.secrets[0])
+  })
+
+  it('an error that no record has ends the work, and stores nothing', async () => {
+    const { store, updates } = storeOf({ acme: configOf('acme') })
+    const find = () => {
+      throw new Error('a bug')
+    }
+    const result = rewrapTenant(store, ACME, { ...rotated, find }).catch((cause: Error) => cause.message)
+    expect([await result, updates]).to.deep.equal(['a bug', []])
   })
 
   it('a record that was copied from another tenant is named and not wrapped', async () => {

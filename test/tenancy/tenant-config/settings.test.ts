@@ -18,6 +18,7 @@ describe("the settings of a tenant's providers", () => {
   const keyring = createKeyring(randomBytes(32))
   let configs: Map<TenantId, TenantConfig>
   let settings: TenantSettings
+  let settingsWith: (hasDemo: boolean) => TenantSettings
 
   const stored = (tenant: TenantId) => configs.get(tenant) ?? EMPTY_CONFIG
 
@@ -36,13 +37,9 @@ describe("the settings of a tenant's providers", () => {
       if (url.includes('broken')) throw new TypeError('a bug')
       return `${url}/`
     }
-    settings = new TenantSettings({
-      configs: live as LiveConfigs,
-      keyring,
-      checkUrl,
-      hasDemo: false,
-      now: () => new Date(AT),
-    })
+    settingsWith = (hasDemo) =>
+      new TenantSettings({ configs: live as LiveConfigs, keyring, checkUrl, hasDemo, now: () => new Date(AT) })
+    settings = settingsWith(false)
   })
 
   const errorOf = (work: Promise<unknown>) =>
@@ -87,6 +84,15 @@ describe("the settings of a tenant's providers", () => {
     expect(await errorOf(settings.instance(OTHER, 'a'))).to.include({ kind: 'not_found' })
   })
 
+  it('an instance of type demo is for the standalone form, and shows its prices like any other', async () => {
+    const refused = await errorOf(settings.putInstance(TENANT, 'a', { type: 'demo' }))
+    expect(refused).to.include({ kind: 'invalid_request', param: '/type' })
+    expect(await settingsWith(true).putInstance(TENANT, 'a', { type: 'demo' })).to.include({ type: 'demo' })
+    const prices = { m: { input: 1, output: 2 } }
+    expect(await settings.putInstance(TENANT, 'b', { type: 'openai', prices })).to.deep.include({ prices })
+    expect(await settings.instance(TENANT, 'a')).not.to.have.any.keys('prices', 'options', 'secret')
+  })
+
   it('an address that may not be called is refused with its parameter and code, and a bug is not taken for that', async () => {
     const put = (url: string) => errorOf(settings.putInstance(TENANT, 'a', { type: 'openai', url }))
     const refused = { kind: 'invalid_request', message: 'a private address', param: '/url', code: 'egress_refused' }
@@ -115,6 +121,23 @@ describe("the settings of a tenant's providers", () => {
     expect(() => read('named'))
       .to.throw(AppError, /names the secret team/)
       .that.includes({ kind: 'unavailable', code: 'secret_missing' })
+  })
+
+  it('credentials are decrypted once for as long as they are stored unchanged', async () => {
+    let opened = 0
+    const find = (id: string) => {
+      opened++
+      return keyring.find(id)
+    }
+    const credentials = new CredentialReader({ ...keyring, find })
+    await settings.putSecret(TENANT, 'team', KEY)
+    await settings.putInstance(TENANT, 'own', { type: 'openai', key: KEY })
+    await settings.putInstance(TENANT, 'named', { type: 'openai', secret: 'team' })
+    for (const name of ['own', 'named', 'own', 'named']) credentials.read(TENANT, instanceOf(name), stored(TENANT))
+    expect(opened).to.equal(2)
+    await settings.putInstance(TENANT, 'own', { type: 'openai', key: KEY })
+    credentials.read(TENANT, instanceOf('own'), stored(TENANT))
+    expect(opened).to.equal(3)
   })
 
   it('credentials that another tenant has stored, or that are moved to another name, are not decrypted', async () => {

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { findWebhook } from '../../../shared/tenancy/webhooks/settings.ts'
+import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
+import { findWebhook, WebhookSettings } from '../../../shared/tenancy/webhooks/settings.ts'
+import { tenantId } from '../../support/tenant.ts'
 import { newSecret, TENANT, type TestWebhooks, useWebhooks } from '../webhooks/setup.ts'
 
 const HOUR_MS = 3_600_000
+const ring = createKeyring(randomBytes(32))
 
 describe('the webhooks of a tenant', () => {
   let webhooks: TestWebhooks
@@ -56,6 +59,34 @@ describe('the webhooks of a tenant', () => {
     const secret = newSecret()
     await settings.put(TENANT, 'a', { url: 'https://a.example', events: ['run.ended'], secret })
     expect(await secrets(settings)).to.deep.equal([secret])
+  })
+
+  it('a secret is decrypted once for as long as it is stored unchanged, and a bug is not taken for one that is lost', async () => {
+    let find = ring.find
+    let opened = 0
+    const settings = new WebhookSettings({
+      configs: webhooks.configs,
+      keyring: { primary: ring.primary, find: (id) => (opened++, find(id)) },
+      checkUrl: (url) => url,
+      isSecret: () => true,
+    })
+    const body = { url: 'https://a.example', events: ['run.ended' as const] }
+    await settings.put(TENANT, 'a', { ...body, secret: 'first' })
+    for (let i = 0; i < 2; i++) expect(await secrets(settings)).to.deep.equal(['first'])
+    expect(opened).to.equal(1)
+    await settings.put(TENANT, 'a', { ...body, secret: 'second' })
+    find = () => {
+      throw new Error('a bug')
+    }
+    const refused = await settings.put(TENANT, 'a', { ...body, secret: 'third' }).catch((cause: Error) => cause.message)
+    expect(refused).to.equal('a bug')
+  })
+
+  it('a secret that another tenant has stored, or that is moved to another name, signs nothing', async () => {
+    await webhooks.put('a')
+    const webhook = findWebhook(await webhooks.configs.get(TENANT), 'a')
+    expect(() => webhooks.settings.secretsOf(tenantId('t_2'), { ...webhook })).to.throw(AppError)
+    expect(() => webhooks.settings.secretsOf(TENANT, { ...webhook, name: 'b' })).to.throw(AppError)
   })
 
   it('a PUT replaces address and events, keeps when the webhook was made, and shows no secret', async () => {

@@ -120,6 +120,34 @@ describe('the outbox of webhooks', () => {
     expect(webhooks.sent).to.have.length(1)
   })
 
+  it('of two calls at once that send a delivery again, one is refused', async () => {
+    await webhooks.put('a')
+    await webhooks.outbox.test(TENANT, 'a')
+    const dispatcher = webhooks.start()
+    await webhooks.ended('a', 'delivered')
+    await dispatcher.close()
+    const id = String((await webhooks.deliveriesOf('a'))[0]?.id)
+    const kinds = await Promise.all([1, 2].map(() => kindOf(webhooks.outbox.retry(TENANT, 'a', id))))
+    expect(kinds.toSorted()).to.deep.equal(['conflict', 'no error'])
+  })
+
+  it('a delivery that expires while it is to be sent again is not found', async () => {
+    await webhooks.put('a')
+    const { id } = await webhooks.outbox.test(TENANT, 'a')
+    await webhooks.deliveries.change(TENANT, id, (stored) => ({ ...stored, status: 'dead' }))
+    webhooks.deliveries.change = async () => undefined
+    expect(await kindOf(webhooks.outbox.retry(TENANT, 'a', id))).to.equal('not_found')
+  })
+
+  it('a webhook shows until when its receiver rests', async () => {
+    const { updated_at } = await webhooks.put('a')
+    expect(await webhooks.restsUntil('a')).to.equal(null)
+    const restsUntilMs = Date.now() + 60_000
+    const resting = () => ({ failures: 3, restsUntilMs, webhookUpdatedAt: updated_at })
+    await webhooks.deliveries.receivers.change(TENANT, await webhooks.idOf('a'), resting)
+    expect(await webhooks.restsUntil('a')).to.equal(new Date(restsUntilMs).toISOString())
+  })
+
   it('a pending delivery whose entry was lost is put into the outbox by the call that sends it again', async () => {
     await webhooks.put('a')
     const { id } = await webhooks.outbox.test(TENANT, 'a')

@@ -8,7 +8,7 @@ import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 import { DONE } from '../../worker/events.ts'
-import { readAll, refusal, say, sayMuch, setUp } from './runs-setup.ts'
+import { readAll, refusal, say, sayMuch, setUp, untilCancelled } from './runs-setup.ts'
 
 const NEIGHBOUR = tenantId('neighbour')
 
@@ -42,6 +42,32 @@ describe('ended runs', () => {
     expect(runs.get(run.tenant, run.id)).to.equal(run)
     reader.close()
     expect(await forgotten).to.equal(run)
+  })
+
+  it('a run is forgotten once, also when a reader comes after that, or when its time was over before it had ended', async () => {
+    const order: Run[] = []
+    const { open } = setUp({ resumeMs: 1, maxEnded: 1 }, (run) => order.push(run))
+    const forgotten = (count: number) => until(() => order.length >= count, { what: `${count} runs to be forgotten` })
+    const [ended, cut] = [open(), open()]
+    await ended.execute(say)
+    await cut.execute(untilCancelled)
+    await forgotten(2)
+    for (const run of [ended, cut]) await readAll(run.follow(0))
+    const later = [open(), open()]
+    for (const run of later) await run.execute(say)
+    await forgotten(4)
+    expect(new Set(order)).to.deep.equal(new Set([ended, cut, ...later]))
+    expect(order).to.have.length(4)
+  })
+
+  it('above their limit ended runs that all have readers stay', async () => {
+    const { runs, open } = setUp({ maxEnded: 1 })
+    const read = [open(), open(), open()]
+    const readers = read.map((run) => run.follow(0))
+    for (const run of read) await run.execute(say)
+    await runs.endAll(60_000)
+    for (const run of read) expect(runs.get(run.tenant, run.id)).to.equal(run)
+    for (const reader of readers) reader.close()
   })
 
   it('the bytes of forgotten runs are free for other runs', async () => {

@@ -167,6 +167,55 @@ describe('runs', () => {
     await Promise.all(running)
   })
 
+  it('D4.5d: a run whose reader has come back is not aborted in favour of a new one', async () => {
+    const { open } = setUp({ maxLive: 1 })
+    const run = open()
+    await new CursorStream(run.follow(0)).return()
+    const reader = run.follow(0)
+    expect(refusal(() => open()).status).to.equal(429)
+    reader.close()
+    open()
+    await run.ended
+  })
+
+  it('D4.5d: a run that is aborted in favour of another makes room once, however long its engine takes to stop', async () => {
+    const { open } = setUp({ maxLive: 1 })
+    const run = open()
+    const gate = Promise.withResolvers<void>()
+    const running = run.execute(async function* () {
+      await gate.promise
+      yield* say(run, run.signal)
+    })
+    await new CursorStream(run.follow(0)).return()
+    open()
+    expect(refusal(() => open()).status).to.equal(429)
+    gate.resolve()
+    await running
+    expect(refusal(() => open()).status, 'after its end').to.equal(429)
+  })
+
+  it('D4.5d: a run that has ended makes no room, whether its last reader left before that or after it', async () => {
+    for (const when of ['before', 'after']) {
+      const { open } = setUp({ maxLive: 1 })
+      const run = open()
+      const reader = run.follow(0)
+      if (when === 'before') reader.close()
+      await run.execute(say)
+      await settled()
+      reader.close()
+      open()
+      expect(refusal(() => open()).status, when).to.equal(429)
+    }
+  })
+
+  it('a run that another process goes on with makes room once', () => {
+    const { runs, open } = setUp({ maxLive: 1 })
+    const run = open()
+    for (let times = 0; times < 2; times++) runs.release(run)
+    open()
+    expect(refusal(() => open()).status).to.equal(429)
+  })
+
   it('D4.5d: a tenant whose share is full aborts a run of its own, never one of another tenant', async () => {
     const { open } = setUp({ maxLive: 4, maxLivePerTenant: 1 })
     const [own, foreign] = [open(), open(tenantId('other'))]
@@ -318,6 +367,15 @@ describe('runs', () => {
     runs.release(leaving)
     await over
     await running[1]
+  })
+
+  it('a process that leaves ends all its runs when no other one takes any over', async () => {
+    const { runs, open } = setUp()
+    const run = open()
+    const running = run.execute(untilCancelled)
+    await runs.endAll(0)
+    await running
+    expect(await readAll(run.follow(0))).to.include('"code":"worker_draining"')
   })
 
   it('a process that leaves ends no run that ends by itself in time', async () => {

@@ -69,7 +69,6 @@ const MIN_OUTPUT_CHARS = 1_000
 /** Shortens the longest outputs, all to the same length, until the messages have at most `maxChars`. Both ends of an output stay. */
 function shortenOutputs(messages: readonly Message[], maxChars: number): Trimmed {
   const over = charsOf(messages) - maxChars
-  if (over <= 0) return { messages, trimmedOutputs: 0 }
   const lengths = messages.flatMap((message) =>
     message.role === 'tool' ? message.results.map(({ output }) => output.length) : [],
   )

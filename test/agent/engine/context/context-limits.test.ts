@@ -3,14 +3,14 @@ import { createContext } from '../../../../shared/agent/engine/context/context.t
 import { Conversation } from '../../../../shared/agent/engine/conversation.ts'
 import type { Answer } from '../../../../shared/agent/engine/turn.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
-import type { Message, Usage } from '../../../../shared/agent/providers/port.ts'
+import type { Message, ModelProvider, Usage } from '../../../../shared/agent/providers/port.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { asksForSummary, calls, gives, play, says200, scripted, TOO_LONG, talk, USAGE, user } from './setup.ts'
 
 /** The fixed part of the requests is 2 characters long: `[]`. */
-function contextOf(messages: readonly Message[], window?: number) {
+function contextOf(messages: readonly Message[], window?: number, own: Partial<ModelProvider> = {}) {
   const conversation = new Conversation({ messages })
-  const provider = scripted(says200('short'))
+  const provider = { ...scripted(says200('short')), ...own }
   const spent: Usage[] = []
   const windows: string[] = []
   const route = () => ({ primary: { provider, model: 'm' }, fallback: undefined })
@@ -60,6 +60,17 @@ describe('the limits of a context', () => {
     }
     expect(await warningsAt(63_998)).to.deep.equal([])
     expect(await warningsAt(63_999)).to.deep.equal(['warning'])
+  })
+
+  it('a provider that knows its window is not asked for it, and the answer of one that is asked counts before the catalogue', async () => {
+    for (const own of [
+      { contextWindow: 20_000, askWindow: () => expect.fail('it was asked') },
+      { askWindow: async () => 20_000 },
+    ]) {
+      const { context, windows } = contextOf(chars(63_999), 1_000_000, own)
+      expect((await eventsOf(context.compactIfNeeded())).map(({ type }) => type)).to.deep.equal(['warning'])
+      expect(windows).to.deep.equal([])
+    }
   })
 
   it('a history of any length is not compacted when the window is unknown', async () => {

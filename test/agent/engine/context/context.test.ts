@@ -34,7 +34,7 @@ describe('a context that the provider finds too long', () => {
     const provider = scripted(TOO_LONG)
     await play(provider, { messages: talk(20) })
     const [, asked] = provider.requests
-    expect(asked?.tools).to.be.empty
+    expect([asked?.tools, asked?.stopSequences]).to.deep.equal([[], []])
     expect(asked?.messages).to.have.length(1)
     expect(textOf(asked?.messages[0])).to.include('User: prompt 0').and.include('Assistant: answer 18')
     expect(textOf(asked?.messages[0])).not.to.include('and now?')

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { planCompaction } from '../../../../shared/agent/engine/context/history.ts'
 import { charsOf } from '../../../../shared/agent/engine/context/size.ts'
 import type { Message } from '../../../../shared/agent/providers/port.ts'
-import { calls, gives, says, user } from './setup.ts'
+import { calls, gives, givesFiles, says, user } from './setup.ts'
 
 /** Builds a history from letters: `u` is a prompt, `a` a text, `c` a call and its long result. */
 const written = (short: string): Message[] =>
@@ -62,6 +62,43 @@ describe('the compaction of a history', () => {
       expect(plan.kept[0]?.role).not.to.equal('tool')
     })
   }
+
+  it('the files of older turns are left out, which counts once for each output; those of the last turns stay', () => {
+    for (const output of ['short', 'o'.repeat(400), 'o'.repeat(500)]) {
+      const messages = [
+        ...[user('go'), calls('1'), givesFiles('1', output, 2), calls('2'), givesFiles('2', 'new', 1)],
+        ...[calls('3'), gives('3', 'newest')],
+      ]
+      const { kept, trimmedOutputs } = planOf(messages, 7_000)
+      const files = kept.flatMap((message) =>
+        message.role === 'tool' ? message.results.map(({ attachments = [] }) => attachments.length) : [],
+      )
+      expect([files, trimmedOutputs]).to.deep.equal([[0, 1, 0], 1])
+    }
+  })
+
+  it('the last prompt keeps all its turns where they fit, though nothing before it does', () => {
+    const messages = written('uauaaa')
+    expect(planOf(messages, 5_600)).to.deep.include({ older: messages.slice(0, 2), kept: messages.slice(2) })
+  })
+
+  it('the last two turns of a prompt stay with it, however long, and it is no part of the older ones', () => {
+    const messages = written('uauaucc')
+    expect(planOf(messages, 20_000).older).to.deep.equal(messages.slice(0, 4))
+  })
+
+  it('no result is kept without its call, though it would fit alone', () => {
+    const use = { type: 'tool_use', id: '1', toolName: 'Dig', input: { text: 'a'.repeat(3_000) } } as const
+    const call: Message = { role: 'assistant', blocks: [use] }
+    const messages = [user('u'.repeat(1_000)), call, gives('1', 'short'), user('l'.repeat(1_000))]
+    expect(planOf(messages, 2_667).kept).to.deep.equal(messages.slice(-1))
+  })
+
+  it('the newest outputs leave room for the summary of the older turns', () => {
+    const { kept, older, summaryChars } = planOf(written('uauaucc'), 12_000)
+    expect([older.length, summaryChars]).to.deep.equal([4, 3_000])
+    expect(charsOf(kept)).to.be.within(8_000, 12_000 - summaryChars)
+  })
 
   it('a history that fits is unchanged', () => {
     const messages = written('uauau')
@@ -143,6 +180,7 @@ describe('the compaction of a history', () => {
     const room = charsOf(messages.slice(-4))
     const target = (room * 4) / 3 // A quarter of it is for the summary.
     expect(planOf(messages, target).kept).to.have.length(4)
+    expect(planOf(messages, Math.floor(target)).kept).to.have.length(4)
     expect(planOf(messages, target - 2).kept).to.have.length(3)
   })
 

@@ -11,8 +11,8 @@ const tooLong = (windowTokens: number): ModelPart[] => [
   { type: 'failure', failure: { ...failure('context_too_long', 'context_too_long', 'too long'), windowTokens } },
 ]
 
-const outputsOf = (messages: readonly Message[]) =>
-  messages.flatMap((message) => (message.role === 'tool' ? message.results.map(({ output }) => output) : []))
+const resultsOf = (message: Message) => (message.role === 'tool' ? message.results : [])
+const outputsOf = (messages: readonly Message[]) => messages.flatMap(resultsOf).map(({ output }) => output)
 
 describe('the newest tool outputs', () => {
   const OUTPUT = `begin ${'x'.repeat(60_000)} end`
@@ -24,6 +24,30 @@ describe('the newest tool outputs', () => {
     expect(charsOf(kept)).to.be.within(10_000, 19_500)
     expect(output).to.match(/^begin x.*trimmed to make room.*x end$/s)
     expect(trimmedOutputs).to.equal(1)
+  })
+
+  it('say how much of them is left, and are shortened only above the least length and the note', () => {
+    const planOf = (output: string, targetChars: number) =>
+      outputsOf(planCompaction([user('go'), calls('a'), gives('a', output)], { fixedChars: 0, targetChars }).kept)[0]
+    expect(planOf('x'.repeat(60_000), 20_004)).to.equal(
+      `${'x'.repeat(9_950)}\n[trimmed to make room: 19900 of 60000 characters are left]\n${'x'.repeat(9_950)}`,
+    )
+    expect([1_100, 1_101].map((chars) => planOf('x'.repeat(chars), 1)?.startsWith('x'.repeat(451)))).to.deep.equal([
+      true,
+      false,
+    ])
+  })
+
+  it('D5.6: of several of different lengths those are shortened that are longer than an equal part of what is left', () => {
+    const lengths = [60_000, 2_000, 20_000]
+    const messages = lengths.flatMap((length, i) => [calls(`${i}`), gives(`${i}`, 'x'.repeat(length))])
+    // All of them belong to the last two turns.
+    const together: Message[] = [user('go'), calls('a'), { role: 'tool', results: messages.flatMap(resultsOf) }]
+    const { kept } = planCompaction(together, { fixedChars: 0, targetChars: 20_004 })
+    const [long = '', short = '', middle = ''] = outputsOf(kept)
+    expect(short).to.have.length(2_000)
+    expect(middle.length).to.be.within(8_900, 9_000)
+    expect(long.length).to.equal(middle.length)
   })
 
   it('D5.6: of several the long ones are shortened, each to the same length, and short ones stay', () => {
@@ -52,7 +76,7 @@ describe('the newest tool outputs', () => {
   it('D5.6: are shortened to the window that the provider names, however small', async () => {
     const provider = scripted(digs('a'), tooLong(4_000), says200('done'))
     const { done } = await play(provider, { output: OUTPUT })
-    expect(charsOf(provider.requests[2]?.messages ?? [])).to.be.below(4_000 * 4)
+    expect(charsOf(provider.requests[2]?.messages ?? [])).to.be.at.most(4_000 * 4 * 0.6)
     expect(done).to.include({ turn_count: 2 })
   })
 })

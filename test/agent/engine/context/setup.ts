@@ -11,6 +11,7 @@ import type {
   Usage,
 } from '../../../../shared/agent/providers/port.ts'
 import { succeed, type Tool } from '../../../../shared/agent/tools/port.ts'
+import type { Attachment } from '../../../../shared/kernel/attachment.ts'
 import type { AgentEvent, DoneEvent, WarningEvent } from '../../../../shared/kernel/events.ts'
 
 export const user = (text: string): Message => ({ role: 'user', text })
@@ -23,6 +24,14 @@ export const gives = (id: string, output: string): Message => ({
   role: 'tool',
   results: [{ id, toolName: 'Dig', output, isError: false }],
 })
+
+/** As `gives`, with this many attached files. */
+export const givesFiles = (id: string, output: string, count: number): Message => ({
+  role: 'tool',
+  results: [{ id, toolName: 'Dig', output, isError: false, attachments: Array.from({ length: count }, () => PNG) }],
+})
+
+const PNG: Attachment = { name: 'a.png', mediaType: 'image/png', base64: 'AA==' }
 
 /** A conversation of `count` prompts with their answers, 2,000 characters a pair. */
 export const talk = (count: number): Message[] =>

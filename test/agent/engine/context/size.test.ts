@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { charsOf, fixedChars, tokensOf, tokensPerChar } from '../../../../shared/agent/engine/context/size.ts'
-import { calls, gives, says, user } from './setup.ts'
+import { calls, gives, givesFiles, says, user } from './setup.ts'
 
 describe('the size of a context', () => {
   it('counts the texts, inputs and outputs of a history', () => {
@@ -19,6 +19,10 @@ describe('the size of a context', () => {
         },
       ]),
     ).to.equal(5)
+  })
+
+  it('counts an attached file as 6,000 characters', () => {
+    expect(charsOf([givesFiles('id', 'gold', 2)])).to.equal(4 + 2 * 6_000)
   })
 
   it('counts the parts that every request carries, and of tools only what the model reads', () => {

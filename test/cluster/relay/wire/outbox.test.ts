@@ -149,6 +149,16 @@ describe('outbox', () => {
     expect([accepted, messages()]).to.deep.equal([1, [[RECORD.askReadPosition, RECORD.beat], [RECORD.beat]]])
   })
 
+  it('a new run whose stream is detached first is not accepted by a later report under its number', () => {
+    const { outbox } = setUp()
+    let accepted = 0
+    outbox.attach(1, newJournal().follow(0), () => accepted++)
+    outbox.detach(1)
+    outbox.attach(1, newJournal().follow(0))
+    outbox.confirmRead(1, { seq: 0, pieces: 0 })
+    expect(accepted).to.equal(0)
+  })
+
   it('a large frame goes in pieces with their numbers, the last marked, and not faster than its client reads', async () => {
     const { outbox, sent, publishNext } = setUp()
     const journal = newJournal()
