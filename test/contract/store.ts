@@ -128,6 +128,23 @@ export function storeContract(open: OpenStore): void {
     expect(await flows.get(OTHER, { name: taken.name })).to.deep.equal({ doc: others, version: 1 })
   })
 
+  it('of many documents that are inserted at once, those are skipped whose key is taken, or came before', async () => {
+    const bodied = store.collection(BODIED)
+    const tenant = tenantId('many')
+    const docs = Array.from({ length: 35 }, (_, n) => ({ tenant, doc: { name: `many-${n}` }, body: `body ${n}` }))
+    const [taken, repeated] = [
+      { tenant, doc: { name: 'many-13', is: 'taken' } },
+      { tenant, doc: { name: 'many-2' } },
+    ]
+    await bodied.insert(tenant, taken.doc)
+    expect(await bodied.insertMissing([...docs, repeated])).to.deep.equal([docs[13], repeated])
+    const stored = docs.map(({ doc, body }, n) => (n === 13 ? { doc: taken.doc } : { doc, body }))
+    for (const each of stored) {
+      const found = await bodied.get(tenant, { name: each.doc.name })
+      expect(found).to.deep.equal({ ...each, version: 1 })
+    }
+  })
+
   it('a document is returned as it was stored, whatever its keys and strings are', async () => {
     const doc = flow({ payload: HOSTILE, ...HOSTILE })
     expect(await flows.insert(TENANT, doc)).to.equal(true)

@@ -21,10 +21,10 @@ export class Statements {
     return guard(() => transact(db, act))
   }
 
-  /** Whether the statement has changed a document. One that would violate a unique index changes none. */
-  changesOne(sql: string, parameters: SQLInputValue[]): boolean {
+  /** Whether the statement has changed a document, or several. One that would violate a unique index changes none. */
+  changes(sql: string, parameters: SQLInputValue[]): boolean {
     try {
-      return this.run(sql, parameters) === 1
+      return this.run(sql, parameters) > 0
     } catch (cause) {
       if (isDuplicate(cause)) return false
       throw cause
