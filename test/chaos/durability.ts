@@ -9,6 +9,7 @@ const USAGE = `npm run chaos:durability -- [options]
 Kills a worker with SIGKILL every ten seconds while clients talk in sessions, and replaces it (P21 in all its forms).
   --mode M        DURABILITY: runs (the default) or sessions
   --sessions N    clients, each with a session and its streams (200)
+  --one-shots N   further clients, whose messages are one-shot runs (0)
   --minutes N     for how long (10)
   --workers N     (4)
   --others        kills a gateway and an executor each minute, too
@@ -24,6 +25,7 @@ const { values } = parseArgs({
   options: {
     mode: { type: 'string', default: 'runs' },
     sessions: { type: 'string', default: '200' },
+    'one-shots': { type: 'string', default: '0' },
     minutes: { type: 'string', default: '10' },
     workers: { type: 'string', default: '4' },
     others: { type: 'boolean', default: false },
@@ -44,6 +46,7 @@ const say = (line: string) => void process.stdout.write(`${line}\n`)
 const kills: Kills = {
   mode,
   sessions: Number(values.sessions),
+  oneShots: Number(values['one-shots']),
   workers: Number(values.workers),
   forMs: Number(values.minutes) * MINUTE_MS,
   everyMs: EVERY_MS,

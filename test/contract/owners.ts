@@ -64,10 +64,11 @@ export function ownersContract(open: () => OwnersSetup): void {
     expect(await owners.find(S1)).to.deep.equal(moved)
   })
 
-  it("a dead worker's claim is taken over whatever its token is, however often that is repeated; no other claim is", async () => {
+  it("a dead worker's claim is taken over whatever its token is, however often that is repeated, and so is a session without one; no other claim is", async () => {
     const takeOver = { from: 1, to: SECOND }
-    expect(await owners.takeOver(S1, takeOver, HELD_SECS)).to.equal(false)
-    expect(await owners.find(S1)).to.equal(undefined)
+    expect(await owners.takeOver(S1, takeOver, HELD_SECS)).to.equal(true)
+    expect(await owners.find(S1)).to.deep.equal(SECOND)
+    await owners.release(S1, SECOND)
     for (const other of [claimOf(11), claimOf(3, '1')]) {
       await owners.claim(S1, other, HELD_SECS)
       expect(await owners.takeOver(S1, takeOver, HELD_SECS)).to.equal(false)

@@ -83,10 +83,10 @@ describe('one-shot runs after the death of their processes', () => {
     after(() => cluster.close())
     const workerOf = (runId: string) =>
       cluster.workers.find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
-    /** Starts a run at the worker that has the other one. */
-    async function openBeside({ runId }: EventStream, prompt: string, more: object = {}): Promise<EventStream> {
-      for (;;) {
-        const stream = await open(cluster.urls[0] ?? '', prompt, more)
+    /** Starts a run at the worker that has the other one. A customer's runs have the same worker, so that each try has another customer. */
+    async function openBeside({ runId }: EventStream, prompt: string, moreOf: (n: number) => object = () => ({})) {
+      for (let n = 1; ; n++) {
+        const stream = await open(cluster.urls[0] ?? '', prompt, moreOf(n))
         if (epochOfRun(stream.runId) === epochOfRun(runId)) return stream
         await callApi(`${cluster.urls[0]}/runs/${stream.runId}`, initOf('DELETE'))
         await stream.all()
@@ -101,11 +101,11 @@ describe('one-shot runs after the death of their processes', () => {
         { role: 'user', content: 'before' },
         { role: 'assistant', content: 'yes' },
       ]
-      const line = await openBeside(text, 'text', { customer_id: 'c1' })
+      const line = await openBeside(text, 'text', (n) => ({ customer_id: `c${n}` }))
       await line.until('text_delta')
       const effect = await openBeside(text, 'effect')
       await effect.until('tool_use')
-      const ask = await openBeside(text, 'ask', { messages })
+      const ask = await openBeside(text, 'ask', () => ({ messages }))
       const asking = await ask.until('permission_request')
       const moving = await openBeside(text, 'text')
       const seen = await moving.until('text_delta')
@@ -120,7 +120,9 @@ describe('one-shot runs after the death of their processes', () => {
         expectRecovered(stream)
         expect(of(stream, 'text', 'text')).to.deep.equal(['whole'])
       }
-      expect((await get(`${url}/customers/c1/ledger`))['entries']).to.have.length(1)
+      const summary = await get(`${url}/runs/${line.runId}`)
+      expect(summary).to.include({ status: 'done' }).and.not.have.property('session_id')
+      expect((await get(`${url}/customers/${summary['customer_id']}/ledger`))['entries']).to.have.length(1)
       await effect.all()
       expectRecovered(effect)
       expect(of(effect, 'tool_result', 'output')[0]).to.match(/Bash was interrupted.*may have run/)
@@ -134,8 +136,6 @@ describe('one-shot runs after the death of their processes', () => {
       const again = await follow(other, moving.runId, seen.id)
       await again.all()
       expectRecovered(again)
-      const summary = await get(`${url}/runs/${line.runId}`)
-      expect(summary).to.include({ status: 'done', customer_id: 'c1' }).and.not.have.property('session_id')
       expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
     })
   })

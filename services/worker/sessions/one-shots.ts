@@ -1,9 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
 import { type ExecuteOneShot, seedsOf } from '../prepare-one-shot.ts'
 import type { BusyMarks } from './busy-marks.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
+
+/** Longer than a gateway tries to have a session opened. */
+const ASKED_FOR_MS = 30_000
 
 /** Gives each one-shot run a session to itself, so that it is stored, and goes on at another worker, as the message of a session (D32.7c). */
 export class OneShots {
@@ -22,9 +26,13 @@ export class OneShots {
     this.endWith([run], session)
   }
 
-  /** Forgets the session when its runs have ended and that is stored. What is stored is deleted a little later: another worker's readers may lack the end. */
+  /**
+   * Forgets the session when its runs have ended and that is stored, or, when none of them goes on, a little later: gateways ask for it. What is stored is
+   * deleted later still: readers of another worker may lack the end.
+   */
   endWith(runs: readonly Pick<Run, 'ended'>[], session: Session): void {
-    void Promise.all(runs.map(({ ended }) => ended))
+    const ended = runs.length > 0 ? Promise.all(runs.map((run) => run.ended)) : sleep(ASKED_FOR_MS, [], { ref: false })
+    void ended
       .then(() => session.log?.stored())
       .then((isOwn) => {
         if (isOwn) this.#marks.end(session)

@@ -33,7 +33,7 @@ export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTab
       bus.ask(() => {
         const holder = claims.get(keyOf(session))
         if (isSameClaim(holder, to)) return true
-        if (holder?.epoch !== from) return false
+        if (holder && holder.epoch !== from) return false
         set(session, to, secs)
         return true
       }),

@@ -26,7 +26,7 @@ export interface Owners {
   find(session: SessionKey): Promise<Claim | undefined>
   /** Replaces `from` by `to`. Returns whether `to` holds now. */
   replace(session: SessionKey, claims: { from: Claim; to: Claim }, secs: number): Promise<boolean>
-  /** Makes this claim in place of any claim of the epoch `from`. Returns whether it holds now. */
+  /** Makes this claim if the session has none, and in place of any claim of the epoch `from`. Returns whether it holds now. */
   takeOver(session: SessionKey, change: { from: number; to: Claim }, secs: number): Promise<boolean>
   /** Deletes this claim; any other stays. Returns `false` when there is another. */
   release(session: SessionKey, claim: Claim): Promise<boolean>

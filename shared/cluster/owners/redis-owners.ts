@@ -27,7 +27,7 @@ const TAKE_OVER: Script = {
   keys: 1,
   lua: `local holder = redis.call('GET', KEYS[1])
     if holder == ARGV[2] then return 1 end
-    if not holder or string.sub(holder, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+    if holder and string.sub(holder, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
     redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
     return 1`,
 }

@@ -15,6 +15,8 @@ export type Kills = {
   mode: 'sessions' | 'runs'
   /** Clients, each of which talks in a session of its own. */
   sessions: number
+  /** Further clients, whose messages are one-shot runs. */
+  oneShots: number
   workers: number
   /** For how long workers are killed, and how often. */
   forMs: number
@@ -43,7 +45,8 @@ export async function measureKills(kills: Kills, { random, say, onOutput }: Meas
   const ids = await createSessions(world, kills.sessions)
   const findings = noFindings()
   let isOver = false
-  const talks = ids.map((id, n) => new Talk(world, { id, n, ...kills }, findings).until(() => isOver))
+  const clients = [...ids, ...Array.from({ length: kills.oneShots }, () => undefined)]
+  const talks = clients.map((id, n) => new Talk(world, { id, n, ...kills }, findings).until(() => isOver))
   await killAll(world, kills, { random, group: redis?.group, say: (what) => say(`${what}: ${stateOf(findings)}`) })
   isOver = true
   await Promise.all(talks)
@@ -115,10 +118,9 @@ function guaranteesOf({ mode }: Kills, findings: Findings, { marks, say }: Seen)
   ]
 }
 
-/** The lines of the files that the tools have written. */
+/** The lines of the files that the tools of sessions have written. The folder of a one-shot run goes with the run. */
 function effectsIn(folder: string): string[] {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    file.endsWith('effects.txt'),
-  )
+  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const files = all.filter((file) => file.endsWith('effects.txt') && !/\/run_\w+\//.test(file))
   return files.flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n'))
 }

@@ -48,12 +48,13 @@ const effectOf = (mark: string): string => `echo ${mark} >> effects.txt`
 const NUMBERS = Array.from({ length: 24 }, (_, n) => n).join(' ')
 
 /** `killsOthers`: a connection may also end because its gateway was killed. */
-type Talking = { id: string; n: number; mode: 'sessions' | 'runs'; killsOthers: boolean }
+type Talking = { id: string | undefined; n: number; mode: 'sessions' | 'runs'; killsOthers: boolean }
 
-/** Sends messages to one session, one after the other, as a client that comes back when its connection ends. */
+/** Sends messages to one session, or starts one-shot runs, one after the other, as a client that comes back when its connection ends. */
 export class Talk {
   readonly #world: World
-  readonly #id: string
+  /** `undefined`: its messages are one-shot runs. */
+  readonly #id: string | undefined
   readonly #n: number
   readonly #findings: Findings
   readonly #mode: Talking['mode']
@@ -71,8 +72,9 @@ export class Talk {
   }
 
   async until(isOver: () => boolean): Promise<void> {
-    for (let count = 1; !isOver(); count++) await this.#say(`${this.#id}_${count}`, (this.#n + count) % 3 === 0)
-    await this.#checkHistory()
+    const name = this.#id ?? `one_shot_${this.#n}`
+    for (let count = 1; !isOver(); count++) await this.#say(`${name}_${count}`, (this.#n + count) % 3 === 0)
+    if (this.#id !== undefined) await this.#checkHistory()
   }
 
   /** Finds the messages that ended with `done` and are not in the history that the session's present worker returns. */
@@ -130,7 +132,7 @@ export class Talk {
   async #open(mark: string, reader: Reader): Promise<StreamClient | undefined> {
     const until = now() + PATIENCE_MS
     for (let tries = 0; now() < until; tries++) {
-      const path = `/sessions/${this.#id}/messages`
+      const path = this.#id === undefined ? '/agent/run' : `/sessions/${this.#id}/messages`
       const stream = this.#world.stream(gatewayFor(this.#world, this.#n + tries), {
         ...{ path, body: { prompt: promptOf(mark) }, onFrame: (frame) => reader.take(frame) },
       })
