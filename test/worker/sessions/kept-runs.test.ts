@@ -2,6 +2,7 @@
 
 import { expect } from 'chai'
 import { BusyMarks } from '../../../services/worker/sessions/busy-marks.ts'
+import type { WorkerDeps } from '../../../services/worker/worker.ts'
 import { type BusySessions, createBusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
 import { oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
@@ -9,6 +10,7 @@ import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
 import type { Owners } from '../../../shared/cluster/owners/owners.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
+import { createWorkspaces } from '../../../shared/work/runs/workspaces.ts'
 import { statusOf, textOf } from '../../support/broker-answers.ts'
 import { createMemoryRelay } from '../../support/relay.ts'
 import { useTestStore } from '../../support/test-store.ts'
@@ -45,10 +47,13 @@ describe('runs that are stored', () => {
     for (const each of marks.splice(0)) await each.settled()
   })
 
-  async function openWorker() {
+  async function openWorker(more: Partial<WorkerDeps> = {}) {
     const busyMarks = new BusyMarks({ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) })
     marks.push(busyMarks)
-    const worker = await relay.worker({ deps: { sessionStore, busyMarks }, limits: { sessionIdleMs: IDLE_MS } })
+    const worker = await relay.worker({
+      deps: { sessionStore, busyMarks, ...more },
+      limits: { sessionIdleMs: IDLE_MS },
+    })
     return worker
   }
   async function openBroker(): Promise<Broker> {
@@ -159,6 +164,21 @@ describe('runs that are stored', () => {
     })
     expect(second.worker.liveRuns()).to.equal(0)
     for (const id of [runId, ended.runId]) expect(await broker.getRun(TENANT, id)).to.include({ run_id: id })
+  })
+
+  it('D32.7c: without a shared folder a one-shot run whose tools may have written files is lost, and one in its first turn begins anew', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const asking = await broker.startRun(TENANT, { prompt: '/tool Ask {}' })
+    await isAsking(broker)
+    const fresh = await broker.startRun(TENANT, { prompt: '/sleep 60000\n/say late' })
+    const kept = { bring: async () => {}, save: async () => {}, close: async () => {} }
+    const second = await openWorker({ workspaces: { ...createWorkspaces('/nowhere'), kept } })
+    first.link.cut()
+    expect(await textOf(asking.frames)).to.match(/on its disk[^\n]*"code":"worker_lost"/)
+    await until(() => second.worker.liveRuns() === 1, { what: 'the other run to begin' })
+    await broker.cancelRun(TENANT, fresh.runId)
+    expect(await textOf(fresh.frames)).to.match(/run_recovered[^]*"code":"cancelled"/)
   })
 
   it('D32.7b: a run that was cancelled is not gone on with', async () => {
