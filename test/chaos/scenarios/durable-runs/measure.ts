@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ensureMongod } from '../../../../scripts/local-services/mongo-server.ts'
@@ -120,7 +120,6 @@ function guaranteesOf({ mode }: Kills, findings: Findings, { marks, say }: Seen)
 
 /** The lines of the files that the tools of sessions have written. The folder of a one-shot run goes with the run. */
 function effectsIn(folder: string): string[] {
-  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const files = all.filter((file) => file.endsWith('effects.txt') && !/\/run_\w+\//.test(file))
+  const files = globSync('workspaces/*/sess_*/effects.txt', { cwd: folder })
   return files.flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n'))
 }
