@@ -23,7 +23,7 @@ export type CustomerOfRun = {
   customerId: string
   services: ToolServices
   start: Pick<RunStart, 'conversation' | 'remembered' | 'progress'>
-  /** What another process has sent of the run before it died. */
+  /** The events of the run that another worker had sent before it died. */
   events?: readonly NumberedEvent[] | undefined
 }
 

@@ -13,12 +13,12 @@ export type PlanQueue = (tenant: TenantId) => QueuePlan
 
 export type OneShotOptions = { prepareRun: PrepareRun; prepareCustomerRun: PrepareCustomerRun; planQueue: PlanQueue }
 
-/** What a one-shot run starts from that is stored. `events`: what another process has sent of it before it died. */
+/** The stored state that a one-shot run starts from. `events`: those of the run that another worker had sent before it died. */
 export type OneShotStart = Pick<RunStart, 'conversation' | 'remembered' | 'progress'> & {
   events?: readonly NumberedEvent[] | undefined
 }
 
-/** Returns the executor of a run that was prepared. Left out: nothing of the run is stored. */
+/** Returns the executor of a prepared run. Without `start` the run begins with its request alone, and is not stored. */
 export type ExecuteOneShot = (start?: OneShotStart) => RunExecutor
 
 /** Prepares `POST /agent/run`: a run on a customer's line when the request names a customer, else one without a history. */

@@ -93,19 +93,15 @@ describe('one-shot runs after the death of their processes', () => {
       }
     }
 
-    it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a history, a tool or a permission', async () => {
+    it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a tool or a permission', async () => {
       const [url = '', other = ''] = cluster.urls
       const text = await open(url, 'text')
       await text.until('text_delta')
-      const messages = [
-        { role: 'user', content: 'before' },
-        { role: 'assistant', content: 'yes' },
-      ]
       const line = await openBeside(text, 'text', (n) => ({ customer_id: `c${n}` }))
       await line.until('text_delta')
       const effect = await openBeside(text, 'effect')
       await effect.until('tool_use')
-      const ask = await openBeside(text, 'ask', () => ({ messages }))
+      const ask = await openBeside(text, 'ask')
       const asking = await ask.until('permission_request')
       const moving = await openBeside(text, 'text')
       const seen = await moving.until('text_delta')

@@ -17,7 +17,7 @@ const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
 type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
-/** What is left of a one-shot run. */
+/** The documents of a one-shot run that has ended: its mark, if it has one, and its log. They are deleted after `IDLE_MS`. */
 type Ended = { mark: string | undefined; log: EndedLog; endedAt: number }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
@@ -27,7 +27,7 @@ export class BusyMarks {
   #timer: NodeJS.Timeout | undefined
   /** One-shot runs, in the order of their ends. */
   #ended: Ended[] = []
-  /** What could not be deleted yet. */
+  /** Marks and logs that are to be deleted now. Those that the store did not delete stay for the next sweep. */
   #left: string[] = []
   #leftLogs: EndedLog[] = []
 
@@ -42,7 +42,7 @@ export class BusyMarks {
     await mark.stored
   }
 
-  /** The session was one of a one-shot run, which has ended: its log is deleted with its mark. */
+  /** The one-shot run of this session has ended: its mark and its log are deleted after `IDLE_MS`. */
   end(session: Session): void {
     const { tenant, log } = session
     if (!log) return

@@ -22,7 +22,8 @@ export class OneShots {
   /** Begins a run in its session. */
   post(run: Run, request: RunRequest, execute: ExecuteOneShot): void {
     const session = this.#sessions.createOneShot(run, seedsOf(request))
-    session.post({ run, message: request, execute: (_run, signal) => execute(session.start())(run, signal) })
+    const { messages: _history, ...message } = request // The session has the history.
+    session.post({ run, message, execute: (_run, signal) => execute(session.start())(run, signal) })
     this.endWith([run], session)
   }
 

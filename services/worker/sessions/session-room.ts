@@ -16,7 +16,7 @@ export type SessionPlace = {
   leave(): void
 }
 
-/** Of a session that takes none. */
+/** The place of a session that counts for no limit. */
 export const NO_PLACE: SessionPlace = { resize() {}, leave() {} }
 
 const FULL_RETRY_SECS = 60

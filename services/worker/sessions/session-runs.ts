@@ -53,7 +53,7 @@ export class SessionRuns {
   #accepted: Open[] = []
   #confirmed: string[] = []
   #ended: string[] = []
-  /** Of the runs that have ended last. */
+  /** The places of the last runs that have ended, at most `MAX_ENDED`. */
   #endedPlaces: Place[]
 
   /** `endedFrom`: the places from which on the log tells of the runs that have ended last. */
@@ -134,7 +134,7 @@ export class SessionRuns {
     return undefined
   }
 
-  /** What the entry at this place says: what has changed since the last one, or everything. */
+  /** Returns what the log entry with this number is to say of the runs: the changes since the entry before, or with `isBase` everything. */
   take(seq: number, { isBase }: { isBase: boolean }): TakenRuns | undefined {
     const active = this.#active
     const all = new Set([...(active ? [active] : []), ...this.#open.values()])

@@ -130,7 +130,7 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     append: (writes) => append(log, writes),
     ownerAt: (tenant, workspace, seq) => ownerAt(log, tenant, { workspace, seq }),
     remove: (tenant, head) => remove({ heads, log }, tenant, head),
-    deleteLogs: deleteLogs.bind(undefined, log),
+    deleteLogs: (logs) => deleteLogs(log, logs),
   }
 }
 

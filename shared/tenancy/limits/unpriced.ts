@@ -37,10 +37,11 @@ const NOTHING = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 export const pricesOf = ({ prices }: Pick<TenantConfig['instances'][number], 'prices'>): PricedProvider['prices'] =>
   prices && new Map(Object.entries(prices))
 
-/** A route without a fallback names no instance as such. */
 const targetsOf = (route: RoleRoute): { instance: string; model: string }[] => [
   { instance: route.instance, model: route.model },
-  { instance: route.fallback_instance ?? '', model: route.fallback_model ?? '' },
+  ...(route.fallback_instance !== undefined && route.fallback_model !== undefined
+    ? [{ instance: route.fallback_instance, model: route.fallback_model }]
+    : []),
 ]
 
 const cureAt = (instance: string, model: string) =>

@@ -47,6 +47,7 @@ export class WebhookOutbox {
   async publish(tenant: TenantId, event: WebhookEvent): Promise<void> {
     const { webhooks } = await this.#configs.get(tenant)
     const wanting = webhooks.filter(({ enabled, events }) => enabled && events.includes(event.type))
+    if (wanting.length === 0) return
     const page = this.#consoleUrl !== undefined && { url: consolePage(this.#consoleUrl, event) }
     const message = { ...event, data: { ...event.data, ...page } }
     await Promise.all(wanting.map((webhook) => this.#store.add(tenant, this.#deliveryOf(tenant, webhook, message))))

@@ -13,7 +13,7 @@ const ANSWER: StepState['answer'] = {
 const stateAfter = (turns: number) => ({ hasBegun: true, totals: { turns } }) as RunState
 const stepOf = (step: Partial<StepEntry>): StepEntry => ({ turn: 1, calls: {}, agents: {}, agentAsks: [], ...step })
 
-/** What the entries of a log say, the first of which is at its first place. */
+/** Reads the runs from these entries of a log, which have the numbers 1, 2, …. */
 const readOf = (...entries: RunsEntry[]) => storedRuns(entries.map((runs, i) => ({ seq: i + 1, at: AT, runs })))
 /** What they say of the first run that has not ended. */
 const firstOf = (...entries: RunsEntry[]) => readOf(...entries).open[0]

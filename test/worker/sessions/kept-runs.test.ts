@@ -9,6 +9,7 @@ import { createSessionStore, type SessionStore } from '../../../shared/agent/ses
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
 import type { Owners } from '../../../shared/cluster/owners/owners.ts'
+import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { createWorkspaces } from '../../../shared/work/runs/workspaces.ts'
 import { statusOf, textOf } from '../../support/broker-answers.ts'
@@ -127,14 +128,19 @@ describe('runs that are stored', () => {
   it('D32.7c: a one-shot run goes on, too; nobody sees its session, and nothing is left of it', async () => {
     const first = await openWorker()
     const broker = await openBroker()
-    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}\n/say bye' })
+    const messages = [
+      { role: 'user', content: 'before' },
+      { role: 'assistant', content: 'yes' },
+    ] as const
+    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}\n/say bye', messages })
     const asked = await isAsking(broker)
     expect(asked).to.include({ run_id: runId })
     const second = await openWorker()
     first.link.cut()
     const text = textOf(frames)
     const key = { tenant: TENANT, id: oneShotSessionOf(runId) }
-    await until(() => second.worker.find(key), { what: 'the run to go on' })
+    const session = await until(() => second.worker.find(key), { what: 'the run to go on' })
+    expect(session.conversation.messages[0], 'its history').to.include({ role: 'user', text: 'before' })
     expect((await broker.listSessions(TENANT, { limit: 9 })).sessions).to.deep.equal([])
     expect([...second.worker.sessions()]).to.deep.equal([])
     const give = async () => (await statusOf(broker.replyPermission(TENANT, runId, asked.id, { allow: true }))) === 200
@@ -145,6 +151,16 @@ describe('runs that are stored', () => {
     await marks.at(-1)?.settled()
     expect(await sessionStore.load(TENANT, key.id)).to.equal(undefined)
     expect(await busySessions.of(String(second.epoch), 9)).to.deep.equal([])
+  })
+
+  it('D32.7b: a one-shot run is refused and cancelled while the store is away', async () => {
+    const away = { add: () => Promise.reject(new AppError('unavailable', 'away')), delete: async () => {} }
+    const { worker } = await openWorker({
+      busyMarks: new BusyMarks({ store: away, logs: sessionStore, owner: () => '1' }),
+    })
+    const broker = await openBroker()
+    expect(await statusOf(broker.startRun(TENANT, { prompt: '/tool Ask {}' }))).to.equal(503)
+    await until(() => worker.liveRuns() === 0, { what: 'the run to be cancelled' })
   })
 
   it('D32.7c: a one-shot run that was cancelled, and one that has ended, are not gone on with', async () => {
