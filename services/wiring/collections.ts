@@ -1,7 +1,7 @@
 import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
 import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
 import { BUSY_SESSIONS } from '../../shared/agent/sessions/busy-sessions.ts'
-import { SESSION_LOG } from '../../shared/agent/sessions/log-documents.ts'
+import { ONE_SHOT_LOG, SESSION_LOG } from '../../shared/agent/sessions/log-documents.ts'
 import { SESSIONS } from '../../shared/agent/sessions/store.ts'
 import { DECIDED_PERMISSIONS } from '../../shared/cluster/permissions/decided.ts'
 import { IDEMPOTENCY } from '../../shared/platform/store/idempotency.ts'
@@ -37,6 +37,7 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   MEMORY_ENTRIES,
   SESSIONS,
   SESSION_LOG,
+  ONE_SHOT_LOG,
   BUSY_SESSIONS,
   DECIDED_PERMISSIONS,
   TENANT_CONFIGS,

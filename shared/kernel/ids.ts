@@ -28,7 +28,10 @@ export const newRunId = (nowMs = Date.now()): string =>
   `run_${nowMs.toString(16).padStart(12, '0')}${newId('run').slice(-20)}`
 
 /** Creates a random token of 16 hex digits, which tells one thing from another of the same name. */
-export const newToken = (): string => randomUUID().replaceAll('-', '').slice(16)
+export function newToken(): string {
+  const uuid = randomUUID()
+  return uuid.slice(19, 23) + uuid.slice(24)
+}
 
 /** The first digits of the ids of queued runs. An epoch is never 0, so these ids belong to no worker. */
 const QUEUED = '00000000'

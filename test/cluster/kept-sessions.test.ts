@@ -160,7 +160,9 @@ describe('sessions that are stored', () => {
     const { message_count, title, last_message_at, model, usage, remembered } = summary ?? expect.fail('not stored')
     const facts = { message_count, title, last_message_at, model, usage, remembered }
     const entry = { at: new Date().toISOString(), facts, messages: [] }
-    await sessionStore.append([{ tenant: TENANT, workspace, seq, owner: 'b', entry, expiresMs: Date.now() + 1e6 }])
+    await sessionStore.append([
+      { tenant: TENANT, sessionId: id, workspace, seq, owner: 'b', entry, expiresMs: Date.now() + 1e6 },
+    ])
     expect(await say(broker, id, '/say lost'))
       .to.contain('worker_lost')
       .and.not.contain('event: done')

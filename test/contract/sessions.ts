@@ -1,8 +1,9 @@
-// Tests ../agent/sessions/log.ts, through the store that writes and reads logs with it.
+// Tests ../agent/sessions/log.ts and busy-sessions.ts, through the store that writes and reads logs with it.
 
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { Message } from '../../shared/agent/providers/port.ts'
+import { createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
 import {
   type LogEntry,
   type LogWrite,
@@ -46,9 +47,9 @@ export function sessionContract(open: OpenStore): void {
   const headOf = (id: string, at = NOON): SessionHead => ({
     ...{ session_id: id, workspace: `${id}.w${at}`, created_at: isoOf(at) },
   })
-  const writer = (tenant: TenantId, { workspace }: SessionHead, owner = 'a') => ({
+  const writer = (tenant: TenantId, { session_id: sessionId, workspace }: SessionHead, owner = 'a') => ({
     write: (seq: number, texts: readonly string[], more: Partial<LogEntry> = {}): LogWrite => ({
-      ...{ tenant, workspace, seq, owner, expiresMs: now + lifeOf(IDLE_MS) },
+      ...{ tenant, sessionId, workspace, seq, owner, expiresMs: now + lifeOf(IDLE_MS) },
       entry: { at: isoOf(now), facts: factsOf(texts.length), messages: texts.map(said), ...more },
     }),
   })
@@ -118,6 +119,53 @@ export function sessionContract(open: OpenStore): void {
     expect(await sessions.find(other, id)).to.include({ session_id: id })
   })
 
+  it('D32.7c: places of a one-shot run are taken once, too, and a long entry is divided', async () => {
+    const tenant = newTenant()
+    const head = { session_id: oneShotSessionOf('run_1'), workspace: 'run_1', created_at: isoOf(NOON) }
+    const [a, b] = [writer(tenant, head), writer(tenant, head, 'b')]
+    const long = `${'"é😀'.repeat(600_000)}.`
+    expect(await sessions.append([a.write(1, ['x']), a.write(2, [long])])).to.deep.equal([
+      { places: 1, isOwn: true },
+      { places: 2, isOwn: true },
+    ])
+    expect((await sessions.append([a.write(1, ['x']), b.write(2, ['y'])])).map(({ isOwn }) => isOwn)).to.deep.equal([
+      true,
+      false,
+    ])
+    expect(await sessions.ownerAt(tenant, head, 3)).to.equal('a')
+    const loaded = await sessions.load(tenant, head.session_id)
+    expect([textsOf(loaded?.messages), loaded?.nextSeq]).to.deep.equal([['x', long], 4])
+  })
+
+  it('D32.8: the first entry of a one-shot run marks the process that has it, beside the marks of sessions', async () => {
+    const busy = createBusySessions(store)
+    const [tenant, other] = [newTenant(), newTenant()]
+    const headOfRun = (runId: string) => ({ ...headOf(oneShotSessionOf(runId)), workspace: runId })
+    const begin = (of: TenantId, runId: string, busyAt: string) =>
+      sessions.append([{ ...writer(of, headOfRun(runId)).write(1, ['x']), busyAt }])
+    await begin(tenant, 'run_1', '7')
+    await begin(other, 'run_1', '7')
+    await begin(tenant, 'run_2', '8')
+    await sessions.append([writer(tenant, headOfRun('run_1')).write(2, ['y'])])
+    await busy.add({ id: 'm1', owner: '7', tenant, session_id: 's' })
+    await busy.add({ id: 'm2', owner: '6', tenant, session_id: 's2' })
+    const ownersFrom = async (after?: string): Promise<string[]> => {
+      const owner = await busy.nextOwner(after)
+      return owner === undefined ? [] : [owner, ...(await ownersFrom(owner))]
+    }
+    expect(await ownersFrom()).to.deep.equal(['6', '7', '8'])
+    const marks = await busy.of('7', 9)
+    const namesOf = (all: typeof marks) => all.map((each) => `${each.tenant} ${each.session_id}`).toSorted()
+    const runs = [`${tenant} @run_1`, `${other} @run_1`]
+    expect(namesOf(marks)).to.deep.equal([...runs, `${tenant} s`].toSorted())
+    for (const limit of [1, 2]) expect(await busy.of('7', limit)).to.deep.equal(marks.slice(0, limit))
+    await busy.delete(marks.flatMap(({ id, tenant: of }) => (of === other ? [] : [id])))
+    expect(namesOf(await busy.of('7', 9))).to.deep.equal([runs[1]])
+    expect(textsOf((await sessions.load(tenant, '@run_1'))?.messages), 'its log stays').to.deep.equal(['x', 'y'])
+    await sessions.deleteLogs([{ tenant: other, workspace: 'run_1', last: 1 }])
+    expect(await busy.of('7', 9)).to.deep.equal([])
+  })
+
   it('D32: a place of a log is taken once: another owner is refused, and a repeated write is not', async () => {
     const tenant = newTenant()
     const [a, b] = [writer(tenant, headOf('s')), writer(tenant, headOf('s'), 'b')]
@@ -126,7 +174,7 @@ export function sessionContract(open: OpenStore): void {
     const others = [b.write(1, ['y']), writer(tenant, headOf('other'), 'b').write(1, ['z'])]
     expect((await sessions.append(others)).map(({ isOwn }) => isOwn)).to.deep.equal([false, true])
     expect(await sessions.append([a.write(1, ['x'])]), 'again').to.deep.equal([{ places: 1, isOwn: true }])
-    expect(await sessions.ownerAt(tenant, headOf('s').workspace, 1)).to.equal('a')
+    expect(await sessions.ownerAt(tenant, headOf('s'), 1)).to.equal('a')
     expect(textsOf((await sessions.load(tenant, 's'))?.messages)).to.deep.equal(['x'])
   })
 
@@ -159,7 +207,7 @@ export function sessionContract(open: OpenStore): void {
     expect(await sessions.add(tenant, first), 'again').to.equal(true)
     expect(await sessions.add(tenant, second)).to.equal(false)
     expect(await sessions.add(tenant, second, async () => true)).to.equal(true)
-    expect(await sessions.ownerAt(tenant, first.workspace, 1)).to.equal(undefined)
+    expect(await sessions.ownerAt(tenant, first, 1)).to.equal(undefined)
     now = NOON + IDLE_MS + 1
     expect(await sessions.add(tenant, third)).to.equal(true)
     expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(third)
@@ -186,7 +234,7 @@ export function sessionContract(open: OpenStore): void {
     await sessions.append([1, 2, 3].map((seq) => writer(tenant, first).write(seq, ['x'])))
     await sessions.remove(tenant, first)
     expect(await sessions.find(tenant, 's')).to.equal(undefined)
-    expect(await sessions.ownerAt(tenant, first.workspace, 2)).to.equal(undefined)
+    expect(await sessions.ownerAt(tenant, first, 2)).to.equal(undefined)
     await sessions.add(tenant, second)
     await sessions.remove(tenant, first)
     expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(second)

@@ -35,6 +35,11 @@ export class BusyMarks {
     this.#deps = deps
   }
 
+  /** This process's name among the owners. */
+  get owner(): string {
+    return this.#deps.owner()
+  }
+
   /** Resolves when the session is marked. Throws `unavailable`. */
   async add(session: Session): Promise<void> {
     const mark = this.#marks.get(session) ?? this.#insert(session)
@@ -63,7 +68,7 @@ export class BusyMarks {
   #insert(session: Session): Mark {
     const id = newToken()
     const { tenant, id: session_id } = session
-    const stored = this.#deps.store.add({ id, owner: this.#deps.owner(), tenant, session_id })
+    const stored = this.#deps.store.add({ id, owner: this.owner, tenant, session_id })
     const mark: Mark = { id, stored, idleSince: undefined }
     this.#marks.set(session, mark)
     stored.catch(() => this.#marks.delete(session)) // The caller gets the error, too: it awaits `stored`.

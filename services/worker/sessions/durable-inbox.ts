@@ -1,4 +1,4 @@
-import { logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
+import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { BusyMarks } from './busy-marks.ts'
@@ -75,7 +75,7 @@ const keptRuns = (
   const store = async (tenant: TenantId, runId: string, sessionId: string) => {
     const session = sessions.get(tenant, sessionId)
     try {
-      await Promise.all([marks.add(session), saver.save(session, ACCEPT_WITHIN_MS)])
+      await Promise.all([!isOneShotSession(sessionId) && marks.add(session), saver.save(session, ACCEPT_WITHIN_MS)])
     } catch (cause) {
       await Promise.resolve(inbox.cancelRun(tenant, runId)).catch(() => {}) // It is gone with its session.
       throw cause

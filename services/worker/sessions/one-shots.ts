@@ -12,16 +12,16 @@ const ASKED_FOR_MS = 30_000
 /** Gives each one-shot run a session to itself, so that it is stored, and goes on at another worker, as the message of a session (D32.7c). */
 export class OneShots {
   readonly #sessions: Pick<Sessions, 'createOneShot' | 'endOneShot'>
-  readonly #marks: Pick<BusyMarks, 'end'>
+  readonly #marks: Pick<BusyMarks, 'owner' | 'end'>
 
-  constructor(sessions: Pick<Sessions, 'createOneShot' | 'endOneShot'>, marks: Pick<BusyMarks, 'end'>) {
+  constructor(sessions: Pick<Sessions, 'createOneShot' | 'endOneShot'>, marks: Pick<BusyMarks, 'owner' | 'end'>) {
     this.#sessions = sessions
     this.#marks = marks
   }
 
-  /** Begins a run in its session. */
+  /** Begins a run in its session. The first entry of its log is the mark by which it is found when this process has died. */
   post(run: Run, request: RunRequest, execute: ExecuteOneShot): void {
-    const session = this.#sessions.createOneShot(run, seedsOf(request))
+    const session = this.#sessions.createOneShot(run, { messages: seedsOf(request), busyAt: this.#marks.owner })
     const { messages: _history, ...message } = request // The session has the history.
     session.post({ run, message, execute: (_run, signal) => execute(session.start())(run, signal) })
     this.endWith([run], session)

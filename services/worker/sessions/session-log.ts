@@ -18,6 +18,8 @@ export type LogState = {
   remembers: boolean
   /** Names this owner; a new one by default. */
   owner?: string
+  /** This process, if the first entry is the mark of a one-shot run. */
+  busyAt?: string | undefined
   /** The owner that has handed the session over. It may have sent an entry whose answer did not come. */
   predecessor?: string
   /** Whether the log lacks messages that the session has. */
@@ -55,6 +57,7 @@ const BYTES_AN_ENTRY = 4_096
 export class SessionLog {
   readonly head: SessionHead
   readonly #owner: string
+  readonly #busyAt: string | undefined
   readonly #predecessor: string | undefined
   #nextSeq: number
   #baseSeq: number
@@ -72,9 +75,10 @@ export class SessionLog {
 
   constructor(state: LogState, saved: Saved) {
     const { head, nextSeq, baseSeq = nextSeq, baseMs, headMs, remembers } = state
-    const { owner = newToken(), predecessor, isBehind = false } = state
+    const { owner = newToken(), busyAt, predecessor, isBehind = false } = state
     this.head = head
     this.#owner = owner
+    this.#busyAt = busyAt
     this.#predecessor = predecessor
     this.#nextSeq = nextSeq
     this.#baseSeq = baseSeq
@@ -200,9 +204,11 @@ export class SessionLog {
       ...(runs && { runs: runs.entry }),
       ...(isBase && { isBase }),
     }
-    const place = { workspace: this.head.workspace, seq: this.#nextSeq, owner: this.#owner }
+    const { session_id: sessionId, workspace } = this.head
+    const place = { sessionId, workspace, seq: this.#nextSeq, owner: this.#owner }
+    const busyAt = this.#nextSeq === 1 ? this.#busyAt : undefined
     return {
-      write: { tenant, ...place, entry, expiresMs: now() + lifeMs },
+      write: { tenant, ...place, entry, expiresMs: now() + lifeMs, busyAt },
       saved: { messages: messages.length, compactions, memories },
       version: this.#version,
       onStored: runs?.onStored,

@@ -167,7 +167,7 @@ export class SessionSaver {
 
   async #onTaken(session: Kept, places: number): Promise<void> {
     const { tenant, log } = session
-    const by = await this.#deps.store.ownerAt(tenant, log.head.workspace, log.nextSeq)
+    const by = await this.#deps.store.ownerAt(tenant, log.head, log.nextSeq)
     if (log.onTaken(by, places)) return
     log.close('moved')
     this.#deps.onLost(session)

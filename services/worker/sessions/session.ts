@@ -1,6 +1,7 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
+import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
@@ -24,7 +25,8 @@ export type SessionIdentity = { id: string; tenant: TenantId; token: string }
 
 export type SessionOptions = {
   place: SessionPlace
-  idleMs: number
+  /** Left out: it is never idle. */
+  idleMs?: number | undefined
   /** Stores the turns of its runs. Left out: the session is in memory only. */
   keep?: KeepTurns | undefined
   /** Stores its runs, too, so that another worker can go on with them. */
@@ -108,7 +110,7 @@ export class Session {
     this.#usage = new SessionUsage(used)
     this.conversation = new Conversation(history, {
       onResize: (bytes) => options.place.resize(bytes),
-      runId: () => this.#queue.active?.id ?? null,
+      ...(!isOneShotSession(id) && { runId: () => this.#queue.active?.id ?? null }),
     })
     this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
@@ -245,8 +247,8 @@ export class Session {
 
   #restartIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (!this.#queue.isEmpty || this.#queue.isLeaving) return
     const { onIdle, idleMs } = this.#options
+    if (idleMs === undefined || !this.#queue.isEmpty || this.#queue.isLeaving) return
     this.#idleTimer = setTimeout(onIdle, idleMs).unref()
   }
 }

@@ -7,7 +7,6 @@ import { pageOf } from '../../../shared/cluster/list-page.ts'
 import type { RememberedPermission } from '../../../shared/cluster/permissions/remembered-page.ts'
 import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
-import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
 import { Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
@@ -54,10 +53,11 @@ export class Sessions {
     return this.adopt(newState({ ...identity, workspace, messages }, this.#keeping?.keep !== undefined))
   }
 
-  /** The session of a one-shot run that is stored. The conversation begins with `messages`. */
-  createOneShot({ tenant, id: runId }: { tenant: TenantId; id: string }, messages: readonly Message[]): Session {
-    const id = oneShotSessionOf(runId)
-    return this.adopt(newState({ id, tenant, token: newToken(), workspace: runId, messages }, true))
+  /** The session of a one-shot run that is stored, which this process, `busyAt`, has. The conversation begins with `messages`. */
+  createOneShot({ tenant, id: runId }: { tenant: TenantId; id: string }, { messages, busyAt }: NewOneShot): Session {
+    const identity = { id: oneShotSessionOf(runId), tenant, token: runId, workspace: runId, messages }
+    const { log, ...state } = newState(identity, true)
+    return this.adopt({ ...state, title: NO_TITLE, log: log && { ...log, owner: runId, busyAt } })
   }
 
   /** Throws `rate_limit` when the tenant cannot have another session here. */
@@ -70,9 +70,10 @@ export class Sessions {
     const { tenant, id } = state
     const earlier = this.find(tenant, id)
     if (earlier) this.release(earlier)
+    const isOneShot = isOneShotSession(id)
     const session = new Session(state, {
-      place: isOneShotSession(id) ? NO_PLACE : this.#room.enter(tenant),
-      idleMs: this.#limits.idleMs,
+      place: isOneShot ? NO_PLACE : this.#room.enter(tenant),
+      idleMs: isOneShot ? undefined : this.#limits.idleMs, // It ends with its run.
       ...this.#keeping,
       onIdle: () => {
         this.remove(tenant, id).catch(() => {}) // Another worker owns it, and removes it when it is idle there.
@@ -165,6 +166,11 @@ export class Sessions {
     if (map.get(key) === session) map.delete(key)
   }
 }
+
+/** Nobody sees the session of a one-shot run. */
+const NO_TITLE = ''
+
+type NewOneShot = { messages: readonly Message[]; busyAt: string }
 
 type NewSession = SessionIdentity & { workspace: string; messages: readonly Message[] }
 

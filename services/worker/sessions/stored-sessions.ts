@@ -62,7 +62,7 @@ export class StoredSessions {
     if (!log) return
     const { store, claims } = this.#deps
     const isOwner = !claims || (await claims.find({ tenant, id })) === token
-    if (!isOwner && (await store.ownerAt(tenant, log.head.workspace, log.nextSeq)) !== undefined) return
+    if (!isOwner && (await store.ownerAt(tenant, log.head, log.nextSeq)) !== undefined) return
     await store.remove(tenant, log.head)
   }
 
@@ -113,7 +113,7 @@ export class StoredSessions {
       const granted = reserved > 0 ? grantNumbers(loaded.runs, reserved) : { runs: loaded.runs }
       const runs = granted.entry && { runs: granted.entry }
       const entry = { at: new Date().toISOString(), facts, messages: [], ...runs }
-      const place = { tenant, workspace: head.workspace, seq, owner }
+      const place = { tenant, sessionId: id, workspace: head.workspace, seq, owner }
       const [added] = await store.append([{ ...place, entry, expiresMs: Date.now() + lifeOf(idleMs) }])
       if (added?.isOwn) return { ...loaded, runs: granted.runs, nextSeq: seq + added.places }
     }

@@ -95,7 +95,7 @@ export class Conversation {
   }
 
   #stamp(messages: readonly Message[], lastSeq: number): readonly Message[] {
-    if (!this.#runId) return messages
+    if (!this.#runId || messages.length === 0) return messages
     return withStamps(messages, { seq: lastSeq, runId: this.#runId(), at: new Date().toISOString() })
   }
 

@@ -1,9 +1,12 @@
 import { SYSTEM_TENANT, type TenantId } from '../../kernel/tenant.ts'
-import type { CollectionSpec, Store } from '../../platform/store/port.ts'
+import type { Collection, CollectionSpec, Store } from '../../platform/store/port.ts'
+import { ONE_SHOT_LOG } from './log-documents.ts'
+import { oneShotSessionOf, runOfOneShot } from './one-shot.ts'
 
 /**
  * The sessions that have runs, by the process that has them, so that the runs of one that died are found (D32.8). They belong to no tenant: one
- * query finds those of all. One that is left over does no harm.
+ * query finds those of all. One that is left over does no harm. A one-shot run has such a mark only once another process goes on with it: before, the
+ * first entry of its log is the mark.
  */
 export const BUSY_SESSIONS: CollectionSpec = {
   name: 'busy_sessions',
@@ -26,16 +29,49 @@ export interface BusySessions {
 
 export function createBusySessions(store: Store): BusySessions {
   const sessions = store.collection(BUSY_SESSIONS)
+  const oneShots = store.collection(ONE_SHOT_LOG)
   return {
     add: async (session) => void (await sessions.insert(SYSTEM_TENANT, session)),
     async delete(ids) {
-      const keys = ids.map((id) => ({ id }))
-      await sessions.deleteMany(SYSTEM_TENANT, keys, { durability: 'ordered' })
+      const [entries, keys] = [ids.flatMap((id) => entryOf(id) ?? []), ids.filter((id) => !entryOf(id))]
+      await sessions.deleteMany(
+        SYSTEM_TENANT,
+        keys.map((id) => ({ id })),
+        { durability: 'ordered' },
+      )
+      const unmark = { where: {}, set: { busy_at: '' } }
+      await Promise.all(entries.map((key) => oneShots.update(SYSTEM_TENANT, { key, ...unmark })))
     },
-    nextOwner: (after) => sessions.nextValue(SYSTEM_TENANT, 'owner', after),
+    async nextOwner(after) {
+      const next = [
+        sessions.nextValue(SYSTEM_TENANT, 'owner', after),
+        oneShots.nextValue(SYSTEM_TENANT, 'busy_at', after),
+      ]
+      const [owner, other] = await Promise.all(next)
+      return owner === undefined || (other !== undefined && other < owner) ? other : owner
+    },
     async of(owner, limit) {
-      const found = await sessions.page(SYSTEM_TENANT, { where: { owner }, limit })
-      return found.map(({ doc }) => doc as BusySession)
+      const found = (await sessions.page(SYSTEM_TENANT, { where: { owner }, limit })).map(
+        ({ doc }) => doc as BusySession,
+      )
+      const left = limit - found.length
+      return left === 0 ? found : [...found, ...(await oneShotsOf(oneShots, owner, left))]
     },
   }
+}
+
+/** The runs whose first entry names the process. */
+async function oneShotsOf(oneShots: Collection, owner: string, limit: number): Promise<BusySession[]> {
+  const found = await oneShots.page(SYSTEM_TENANT, { where: { busy_at: owner }, limit })
+  return found.map(({ doc }) => {
+    const { of_tenant: tenant, workspace: runId } = doc as { of_tenant: TenantId; workspace: string }
+    const session_id = oneShotSessionOf(runId)
+    return { id: `${tenant} ${session_id}`, owner, tenant, session_id }
+  })
+}
+
+/** The key of the first entry that has this id as a mark. Other marks have no space in their ids. */
+function entryOf(id: string): { of_tenant: string; workspace: string; seq: number } | undefined {
+  const [tenant = '', session] = id.split(' ')
+  return session === undefined ? undefined : { of_tenant: tenant, workspace: runOfOneShot(session), seq: 1 }
 }

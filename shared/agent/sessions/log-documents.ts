@@ -1,7 +1,8 @@
-import type { TenantId } from '../../kernel/tenant.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { CollectionSpec, OwnedDocument } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
+import { isOneShotSession } from './one-shot.ts'
 import type { RunsEntry } from './open-runs.ts'
 
 /**
@@ -12,6 +13,18 @@ export const SESSION_LOG: CollectionSpec = {
   name: 'session_log',
   key: ['workspace', 'seq'],
   order: { within: ['workspace'], by: ['seq'], direction: 'descending' },
+  expiresBy: 'expires_ms',
+}
+
+/**
+ * The logs of one-shot runs, all of one tenant, so that one query finds those of all tenants. The first entry of a run names in `busy_at` the process
+ * that has it: a run needs no other mark by which it is found when that process has died (D32.8). The other entries have an empty one.
+ */
+export const ONE_SHOT_LOG: CollectionSpec = {
+  name: 'one_shot_log',
+  key: ['of_tenant', 'workspace', 'seq'],
+  order: { within: [], by: ['of_tenant', 'workspace', 'seq'], direction: 'descending' },
+  filters: ['busy_at'],
   expiresBy: 'expires_ms',
 }
 
@@ -42,11 +55,14 @@ export type PlacedEntry = LogEntry & { seq: number }
 /** An entry that one owner adds at a place, and at those behind it when it is long. */
 export type LogWrite = {
   tenant: TenantId
+  sessionId: string
   workspace: string
   seq: number
   owner: string
   entry: LogEntry
   expiresMs: number
+  /** The process that has the one-shot run which begins with this entry. */
+  busyAt?: string | undefined
 }
 
 /** A longer entry is divided: a document holds at most 8 MiB, and a character takes up to three bytes of it. */
@@ -54,15 +70,31 @@ const PIECE_CHARS = 2 * 1024 * 1024
 
 /** A part of an entry's JSON text, which is nearly always the whole. `left`: how many parts follow. */
 type Piece = { at: number; left: number; piece: string }
-/** A document of a log, as it is stored. */
-export type LogDocument = { workspace: string; seq: number; owner: string; expires_ms: number } & Piece
+/** A document of a log, as it is stored. An entry of a one-shot run that is not divided is part of the document as it is. */
+export type LogDocument = { workspace: string; seq: number; owner: string; expires_ms: number } & (
+  | Piece
+  | { entry: LogEntry }
+)
 
 /** The documents of an entry, in the order of their places. */
-export function documentsOf({ tenant, workspace, seq, owner, entry, expiresMs }: LogWrite): OwnedDocument[] {
-  const pieces = piecesOf(JSON.stringify(entry))
+export function documentsOf(write: LogWrite): OwnedDocument[] {
+  const { tenant, sessionId, workspace, seq, owner, entry, expiresMs, busyAt = '' } = write
+  const isOneShot = isOneShotSession(sessionId)
+  const place = {
+    workspace,
+    seq,
+    owner,
+    expires_ms: expiresMs,
+    ...(isOneShot && { of_tenant: tenant, busy_at: busyAt }),
+  }
+  const text = JSON.stringify(entry)
+  const by = isOneShot ? SYSTEM_TENANT : tenant
+  if (isOneShot && text.length <= PIECE_CHARS)
+    return [{ tenant: by, doc: place, json: `${JSON.stringify(place).slice(0, -1)},"entry":${text}}` }]
+  const pieces = piecesOf(text)
   return pieces.map((piece, at) => {
-    const place = { workspace, seq: seq + at, owner, expires_ms: expiresMs }
-    return { tenant, doc: { ...place, at, left: pieces.length - 1 - at, piece } satisfies LogDocument }
+    const doc = { ...place, seq: seq + at, at, left: pieces.length - 1 - at, piece }
+    return { tenant: by, doc: doc satisfies LogDocument }
   })
 }
 
@@ -85,7 +117,9 @@ export class EntryReader {
   #pieces: string[] = []
 
   /** Returns the entry that begins with this document. */
-  read({ owner, at, left, piece }: LogDocument): LogEntry | undefined {
+  read(document: LogDocument): LogEntry | undefined {
+    if ('entry' in document) return document.entry
+    const { owner, at, left, piece } = document
     const isNext = this.#pieces.length === left && (left === 0 || owner === this.#owner)
     this.#pieces = isNext ? [piece, ...this.#pieces] : left === 0 ? [piece] : []
     this.#owner = owner

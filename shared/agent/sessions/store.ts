@@ -3,8 +3,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
-import { type Appended, append, deleteLog, deleteLogs, type EndedLog, entriesOf, lastEntry, ownerAt } from './log.ts'
-import { type LogEntry, type LogWrite, type PlacedEntry, SESSION_LOG, type SessionFacts } from './log-documents.ts'
+import { type Appended, type EndedLog, SessionLogs } from './log.ts'
+import type { LogEntry, LogWrite, PlacedEntry, SessionFacts } from './log-documents.ts'
 import { isOneShotSession, runOfOneShot } from './one-shot.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
 
@@ -64,7 +64,7 @@ export interface SessionStore {
   /** Adds entries to logs, with one command for all of them. Returns what became of each. Can be repeated. */
   append(writes: readonly LogWrite[]): Promise<Appended[]>
   /** Returns the owner that has taken this place of a log. */
-  ownerAt(tenant: TenantId, workspace: string, seq: number): Promise<string | undefined>
+  ownerAt(tenant: TenantId, head: Removed, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
   remove(tenant: TenantId, head: Removed): Promise<void>
   /** Deletes what is stored of one-shot runs that have ended. */
@@ -96,10 +96,10 @@ const MAX_TRIES = 5
 
 export function createSessionStore(store: Store, { idleMs, now = Date.now }: SessionStoreOptions): SessionStore {
   const heads = store.collection(SESSIONS)
-  const log = store.collection(SESSION_LOG)
+  const logs = new SessionLogs(store)
   const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
   const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
-    const last = await lastEntry(log, tenant, head.workspace)
+    const last = await logs.last({ tenant, ...head })
     return isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
   }
   const documentOf = (head: SessionHead, remembers = false): HeadDocument => ({
@@ -112,7 +112,7 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     isOneShotSession(id) ? documentOf(headOfOneShot(id)) : docOf(await heads.get(tenant, { session_id: id }))
   return {
     add: (tenant, head, mayReplace = async () => false) =>
-      add({ heads, log }, tenant, {
+      add({ heads, logs }, tenant, {
         doc: documentOf(head),
         isReplaced: async (other) => (await mayReplace()) || (await show(tenant, other)) === undefined,
       }),
@@ -123,22 +123,22 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
-      const loaded = found && (await readLog(log, tenant, found))
+      const loaded = found && (await readLog(logs, tenant, found))
       return loaded && !isIdle(loaded.usedAt) ? loaded : undefined
     },
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
-    append: (writes) => append(log, writes),
-    ownerAt: (tenant, workspace, seq) => ownerAt(log, tenant, { workspace, seq }),
-    remove: (tenant, head) => remove({ heads, log }, tenant, head),
-    deleteLogs: (logs) => deleteLogs(log, logs),
+    append: (writes) => logs.append(writes),
+    ownerAt: (tenant, head, seq) => logs.ownerAt({ tenant, ...head }, seq),
+    remove: (tenant, head) => remove({ heads, logs }, tenant, head),
+    deleteLogs: (ended) => logs.deleteEnded(ended),
   }
 }
 
-type Collections = { heads: Collection; log: Collection }
+type Collections = { heads: Collection; logs: SessionLogs }
 type Removed = Pick<SessionHead, 'session_id' | 'workspace'>
 type Adding = { doc: HeadDocument; isReplaced(other: SessionHead): Promise<boolean> }
 
-async function add({ heads, log }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
+async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     if (await heads.insert(tenant, doc)) return true
     const found = await heads.get(tenant, { session_id: doc.session_id })
@@ -147,17 +147,17 @@ async function add({ heads, log }: Collections, tenant: TenantId, { doc, isRepla
     if (other.workspace === doc.workspace) return true // An earlier try has stored it, whose answer did not come.
     if (!(await isReplaced(other))) return false
     if (!(await heads.replaceIfVersion(tenant, { doc, version: found.version }))) continue
-    await deleteLog(log, tenant, other.workspace)
+    await logs.delete({ tenant, workspace: other.workspace })
     return true
   }
   return false
 }
 
-async function remove({ heads, log }: Collections, tenant: TenantId, head: Removed): Promise<void> {
+async function remove({ heads, logs }: Collections, tenant: TenantId, head: Removed): Promise<void> {
   const { session_id, workspace } = head
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-  await deleteLog(log, tenant, workspace)
+  await logs.delete({ tenant, workspace })
 }
 
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
@@ -190,7 +190,7 @@ function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | 
 }
 
 async function readLog(
-  log: Collection,
+  logs: SessionLogs,
   tenant: TenantId,
   head: HeadDocument,
 ): Promise<LoadedSession & { usedAt: string }> {
@@ -200,7 +200,7 @@ async function readLog(
   }
   const read: PlacedEntry[] = []
   let base: PlacedEntry | undefined
-  for await (const entry of entriesOf(log, tenant, { workspace: head.workspace, onNewest })) {
+  for await (const entry of logs.entries({ tenant, ...head }, { onNewest })) {
     read.push(entry)
     if (entry.isBase) base ??= entry
     if (base && entry.seq <= (base.runs?.ended_from ?? base.seq)) break

@@ -150,14 +150,12 @@ describe('runs that are stored', () => {
     expect(await sessionStore.load(TENANT, key.id), 'for readers that lack the end').not.to.equal(undefined)
     await marks.at(-1)?.settled()
     expect(await sessionStore.load(TENANT, key.id)).to.equal(undefined)
-    expect(await busySessions.of(String(second.epoch), 9)).to.deep.equal([])
+    for (const { epoch } of [first, second]) expect(await busySessions.of(String(epoch), 9)).to.deep.equal([])
   })
 
   it('D32.7b: a one-shot run is refused and cancelled while the store is away', async () => {
-    const away = { add: () => Promise.reject(new AppError('unavailable', 'away')), delete: async () => {} }
-    const { worker } = await openWorker({
-      busyMarks: new BusyMarks({ store: away, logs: sessionStore, owner: () => '1' }),
-    })
+    const append = () => Promise.reject(new AppError('unavailable', 'away'))
+    const { worker } = await openWorker({ sessionStore: { ...sessionStore, append } })
     const broker = await openBroker()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/tool Ask {}' }))).to.equal(503)
     await until(() => worker.liveRuns() === 0, { what: 'the run to be cancelled' })

@@ -165,9 +165,9 @@ describe('the saver of sessions', () => {
     const { saver, create, lost } = setUp()
     const session = await create()
     await run(saver, session, ['one', '1'])
-    const { workspace, log: own } = session
+    const { id: sessionId, workspace, log: own } = session
     const entry = { at: new Date(now).toISOString(), facts: session.facts, messages: [] }
-    const place = { tenant: TENANT, workspace, seq: own?.nextSeq ?? 0, owner: 'b' }
+    const place = { tenant: TENANT, sessionId, workspace, seq: own?.nextSeq ?? 0, owner: 'b' }
     await sessionStore.append([{ ...place, entry, expiresMs: now + 1e6 }])
     expect(typesOf(await run(saver, session, ['two', '2']))).to.deep.equal(['turn_end', 'worker_lost'])
     expect(lost).to.deep.equal([session])

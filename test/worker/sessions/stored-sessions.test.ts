@@ -88,7 +88,7 @@ describe('the stored sessions of a worker', () => {
     await stored.act(TENANT, 'taken', () => {})
     const own = sessions.get(TENANT, 'taken')
     expect([former.log?.nextSeq, own.log?.nextSeq]).to.deep.equal([1, 2])
-    expect(await store.ownerAt(TENANT, own.workspace, 1)).to.be.a('string')
+    expect(await store.ownerAt(TENANT, { session_id: 'taken', workspace: own.workspace }, 1)).to.be.a('string')
   })
 
   it('one that no claim gives to this worker, or that is not stored, is not found; a claim for nothing is given back', async () => {
@@ -105,7 +105,7 @@ describe('the stored sessions of a worker', () => {
     const { stored, released, opened } = openWorker({ token: 'a1', isDraining: () => true })
     expect(await codeOf(Promise.resolve(stored.act(TENANT, 'late', () => {})))).to.equal('worker_draining')
     expect([released, opened]).to.deep.equal([['late'], []])
-    expect(await store.ownerAt(TENANT, workspace, 1)).to.equal(undefined)
+    expect(await store.ownerAt(TENANT, { session_id: 'late', workspace }, 1)).to.equal(undefined)
   })
 
   it("an id that is stored is refused, unless its claim is this creation's", async () => {
