@@ -14,7 +14,7 @@ import { openTools } from '../wiring/open-tools.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
-import { BusyMarks } from './sessions/busy-marks.ts'
+import { BusyMarks, type BusyMarksDeps } from './sessions/busy-marks.ts'
 import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
@@ -59,7 +59,7 @@ export async function openWorker(
     ...parts,
     lineStore: store,
     sessionStore: store?.sessions,
-    busyMarks: marksOf(store, owner),
+    busyMarks: marksOf(store, { owner, claims: parts.sessionClaims }),
     models,
     reporter,
     usage,
@@ -83,5 +83,5 @@ export async function openWorker(
   }
 }
 
-const marksOf = (store: WorkerParts['store'], owner: () => string): BusyMarks | undefined =>
-  store?.busySessions && store.sessions && new BusyMarks({ store: store.busySessions, logs: store.sessions, owner })
+const marksOf = (store: WorkerParts['store'], own: Pick<BusyMarksDeps, 'owner' | 'claims'>): BusyMarks | undefined =>
+  store?.busySessions && store.sessions && new BusyMarks({ store: store.busySessions, logs: store.sessions, ...own })

@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { epochOfRun } from '../../shared/kernel/ids.ts'
@@ -133,6 +134,27 @@ describe('one-shot runs after the death of their processes', () => {
       await again.all()
       expectRecovered(again)
       expect((await get(`${url}/sessions`))['sessions']).to.deep.equal([])
+    })
+
+    it('D32.7c: a run in the background that nobody follows goes on at another worker, to its end, and has its effect once', async () => {
+      const [url = '', other = ''] = cluster.urls
+      const fresh = await cluster.startWorker()
+      const begin = { prompt: 'effect', background: true }
+      const { status, body } = await callApi(`${url}/agent/run`, initOf('POST', begin))
+      const { run_id: runId } = body as { run_id: string }
+      expect(status).to.equal(202)
+      const hasBegun = () => globSync(`*/${runId}/effect.txt`, { cwd: folder.path }).length > 0
+      await until(hasBegun, { what: 'the tool to begin' })
+      const worker = [...cluster.workers, fresh].find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
+      await worker?.kill('SIGKILL')
+      const stream = await follow(other, runId, 0)
+      await stream.all()
+      expectRecovered(stream)
+      expect(of(stream, 'tool_result', 'output')[0]).to.match(/Bash was interrupted.*may have run/)
+      expect(of(stream, 'text', 'text')[0])
+        .to.include('begun')
+        .and.not.match(/begun[^]*begun/)
+      expect(await get(`${url}/runs/${runId}`)).to.include({ run_id: runId, status: 'done' })
     })
   })
 

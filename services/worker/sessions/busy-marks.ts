@@ -1,12 +1,15 @@
 import type { BusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
 import type { EndedLog } from '../../../shared/agent/sessions/log.ts'
 import type { SessionStore } from '../../../shared/agent/sessions/store.ts'
+import type { HeldSession, SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { Session } from './session.ts'
 
 export type BusyMarksDeps = {
   store: Pick<BusySessions, 'add' | 'delete'>
   logs: Pick<SessionStore, 'deleteLogs'>
+  /** Where another process may claim a session. */
+  claims?: Pick<SessionClaims, 'release'> | undefined
   /** This process's name among the owners. */
   owner(): string
 }
@@ -17,8 +20,8 @@ const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
 type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
-/** The documents of a one-shot run that has ended: its mark, if it has one, and its log. They are deleted after `IDLE_MS`. */
-type Ended = { mark: string | undefined; log: EndedLog; endedAt: number }
+/** What is left of a one-shot run that has ended: its log, and, if another process had it before, its mark and its claim. It is deleted after `IDLE_MS`. */
+type Ended = { log: EndedLog; mark?: string | undefined; claim?: HeldSession | undefined; endedAt: number }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
 export class BusyMarks {
@@ -29,7 +32,7 @@ export class BusyMarks {
   #ended: Ended[] = []
   /** Marks and logs that are to be deleted now. Those that the store did not delete stay for the next sweep. */
   #left: string[] = []
-  #leftLogs: EndedLog[] = []
+  #leftLogs: Pick<Ended, 'log' | 'claim'>[] = []
 
   constructor(deps: BusyMarksDeps) {
     this.#deps = deps
@@ -47,14 +50,18 @@ export class BusyMarks {
     await mark.stored
   }
 
-  /** The one-shot run of this session has ended: its mark and its log are deleted after `IDLE_MS`. */
-  end(session: Session): void {
-    const { tenant, log } = session
+  /** The one-shot run of this session has ended: what is left of it is deleted after `IDLE_MS`. A session that was opened here has a claim, too. */
+  end(session: Session, { isOpened }: { isOpened: boolean }): void {
+    const { tenant, id, token, log } = session
     if (!log) return
     const mark = this.#marks.get(session)?.id
     this.#marks.delete(session)
     const { workspace } = log.head
-    this.#ended.push({ mark, log: { tenant, workspace, last: log.nextSeq - 1 }, endedAt: performance.now() })
+    this.#ended.push({
+      log: { tenant, workspace, last: log.nextSeq - 1 },
+      ...(isOpened && { mark, claim: { tenant, id, token } }),
+      endedAt: performance.now(),
+    })
     this.#startSweeps()
   }
 
@@ -90,14 +97,20 @@ export class BusyMarks {
       if (isOver && !isMoved) this.#left.push(mark.id)
     }
     const count = this.#ended.findIndex(({ endedAt }) => now - endedAt < idleMs)
-    for (const { mark, log } of this.#ended.splice(0, count < 0 ? Infinity : count)) {
-      if (mark !== undefined) this.#left.push(mark)
-      this.#leftLogs.push(log)
+    for (const ended of this.#ended.splice(0, count < 0 ? Infinity : count)) {
+      if (ended.mark !== undefined) this.#left.push(ended.mark)
+      this.#leftLogs.push(ended)
     }
-    const { store, logs } = this.#deps
     // Marks first: one without a log would be looked into for nothing.
-    if (await deleteAll(this.#left, (ids) => store.delete(ids)))
-      await deleteAll(this.#leftLogs, (ended) => logs.deleteLogs(ended))
+    if (await deleteAll(this.#left, (ids) => this.#deps.store.delete(ids)))
+      await deleteAll(this.#leftLogs, (ended) => this.#deleteLogs(ended))
+  }
+
+  /** Claims last: a session that is stored and has none is opened by another worker. */
+  async #deleteLogs(ended: readonly Pick<Ended, 'log' | 'claim'>[]): Promise<void> {
+    const { logs, claims } = this.#deps
+    await logs.deleteLogs(ended.map(({ log }) => log))
+    for (const { claim } of ended) if (claim) claims?.release(claim).catch(() => {}) // It expires by itself.
   }
 }
 

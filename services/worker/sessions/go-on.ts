@@ -15,7 +15,7 @@ export type GoOnDeps = AdoptedQueueDeps & {
   draining: Pick<Draining, 'keep'>
   sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
   busyMarks?: Pick<BusyMarks, 'add'> | undefined
-  oneShots?: Pick<OneShots, 'endWith'> | undefined
+  oneShots?: Pick<OneShots, 'endOpened'> | undefined
   /** How long an ended run stays known. */
   limits: { runResumeMs: number }
 }
@@ -48,7 +48,7 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
     for (const run of known) adoptRun(session, waitingOf(run), deps)
     await recordHere(known)
-    if (isOneShot) oneShots?.endWith(goingOn, session)
+    if (isOneShot) oneShots?.endOpened(goingOn, session)
   }
 }
 

@@ -24,19 +24,24 @@ export class OneShots {
     const session = this.#sessions.createOneShot(run, { messages: seedsOf(request), busyAt: this.#marks.owner })
     const { messages: _history, ...message } = request // The session has the history.
     session.post({ run, message, execute: (_run, signal) => execute(session.start())(run, signal) })
-    this.endWith([run], session)
+    this.#endWith([run], session, { isOpened: false })
+  }
+
+  /** Ends a session that was opened here with its runs, which go on from another process. */
+  endOpened(runs: readonly Pick<Run, 'ended'>[], session: Session): void {
+    this.#endWith(runs, session, { isOpened: true })
   }
 
   /**
    * Forgets the session when its runs have ended and that is stored, or, when none of them goes on, a little later: gateways ask for it. What is stored is
    * deleted later still: readers of another worker may lack the end.
    */
-  endWith(runs: readonly Pick<Run, 'ended'>[], session: Session): void {
+  #endWith(runs: readonly Pick<Run, 'ended'>[], session: Session, how: { isOpened: boolean }): void {
     const ended = runs.length > 0 ? Promise.all(runs.map((run) => run.ended)) : sleep(ASKED_FOR_MS, [], { ref: false })
     void ended
       .then(() => session.log?.stored())
       .then((isOwn) => {
-        if (isOwn) this.#marks.end(session)
+        if (isOwn) this.#marks.end(session, how)
         this.#sessions.endOneShot(session)
       })
   }

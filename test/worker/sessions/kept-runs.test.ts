@@ -49,7 +49,10 @@ describe('runs that are stored', () => {
   })
 
   async function openWorker(more: Partial<WorkerDeps> = {}) {
-    const busyMarks = new BusyMarks({ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) })
+    const busyMarks = new BusyMarks({
+      ...{ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) },
+      claims: { release: (session) => worker.claims.release(session) },
+    })
     marks.push(busyMarks)
     const worker = await relay.worker({
       deps: { sessionStore, busyMarks, ...more },
@@ -126,6 +129,9 @@ describe('runs that are stored', () => {
   })
 
   it('D32.7c: a one-shot run goes on, too; nobody sees its session, and nothing is left of it', async () => {
+    const cluster = new MemoryCluster()
+    const { owners } = cluster.connect()
+    relay = createMemoryRelay(cluster)
     const first = await openWorker()
     const broker = await openBroker()
     const messages = [
@@ -148,9 +154,11 @@ describe('runs that are stored', () => {
     expect(await text).to.match(/run_recovered[^]*event: permission_resolved[^]*event: done/)
     await until(() => !second.worker.find(key), { what: 'the session to be forgotten' })
     expect(await sessionStore.load(TENANT, key.id), 'for readers that lack the end').not.to.equal(undefined)
+    expect(await owners.find(key)).to.include({ epoch: second.epoch })
     await marks.at(-1)?.settled()
     expect(await sessionStore.load(TENANT, key.id)).to.equal(undefined)
     for (const { epoch } of [first, second]) expect(await busySessions.of(String(epoch), 9)).to.deep.equal([])
+    await until(async () => (await owners.find(key)) === undefined, { what: 'the claim to be given back' })
   })
 
   it('D32.7b: a one-shot run is refused and cancelled while the store is away', async () => {
