@@ -10,6 +10,9 @@ Kills a worker with SIGKILL every ten seconds while clients talk in sessions, an
   --mode M        DURABILITY: runs (the default) or sessions
   --sessions N    clients, each with a session and its streams (200)
   --one-shots N   further clients, whose messages are one-shot runs (0)
+  --sleep MS      between two of the 24 pieces of text of a run (400: a run of 10 s, a reply at a person's reading pace). Each client starts the
+                  next run as soon as it has the end of one, so that 200 clients of short runs saturate two cores; the pause then shows how long
+                  work waits for a core, and hardly a run is under way for long enough to be hit by a kill.
   --minutes N     for how long (10)
   --workers N     (4)
   --others        kills a gateway and an executor each minute, too
@@ -26,6 +29,7 @@ const { values } = parseArgs({
     mode: { type: 'string', default: 'runs' },
     sessions: { type: 'string', default: '200' },
     'one-shots': { type: 'string', default: '0' },
+    sleep: { type: 'string', default: '400' },
     minutes: { type: 'string', default: '10' },
     workers: { type: 'string', default: '4' },
     others: { type: 'boolean', default: false },
@@ -47,6 +51,7 @@ const kills: Kills = {
   mode,
   sessions: Number(values.sessions),
   oneShots: Number(values['one-shots']),
+  sleepMs: Number(values.sleep),
   workers: Number(values.workers),
   forMs: Number(values.minutes) * MINUTE_MS,
   everyMs: EVERY_MS,

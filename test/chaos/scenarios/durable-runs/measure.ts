@@ -17,6 +17,8 @@ export type Kills = {
   sessions: number
   /** Further clients, whose messages are one-shot runs. */
   oneShots: number
+  /** Between two pieces of a run's text: a run takes some 24 times as long. */
+  sleepMs: number
   workers: number
   /** For how long workers are killed, and how often. */
   forMs: number

@@ -30,9 +30,13 @@ const RETRY_MS = 250
 /** A client that leaves does so after so many frames. */
 const LEAVES_AFTER = 8
 
+/** How many pieces of text a run says. */
+const PIECES = 24
+
 /** A run whose effect is a line in a file of its session, and its text `0 1 2 …` before and behind it. */
-function promptOf(mark: string): string {
-  const count = (from: number) => Array.from({ length: 8 }, (_, n) => `/say ${from + n}\n/sleep 80`).join('\n')
+function promptOf(mark: string, sleepMs: number): string {
+  const piece = (n: number) => `/say ${n}\n/sleep ${sleepMs}`
+  const count = (from: number) => Array.from({ length: PIECES / 3 }, (_, n) => piece(from + n)).join('\n')
   const command = `${effectOf(mark)}; sleep 0.2`
   return [
     count(0),
@@ -45,10 +49,16 @@ function promptOf(mark: string): string {
 
 const effectOf = (mark: string): string => `echo ${mark} >> effects.txt`
 
-const NUMBERS = Array.from({ length: 24 }, (_, n) => n).join(' ')
+const NUMBERS = Array.from({ length: PIECES }, (_, n) => n).join(' ')
 
-/** `killsOthers`: a connection may also end because its gateway was killed. */
-type Talking = { id: string | undefined; n: number; mode: 'sessions' | 'runs'; killsOthers: boolean }
+/** `sleepMs`: the pause between two pieces of a run's text. `killsOthers`: a connection may also end because its gateway was killed. */
+type Talking = {
+  id: string | undefined
+  n: number
+  mode: 'sessions' | 'runs'
+  sleepMs: number
+  killsOthers: boolean
+}
 
 /** Sends messages to one session, or starts one-shot runs, one after the other, as a client that comes back when its connection ends. */
 export class Talk {
@@ -58,15 +68,17 @@ export class Talk {
   readonly #n: number
   readonly #findings: Findings
   readonly #mode: Talking['mode']
+  readonly #sleepMs: number
   readonly #killsOthers: boolean
   /** The messages that ended with `done`. */
   readonly #answered: string[] = []
 
-  constructor(world: World, { id, n, mode, killsOthers }: Talking, findings: Findings) {
+  constructor(world: World, { id, n, mode, sleepMs, killsOthers }: Talking, findings: Findings) {
     this.#world = world
     this.#id = id
     this.#n = n
     this.#mode = mode
+    this.#sleepMs = sleepMs
     this.#killsOthers = killsOthers
     this.#findings = findings
   }
@@ -134,7 +146,7 @@ export class Talk {
     for (let tries = 0; now() < until; tries++) {
       const path = this.#id === undefined ? '/agent/run' : `/sessions/${this.#id}/messages`
       const stream = this.#world.stream(gatewayFor(this.#world, this.#n + tries), {
-        ...{ path, body: { prompt: promptOf(mark) }, onFrame: (frame) => reader.take(frame) },
+        ...{ path, body: { prompt: promptOf(mark, this.#sleepMs) }, onFrame: (frame) => reader.take(frame) },
       })
       if ((await stream.opened) === 200) return stream
       await sleep(RETRY_MS)
@@ -142,9 +154,9 @@ export class Talk {
     return undefined
   }
 
-  /** Follows the run behind the last frame, through the gateways in turn, until it has ended. */
+  /** Follows the run behind the last frame, through the gateways in turn, until it has ended. The whole run may still lie ahead. */
   async #comeBack(run: string, reader: Reader): Promise<string> {
-    const until = now() + PATIENCE_MS
+    const until = now() + PATIENCE_MS + PIECES * this.#sleepMs
     let how = ''
     for (let n = this.#n + 1; !reader.isOver && !reader.isGone && now() < until; n++) {
       reader.resume()
