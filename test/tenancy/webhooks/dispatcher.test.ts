@@ -117,6 +117,22 @@ describe('the dispatcher of webhooks', () => {
     expect(await webhooks.restsUntil('a')).to.equal(null)
   })
 
+  it('an outage of the store is logged, the outbox is read again, and the place of an attempt that was not recorded is free', async () => {
+    const { deliveries, warnings } = webhooks
+    const { due, change } = deliveries
+    const away = new Error('the store is away')
+    const failures = { due: 1, change: 4 }
+    deliveries.due = async (...args) => (failures.due-- > 0 ? Promise.reject(away) : due(...args))
+    deliveries.change = async (...args) => (failures.change-- > 0 ? Promise.reject(away) : change(...args))
+    await webhooks.put('a')
+    for (let i = 0; i < 5; i++) await webhooks.publish(`run_${i}`)
+    webhooks.start()
+    await until(() => webhooks.counted.length === 1, { what: 'one message to be delivered' })
+    const ids = webhooks.sent.slice(0, 4).map(({ id }) => id)
+    expect(warnings[0]).to.deep.equal(['the outbox of webhooks could not be read; it is tried again', { cause: away }])
+    expect(warnings.slice(1).map(([, fields]) => fields)).to.have.deep.members(ids.map((id) => ({ id, cause: away })))
+  })
+
   it('messages that have waited for a receiver that rests for 36 hours are given up', async () => {
     await webhooks.put('a')
     webhooks.now = () => new Date(Date.now() - 37 * 3_600_000)
