@@ -43,7 +43,7 @@ export class TestWebhooks {
   /** What the dispatchers have counted for the metrics. */
   readonly counted: string[] = []
   /** The warnings of the dispatchers, each with its fields. */
-  readonly warnings: [message: string, fields: object | undefined][] = []
+  readonly warnings: [message: string, fields?: object | undefined][] = []
   /** How many rests of receivers the dispatchers have counted. */
   rests = 0
   readonly deliveries: DeliveryStore
