@@ -156,12 +156,14 @@ describe('the answer of a model', () => {
   })
 
   it('a large text or thinking is taken when the event loop has time for it, and all else is read at once', async () => {
-    /** Whether the parts are not read in a turn of the event loop that has no time left. */
+    /** Whether the parts are not read in a turn of the event loop that has no time left: they wait behind this test. */
     const waits = async (...parts: CallPart[]) => {
-      while (eventLoop.enter() === undefined);
+      let nextTurn: Promise<void> | undefined
+      do nextTurn = eventLoop.enter()
+      while (nextTurn === undefined)
       let isRead = false
       const reading = play(parts).then(() => (isRead = true))
-      await new Promise((resolve) => process.nextTick(resolve))
+      await nextTurn
       const isWaiting = !isRead
       await reading
       return isWaiting
