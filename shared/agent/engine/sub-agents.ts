@@ -125,7 +125,7 @@ function truncateBytes(result: string): string {
   const bytes = Buffer.from(result)
   if (bytes.length <= MAX_RESULT_BYTES) return result
   const start = bytes.subarray(0, MAX_RESULT_BYTES).toString()
-  return `${start.replace(/\uFFFD+$/, '')}...`
+  return `${start.replace(/\uFFFD$/, '')}...`
 }
 
 /** Builds the report for the caller from a sub-agent's events, and adds its cost to the tree. */

@@ -56,8 +56,8 @@ export class Receivers {
 
 /** When the rest of a webhook's receiver ends, in milliseconds since 1970; `undefined` when it is not resting. */
 export function restEnd(state: ReceiverState | undefined, webhook: Webhook, nowMs: number): number | undefined {
-  const { restsUntilMs } = currentState(state, webhook) ?? { restsUntilMs: 0 }
-  return nowMs < restsUntilMs ? restsUntilMs : undefined
+  const current = currentState(state, webhook)
+  return current && nowMs < current.restsUntilMs ? current.restsUntilMs : undefined
 }
 
 /** A webhook that was changed after its failures begins anew. */

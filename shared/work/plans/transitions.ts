@@ -204,7 +204,6 @@ export const giveBack =
 export const interrupt =
   (by: By): PlanTransition =>
   (plan) => {
-    if (!isRunBy(plan, by.executor)) return undefined
     const cut = cutSteps(plan, { error: SHUT_DOWN, at: by.at })
     return areStepsOver(cut) ? finish(by)(cut) : giveBack(by)(cut)
   }

@@ -83,6 +83,11 @@ describe('the progress of a run', () => {
     expect(asked[1]?.earlier).to.deep.equal(ask)
   })
 
+  it('the answer that another process got counts for its own turn only', () => {
+    const { progress } = setUp({ step: stepOf({}) })
+    expect([1, 2].map((turn) => progress.earlierStep(turn)?.model)).to.deep.equal(['m', undefined])
+  })
+
   it('D32.9c: a sub-agent that had ended is not run again, nor one that may have changed something; another is', async () => {
     const report = { status: 'completed', result: 'kept' } as const
     const { progress } = setUp({ step: stepOf({}, { 'c1 0': { report }, 'c1 1': {} }) })

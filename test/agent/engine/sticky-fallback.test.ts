@@ -27,4 +27,12 @@ describe('a run that went over to its fallback', () => {
     expect(primary.requests).to.have.length(1)
     expect(done).to.include({ turn_count: 1 })
   })
+
+  it('D5.6: stays there too when it went over with the shorter conversation', async () => {
+    const primary = scripted(TOO_LONG, says200('a summary'), OUT_OF_CREDIT)
+    const fallback = scripted(digs('a'), says200('done'))
+    const { done } = await play(primary, { messages: talk(20), fallback: { provider: fallback, model: 'spare' } })
+    expect([primary.requests.length, fallback.requests.length]).to.deep.equal([3, 2])
+    expect(done).to.include({ turn_count: 2 })
+  })
 })

@@ -143,6 +143,11 @@ describe('the events and the report of a sub-agent', () => {
     ['2,048 bytes is whole', 'x'.repeat(2_048), 'x'.repeat(2_048)],
     ['2,049 bytes is cut', 'x'.repeat(2_049), `${'x'.repeat(2_048)}...`],
     ['characters of two bytes is cut between two of them', `x${'é'.repeat(1_100)}`, `x${'é'.repeat(1_023)}...`],
+    [
+      '2,051 bytes with an invalid character keeps that character',
+      `\ufffd${'x'.repeat(2_048)}`,
+      `\ufffd${'x'.repeat(2_045)}...`,
+    ],
   ]
   for (const [what, result, inEvent] of results) {
     it(`api.md Limits: a result of ${what} in the event, and whole in the report`, async () => {

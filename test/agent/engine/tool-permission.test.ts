@@ -28,6 +28,14 @@ describe('the permission of a call', () => {
     expect(result).to.include({ isError: false, output: 'written' })
   })
 
+  it('a tool that uses files shows its preview and runs where no files have to be brought', async () => {
+    const preview = { kind: 'command', command: 'ls' } as const
+    const read = { ...tool('Read'), usesFiles: true, preview: async () => preview }
+    const { events, results } = await collect([call('c1', 'Read')], resourcesOf({ tools: [read], policy: 'ask' }))
+    expect(events.find(({ type }) => type === 'permission_request')).to.deep.include({ preview })
+    expect(results[0]).to.include({ isError: false, output: 'Read ran' })
+  })
+
   it('D24.1: a call runs with the input of the reply, and the output that the model reads begins with it', async () => {
     const { inputs, events, result } = await ask({ ...ALLOW, input: { path: 'b' } })
     expect(inputs).to.deep.equal([{ path: 'b' }])

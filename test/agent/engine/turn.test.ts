@@ -3,6 +3,7 @@ import { type Answer, readAnswer } from '../../../shared/agent/engine/turn.ts'
 import { failure } from '../../../shared/agent/providers/failures/failures.ts'
 import type { CallPart } from '../../../shared/agent/providers/failures/retry.ts'
 import type { Usage } from '../../../shared/agent/providers/port.ts'
+import { eventLoop } from '../../../shared/kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { scripted } from './context/setup.ts'
 
@@ -137,6 +138,42 @@ describe('the answer of a model', () => {
     const { events, answer } = await play([warning, { type: 'served_by', route }, FINISH])
     expect(events).to.deep.equal([warning])
     expect(answer.servedBy).to.equal(route)
+  })
+
+  it('the last of its tool calls is marked when the output limit may have cut it, and no other', async () => {
+    const calls = ['{}', '{}', '{'].map((input, i) => ({
+      type: 'tool_call' as const,
+      id: `c${i}`,
+      toolName: 'Read',
+      input,
+    }))
+    const cut = { ...FINISH, reason: 'max_tokens' } as const
+    expect((await play([...calls, cut])).answer.toolCalls.map(({ isCut }) => isCut)).to.deep.equal([
+      ...[undefined, undefined, true],
+    ])
+    const whole = { ...calls[2], input: '{"path":"a"}' } as (typeof calls)[0]
+    expect((await play([...calls.slice(0, 2), whole, cut])).answer.toolCalls.at(-1)).to.deep.equal(whole)
+  })
+
+  it('a large text or thinking is taken when the event loop has time for it, and all else is read at once', async () => {
+    /** Whether the parts are not read in a turn of the event loop that has no time left: they wait behind this test. */
+    const waits = async (...parts: CallPart[]) => {
+      let nextTurn: Promise<void> | undefined
+      do nextTurn = eventLoop.enter()
+      while (nextTurn === undefined)
+      let isRead = false
+      const reading = play(parts).then(() => (isRead = true))
+      await nextTurn
+      const isWaiting = !isRead
+      await reading
+      return isWaiting
+    }
+    const large = 'x'.repeat(70_000)
+    expect(await waits(text(large), { type: 'text_end' })).to.equal(true)
+    expect(await waits(thinking(large), { type: 'thinking_end' })).to.equal(true)
+    expect(await waits(text(large), text('y'))).to.equal(false)
+    expect(await waits(thinking(large), thinking('y'))).to.equal(false)
+    expect(await waits(text('x'), { type: 'text_end' }, thinking('x'), { type: 'thinking_end' })).to.equal(false)
   })
 
   it('a text of many pieces is complete and in order', async () => {

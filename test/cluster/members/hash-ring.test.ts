@@ -5,7 +5,7 @@ import { Random } from '../../harness/seed.ts'
 
 const KEYS = Array.from({ length: 20_000 }, (_, i) => `t_default sess_${i.toString(16)}`)
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => 1_790_000_000 + i * 7)
-const sampleOf = (ring: HashRing) => KEYS.slice(0, 2_000).map((key) => ring.ownerOf(key))
+const sampleOf = (ring: HashRing) => KEYS.slice(0, 500).map((key) => ring.ownerOf(key))
 const ownersIn = (ring: HashRing) => KEYS.map((key) => ring.ownerOf(key))
 
 describe('ring', () => {
@@ -34,10 +34,9 @@ describe('ring', () => {
 
   it('the next owner of a key is the one that it has on a ring without its owner', () => {
     const ring = HashRing.of(upTo(20))
-    for (const key of KEYS.slice(0, 200)) {
-      const owner = ring.ownerOf(key)
+    for (const [owner, keys] of Map.groupBy(KEYS.slice(0, 2_000), (key) => ring.ownerOf(key))) {
       const others = HashRing.of(upTo(20).filter((member) => member !== owner))
-      expect(ring.ownerOf(key, owner)).to.equal(others.ownerOf(key))
+      expect(keys.map((key) => ring.ownerOf(key, owner))).to.deep.equal(keys.map((key) => others.ownerOf(key)))
     }
     expect(HashRing.of([7]).ownerOf('x', 7)).to.equal(undefined)
   })
@@ -80,8 +79,8 @@ describe('ring', () => {
     let members = new Set<number>()
     const ring = new HashRing()
     for (let round = 0; round < 30; round++) {
-      const left = random.shuffle([...members]).slice(0, random.between(0, 30))
-      const joined = Array.from({ length: random.between(0, 30) }, () => random.between(0, 2 ** 32 - 1))
+      const left = random.shuffle([...members]).slice(0, random.between(0, 12))
+      const joined = Array.from({ length: random.between(0, 12) }, () => random.between(0, 2 ** 32 - 1))
       members = members.difference(new Set(left)).union(new Set(joined))
       for (let isComplete = false; !isComplete; ) {
         const before = new Set(ring.members)
@@ -103,11 +102,11 @@ describe('ring', () => {
   it('of 100 workers none owns more than 1.35 times the mean', () => {
     const counts = new Map<number | undefined, number>()
     const ring = HashRing.of(upTo(100))
-    for (let i = 0; i < 200_000; i++) {
+    for (let i = 0; i < 50_000; i++) {
       const owner = ring.ownerOf(`tenant${i % 17} sess_${i * 2654435761}`)
       counts.set(owner, (counts.get(owner) ?? 0) + 1)
     }
     expect(counts.size).to.equal(100)
-    expect(Math.max(...counts.values())).to.be.at.most(1.35 * 2000)
+    expect(Math.max(...counts.values())).to.be.at.most(1.35 * 500)
   })
 })

@@ -93,6 +93,7 @@ describe('the ceilings of TENANT_LIMITS', () => {
       await readsOften()
       await writeFile(file, '{"acme": {"tokens_per_day": 2}}')
       await until(() => tokens() === 2, { what: 'the change to hold' })
+      expect(JSON.parse(lines.at(-1) ?? '{}')).to.include({ file })
       expect(lines.filter((line) => line.includes('ENOENT'))).to.have.length(1)
       const logged = lines.length
       await readsOften()

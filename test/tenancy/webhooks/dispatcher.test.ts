@@ -59,7 +59,7 @@ describe('the dispatcher of webhooks', () => {
     webhooks.answer = async () => 500
     webhooks.start({ delaysMs: [1, 1, 1, 1, 1] })
     for (let i = 0; i < 12; i++) await webhooks.publish(`run_${i}`)
-    await until(() => webhooks.sent.length >= 3, { what: 'the first attempts' })
+    await until(() => webhooks.rests === 1, { what: 'the first rest' })
     await webhooks.afterNextPasses()
     const attempts = webhooks.sent.length
     expect(attempts).to.be.within(3, 6) // Four are under way together.
@@ -69,7 +69,7 @@ describe('the dispatcher of webhooks', () => {
     expect(Date.parse(String(await webhooks.restsUntil('a'))) - Date.now()).to.be.within(30_000, 60_000)
 
     await webhooks.endRest('a')
-    await until(() => webhooks.sent.length > attempts, { what: 'an attempt after the rest' })
+    await until(() => webhooks.rests === 2, { what: 'an attempt after the rest, which fails' })
     await webhooks.afterNextPasses()
     expect(webhooks.sent).to.have.length(attempts + 1)
     expect(webhooks.rests).to.equal(2)
@@ -115,6 +115,22 @@ describe('the dispatcher of webhooks', () => {
     await until(async () => (await webhooks.restsUntil('a')) !== null, { what: 'the rest' })
     await webhooks.outbox.retry(TENANT, 'a', id)
     expect(await webhooks.restsUntil('a')).to.equal(null)
+  })
+
+  it('an outage of the store is logged, the outbox is read again, and the place of an attempt that was not recorded is free', async () => {
+    const { deliveries, warnings } = webhooks
+    const { due, change } = deliveries
+    const away = new Error('the store is away')
+    const failures = { due: 1, change: 4 }
+    deliveries.due = async (...args) => (failures.due-- > 0 ? Promise.reject(away) : due(...args))
+    deliveries.change = async (...args) => (failures.change-- > 0 ? Promise.reject(away) : change(...args))
+    await webhooks.put('a')
+    for (let i = 0; i < 5; i++) await webhooks.publish(`run_${i}`)
+    webhooks.start()
+    await until(() => webhooks.counted.length === 1, { what: 'one message to be delivered' })
+    const ids = webhooks.sent.slice(0, 4).map(({ id }) => id)
+    expect(warnings[0]).to.deep.equal(['the outbox of webhooks could not be read; it is tried again', { cause: away }])
+    expect(warnings.slice(1).map(([, fields]) => fields)).to.have.deep.members(ids.map((id) => ({ id, cause: away })))
   })
 
   it('messages that have waited for a receiver that rests for 36 hours are given up', async () => {

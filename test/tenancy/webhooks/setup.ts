@@ -42,6 +42,8 @@ export class TestWebhooks {
   passes = 0
   /** What the dispatchers have counted for the metrics. */
   readonly counted: string[] = []
+  /** The warnings of the dispatchers, each with its fields. */
+  readonly warnings: [message: string, fields?: object | undefined][] = []
   /** How many rests of receivers the dispatchers have counted. */
   rests = 0
   readonly deliveries: DeliveryStore
@@ -85,7 +87,7 @@ export class TestWebhooks {
         count: (name) => void (this.rests += Number(name === 'webhook_rests')),
         countDivided: (name, by) => void this.counted.push(`${name} ${by}`),
       },
-      log,
+      log: { ...log, warn: (...warning) => void this.warnings.push(warning) },
       everyMs: 5,
       delaysMs,
     })

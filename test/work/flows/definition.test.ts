@@ -67,6 +67,12 @@ describe('the definition of a flow', () => {
     })
   }
 
+  it('the refusal lists the problems when there are several', async () => {
+    const problemsOf = async (fields: JsonObject) => (await refusalOf(read(fields))).problems?.map(({ param }) => param)
+    expect(await problemsOf({ model: '', evolve: 1 })).to.deep.equal(['/model', '/evolve'])
+    expect(await problemsOf({ model: '' })).to.equal(undefined)
+  })
+
   it('the largest values allowed are accepted', async () => {
     const text = '😀'.repeat(100_000)
     expect(await read({ system_prompt_template: text })).to.include({ system_prompt_template: text })

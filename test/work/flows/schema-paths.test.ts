@@ -16,6 +16,7 @@ describe('the paths of a schema', () => {
       ['d', 'a.c', 'a.b.c', 'b', 'toString', '__proto__', 'constructor'],
     ],
     'a schema that declares nothing': [{ type: 'object' }, ['a', 'a.b.c', '0'], []],
+    'a schema whose list of properties is empty': [object({}), ['a', 'a.b'], []],
     'an empty schema': [{}, ['a', 'a.0.b'], []],
     'a property named like one of Object.prototype': [object({ constructor: STRING }), ['constructor'], ['toString']],
     'a closed object': [{ type: 'object', additionalProperties: false }, [], ['a']],
@@ -69,9 +70,10 @@ describe('the paths of a schema', () => {
         b: { $ref: '#/properties/a/no', properties: { n: NUMBER } },
         c: { $ref: '#/type/0', properties: { n: NUMBER } },
         d: { $dynamicRef: '#any', properties: { n: NUMBER } },
+        e: { $ref: '#/properties/e/default/0', properties: { n: NUMBER }, default: null },
       }),
-      ['a.x', 'b.x', 'c.x', 'd.x'],
-      ['e'],
+      ['a.x', 'b.x', 'c.x', 'd.x', 'e.x'],
+      ['f'],
     ],
     'a reference with a percent sign that escapes nothing': [
       object({ a: { $ref: '#/$defs/%zz' } }, { $defs: { '%zz': object({ n: NUMBER }) } }),
@@ -112,6 +114,8 @@ describe('the paths of a schema', () => {
       { properties: { a: {} } },
       { $ref: '#/$defs/a', $defs: { a: { type: 'object' } } },
       { allOf: [{ type: 'object' }, { required: ['a'] }] },
+      { allOf: [{ type: ['object', 'null'] }, { type: 'object' }] },
+      { allOf: [{ properties: { a: {} } }, { required: ['a'] }] },
     ]
     const others: JsonObject[] = [
       {},

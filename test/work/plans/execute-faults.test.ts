@@ -147,6 +147,20 @@ describe('the execution of a plan under faults', () => {
     expect(statusesOf(await execution.stored())).to.deep.equal({ a: 'failed' })
   })
 
+  it('a step whose output cannot be stored has failed, and what it has used is recorded', async () => {
+    let isFull = false
+    const full = aroundStore(opened.store, (method, act) =>
+      isFull && method === 'insert' ? Promise.reject(new Error('the disk is full')) : act(),
+    )
+    const execution = await Execution.of(full, [step('a')], FOREVER)
+    const { end } = await execution.step('a')
+    isFull = true
+    const spent = { input_tokens: 8, output_tokens: 2, cost_usd: 0.5 }
+    end({ output: 'x'.repeat(2_000), spent })
+    expect(await execution.ended).to.equal('ended')
+    expect((await execution.stored()).states[0]).to.deep.include({ status: 'failed', spent })
+  })
+
   it('an outage that does not end is an error, and the steps are aborted', async () => {
     const broken = failing()
     const steps = [step('a'), step('b')]

@@ -42,16 +42,20 @@ describe('the execution of a plan', () => {
     expect(events).to.have.length(10)
   })
 
-  it('reads no output that this executor has stored itself', async () => {
+  it('reads no output that this executor has stored itself, up to a million characters', async () => {
     const { watched, operations } = watchStore(opened.store)
-    const steps = [step('a'), step('b', 'a'), step('c', 'a', 'b')]
+    const steps = [step('a'), step('b', 'a'), step('c', 'a', 'b'), step('d', 'a', 'b', 'c')]
     const execution = await Execution.of(watched, steps, FOREVER)
+    const reads = () => operations.filter((operation) => operation === 'get plan_outputs').length
     await execution.done('a')
-    await execution.done('b')
-    expect([...(await execution.step('c')).outputs.keys()].toSorted()).to.deep.equal(['a', 'b'])
-    await execution.done('c')
+    await execution.done('b', 'x'.repeat(600_000))
+    const lengths = async (id: string) =>
+      Object.fromEntries([...(await execution.step(id)).outputs].map(([from, output]) => [from, output.length]))
+    expect([await lengths('c'), reads()]).to.deep.equal([{ a: 11, b: 600_000 }, 0])
+    await execution.done('c', 'x'.repeat(600_000))
+    expect([await lengths('d'), reads()]).to.deep.equal([{ a: 11, b: 600_000, c: 600_000 }, 1])
+    await execution.done('d')
     expect(await execution.ended).to.equal('ended')
-    expect(operations.filter((operation) => operation === 'get plan_outputs')).to.deep.equal([])
   })
 
   it('of a diamond with one failure the other branch is run, and the plan has failed', async () => {

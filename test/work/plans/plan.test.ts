@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import type { Plan, PlanStep } from '../../../shared/agent/tools/port.ts'
 import { wavesOf } from '../../../shared/work/plans/graph.ts'
-import { planProblem, proposalProblem } from '../../../shared/work/plans/plan.ts'
+import { planProblem, planProblems, proposalProblem } from '../../../shared/work/plans/plan.ts'
 import { cpuMs } from '../../support/stall.ts'
 
 const step = (id: string, ...after: string[]): PlanStep => ({ id, prompt: `do ${id}`, depends_on: after })
@@ -25,7 +25,12 @@ describe('plan', () => {
     ['an inherited name as dependency', { steps: [step('a', 'constructor')] }, '/steps/0/depends_on/0', /no step/],
     ['a step that waits for itself', { steps: [step('a', 'a')] }, '/steps/0/depends_on/0', /a depends on itself/],
     ['a circle', { steps: circle }, '/steps/2/depends_on', /in a circle: a -> b -> c -> a\. Remove/],
-    ['a circle of 5', { steps: ring(5) }, '/steps/0/depends_on', /in a circle: [^,]*\. Remove/],
+    [
+      'a circle of 5, which is named whole',
+      { steps: ring(5) },
+      '/steps/0/depends_on',
+      /circle: s0 -> s1 -> s2 -> s3 -> s4 -> s0\. Remove/,
+    ],
     [
       'a circle of 200, of which the beginning and the end are named',
       { steps: ring(200) },
@@ -70,10 +75,34 @@ describe('plan', () => {
 
   it('D7.2: a plan may have 200 steps, with any text as their ids', () => {
     expect(planProblem({ steps: many(200) })).to.equal(undefined)
-    const odd = ['__proto__', 'constructor', 'a.b', 'a b', '$where', '1', ' ', 'ä🙂', 'toString', 'x/../y']
+    const odd = [
+      '__proto__',
+      'constructor',
+      'a.b',
+      'a b',
+      '$where',
+      '1',
+      ' ',
+      'ä🙂',
+      'toString',
+      'x/../y',
+      'x'.repeat(128),
+    ]
     const steps = odd.map((id, i) => step(id, ...odd.slice(0, i)))
     expect(planProblem({ steps, parallel: true })).to.equal(undefined)
     expect(wavesOf(steps).waves.flat()).to.deep.equal(steps)
+  })
+
+  it('api.md Plan step: a step needs nothing but an id and a prompt', () => {
+    const steps = [
+      { id: 'a', prompt: 'do a' },
+      { id: 'b', prompt: 'do b' },
+    ]
+    expect(planProblem({ steps, parallel: true })).to.equal(undefined)
+  })
+
+  it('D7.2: a step that depends on itself is one problem, not also a circle', () => {
+    expect([...planProblems({ steps: [step('a', 'a')] })]).to.have.length(1)
   })
 
   it('a dependency that is named twice counts once', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { graphOf } from '../../../shared/work/plans/graph.ts'
 import type { PlanRecord, PlanTransition } from '../../../shared/work/plans/port.ts'
-import { nextSteps } from '../../../shared/work/plans/states.ts'
+import { nextSteps, runOfStep } from '../../../shared/work/plans/states.ts'
 import {
   asBegun,
   beginNextSteps,
@@ -64,6 +64,7 @@ describe('the transitions of a plan', () => {
       plan = after(plan, done(order[i] ?? '', i), beginNextSteps(by(7, i)))
     }
     expect(order).to.deep.equal(['a', 'b', 'c', 'd'])
+    expect(nextSteps(plan)).to.deep.equal([])
     expect(after(plan, finish(by(7, 9)))).to.include({ status: 'done', error: null, ended_at: at(9), executor: 7 })
   })
 
@@ -99,6 +100,13 @@ describe('the transitions of a plan', () => {
     expect(finish(by(7))(plan)).to.equal(undefined)
     plan = after(plan, failed('c', 'c broke later'), finish(by(7, 5)))
     expect(plan).to.include({ status: 'failed', error: 'b broke', ended_at: at(5) })
+  })
+
+  it('a failure skips all steps of a plan with the most dependencies in a moment', () => {
+    const ids = Array.from({ length: 200 }, (_, i) => `s${i}`)
+    const steps = ids.map((id, i) => step(id, ...ids.slice(0, i)))
+    const plan = after(running(steps), beginNextSteps(by(7)), failed('s0'))
+    expect(Object.values(statusesOf(plan)).filter((status) => status === 'skipped')).to.have.length(199)
   })
 
   it('an error of any length is cut', () => {
@@ -171,6 +179,9 @@ describe('the transitions of a plan', () => {
     )
     expect(plan).to.include({ status: 'cancelled', executor: 8, ended_at: at(5) })
     expect(statusesOf(plan)).to.deep.equal({ a: 'skipped', b: 'skipped' })
+    const unsafe = after(running([step('a')]), beginNextSteps(by(7)), requestCancel(at(4)))
+    const taken = after(unsafe, takeOver({ ...by(8, 5), from: 7 }))
+    expect([taken.status, errorsOf(taken), taken.states[0]?.ended_at]).to.deep.equal(['cancelled', { a: LOST }, at(5)])
   })
 
   it('D27.1: what the attempts of a step have used is added up, for each step by itself', () => {
@@ -183,6 +194,16 @@ describe('the transitions of a plan', () => {
       undefined,
       { input_tokens: 20, output_tokens: 4, cost_usd: 1 },
     ])
+    const unpaid = after(cut, endStep('b', by(8)))
+    expect(unpaid.states.map((state) => state.spent)).to.deep.equal([undefined, spent])
+  })
+
+  it('each attempt of each step has a run of its own', () => {
+    const steps = [step('a'), { ...step('b'), idempotent: true }]
+    const first = after(running(steps, { parallel: true }), beginNextSteps(by(7)))
+    const second = after(first, interrupt(by(7)), claim(by(8)))
+    const runs = [...first.states, ...second.states.slice(1)].map((state) => runOfStep(first.plan_id, state))
+    expect(new Set(runs).size).to.equal(3)
   })
 
   it('a plan whose executors died twice has failed', () => {
@@ -232,6 +253,8 @@ describe('the transitions of a plan', () => {
     expect(statusesOf(plan)).to.deep.equal({ a: 'failed', b: 'skipped', c: 'skipped', d: 'skipped' })
     const earlier = after(running([step('a'), step('b')]), beginNextSteps(by(7)), failed('a'), timedOut(by(7)))
     expect(earlier.error).to.equal('a broke')
+    const half = after(running([step('a'), step('b')]), beginNextSteps(by(7)), done('a'), timedOut(by(7)))
+    expect(statusesOf(half)).to.deep.equal({ a: 'done', b: 'skipped' })
   })
 
   it('a plan is given back only without a running step, and that is no start', () => {

@@ -89,12 +89,13 @@ export class Backlog {
   /** Takes the next write: as many frames as fit into half of the limit, but at least one chunk, in memory of their own. */
   take(): Frames & { text: Buffer } {
     this.keepAll()
-    let bytes = 0
-    const end = this.#chunks.findIndex(({ body }, i) => {
+    let [count, bytes] = [0, 0]
+    for (const { body } of this.#chunks) {
       bytes += body.length
-      return i > 0 && bytes > this.#limits.maxHeldBytes / 2
-    })
-    const taken = this.#chunks.splice(0, end < 0 ? this.#chunks.length : end)
+      if (count > 0 && bytes > this.#limits.maxHeldBytes / 2) break
+      count++
+    }
+    const taken = this.#chunks.splice(0, count)
     for (const chunk of this.#chunks)
       if (chunk.isView) Object.assign(chunk, { body: joined([chunk.body]), isView: false })
     const text = joined(taken.map(({ body }) => body))

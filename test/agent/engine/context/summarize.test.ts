@@ -75,6 +75,14 @@ describe('a summary', () => {
     expect(long.spent?.usage.output).to.equal(26) // It is estimated, since the provider did not get to count.
   })
 
+  it('is complete with the model’s finish, though its parts do not end', async () => {
+    async function* stream() {
+      yield* says200('they spoke')
+      await new Promise(() => {})
+    }
+    expect(await play({ type: 'scripted', stream })).to.include({ text: 'they spoke' })
+  })
+
   it('is missing when the run was aborted', async () => {
     const abort = new AbortController()
     const provider = scripted(() => {

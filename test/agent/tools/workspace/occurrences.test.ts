@@ -20,6 +20,12 @@ describe('occurrences', () => {
     assert(same, { numRuns: 1_000 })
   })
 
+  it('goes on with the part that it has found already, no more and no less', () => {
+    expect(occurrences('aababb', 'aabb', 9)).to.deep.equal([])
+    expect(occurrences('aaaab', 'aaab', 9)).to.deep.equal([1])
+    expect(occurrences('aabaaabaaaa', 'aabaaaa', 9)).to.deep.equal([4])
+  })
+
   it('returns at most the requested number', () => {
     expect(occurrences('aaaaaa', 'aa', 2)).to.deep.equal([0, 2])
   })

@@ -11,6 +11,7 @@ import {
   isInside,
   relativePath,
   removeWorkspace,
+  sessionFolder,
   workspacePath,
 } from '../../../../shared/agent/tools/workspace/workspace.ts'
 import { DEFAULT_TENANT, parseTenant, type TenantId } from '../../../../shared/kernel/tenant.ts'
@@ -282,6 +283,10 @@ describe('a path inside a workspace', () => {
 describe('the folders of workspaces', () => {
   it('a generated id is the name of its folder, so that an operator can find it', () => {
     expect(workspacePath('/w', DEFAULT_TENANT, 'sess_0af1')).to.equal('/w/t_default/sess_0af1')
+    const token = '0123456789abcdef'
+    const pathOf = (sessionId: string) => workspacePath('/w', DEFAULT_TENANT, sessionFolder(sessionId, token))
+    expect(pathOf('sess_0af1')).to.equal(`/w/t_default/sess_0af1.${token}`)
+    expect(basename(pathOf('My session'))).to.match(/^sha256\.[0-9a-f]{64}\.0123456789abcdef$/)
   })
 
   it('D1.3 WORKSPACE_DIR: the folder lies two levels below the root for every tenant and id', () => {
