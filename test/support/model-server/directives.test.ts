@@ -36,6 +36,16 @@ describe('the model that follows directives in its prompt', () => {
     it(`answers ${JSON.stringify(prompt)}`, () => expect(asked(prompt)).to.deep.equal(answer))
   }
 
+  it('answers the results of its tools with what follows /then', () => {
+    const prompt = '/say a\n/tool Glob\n/then\n/say b'
+    expect(asked(prompt)).to.deep.equal({
+      steps: [{ text: 'a' }, { tool: 'Glob', input: '{}' }],
+      honourStop: true,
+    })
+    const answer = answerDirectives({ prompt, results: [{ id: 'c', text: '42' }] })
+    expect(answer).to.deep.equal({ steps: [{ text: 'b' }], honourStop: true })
+  })
+
   it('repeats the results of its tools', () => {
     expect(answerDirectives({ prompt: '', results: [{ id: 'c', text: '42' }] })).to.equal('The tool said: 42')
   })
