@@ -19,6 +19,9 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 /** Longer than it takes until a dead worker is noticed. */
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
+/** So many more, or those of a second, are forgotten together: each time moves all that stay. */
+const FORGET_TOGETHER = 1_000
+const FORGET_EVERY_MS = 1_000
 
 /** The facts of a run at its start, as they were given. `RunFacts` are built from them only for the few runs that are recorded here. */
 type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
@@ -31,7 +34,8 @@ type Seen = { watched: Watched; terminal: string; endedMs: number }
 export class RunWitness {
   readonly #deps: RunWitnessDeps
   /** The ends that were delivered lately, oldest first. */
-  readonly #seen = new Map<string, Seen>()
+  #seen: Seen[] = []
+  #forgotMs = 0
 
   constructor(deps: RunWitnessDeps) {
     this.#deps = deps
@@ -49,12 +53,13 @@ export class RunWitness {
 
   /** The worker of this epoch is gone, and with it what it has not recorded. */
   onWorkerLost(epoch: number): void {
-    for (const seen of this.#seen.values()) {
-      const { run_id: runId, tenant } = seen.watched
-      if (epochOfRun(runId) !== epoch) continue
-      this.#seen.delete(runId)
+    const { lost = [], others = [] } = Object.groupBy(this.#seen, ({ watched }) =>
+      epochOfRun(watched.run_id) === epoch ? 'lost' : 'others',
+    )
+    this.#seen = others
+    for (const seen of lost) {
       const record = recordSeen(seen)
-      if (record) this.#record(tenant, record)
+      if (record) this.#record(seen.watched.tenant, record)
     }
   }
 
@@ -69,11 +74,16 @@ export class RunWitness {
 
   #remember(watched: Watched, { text }: Frames): void {
     const endedMs = this.#now()
-    for (const [runId, seen] of this.#seen) {
-      if (endedMs - seen.endedMs < REMEMBER_MS && this.#seen.size < MAX_REMEMBERED) break
-      this.#seen.delete(runId)
-    }
-    this.#seen.set(watched.run_id, { watched, terminal: lastFrameOf(text), endedMs })
+    const isFull = this.#seen.length >= MAX_REMEMBERED + FORGET_TOGETHER
+    if (isFull || endedMs - this.#forgotMs >= FORGET_EVERY_MS) this.#forgetOld(endedMs)
+    this.#seen.push({ watched, terminal: lastFrameOf(text), endedMs })
+  }
+
+  #forgetOld(nowMs: number): void {
+    this.#forgotMs = nowMs
+    const surplus = Math.max(0, this.#seen.length - MAX_REMEMBERED)
+    const kept = this.#seen.findIndex(({ endedMs }, i) => i >= surplus && nowMs - endedMs < REMEMBER_MS)
+    this.#seen.splice(0, kept === -1 ? this.#seen.length : kept)
   }
 
   #record(tenant: TenantId, record: RunRecord): void {
