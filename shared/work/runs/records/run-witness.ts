@@ -3,6 +3,7 @@ import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { isoTime } from '../../../kernel/time.ts'
 import { traceFields } from '../../../kernel/trace.ts'
 import { outcomeOf, RunFigures } from '../run-figures.ts'
 import type { EndQueue } from './end-queue.ts'
@@ -46,7 +47,7 @@ export class RunWitness {
     const { request_id, subject } = traceFields()
     const watched: Watched = { ...run, run_id: runId, request_id, subject, startedMs: this.#now() }
     frames.onLast?.((last) => {
-      if (last.failure === 'worker_lost') this.#record(run.tenant, lostRecord(factsOf(watched), isoOf(this.#now())))
+      if (last.failure === 'worker_lost') this.#record(run.tenant, lostRecord(factsOf(watched), isoTime(this.#now())))
       else if (last.failure === undefined) this.#remember(watched, last)
     })
   }
@@ -91,9 +92,7 @@ export class RunWitness {
   }
 }
 
-const isoOf = (ms: number): string => new Date(ms).toISOString()
-
-const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoOf(startedMs) })
+const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoTime(startedMs) })
 
 /** The longest last frame that is looked at: its event is short, unless it is an error with a long message. */
 const TERMINAL_CHARS = 4 * 1024
@@ -118,6 +117,6 @@ function recordSeen({ watched, terminal, endedMs }: Seen): RunRecord | undefined
   const event = { type, ...(JSON.parse(data) as object) } as RunEvent
   const figures = new RunFigures()
   figures.note(event)
-  const end = { status: outcomeOf(event), endedAt: isoOf(endedMs), eventCount: Number(id) }
+  const end = { status: outcomeOf(event), endedAt: isoTime(endedMs), eventCount: Number(id) }
   return recordOf(factsOf(watched), figures, end)
 }
