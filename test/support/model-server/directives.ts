@@ -44,13 +44,17 @@ const STEPS: Record<string, (rest: string) => Step> = {
   error: (status) => ({ error: { status: Number(status) } }),
 }
 
+const THEN = /^\/then$/m
+
+type Asked = Pick<Received, 'prompt' | 'lastAsked' | 'results'>
+
 /**
  * Answers as the directives in the last user message say, one on each text line; other text beside directives is ignored. A
  * message without directives is echoed, and tool results are repeated unless directives follow a `/then`.
  */
-export function answerDirectives({ prompt, results }: Pick<Received, 'prompt' | 'results'>): Answer {
-  const [before = '', after] = prompt.split(/^\/then$/m)
-  if (results.length === 0) return answerTo(before)
+export function answerDirectives({ prompt, lastAsked, results }: Asked): Answer {
+  if (results.length === 0) return answerTo(prompt.split(THEN)[0] ?? '')
+  const after = lastAsked.split(THEN)[1]
   if (after !== undefined) return answerTo(after)
   return `The tool said: ${results.map(({ text }) => text).join('\n')}`
 }
