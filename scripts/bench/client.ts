@@ -11,6 +11,7 @@ export type Streamed = {
   totalMs: number
 }
 
+type Paced = { everyMs?: number; path?: string; tool?: string | undefined }
 type Sent = { body?: string; headers?: Record<string, string> }
 
 /** Sends requests to one server over kept connections. It uses only node:http, so that the client costs little. */
@@ -24,11 +25,19 @@ export class Client {
     this.#signal = signal
   }
 
-  /** Starts a run of `tokens` tokens, one each `everyMs`, and reads it to the end. Throws when the stream is not complete. */
-  async stream(tokens: number, { everyMs = 0, path = this.#target.dialect.runPath } = {}): Promise<Streamed> {
+  /**
+   * Starts a run of `tokens` tokens, one each `everyMs`, and reads it to the end. With a `tool`, a name and its input, the run calls it, and has as many
+   * tokens once more behind it. Throws when the stream is not complete.
+   */
+  async stream(
+    tokens: number,
+    { everyMs = 0, path = this.#target.dialect.runPath, tool }: Paced = {},
+  ): Promise<Streamed> {
     const { dialect } = this.#target
+    const answer = `/tokens ${tokens} ${everyMs}`
+    const prompt = tool === undefined ? answer : `${answer}\n/tool ${tool}\n/then\n${answer}`
     const start = performance.now()
-    const res = await this.#post(path, dialect.body(`/tokens ${tokens} ${everyMs}`))
+    const res = await this.#post(path, dialect.body(prompt))
     const reader = new StreamReader(dialect)
     let firstMs = 0
     res.on('data', (chunk: string) => {
@@ -37,7 +46,7 @@ export class Client {
     })
     await once(res, 'end', { signal: this.#signal })
     const totalMs = performance.now() - start
-    if (res.statusCode === 200 && reader.isComplete(tokens)) return { firstMs, totalMs }
+    if (res.statusCode === 200 && reader.isComplete(tokens, tool === undefined ? 1 : 2)) return { firstMs, totalMs }
     throw new Error(`${path} answered ${res.statusCode} with ${reader.events} of ${tokens} text events`)
   }
 

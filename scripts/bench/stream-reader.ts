@@ -26,9 +26,9 @@ export class StreamReader {
     this.#readFrames(read.slice(0, whole))
   }
 
-  /** Whether each of `count` tokens has arrived once and in order, followed by the end of a complete stream. */
-  isComplete(count: number): boolean {
-    return this.hasEnded && this.#rest === '' && this.text === numbered(count)
+  /** Whether each of `count` tokens has arrived once and in order, so many times over, followed by the end of a complete stream. */
+  isComplete(count: number, times = 1): boolean {
+    return this.hasEnded && this.#rest === '' && this.text === numbered(count).repeat(times)
   }
 
   #readFrames(frames: string): void {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type winston from 'winston'
 import { createRedactedCopy, type Plain } from './log-redaction.ts'
+import { isoTime } from './time.ts'
 import { traceFields } from './trace.ts'
 
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3 }
@@ -62,7 +63,7 @@ const BUDGETS = [10_000, 1_500]
 type Entry = { level: string; message: unknown; fields?: LogFields }
 
 function render({ level, message, fields = {} }: Entry, plain: Plain): string {
-  const time = new Date().toISOString()
+  const time = isoTime()
   let line = ''
   for (const budget of BUDGETS) {
     const { msg, rest, isCut } = plain(String(message), fields, budget)

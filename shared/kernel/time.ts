@@ -2,6 +2,19 @@ import { invalidRequest } from './errors.ts'
 
 export const DAY_MS = 86_400_000
 
+/** The last second that was rendered, and its text up to the milliseconds. */
+const rendered = { second: Number.NaN, text: '' }
+
+/** A time in whole milliseconds since 1970 as ISO 8601 in UTC. Most callers ask for the same second as the one before: `toISOString` takes 8,000 instructions. */
+export function isoTime(ms = Date.now()): string {
+  const second = Math.floor(ms / 1_000)
+  if (second !== rendered.second) {
+    rendered.text = new Date(second * 1_000).toISOString().slice(0, -'000Z'.length)
+    rendered.second = second
+  }
+  return `${rendered.text}${String(ms - second * 1_000).padStart(3, '0')}Z`
+}
+
 const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
 
 /** Reads the time of a query parameter, in milliseconds since 1970. Throws `invalid_request` unless it is in ISO 8601. */

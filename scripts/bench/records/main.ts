@@ -11,12 +11,13 @@ import { threadsCpuMs } from '../proc.ts'
 import { Processes } from '../processes.ts'
 import { median, quantile } from '../statistics.ts'
 
-const USAGE = `npm run bench:records -- [--form standalone|cluster] [--at-once N]... [--rounds N] [--instructions]
+const USAGE = `npm run bench:records -- [--form standalone|cluster] [--run short|ordinary] [--at-once N]... [--rounds N] [--instructions]
   --form          the standalone form with SQLite, or the cluster with MongoDB; both by default
-  --at-once N     so many short runs at a time; 16 and 1 by default
+  --run           the shortest run, 5 tokens, or an ordinary one: 40 tokens, a call of Glob, and 40 tokens more; both by default
+  --at-once N     so many runs at a time; 16 and 1 by default
   --rounds N      pairs of rounds (30)
   --instructions  also counts instructions, which other work on the machine does not change (needs perf)
-Measures what the record of a run (D20) costs a short run: 5 tokens from a provider over HTTP. Rounds with and without it take turns in the same
+Measures what the record of a run (D20) costs a run of a provider over HTTP that sends as fast as it is read. Rounds with and without it take turns in the same
 processes, which a module switches that is loaded before the product. A round ends when what it has left to write is written. A percentage is the
 median of the ratios of a pair.
 `
@@ -24,6 +25,7 @@ const { values: options } = parseArgs({
   options: {
     help: { type: 'boolean' },
     form: { type: 'string' },
+    run: { type: 'string' },
     'at-once': { type: 'string', multiple: true },
     rounds: { type: 'string' },
     instructions: { type: 'boolean' },
@@ -38,10 +40,17 @@ const AT_ONCE = (options['at-once'] ?? ['16', '1']).map(Number)
 const RUNS = 400
 /** Until most of the code is compiled: before, a round costs up to a fifth more or less than the one beside it. */
 const WARM_UPS = 16
-const TOKENS = 5
 /** Longer than a record waits for others. */
 const SETTLE_MS = 250
 const MIB = 1e6
+
+type MeasuredRun = { name: string; tokens: number; tool?: string }
+type Load = { run: MeasuredRun; atOnce: number }
+
+const RUN_SHAPES: readonly MeasuredRun[] = [
+  { name: 'short', tokens: 5 },
+  { name: 'ordinary', tokens: 40, tool: 'Glob {"pattern":"*"}' },
+]
 
 /** One line of the result: the sum over these processes. */
 type Measured = { name: string; pids: readonly number[] }
@@ -60,7 +69,10 @@ process.exit(0)
 async function measureForm(form: string): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const started = form === 'cluster' ? await startCluster(stack) : await startStandalone()
-  for (const atOnce of AT_ONCE) await measureLoad(`${form}, ${atOnce} at a time`, started, atOnce)
+  for (const run of RUN_SHAPES)
+    if ((options.run ?? run.name) === run.name)
+      for (const atOnce of AT_ONCE)
+        await measureLoad(`${form}, ${run.name}, ${atOnce} at a time`, started, { run, atOnce })
 }
 
 async function startStandalone(): Promise<Started> {
@@ -83,11 +95,11 @@ async function startCluster(stack: AsyncDisposableStack): Promise<Started> {
   return { target, pids, measured }
 }
 
-async function measureLoad(name: string, { target, pids, measured }: Started, atOnce: number): Promise<void> {
+async function measureLoad(name: string, { target, pids, measured }: Started, load: Load): Promise<void> {
   using client = new Client(target, signal)
   const samples = { on: measured.map((): Sample[] => []), off: measured.map((): Sample[] => []) }
   const round = async (mode: 'on' | 'off', isKept: boolean) => {
-    const sample = await measureRound(client, { measured, atOnce })
+    const sample = await measureRound(client, measured, load)
     if (isKept) for (const [i, each] of sample.entries()) samples[mode][i]?.push(each)
   }
   const flip = async () => {
@@ -113,14 +125,15 @@ async function measureLoad(name: string, { target, pids, measured }: Started, at
 
 async function measureRound(
   client: Client,
-  { measured, atOnce }: { measured: readonly Measured[]; atOnce: number },
+  measured: readonly Measured[],
+  { run: { tokens, tool }, atOnce }: Load,
 ): Promise<Sample[]> {
   const counters = await Promise.all(measured.map(({ pids }) => countInstructions(pids)))
   const cpu = () => measured.map(({ pids }) => pids.reduce((sum, pid) => sum + threadsCpuMs(pid), 0))
   const before = cpu()
   let left = RUNS
   const work = async () => {
-    while (left-- > 0) await client.stream(TOKENS)
+    while (left-- > 0) await client.stream(tokens, { tool })
   }
   await Promise.all(Array.from({ length: atOnce }, work))
   await sleep(SETTLE_MS)

@@ -87,8 +87,9 @@ export function checkBody(spec: CollectionSpec, body: string): string {
   return checkLength(body)
 }
 
+/** A character takes three bytes at most, so that nearly no text has to be counted. */
 function checkLength(text: string): string {
-  if (Buffer.byteLength(text) <= MAX_DOCUMENT_BYTES) return text
+  if (3 * text.length <= MAX_DOCUMENT_BYTES || Buffer.byteLength(text) <= MAX_DOCUMENT_BYTES) return text
   throw new AppError('invalid_request', `more than ${MAX_DOCUMENT_BYTES} bytes cannot be stored: send less`, {
     status: 413,
   })

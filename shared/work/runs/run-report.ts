@@ -1,6 +1,7 @@
 import type { WarningEvent } from '../../kernel/events.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
+import { isoTime } from '../../kernel/time.ts'
 import { traceFields } from '../../kernel/trace.ts'
 import type { RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
@@ -28,7 +29,14 @@ export class RunReporter {
 
   /** Follows a run of this process. */
   openRun({ id, tenant, sessionId, kind, startedAt, about }: ReportableRun): RunReport {
-    return this.open({ ...about, run_id: id, tenant, session_id: sessionId, kind, started_at: startedAt.toISOString() })
+    return this.open({
+      ...about,
+      run_id: id,
+      tenant,
+      session_id: sessionId,
+      kind,
+      started_at: isoTime(startedAt.getTime()),
+    })
   }
 
   open(known: RunFacts): RunReport {

@@ -34,6 +34,12 @@ describe('the bench’s stream reader', () => {
     for (const stream of broken) expect(readerOf(GATEWAY, ...stream).isComplete(2), stream.join('')).to.equal(false)
   })
 
+  it('a stream with the tokens of two answers is complete with both of them', () => {
+    const answer = `${delta(1)}${delta(2)}`
+    expect(readerOf(GATEWAY, answer, answer, done).isComplete(2, 2)).to.equal(true)
+    expect(readerOf(GATEWAY, answer, done).isComplete(2, 2)).to.equal(false)
+  })
+
   it('the provider’s first chunk, which has no text, does not count as a text event', () => {
     const opening = chunk('{"role":"assistant","content":""}')
     expect(readerOf(PROVIDER, opening).events).to.equal(0)

@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { answerDirectives } from './directives.ts'
 import { bodyOf } from './drive.ts'
+import { historyOf, lastAskedOf, promptOf } from './history.ts'
 import type { Answer } from './model-server.ts'
 
-const asked = (prompt: string) => answerDirectives({ prompt, results: [] })
+const asked = (prompt: string) => answerDirectives({ prompt, lastAsked: prompt, results: [] })
 
 const KIB = 'All work and no play makes a dull "text" for every reader here.\n'.repeat(16)
 
@@ -36,8 +37,33 @@ describe('the model that follows directives in its prompt', () => {
     it(`answers ${JSON.stringify(prompt)}`, () => expect(asked(prompt)).to.deep.equal(answer))
   }
 
+  it('answers the results of its tools with what follows /then', () => {
+    const prompt = '/say a\n/tool Glob\n/then\n/say b'
+    expect(asked(prompt)).to.deep.equal({
+      steps: [{ text: 'a' }, { tool: 'Glob', input: '{}' }],
+      honourStop: true,
+    })
+    const answer = answerDirectives({ prompt: '', lastAsked: prompt, results: [{ id: 'c', text: '42' }] })
+    expect(answer).to.deep.equal({ steps: [{ text: 'b' }], honourStop: true })
+  })
+
+  it('finds what follows /then in the conversation behind the results', () => {
+    const call = { id: 'c', function: { name: 'Glob', arguments: '{}' } }
+    const history = historyOf('openai-chat', {
+      messages: [
+        { role: 'user', content: '/tool Glob\n/then\n/say b' },
+        { role: 'assistant', content: 'a', tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c', content: '42' },
+      ],
+    })
+    expect([promptOf(history), lastAskedOf(history)]).to.deep.equal(['', '/tool Glob\n/then\n/say b'])
+    expect(lastAskedOf([])).to.equal('')
+  })
+
   it('repeats the results of its tools', () => {
-    expect(answerDirectives({ prompt: '', results: [{ id: 'c', text: '42' }] })).to.equal('The tool said: 42')
+    expect(answerDirectives({ prompt: '', lastAsked: '', results: [{ id: 'c', text: '42' }] })).to.equal(
+      'The tool said: 42',
+    )
   })
 
   it('runs as a process that prints its address and stops at SIGTERM', async () => {

@@ -15,6 +15,7 @@ export const DIRECTIVES = `
 /error STATUS          the provider's error: instead of an answer when nothing is before it, else inside the stream
 /toolong               the provider's error for an input that is too long
 /stop TEXT             reports this stop sequence (Anthropic's format)
+/then                  what follows answers the tool's results, which are repeated otherwise
 `
 
 /** 64 characters. */
@@ -43,12 +44,22 @@ const STEPS: Record<string, (rest: string) => Step> = {
   error: (status) => ({ error: { status: Number(status) } }),
 }
 
+const THEN = /^\/then$/m
+
+type Asked = Pick<Received, 'prompt' | 'lastAsked' | 'results'>
+
 /**
  * Answers as the directives in the last user message say, one on each text line; other text beside directives is ignored. A
- * message without directives is echoed, and tool results are repeated.
+ * message without directives is echoed, and tool results are repeated unless directives follow a `/then`.
  */
-export function answerDirectives({ prompt, results }: Pick<Received, 'prompt' | 'results'>): Answer {
-  if (results.length > 0) return `The tool said: ${results.map(({ text }) => text).join('\n')}`
+export function answerDirectives({ prompt, lastAsked, results }: Asked): Answer {
+  if (results.length === 0) return answerTo(prompt.split(THEN)[0] ?? '')
+  const after = lastAsked.split(THEN)[1]
+  if (after !== undefined) return answerTo(after)
+  return `The tool said: ${results.map(({ text }) => text).join('\n')}`
+}
+
+function answerTo(prompt: string): Answer {
   const lines = [...prompt.matchAll(/^\/(\w+)[ \t]*(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
   if (lines.some(({ name }) => name === 'toolong')) return { contextTooLong: true }
   const stop = lines.find(({ name }) => name === 'stop')?.rest

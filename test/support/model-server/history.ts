@@ -13,9 +13,13 @@ export function historyOf(format: Format, body: Json): HistoryEntry[] {
 }
 
 /** The text of the last message if it is the user's, else empty. */
-export function promptOf(history: HistoryEntry[]): string {
-  const last = history.at(-1)
-  if (last?.kind !== 'user') return ''
+export const promptOf = (history: HistoryEntry[]): string =>
+  history.at(-1)?.kind === 'user' ? lastAskedOf(history) : ''
+
+/** The text of the user's last message, whatever follows it. */
+export function lastAskedOf(history: HistoryEntry[]): string {
+  const last = history.findLast(({ kind }) => kind === 'user')
+  if (!last) return ''
   return history
     .flatMap((entry) => (entry.kind === 'user' && entry.message === last.message ? [entry.text] : []))
     .join('\n')

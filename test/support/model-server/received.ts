@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { anthropic } from './anthropic.ts'
 import { google } from './google.ts'
-import { type HistoryEntry, historyOf, promptOf, resultsOf } from './history.ts'
+import { type HistoryEntry, historyOf, lastAskedOf, promptOf, resultsOf } from './history.ts'
 import { ollama } from './ollama.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
@@ -22,6 +22,8 @@ export type Received = {
   streamed: boolean
   /** The text of the last message if it is the user's, else empty. */
   prompt: string
+  /** The text of the user's last message, also when tool results follow it. */
+  lastAsked: string
   /** The tool results at the end of the conversation. */
   results: { id: string; text: string }[]
   /** `performance.now()` at the arrival. */
@@ -76,6 +78,7 @@ export async function read(req: IncomingMessage, { path, wire, listsModels }: Ro
       model,
       streamed: body['stream'] === true || action === 'streamGenerateContent',
       prompt: promptOf(history),
+      lastAsked: lastAskedOf(history),
       results: resultsOf(history).map(({ id, text }) => ({ id, text })),
       at: performance.now(),
     },

@@ -157,23 +157,28 @@ const unanswered = () =>
   new AppError('unavailable', 'the worker does not answer; try again', { retryAfterSecs: 1, code: 'worker_silent' })
 
 const KEEP_MS = 10_000
+/** Old answers are deleted together: a walk from the oldest one on passes the places of all that were deleted lately. */
+const DELETE_EVERY_MS = 1_000
 
 /** Runs each call once, however often it was sent, and keeps its answer for the repetitions. */
 export class AnsweredCalls {
   readonly #answers = new Map<string, { at: number; answer: Promise<string> }>()
+  #deletedAt = -Infinity
 
   answer(epoch: number, id: number, run: () => unknown): Promise<string> {
-    this.#deleteOld()
+    const now = performance.now()
+    if (now - this.#deletedAt >= DELETE_EVERY_MS) this.#deleteOld(now)
     const key = `${epoch} ${id}`
     const known = this.#answers.get(key)
     if (known) return known.answer
     const answer = answerTo(run)
-    this.#answers.set(key, { at: performance.now(), answer })
+    this.#answers.set(key, { at: now, answer })
     return answer
   }
 
-  #deleteOld(): void {
-    const before = performance.now() - KEEP_MS
+  #deleteOld(now: number): void {
+    this.#deletedAt = now
+    const before = now - KEEP_MS
     for (const [key, { at }] of this.#answers) {
       if (at > before) return
       this.#answers.delete(key)

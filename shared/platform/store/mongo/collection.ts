@@ -77,23 +77,18 @@ export class MongoCollection implements Collection {
 
   async insertMissing(docs: readonly OwnedDocument[]): Promise<OwnedDocument[]> {
     if (docs.length === 0) return []
-    const byRow = new Map(docs.map((owned) => [this.#rowOf(owned.tenant, owned.doc, owned), owned]))
-    const taken = await this.#missing.insert([...byRow.keys()])
-    return taken.flatMap((row) => byRow.get(row) ?? [])
+    const rows = docs.map((owned) => this.#rowOf(owned.tenant, owned.doc, owned))
+    const taken = await this.#missing.insert(rows)
+    return taken.flatMap((row) => docs[rows.indexOf(row)] ?? [])
   }
 
   #rowOf(tenant: TenantId, doc: JsonObject, { json, body }: Pick<OwnedDocument, 'json' | 'body'> = {}): Row {
-    const texts = {
-      doc: serializeDocument(this.#spec, doc, json),
-      ...(body !== undefined && { body: checkBody(this.#spec, body) }),
-    }
-    return {
-      tenant,
-      version: 1,
-      ...texts,
-      ...this.#indexedValues(doc),
-      ...expiryField(expiryOf(this.#spec, doc, this.#now())),
-    }
+    const row: Row = { tenant, version: 1, doc: serializeDocument(this.#spec, doc, json) }
+    if (body !== undefined) row.body = checkBody(this.#spec, body)
+    for (const field of indexedFields(this.#spec)) row[field] = doc[field]
+    const expiresMs = expiryOf(this.#spec, doc, this.#now())
+    if (expiresMs !== undefined) row.expires_at = new Date(expiresMs)
+    return row
   }
 
   /** Resolves with `false` when there is such a row already. */

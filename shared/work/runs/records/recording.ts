@@ -1,6 +1,7 @@
 import { renderData } from '../../../cluster/journal/frames.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { isoTime } from '../../../kernel/time.ts'
 import type { NotedFrame } from '../run.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
 import { type CapturedEvent, CapturedEvents, type CaptureRoom, isDelta } from './captured-events.ts'
@@ -73,7 +74,7 @@ export class RunRecording implements WaitingEnd {
     const seq = ++this.#eventCount
     if (!isDelta(event)) this.#events.add({ seq, atMs: Math.round(this.#figures.ms), event, data }, bytes)
     if (!isLast) return
-    this.#end = { status: outcomeOf(event), endedAt: new Date().toISOString(), eventCount: this.#eventCount }
+    this.#end = { status: outcomeOf(event), endedAt: isoTime(), eventCount: this.#eventCount }
     this.#owner.onEnded(this)
   }
 

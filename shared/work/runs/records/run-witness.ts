@@ -3,6 +3,7 @@ import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { isoTime } from '../../../kernel/time.ts'
 import { traceFields } from '../../../kernel/trace.ts'
 import { outcomeOf, RunFigures } from '../run-figures.ts'
 import type { EndQueue } from './end-queue.ts'
@@ -19,6 +20,9 @@ export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'cu
 /** Longer than it takes until a dead worker is noticed. */
 const REMEMBER_MS = 20_000
 const MAX_REMEMBERED = 20_000
+/** So many more, or those of a second, are forgotten together: each time moves all that stay. */
+const FORGET_TOGETHER = 1_000
+const FORGET_EVERY_MS = 1_000
 
 /** The facts of a run at its start, as they were given. `RunFacts` are built from them only for the few runs that are recorded here. */
 type Watched = WitnessedRun & Pick<RunFacts, 'run_id' | 'request_id' | 'subject'> & { startedMs: number }
@@ -31,7 +35,8 @@ type Seen = { watched: Watched; terminal: string; endedMs: number }
 export class RunWitness {
   readonly #deps: RunWitnessDeps
   /** The ends that were delivered lately, oldest first. */
-  readonly #seen = new Map<string, Seen>()
+  #seen: Seen[] = []
+  #forgotMs = 0
 
   constructor(deps: RunWitnessDeps) {
     this.#deps = deps
@@ -42,19 +47,20 @@ export class RunWitness {
     const { request_id, subject } = traceFields()
     const watched: Watched = { ...run, run_id: runId, request_id, subject, startedMs: this.#now() }
     frames.onLast?.((last) => {
-      if (last.failure === 'worker_lost') this.#record(run.tenant, lostRecord(factsOf(watched), isoOf(this.#now())))
+      if (last.failure === 'worker_lost') this.#record(run.tenant, lostRecord(factsOf(watched), isoTime(this.#now())))
       else if (last.failure === undefined) this.#remember(watched, last)
     })
   }
 
   /** The worker of this epoch is gone, and with it what it has not recorded. */
   onWorkerLost(epoch: number): void {
-    for (const seen of this.#seen.values()) {
-      const { run_id: runId, tenant } = seen.watched
-      if (epochOfRun(runId) !== epoch) continue
-      this.#seen.delete(runId)
+    const { lost = [], others = [] } = Object.groupBy(this.#seen, ({ watched }) =>
+      epochOfRun(watched.run_id) === epoch ? 'lost' : 'others',
+    )
+    this.#seen = others
+    for (const seen of lost) {
       const record = recordSeen(seen)
-      if (record) this.#record(tenant, record)
+      if (record) this.#record(seen.watched.tenant, record)
     }
   }
 
@@ -69,11 +75,16 @@ export class RunWitness {
 
   #remember(watched: Watched, { text }: Frames): void {
     const endedMs = this.#now()
-    for (const [runId, seen] of this.#seen) {
-      if (endedMs - seen.endedMs < REMEMBER_MS && this.#seen.size < MAX_REMEMBERED) break
-      this.#seen.delete(runId)
-    }
-    this.#seen.set(watched.run_id, { watched, terminal: lastFrameOf(text), endedMs })
+    const isFull = this.#seen.length >= MAX_REMEMBERED + FORGET_TOGETHER
+    if (isFull || endedMs - this.#forgotMs >= FORGET_EVERY_MS) this.#forgetOld(endedMs)
+    this.#seen.push({ watched, terminal: lastFrameOf(text), endedMs })
+  }
+
+  #forgetOld(nowMs: number): void {
+    this.#forgotMs = nowMs
+    const surplus = Math.max(0, this.#seen.length - MAX_REMEMBERED)
+    const kept = this.#seen.findIndex(({ endedMs }, i) => i >= surplus && nowMs - endedMs < REMEMBER_MS)
+    this.#seen.splice(0, kept === -1 ? this.#seen.length : kept)
   }
 
   #record(tenant: TenantId, record: RunRecord): void {
@@ -81,9 +92,7 @@ export class RunWitness {
   }
 }
 
-const isoOf = (ms: number): string => new Date(ms).toISOString()
-
-const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoOf(startedMs) })
+const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoTime(startedMs) })
 
 /** The longest last frame that is looked at: its event is short, unless it is an error with a long message. */
 const TERMINAL_CHARS = 4 * 1024
@@ -108,6 +117,6 @@ function recordSeen({ watched, terminal, endedMs }: Seen): RunRecord | undefined
   const event = { type, ...(JSON.parse(data) as object) } as RunEvent
   const figures = new RunFigures()
   figures.note(event)
-  const end = { status: outcomeOf(event), endedAt: isoOf(endedMs), eventCount: Number(id) }
+  const end = { status: outcomeOf(event), endedAt: isoTime(endedMs), eventCount: Number(id) }
   return recordOf(factsOf(watched), figures, end)
 }

@@ -144,13 +144,19 @@ function recordDocument(ended: EndedRun): OwnedDocument {
 function bodyOf(ended: EndedRun): string | undefined {
   const { events } = ended
   if (!events) return undefined
-  if (isShort(ended)) return `{"events":[${events.map(storedEvent).join(',')}]}`
+  if (isShort(ended)) return `{"events":[${storedEvents(events)}]}`
   return JSON.stringify({ phases: phasesOf(events) } satisfies Beside)
 }
 
-/** A `StoredEvent` as JSON. */
-const storedEvent = ({ seq, atMs, event, data = renderData(event) }: CapturedEvent): string =>
-  `[${seq},${atMs},"${event.type}",${data}]`
+/** The JSON of `StoredEvent`s, with commas between them. */
+function storedEvents(events: readonly CapturedEvent[]): string {
+  let json = ''
+  for (const { seq, atMs, event, data = renderData(event) } of events) {
+    if (json !== '') json += ','
+    json += `[${seq},${atMs},"${event.type}",${data}]`
+  }
+  return json
+}
 
 const readStored = ([seq, atMs, type, data]: StoredEvent): CapturedEvent => {
   return { seq, atMs, event: { ...data, type } as RunEvent }

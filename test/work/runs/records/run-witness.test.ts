@@ -12,7 +12,7 @@ const EPOCH = 0x12
 const OTHER_EPOCH = 0x13
 const idOf = (epoch: number, n = 1) => `run_${epoch.toString(16).padStart(8, '0')}${String(n).padStart(24, '0')}`
 
-function setUp({ storePayloads = true } = {}) {
+function setUp({ storePayloads = true, now = Date.now } = {}) {
   const store = new FakeStore()
   const ends = new EndQueue({
     store,
@@ -22,7 +22,7 @@ function setUp({ storePayloads = true } = {}) {
     metrics: NO_METRICS,
     log: SILENT_LOG,
   })
-  const witness = new RunWitness({ ends })
+  const witness = new RunWitness({ ends, now })
   /** Starts a run and reads the frames of these events, and then the failure that its stream ends with. */
   const read = async (runId: string, events: readonly RunEvent[], failure?: ReaderFailure) => {
     const frames = new RelayedStream(0, NO_HOOKS)
@@ -88,5 +88,25 @@ describe('the witness of ends', () => {
     expect(more).to.deep.equal([])
     expect(record).to.include({ run_id: idOf(EPOCH, 1), status: 'failed', code: 'worker_lost' })
     expect(record).not.to.have.property('title')
+  })
+
+  it('forgets an end after 20 s, by when the death of its worker is noticed', async () => {
+    let nowMs = 0
+    const { witness, read, recorded } = setUp({ now: () => nowMs })
+    for (const [n, endedMs] of [1_000, 1_501, 20_500, 21_500].entries()) {
+      nowMs = endedMs
+      await read(idOf(EPOCH, n), [DONE])
+    }
+    witness.onWorkerLost(EPOCH)
+    expect((await recorded()).map(({ run_id }) => run_id)).to.deep.equal([1, 2, 3].map((n) => idOf(EPOCH, n)))
+  })
+
+  it('remembers the last 20,000 ends at least, and 21,000 at most', async () => {
+    const { witness, read, recorded } = setUp({ now: () => 5_000 })
+    for (let n = 0; n <= 21_000; n++) await read(idOf(n < 5_000 ? EPOCH : OTHER_EPOCH, n), [DONE])
+    witness.onWorkerLost(EPOCH)
+    const ids = (await recorded()).map(({ run_id }) => run_id)
+    expect(ids).to.have.length(4_000)
+    expect(ids[0]).to.equal(idOf(EPOCH, 1_000))
   })
 })
