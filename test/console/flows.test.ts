@@ -13,7 +13,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
 
   before(async () => {
     pages = await startConsole()
-    page = await pages.open('/flows', { reducedMotion: 'reduce' })
+    page = await pages.open('/flows')
   })
   after(() => pages?.close())
   afterEach(() => pages.expectNoFaults())

@@ -57,8 +57,13 @@ export async function startConsole({ env = {}, start = startStandalone }: Settin
   }
 }
 
+/** Without motion: what turns or pulses is painted sixty times a second for as long as a test waits. */
 async function openPage(browser: Browser, options: BrowserContextOptions): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1_280, height: 800 }, ...options })
+  const context = await browser.newContext({
+    viewport: { width: 1_280, height: 800 },
+    reducedMotion: 'reduce',
+    ...options,
+  })
   const page = await context.newPage()
   page.setDefaultTimeout(45_000)
   return page
