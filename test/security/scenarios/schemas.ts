@@ -16,7 +16,7 @@ import { loopDelays } from '../schemas/loop-delay.ts'
 
 const SCHEMAS = 200
 /** How many of the schemas one tenant sends in the short form, and then several tenants at the same time. */
-const SHORT = { alone: 20, together: 5 }
+const SHORT = { alone: 12, together: 3 }
 /** The first one runs an ordinary flow, the others attack. */
 const TENANTS = ['umbrella', 'acme', 'globex', 'initech']
 const ORDINARY = { input_schema: ANYTHING, output_schema: ANYTHING }
