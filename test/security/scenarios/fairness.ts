@@ -28,7 +28,8 @@ async function run({ isFull, say }: ScenarioOptions): Promise<Guarantee[]> {
     return (await Promise.all(all)).flat()
   }
   const guarantees: Guarantee[] = []
-  for (const form of FORMS) guarantees.push(...(await attackForm(form, { attacks: ATTACKS, rounds: 40, size: 'full', say })))
+  for (const form of FORMS)
+    guarantees.push(...(await attackForm(form, { attacks: ATTACKS, rounds: 40, size: 'full', say })))
   return guarantees
 }
 
@@ -39,14 +40,17 @@ async function attackForm(form: Form, work: Work): Promise<Guarantee[]> {
   const model = await startModelServer()
   model.otherwise(answerPatiently)
   try {
-    await using server = await AttackedServer.start({ form, size: work.size }, {
-      ...LIMITS[work.size],
-      MODEL_PROVIDER: 'openai-compatible',
-      MODEL: 'm',
-      MODEL_BASE_URL: model.url,
-      OIDC_ISSUER: issuer.url,
-      OIDC_AUDIENCE: AUDIENCE,
-    })
+    await using server = await AttackedServer.start(
+      { form, size: work.size },
+      {
+        ...LIMITS[work.size],
+        MODEL_PROVIDER: 'openai-compatible',
+        MODEL: 'm',
+        MODEL_BASE_URL: model.url,
+        OIDC_ISSUER: issuer.url,
+        OIDC_AUDIENCE: AUDIENCE,
+      },
+    )
     const as = async (name: string, address: string): Promise<Tenant> => {
       const headers = { authorization: `Bearer ${await issuer.token(name)}`, 'x-forwarded-for': address }
       return prepareTenant({ url: server.url, headers }, model)

@@ -5,7 +5,8 @@ import { errorsIn } from '../../harness/leftovers.ts'
 import { LOOP_PROBE_PRELOAD, LoopProbe } from '../../harness/loop-probe.ts'
 import { Product } from '../../harness/product.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
-import { hostileSchemas } from '../../platform/schemas/hostile.ts'
+import type { Random } from '../../harness/seed.ts'
+import { type Hostile, hostileCases, madeOf } from '../../platform/schemas/hostile.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
@@ -58,8 +59,7 @@ type Parts = { issuer: Issuer; model: ModelServer; product: Product }
 
 async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): Promise<Guarantee[]> {
   const { model, product } = parts
-  const all = hostileSchemas(random.seed, SCHEMAS).filter(isSendable)
-  const cases = isFull ? all : random.shuffle(all).slice(0, SHORT.alone)
+  const cases = chooseCases(random, isFull)
   model.otherwise(answerHostile(cases))
   const [victim, alone, ...others] = await Promise.all(TENANTS.map((tenant) => openClient(tenant, parts)))
   if (!victim || !alone) throw new Error('there are at least two tenants')
@@ -93,6 +93,12 @@ async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): P
       errorsIn(product).filter((line) => !line.startsWith('{"stall"')),
     ),
   ]
+}
+
+function chooseCases(random: Random, isFull: boolean): Hostile[] {
+  const all = hostileCases(random.seed, SCHEMAS)
+  const sendable = (isFull ? all : random.shuffle(all)).values().map(madeOf).filter(isSendable)
+  return [...(isFull ? sendable : sendable.take(SHORT.alone))]
 }
 
 /** A tenant with a provider and an ordinary flow. */
