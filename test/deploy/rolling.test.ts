@@ -90,7 +90,7 @@ describe('the services of deploy/compose.yaml without a shared folder', () => {
     const settings = { ...SETTINGS, ...s3.env, TOOL_PERMISSIONS: '{"Write":"allow"}' }
     await using cluster = await ComposeCluster.start(settings, {
       hasOwnFolders: true,
-      without: ['gateway-2', 'worker-3'],
+      without: ['worker-3'],
     })
     const load = new FileLoad(cluster.url)
     load.start({ sessions: 2, plans: 3 })

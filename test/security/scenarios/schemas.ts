@@ -97,8 +97,14 @@ async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): P
 
 function chooseCases(random: Random, isFull: boolean): Hostile[] {
   const all = hostileCases(random.seed, SCHEMAS)
-  const sendable = (isFull ? all : random.shuffle(all)).values().map(madeOf).filter(isSendable)
-  return [...(isFull ? sendable : sendable.take(SHORT.alone))]
+  if (isFull) return all.map(madeOf).filter(isSendable)
+  const chosen: Hostile[] = []
+  for (const each of random.shuffle(all)) {
+    const made = madeOf(each)
+    if (isSendable(made)) chosen.push(made)
+    if (chosen.length === SHORT.alone) break
+  }
+  return chosen
 }
 
 /** A tenant with a provider and an ordinary flow. */
