@@ -45,15 +45,19 @@ export class ComposeCluster implements AsyncDisposable {
     this.#hasOwnFolders = data.hasOwnFolders
   }
 
-  /** With `hasOwnFolders` no two processes see the same workspaces, and a replacement finds none: `settings` name a store. */
+  /**
+   * With `hasOwnFolders` no two processes see the same workspaces, and a replacement finds none: `settings` name a store. `without` names
+   * services that are not needed.
+   */
   static async start(
     settings: Readonly<Record<string, string>>,
-    { hasOwnFolders = false } = {},
+    { hasOwnFolders = false, without = [] }: { hasOwnFolders?: boolean; without?: readonly string[] } = {},
   ): Promise<ComposeCluster> {
     const stores = await ComposeStores.start()
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-compose-'))
+    const services = productServices(readCompose()).filter(({ name }) => !without.includes(name))
     const places = await Promise.all(
-      productServices(readCompose()).map(async ({ name, role, service }): Promise<Place> => {
+      services.map(async ({ name, role, service }): Promise<Place> => {
         const opsPort = await freePort()
         const own = { ...readEnvExample(), ...service.environment, ...settings }
         const env = {
@@ -126,7 +130,7 @@ async function launch(place: Place): Promise<void> {
   await until(isReady, {
     what: `${name} to be ready`,
     withinMs: READY_MS,
-    everyMs: 25,
+    everyMs: 100,
     lastSeen: () => place.child?.output,
   })
 }

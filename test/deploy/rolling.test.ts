@@ -88,9 +88,12 @@ describe('the services of deploy/compose.yaml without a shared folder', () => {
 
   it('D35: deploy/roll replaces every worker and executor: the files of sessions and plans stay whole', async () => {
     const settings = { ...SETTINGS, ...s3.env, TOOL_PERMISSIONS: '{"Write":"allow"}' }
-    await using cluster = await ComposeCluster.start(settings, { hasOwnFolders: true })
+    await using cluster = await ComposeCluster.start(settings, {
+      hasOwnFolders: true,
+      without: ['worker-3'],
+    })
     const load = new FileLoad(cluster.url)
-    load.start({ sessions: 4, plans: 4 })
+    load.start({ sessions: 2, plans: 3 })
     const isBusy = () => load.counts.turns > 4 || load.failures.length > 0
     await until(isBusy, { what: 'the clients to be answered', withinMs: 20_000, lastSeen: () => load.counts })
 

@@ -17,7 +17,7 @@ const SHORT_FREEZES_MS = [
 const FULL_ROUNDS = 12
 
 /** Trickling streams last longer than the freeze; rushing ones are as fast as their reader, so that much waits for the gateway. */
-const STREAMS = { short: { trickling: 8, rushing: 4 }, full: { trickling: 60, rushing: 30 } }
+const STREAMS = { short: { trickling: 4, rushing: 2 }, full: { trickling: 60, rushing: 30 } }
 const TRICKLE = { pieces: 4, everyMs: 14 }
 const RUSH = { pieces: 256, everyMs: 0, count: 4_000 }
 const OUTLAST_MS = 3_000

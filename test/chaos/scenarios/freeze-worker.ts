@@ -22,7 +22,7 @@ const QUICK_LONG_FREEZE_MS = [5_500, 6_500] as const
 
 /** Two are frozen, and the others go on. */
 const WORKERS = { short: 3, full: 4 }
-const STREAMS = { short: 24, full: 120 }
+const STREAMS = { short: 15, full: 120 }
 /** Every third run calls a tool instead of sending text. */
 const CALLS_EVERY = 3
 /** Runs last longer than the freeze, so that a stale worker would have events to send and tools to call. */

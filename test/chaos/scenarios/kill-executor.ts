@@ -19,7 +19,7 @@ import { restartStandalone } from './flows/standalone.ts'
 
 type Size = FlowLoadSize & { rounds: number; sessions: number; restarts: number }
 
-const SHORT: Size = { callers: 4, maxMs: 1_500, rounds: 1, sessions: 2, restarts: 1 }
+const SHORT: Size = { callers: 3, maxMs: 1_500, rounds: 1, sessions: 2, restarts: 1 }
 const FULL: Size = { callers: 40, maxMs: 2_500, rounds: 10, sessions: 10, restarts: 6 }
 
 const DRAIN_SECS = 5

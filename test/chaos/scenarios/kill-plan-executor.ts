@@ -12,10 +12,10 @@ import { StepModel } from './plans/model.ts'
 import { killStandalone } from './plans/standalone.ts'
 
 /** A point is a step that a fault cuts off. Rounds are added until there are enough points. */
-type Size = { clients: number; points: number; maxRounds: number; restarts: number }
+type Size = { gateways: number; clients: number; points: number; maxRounds: number; restarts: number }
 
-const SHORT: Size = { clients: 8, points: 4, maxRounds: 1, restarts: 1 }
-const FULL: Size = { clients: 40, points: 300, maxRounds: 30, restarts: 20 }
+const SHORT: Size = { gateways: 1, clients: 5, points: 4, maxRounds: 1, restarts: 1 }
+const FULL: Size = { gateways: 2, clients: 40, points: 300, maxRounds: 30, restarts: 20 }
 
 /** Kills and freezes executors while plans run, and then the standalone form. */
 export const killPlanExecutor: Scenario = {
@@ -40,7 +40,7 @@ async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promi
   const onOutput = (text: string) => {
     if (EVICTED.test(text)) stalls.push(...stallsBefore(Date.now(), faults))
   }
-  await using world = await World.open({ random, gateways: 2, workers: 0, executors: 2, env, onOutput })
+  await using world = await World.open({ random, gateways: size.gateways, workers: 0, executors: 2, env, onOutput })
   const urlOf = (ofRequest: Random) => ofRequest.pick(world.gateways).url
   const load = new PlanLoad(urlOf, { name: 'plan', random: random.fork('load') })
   const stop = new AbortController()

@@ -12,7 +12,7 @@ import { World } from '../world.ts'
 
 type Size = { workers: number; rounds: number; streams: number; sessions: number }
 
-const SHORT: Size = { workers: 3, rounds: 1, streams: 24, sessions: 9 }
+const SHORT: Size = { workers: 2, rounds: 1, streams: 16, sessions: 8 }
 const FULL: Size = { workers: 4, rounds: 40, streams: 200, sessions: 40 }
 
 /** 6.5 s, longer than the detection of a dead worker takes, in frames of about 200 bytes. */

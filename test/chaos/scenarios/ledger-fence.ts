@@ -13,10 +13,10 @@ import { type Member, World } from '../world.ts'
 import { openRun, openRuns } from './ledger/crowd.ts'
 import { type CustomerEntry, readLedgers, toHistory } from './ledger/ledgers.ts'
 
-type Size = { workers: number; rounds: number; runs: number; frozenMs: number }
+type Size = { gateways: number; workers: number; rounds: number; runs: number; frozenMs: number }
 
-const SHORT: Size = { workers: 2, rounds: 1, runs: 50, frozenMs: 6_000 }
-const FULL: Size = { workers: 3, rounds: 8, runs: 200, frozenMs: 10_000 }
+const SHORT: Size = { gateways: 1, workers: 2, rounds: 1, runs: 30, frozenMs: 6_000 }
+const FULL: Size = { gateways: 2, workers: 3, rounds: 8, runs: 200, frozenMs: 10_000 }
 
 const CUSTOMERS = 12
 /** Time from the start of the runs to the freeze. */
@@ -43,6 +43,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
   await using set = await startMongoInMemory()
   await using world = await World.open({
     random,
+    gateways: size.gateways,
     workers: size.workers,
     hasProxies: true,
     env: { MONGODB_URL: set.url },

@@ -12,15 +12,28 @@ import { CustomerLoad, type LoadSize, type RunOpener } from './ledger/customer-l
 import { describeOutcome, guaranteesOf, readOutcome } from './ledger/outcome.ts'
 import { Standalone } from './ledger/standalone.ts'
 
-type Size = { workers: number; runs: number; engineKills: number; workerKills: number; primaryKills: number }
+type Size = {
+  gateways: number
+  workers: number
+  runs: number
+  /** Of quick runs at the same time, and twice as many of slow ones. */
+  atOnce: number
+  engineKills: number
+  workerKills: number
+  primaryKills: number
+}
 
-const SHORT: Size = { workers: 2, runs: 60, engineKills: 1, workerKills: 1, primaryKills: 1 }
-const FULL: Size = { workers: 3, runs: 1_000, engineKills: 10, workerKills: 4, primaryKills: 4 }
+const KILLS = {
+  short: { engineKills: 1, workerKills: 1, primaryKills: 1 },
+  full: { engineKills: 10, workerKills: 4, primaryKills: 4 },
+}
+const SHORT: Size = { gateways: 1, workers: 2, runs: 40, atOnce: 20, ...KILLS.short }
+const FULL: Size = { gateways: 2, workers: 3, runs: 1_000, atOnce: 40, ...KILLS.full }
 
 /** Short runs, so that some are being recorded at any time. */
-const QUICK = { atOnce: 40, customers: 12, maxMs: 400 }
+const quick = ({ runs, atOnce }: Size): LoadSize => ({ runs, atOnce, customers: 12, maxMs: 400 })
 /** An election takes two seconds, during which most of these runs end. */
-const SLOW = { atOnce: 80, customers: 12, maxMs: 2_000 }
+const slow = ({ runs, atOnce }: Size): LoadSize => ({ runs, atOnce: 2 * atOnce, customers: 12, maxMs: 2_000 })
 const MEMBERS = 3
 
 /** Kills the standalone process, a worker and MongoDB's primary, one after the other, while customers' runs are recorded. */
@@ -47,7 +60,7 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
     await standalone.kill()
     await standalone.start()
   }
-  const load = loadOf('standalone killed', { opener: standalone, size: { ...QUICK, runs: size.runs }, random })
+  const load = loadOf('standalone killed', { opener: standalone, size: quick(size), random })
   await killDuring(load, size.engineKills, restart)
   const { url, history } = standalone
   const killsAlone = history.flatMap((entry) => (entry.kind === 'killed' ? [entry.t] : []))
@@ -58,11 +71,16 @@ async function breakStandalone({ size, random, say }: Breaking): Promise<Guarant
 
 async function breakCluster({ size, random, say }: Breaking): Promise<Guarantee[]> {
   await using set = await startMongoInMemory(MEMBERS)
-  await using world = await World.open({ random, workers: size.workers, env: { MONGODB_URL: set.url } })
+  await using world = await World.open({
+    random,
+    gateways: size.gateways,
+    workers: size.workers,
+    env: { MONGODB_URL: set.url },
+  })
   const opener = openerOf(world)
-  const byWorker = loadOf('worker killed', { opener, size: { ...QUICK, runs: size.runs }, random })
+  const byWorker = loadOf('worker killed', { opener, size: quick(size), random })
   await killDuring(byWorker, size.workerKills, () => replace(world, random))
-  const byPrimary = loadOf('primary killed', { opener, size: { ...SLOW, runs: size.runs }, random })
+  const byPrimary = loadOf('primary killed', { opener, size: slow(size), random })
   await killDuring(byPrimary, size.primaryKills, () => killPrimary(world, set))
   await set.settled()
   const { url } = gatewayFor(world, 0)

@@ -13,7 +13,7 @@ import { type FaultCounts, Nemesis } from './lossy-relay/nemesis.ts'
 /** Rushing streams are as fast as their reader and fill whole relay messages; of trickling ones, each piece is a message. */
 type Size = { rushing: number; trickling: number; pieces: number; rounds: number }
 
-const SHORT: Size = { rushing: 8, trickling: 12, pieces: 1_200, rounds: 1 }
+const SHORT: Size = { rushing: 4, trickling: 8, pieces: 1_200, rounds: 1 }
 const FULL: Size = { rushing: 150, trickling: 100, pieces: 4_000, rounds: 10 }
 const FORGERIES = 400
 const RUSH = { atOnce: 4, pieces: 256, everyMs: 0 }

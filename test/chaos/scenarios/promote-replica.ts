@@ -9,7 +9,7 @@ import { timeUntil } from '../time-until.ts'
 import { World } from '../world.ts'
 
 const SESSIONS = 20
-const STREAMS = { short: 16, full: 200 }
+const STREAMS = { short: 10, full: 200 }
 const WORKERS = { short: 2, full: 4 }
 const ROUND_MS = 10_000
 const NORMAL_MS = 5_000

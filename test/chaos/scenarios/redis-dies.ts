@@ -22,7 +22,7 @@ type Size = {
   resetsForMs: number
 }
 
-const SHORT: Size = { workers: 2, streams: 16, sessions: 8, deaths: 1, freezes: 0, resets: 150, resetsForMs: 5_000 }
+const SHORT: Size = { workers: 2, streams: 8, sessions: 8, deaths: 1, freezes: 0, resets: 150, resetsForMs: 5_000 }
 const FULL: Size = {
   workers: 4,
   streams: 200,

@@ -13,7 +13,7 @@ import { World } from '../world.ts'
 
 type Size = { workers: number; rounds: number; sessions: number; longRuns: number; drainSecs: number }
 
-const SHORT: Size = { workers: 2, rounds: 1, sessions: 8, longRuns: 4, drainSecs: 3 }
+const SHORT: Size = { workers: 2, rounds: 1, sessions: 5, longRuns: 3, drainSecs: 3 }
 const FULL: Size = { workers: 4, rounds: 10, sessions: 60, longRuns: 40, drainSecs: 6 }
 
 /** A run longer than the drain time. */

@@ -13,7 +13,7 @@ import { clientsThatFit } from './slow-readers/tcp-memory.ts'
 
 type Size = { gateways: number; slow: number; ticking: Ticking }
 
-const SHORT: Size = { gateways: 1, slow: 10, ticking: { readers: 20, ticks: 40, everyMs: 50 } }
+const SHORT: Size = { gateways: 1, slow: 6, ticking: { readers: 10, ticks: 40, everyMs: 50 } }
 const FULL: Size = { gateways: 2, slow: 500, ticking: { readers: 200, ticks: 50, everyMs: 100 } }
 /** 5.5 MiB, more than the about 4 MiB that the network buffers hold, so that the run waits for its reader. */
 const TOO_MUCH = '/blocks 44'

@@ -4,7 +4,7 @@ import { tryGateways } from './tokens/gateways.ts'
 import { sendHostileKeys } from './tokens/hostile-keys.ts'
 import { tryOverTime } from './tokens/outage.ts'
 
-const KIDS = { short: 1_000, full: 5_000 }
+const KIDS = { short: 300, full: 5_000 }
 
 /** Forged tokens and unknown keys, and an identity provider that is away, rotates its keys or sends invalid ones. */
 export const tokens: Scenario = {

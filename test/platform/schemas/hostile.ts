@@ -149,19 +149,25 @@ const VALUES: Record<string, { schema: JsonObject; value: unknown }> = {
   },
 }
 
+/** A hostile schema that is not made yet: to make all of them takes seconds. */
+export type HostileCase = { name: string; make(): Pick<Hostile, 'schema' | 'value'> }
+
+export const hostileSchemas = (seed: number, count = 200): Hostile[] => hostileCases(seed, count).map(madeOf)
+
+export const madeOf = ({ name, make }: HostileCase): Hostile => ({ name, ...make() })
+
 /** The hostile schemas, always the same ones for a seed: those written by hand, and variations up to `count`. */
-export function hostileSchemas(seed: number, count = 200): Hostile[] {
+export function hostileCases(seed: number, count = 200): HostileCase[] {
   const text = { text: `${'a'.repeat(40)}!`, ...deepValue(60) }
   const written = [
     ...PATTERNS.map((pattern) => ({
       name: `the pattern ${pattern.slice(0, 40)}`,
-      schema: inText(pattern),
-      value: text,
+      make: () => ({ schema: inText(pattern), value: text }),
     })),
-    ...Object.entries(RECURSIVE).map(([name, schema]) => ({ name, schema, value: text })),
-    ...Object.entries(LARGE).map(([name, make]) => ({ name, schema: make(), value: text })),
-    ...Object.entries(WRONG).map(([name, schema]) => ({ name, schema, value: text })),
-    ...Object.entries(VALUES).map(([name, pair]) => ({ name, ...pair })),
+    ...Object.entries(RECURSIVE).map(([name, schema]) => ({ name, make: () => ({ schema, value: text }) })),
+    ...Object.entries(LARGE).map(([name, make]) => ({ name, make: () => ({ schema: make(), value: text }) })),
+    ...Object.entries(WRONG).map(([name, schema]) => ({ name, make: () => ({ schema, value: text }) })),
+    ...Object.entries(VALUES).map(([name, pair]) => ({ name, make: () => pair })),
   ]
   const random = new Random(seed)
   const varied = times(Math.max(0, count - written.length), (at) => vary(random.fork(String(at)), at))
@@ -178,9 +184,9 @@ const FAMILIES: readonly [string, (random: Random) => { schema: JsonObject; valu
   ['many properties', (random) => ({ schema: randomWide(random), value: object(random.between(10, 3_000), () => 1) })],
 ]
 
-function vary(random: Random, at: number): Hostile {
+function vary(random: Random, at: number): HostileCase {
   const [name, make] = random.pick(FAMILIES)
-  return { name: `${name} (${at})`, ...make(random) }
+  return { name: `${name} (${at})`, make: () => make(random) }
 }
 
 function randomPattern(random: Random, depth: number): string {

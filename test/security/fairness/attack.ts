@@ -7,8 +7,11 @@ export type Measured = { runMs: number[]; refusals: string[] }
 
 export type Form = 'standalone' | 'cluster'
 
+/** How much an attack takes: in the short form hardly more than exhausts what it attacks. */
+export type Size = 'short' | 'full'
+
 /** What an attack can use besides the API. `model` answers the instance `main` of both tenants. */
-export type Surroundings = { form: Form; model: ModelServer }
+export type Surroundings = { form: Form; model: ModelServer; size: Size }
 
 /** An attack that is under way. `refused` says how often the server has set a limit to it so far. */
 export type Attack = { refused(): number; end(): void | Promise<void> }

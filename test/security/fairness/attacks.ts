@@ -1,4 +1,4 @@
-import type { AttackPlan } from './attack.ts'
+import type { AttackPlan, Size } from './attack.ts'
 import { DEAD_RECEIVERS } from './attacks/dead-receivers.ts'
 import { HANGING_ATTACKS } from './attacks/hanging.ts'
 import { HANGING_UPLOADS } from './attacks/hanging-uploads.ts'
@@ -21,16 +21,19 @@ export const ATTACKS: readonly AttackPlan[] = [
   ...RUN_ATTACKS,
 ]
 
-/** Settings under which an attack is small. One tenant has half of each. */
-export const LIMITS = {
+/** The same in both forms. */
+const COMMON = {
   RUNS_PER_WORKER: '64',
   SESSIONS_PER_WORKER: '40',
-  SESSION_MEMORY_MB: '4',
-  PLAN_MB_PER_TENANT: '64',
   SCHEDULE_LEAST_SECS: '1',
   UPLOADS_PER_GATEWAY: '8',
   UPLOAD_SPOOL_MB: '480',
-  RATE_LIMIT_RPM: '2000',
   TRUST_PROXY: '1',
   RUN_RESUME_SECS: '300', // Longer than an attack takes on a busy machine: then the events are still those of the run itself.
+}
+
+/** Settings under which an attack is small. One tenant has half of each. */
+export const LIMITS: Record<Size, Readonly<Record<string, string>>> = {
+  short: { ...COMMON, SESSION_MEMORY_MB: '2', PLAN_MB_PER_TENANT: '16', RATE_LIMIT_RPM: '1000' },
+  full: { ...COMMON, SESSION_MEMORY_MB: '4', PLAN_MB_PER_TENANT: '64', RATE_LIMIT_RPM: '2000' },
 }

@@ -5,9 +5,13 @@ import { rssMiB } from '../../../scripts/bench/proc.ts'
 import { startRedis } from '../../../scripts/local-services/redis.ts'
 import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { Processes, type Server } from '../processes.ts'
-import type { Form } from './attack.ts'
+import type { Form, Size } from './attack.ts'
 
 const BYTES_PER_MIB = 1024 * 1024
+/** The processes of a cluster besides its gateway. */
+const OTHERS = { short: ['worker', 'executor'], full: ['worker', 'worker', 'executor'] } as const
+
+export type Shape = { form: Form; size: Size }
 
 /** The product in one of its forms, with what can grow in it. Disposing of it ends every process. */
 export class AttackedServer implements AsyncDisposable {
@@ -23,7 +27,7 @@ export class AttackedServer implements AsyncDisposable {
     this.#parts = parts
   }
 
-  static async start(form: Form, env: Readonly<Record<string, string>>): Promise<AttackedServer> {
+  static async start({ form, size }: Shape, env: Readonly<Record<string, string>>): Promise<AttackedServer> {
     await using parts = new AsyncDisposableStack()
     const settings = { MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true', ...env }
     if (form === 'standalone') {
@@ -33,8 +37,7 @@ export class AttackedServer implements AsyncDisposable {
     const redis = parts.use(await startRedis())
     const mongo = parts.use(await startMongoInMemory())
     const processes = parts.use(new Processes({ ...settings, REDIS_URL: redis.url, MONGODB_URL: mongo.url }))
-    const others = ['worker', 'worker', 'executor'] as const
-    const servers = await Promise.all(others.map((role) => processes.start(role)))
+    const servers = await Promise.all(OTHERS[size].map((role) => processes.start(role)))
     const dirs = [processes.dataDir, ...mongo.members.map(({ dir }) => dir)]
     return new AttackedServer([...servers, await processes.start('gateway')], dirs, parts.move())
   }

@@ -4,7 +4,7 @@ import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { startModelServer } from '../../support/model-server/model-server.ts'
-import type { Attack, AttackPlan, Form, Measured, Surroundings, Tenant } from '../fairness/attack.ts'
+import type { Attack, AttackPlan, Form, Measured, Size, Surroundings, Tenant } from '../fairness/attack.ts'
 import { ATTACKS, LIMITS } from '../fairness/attacks.ts'
 import { answerPatiently, prepareTenant, useService } from '../fairness/neighbour.ts'
 import { AttackedServer } from '../fairness/server.ts'
@@ -24,29 +24,33 @@ export const fairness: Scenario = {
 async function run({ isFull, say }: ScenarioOptions): Promise<Guarantee[]> {
   if (!isFull) {
     const half = (form: number) => ATTACKS.filter((_, i) => i % FORMS.length === form)
-    const all = FORMS.map((form, i) => attackForm(form, { attacks: half(i), rounds: 1, say }))
+    const all = FORMS.map((form, i) => attackForm(form, { attacks: half(i), rounds: 1, size: 'short', say }))
     return (await Promise.all(all)).flat()
   }
   const guarantees: Guarantee[] = []
-  for (const form of FORMS) guarantees.push(...(await attackForm(form, { attacks: ATTACKS, rounds: 40, say })))
+  for (const form of FORMS)
+    guarantees.push(...(await attackForm(form, { attacks: ATTACKS, rounds: 40, size: 'full', say })))
   return guarantees
 }
 
-type Work = { attacks: readonly AttackPlan[]; rounds: number; say(line: string): void }
+type Work = { attacks: readonly AttackPlan[]; rounds: number; size: Size; say(line: string): void }
 
 async function attackForm(form: Form, work: Work): Promise<Guarantee[]> {
   const issuer = await Issuer.start([await newSigner('RS256', 'r1')])
   const model = await startModelServer()
   model.otherwise(answerPatiently)
   try {
-    await using server = await AttackedServer.start(form, {
-      ...LIMITS,
-      MODEL_PROVIDER: 'openai-compatible',
-      MODEL: 'm',
-      MODEL_BASE_URL: model.url,
-      OIDC_ISSUER: issuer.url,
-      OIDC_AUDIENCE: AUDIENCE,
-    })
+    await using server = await AttackedServer.start(
+      { form, size: work.size },
+      {
+        ...LIMITS[work.size],
+        MODEL_PROVIDER: 'openai-compatible',
+        MODEL: 'm',
+        MODEL_BASE_URL: model.url,
+        OIDC_ISSUER: issuer.url,
+        OIDC_AUDIENCE: AUDIENCE,
+      },
+    )
     const as = async (name: string, address: string): Promise<Tenant> => {
       const headers = { authorization: `Bearer ${await issuer.token(name)}`, 'x-forwarded-for': address }
       return prepareTenant({ url: server.url, headers }, model)
@@ -57,6 +61,7 @@ async function attackForm(form: Form, work: Work): Promise<Guarantee[]> {
       other: await as('acme', '203.0.113.2'),
       form,
       model,
+      size: work.size,
     }
     return await attackInTurn(scene, work)
   } finally {

@@ -5,7 +5,8 @@ import { errorsIn } from '../../harness/leftovers.ts'
 import { LOOP_PROBE_PRELOAD, LoopProbe } from '../../harness/loop-probe.ts'
 import { Product } from '../../harness/product.ts'
 import type { Scenario, ScenarioOptions } from '../../harness/scenario.ts'
-import { hostileSchemas } from '../../platform/schemas/hostile.ts'
+import type { Random } from '../../harness/seed.ts'
+import { type Hostile, hostileCases, madeOf } from '../../platform/schemas/hostile.ts'
 import { AUDIENCE, Issuer } from '../../support/issuer/issuer.ts'
 import { newSigner } from '../../support/issuer/signer.ts'
 import { type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
@@ -16,7 +17,7 @@ import { loopDelays } from '../schemas/loop-delay.ts'
 
 const SCHEMAS = 200
 /** How many of the schemas one tenant sends in the short form, and then several tenants at the same time. */
-const SHORT = { alone: 20, together: 5 }
+const SHORT = { alone: 12, together: 3 }
 /** The first one runs an ordinary flow, the others attack. */
 const TENANTS = ['umbrella', 'acme', 'globex', 'initech']
 const ORDINARY = { input_schema: ANYTHING, output_schema: ANYTHING }
@@ -58,8 +59,7 @@ type Parts = { issuer: Issuer; model: ModelServer; product: Product }
 
 async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): Promise<Guarantee[]> {
   const { model, product } = parts
-  const all = hostileSchemas(random.seed, SCHEMAS).filter(isSendable)
-  const cases = isFull ? all : random.shuffle(all).slice(0, SHORT.alone)
+  const cases = chooseCases(random, isFull)
   model.otherwise(answerHostile(cases))
   const [victim, alone, ...others] = await Promise.all(TENANTS.map((tenant) => openClient(tenant, parts)))
   if (!victim || !alone) throw new Error('there are at least two tenants')
@@ -93,6 +93,18 @@ async function attack({ isFull, random, say }: ScenarioOptions, parts: Parts): P
       errorsIn(product).filter((line) => !line.startsWith('{"stall"')),
     ),
   ]
+}
+
+function chooseCases(random: Random, isFull: boolean): Hostile[] {
+  const all = hostileCases(random.seed, SCHEMAS)
+  if (isFull) return all.map(madeOf).filter(isSendable)
+  const chosen: Hostile[] = []
+  for (const each of random.shuffle(all)) {
+    const made = madeOf(each)
+    if (isSendable(made)) chosen.push(made)
+    if (chosen.length === SHORT.alone) break
+  }
+  return chosen
 }
 
 /** A tenant with a provider and an ordinary flow. */

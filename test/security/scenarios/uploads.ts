@@ -22,7 +22,7 @@ const NINE_WITHIN_MS = 10_000
 
 type Size = { fileBytes: number; leavers: number; slowSecs: number }
 
-const SHORT: Size = { fileBytes: 40 * MIB, leavers: 24, slowSecs: 0 }
+const SHORT: Size = { fileBytes: 16 * MIB, leavers: 12, slowSecs: 0 }
 /** 75 s is longer than the time that a whole request of another kind may take. */
 const FULL: Size = { fileBytes: MAX_FILE_BYTES, leavers: 200, slowSecs: 75 }
 

@@ -6,6 +6,7 @@ import type { Sink } from '../uploads/sink.ts'
 import { type Ids, random, responseOf } from './ids.ts'
 import { ownFlow } from './own-flow.ts'
 import { ownPlan } from './own-plan.ts'
+import type { Cursor } from './walls.ts'
 
 /** Texts of the owner's, each unlike any other text. */
 export type Canaries = {
@@ -18,7 +19,7 @@ export type Canaries = {
 export type Owned = {
   ids: Ids
   canaries: Canaries
-  cursors: string[]
+  cursors: Cursor[]
   /** Everything that the owner was answered, events included. */
   answers: string
   /** A run that waits for the permission. */
@@ -107,14 +108,14 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     body: JSON.stringify({ prompt }),
   })
   const { data } = await waiting.until('permission_request')
-  const cursors: string[] = []
+  const cursors: Cursor[] = []
   const ofConfig = ['/config/instances', '/config/secrets', '/config/webhooks']
   const ofFlows = ['/flows', '/flows/summarize/memory']
   const ofPlans = ['/plans', '/plans/schedules']
   for (const list of ['/runs', ...ofConfig, ...ofFlows, ...ofPlans, `/customers/${names.customer}/ledger`]) {
     const { text } = await ask({ method: 'GET', path: list + SHORT_LIST })
     const { next_cursor: cursor } = JSON.parse(text) as { next_cursor?: string | null }
-    if (cursor) cursors.push(cursor)
+    if (cursor) cursors.push({ list, cursor })
   }
   return {
     ids: {

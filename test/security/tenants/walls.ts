@@ -3,6 +3,9 @@ import { BODIES, ON_BUILT_IN } from './bodies.ts'
 import { type Body, COMMON, type Ids, KINDS, type Kind, kindOf, unknownIds } from './ids.ts'
 import type { ApiRoute } from './routes.ts'
 
+/** A cursor, and the path of the list that it belongs to. */
+export type Cursor = { list: string; cursor: string }
+
 export type Stranger = {
   /** The gateways, with the base path. */
   urls: readonly string[]
@@ -10,10 +13,10 @@ export type Stranger = {
   /** Ids of the other tenant. */
   theirs: Ids
   /** Cursors of lists of the other tenant. */
-  cursors: readonly string[]
+  cursors: readonly Cursor[]
   /** Texts of the other tenant that no answer may contain. */
   canaries: readonly string[]
-  /** Every kind of id in every place of a path or a query. Otherwise a place that says its kind has ids of that kind, and one of a path those of a few other kinds too. */
+  /** Every kind of id in every place of a path or a query. Otherwise a place that says its kind has ids of that kind, and one of a path those of another kind too; a list has its own cursors and a few others. */
   isFull: boolean
 }
 
@@ -89,8 +92,8 @@ function variantsOf({ method, path, params }: ApiRoute, { isFull }: Stranger): V
   )
 }
 
-/** How many kinds besides its own a place of a path is tried with, and how many a field of a query that says none. */
-const OTHERS = { place: 1, field: 3 }
+/** How many kinds besides its own a place of a path is tried with, how many a field of a query that says none, and how many cursors of others a list. */
+const OTHERS = { place: 1, field: 1, cursors: 2 }
 
 /** Every kind, or a place's own and some that follow `shift`, so that each kind comes on some routes. */
 function kindsFor(own: Kind | undefined, shift: number, isFull: boolean): readonly Kind[] {
@@ -133,12 +136,20 @@ function differenceOf(left: string, right: string): string {
   return [left, right].map((text) => JSON.stringify(text.slice(from, from + 80))).join(' instead of ')
 }
 
+/** Every cursor, or those of the same list and some of others. */
+function cursorsFor(path: string, { cursors, isFull }: Stranger): readonly string[] {
+  const [own, others] = [cursors.filter(({ list }) => list === path), cursors.filter(({ list }) => list !== path)]
+  const from = path.length % others.length
+  const some = isFull ? others : [...others.slice(from), ...others].slice(0, OTHERS.cursors)
+  return [...own, ...some].map(({ cursor }) => cursor)
+}
+
 /** Lists contain nothing of the other tenant, wherever they begin. */
 async function readList({ path }: ApiRoute, stranger: Stranger, walls: Walls): Promise<void> {
   for (const query of [
     '',
     '?limit=200',
-    ...stranger.cursors.map((cursor) => `?cursor=${encodeURIComponent(cursor)}`),
+    ...cursorsFor(path, stranger).map((cursor) => `?cursor=${encodeURIComponent(cursor)}`),
   ]) {
     const { text } = await send({ method: 'GET', path: path + query }, stranger, walls)
     const ids = Object.values(stranger.theirs).filter((id) => text.includes(id))

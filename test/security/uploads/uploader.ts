@@ -12,6 +12,11 @@ export type UploadSpec = {
   isChunked?: boolean
   /** Waits this long after each chunk. */
   pauseMs?: number
+  /** Sends this many bytes without a pause before. `onPause` is called when the server has taken nearly all of them. */
+  pausesFrom?: number
+  onPause?: () => void
+  headers?: Readonly<Record<string, string>>
+  signal?: AbortSignal
   /** At most 128 KiB. */
   chunkBytes?: number
 }
@@ -32,7 +37,9 @@ export async function upload(spec: UploadSpec): Promise<Uploaded> {
   const req = request(`${spec.url}/audio/transcriptions`, {
     method: 'POST',
     agent: false,
+    ...(spec.signal && { signal: spec.signal }),
     headers: {
+      ...spec.headers,
       'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
       ...(!spec.isChunked && { 'content-length': length }),
     },
@@ -70,12 +77,14 @@ const edgesOf = (instance: string) => ({
 type Body = { head: Buffer; tail: Buffer; spec: UploadSpec; leave(): void }
 
 async function* bodyOf({ head, tail, spec, leave }: Body): AsyncGenerator<Buffer> {
-  const { bytes, chunkBytes = 64 * 1024, pauseMs = 0, leavesAt = Number.POSITIVE_INFINITY } = spec
+  const { bytes, chunkBytes = 64 * 1024, pauseMs = 0, pausesFrom = 0, leavesAt = Number.POSITIVE_INFINITY } = spec
   yield head
   for (let sent = 0; sent < bytes; sent += chunkBytes) {
     if (sent >= leavesAt) return leave()
     yield CHUNK.subarray(0, Math.min(bytes - sent, chunkBytes, leavesAt - sent))
-    if (pauseMs > 0) await sleep(pauseMs)
+    if (pauseMs === 0 || sent < pausesFrom) continue
+    spec.onPause?.()
+    await sleep(pauseMs)
   }
   if (bytes >= leavesAt) return leave()
   yield tail

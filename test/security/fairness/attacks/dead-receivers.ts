@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts'
 import { call, callPatiently, prepare } from '../../api.ts'
-import type { Attack, AttackPlan, Tenant, Use } from '../attack.ts'
+import type { Attack, AttackPlan, Surroundings, Tenant, Use } from '../attack.ts'
 import { useAtOnce } from '../neighbour.ts'
 
 const WEBHOOKS = 20
-const RUNS = 40
+const RUNS = { short: 10, full: 40 }
 
 /** The places for messages to webhooks. */
 export const DEAD_RECEIVERS: AttackPlan = {
@@ -18,12 +18,12 @@ export const DEAD_RECEIVERS: AttackPlan = {
 }
 
 /** As many webhooks as a tenant may have, at an address that accepts connections and never answers, and many messages for each. */
-async function sendToTarpit({ url, headers }: Tenant): Promise<Attack> {
+async function sendToTarpit({ url, headers }: Tenant, { size }: Surroundings): Promise<Attack> {
   const tarpit = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
   await once(tarpit, 'listening')
   const hook = `http://127.0.0.1:${(tarpit.address() as AddressInfo).port}/hooks`
   for (let i = 0; i < WEBHOOKS; i++) await putWebhook({ url, headers }, `dead-${i}`, hook)
-  for (let i = 0; i < RUNS; i += 10) {
+  for (let i = 0; i < RUNS[size]; i += 10) {
     const run = () => call(url, { method: 'POST', path: '/agent/run', headers, body: { prompt: '/say ok' } })
     await Promise.all(Array.from({ length: 10 }, run))
   }

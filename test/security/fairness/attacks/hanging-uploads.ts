@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { call, prepare, transcriptionForm } from '../../api.ts'
+import { prepare, transcriptionForm } from '../../api.ts'
 import { Sink } from '../../uploads/sink.ts'
-import type { Attack, AttackPlan, Tenant, Use } from '../attack.ts'
+import { type Uploaded, type UploadSpec, upload } from '../../uploads/uploader.ts'
+import type { Attack, AttackPlan, Surroundings, Tenant, Use } from '../attack.ts'
 import { timed, useAtOnce } from '../neighbour.ts'
 
 const MIB = 1024 * 1024
-/** As many as there are places, and more bytes than one tenant may have (`LIMITS`). */
-const HOSTILE_UPLOADS = 16
-const HOSTILE_BYTES = 39 * MIB
+const PLACES = 8
+/** Twice as many as there are places, and more bytes than one tenant may have (`LIMITS`). In the short form one holds most of them, which it hardly sends. */
+const HOSTILE_UPLOADS = { short: 15, full: 16 }
+const HOSTILE_BYTES = { short: 5 * MIB, full: 39 * MIB }
+const SLOW = { bytes: 284 * MIB, pausesFrom: 16 * MIB, pauseMs: 1_000 }
 const OTHER_BYTES = MIB
 const BACKEND_MS = 250
 
@@ -20,25 +23,22 @@ export const HANGING_UPLOADS: AttackPlan = {
 }
 
 /** Resolves when the backend, which never answers, has as many uploads as the server lets through. */
-async function uploadToHangingBackend(hostile: Tenant): Promise<Attack> {
+async function uploadToHangingBackend(hostile: Tenant, { size }: Surroundings): Promise<Attack> {
   const backend = await Sink.start()
   backend.gate = new Promise<void>(() => {})
   await putBackend(hostile, backend)
   const over = new AbortController()
-  const file = new Blob([Buffer.alloc(HOSTILE_BYTES)])
-  const upload = () =>
-    call(
-      hostile.url,
-      { ...TRANSCRIPTION, headers: hostile.headers, body: transcriptionForm('backend', file) },
-      over.signal,
-    )
-  const uploads = Array.from({ length: HOSTILE_UPLOADS }, () => upload().catch(() => undefined))
-  await backend.received(HOSTILE_UPLOADS / 2)
+  const begin = (spec: Pick<UploadSpec, 'bytes' | 'pausesFrom' | 'pauseMs' | 'onPause'>) =>
+    upload({ ...hostile, instance: 'backend', signal: over.signal, ...spec })
+  const slow: Promise<Uploaded>[] = []
+  if (size === 'short') await new Promise<void>((onPause) => slow.push(begin({ ...SLOW, onPause })))
+  const uploads = Array.from({ length: HOSTILE_UPLOADS[size] }, () => begin({ bytes: HOSTILE_BYTES[size] }))
+  await backend.received(PLACES - slow.length)
   return {
     refused: () => 0,
     async end() {
       over.abort()
-      await Promise.all(uploads)
+      await Promise.all([...slow, ...uploads])
       await backend[Symbol.asyncDispose]()
     },
   }

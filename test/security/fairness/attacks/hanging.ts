@@ -12,8 +12,8 @@ export const HANGING_ATTACKS: readonly AttackPlan[] = [
 /** RUNS_PER_WORKER of the attacked server, and an eighth of it. */
 const FLOW_SLOTS = 64
 const PLAN_SLOTS = FLOW_SLOTS / 8
-const FLOWS = 300
-const PLANS = 40
+const FLOWS = { short: 100, full: 300 }
+const PLANS = { short: 20, full: 40 }
 /** Of more at once some might be refused, because too many inputs wait to be checked. */
 const AT_ONCE = 10
 const ANYTHING = { type: 'object' }
@@ -27,7 +27,7 @@ export function warm(prepareUse: (other: Tenant) => Promise<Use>): (other: Tenan
   }
 }
 
-async function hangFlows(hostile: Tenant, { model }: Surroundings): Promise<Attack> {
+async function hangFlows(hostile: Tenant, { model, size }: Surroundings): Promise<Attack> {
   const { url, headers } = hostile
   const flow = { model: 'm', user_prompt_template: '/hang', input_schema: ANYTHING, output_schema: ANYTHING }
   await prepare(url, { method: 'PUT', path: '/flows/hanging', body: flow, headers })
@@ -42,7 +42,7 @@ async function hangFlows(hostile: Tenant, { model }: Surroundings): Promise<Atta
       signal: abort.signal,
     })
   const answers: Response[] = []
-  while (answers.length < FLOWS) answers.push(...(await Promise.all(Array.from({ length: AT_ONCE }, start))))
+  while (answers.length < FLOWS[size]) answers.push(...(await Promise.all(Array.from({ length: AT_ONCE }, start))))
   for (const answer of answers) void answer.arrayBuffer().catch(() => {}) // Reads until the attack ends.
   await until(() => hangs() >= FLOW_SLOTS, { what: 'every slot for flows to be taken', lastSeen: hangs })
   return {
@@ -56,11 +56,11 @@ async function hangFlows(hostile: Tenant, { model }: Surroundings): Promise<Atta
   }
 }
 
-async function hangPlans({ url, headers }: Tenant, { model }: Surroundings): Promise<Attack> {
+async function hangPlans({ url, headers }: Tenant, { model, size }: Surroundings): Promise<Attack> {
   const hangs = countHangs(model)
   const body = { steps: [{ id: 'a', prompt: '/hang' }] }
   const submit = () => prepare(url, { method: 'POST', path: '/plans/submit', body, headers })
-  const submitted = await Promise.all(Array.from({ length: PLANS }, submit))
+  const submitted = await Promise.all(Array.from({ length: PLANS[size] }, submit))
   await until(() => hangs() >= PLAN_SLOTS, { what: 'every slot for plans to be taken', lastSeen: hangs })
   return {
     refused: () => 0,

@@ -4,7 +4,8 @@ import { timed, useAtOnce } from '../neighbour.ts'
 
 /** More than a run keeps when memory is short. */
 const OTHER = '/blocks 600 1'
-const HOSTILE = '/blocks 1900 1'
+/** As many bytes in both: the memory counts bytes, and events cost time. */
+const HOSTILE = { short: '/blocks 63 30', full: '/blocks 1900 1' }
 /** Enough to exceed the memory for events of each worker. */
 const HOSTILE_RUNS = { standalone: 45, cluster: 90 }
 const AT_ONCE = 5
@@ -17,8 +18,8 @@ export const LARGE_ANSWERS: AttackPlan = {
   isShared: true,
 }
 
-async function answerMuch({ url, headers }: Tenant, { form }: Surroundings): Promise<Attack> {
-  const body = { prompt: HOSTILE }
+async function answerMuch({ url, headers }: Tenant, { form, size }: Surroundings): Promise<Attack> {
+  const body = { prompt: HOSTILE[size] }
   const run = () => prepare(url, { method: 'POST', path: '/agent/run', headers, body })
   for (let i = 0; i < HOSTILE_RUNS[form]; i += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, run))
   return { refused: () => 0, end: () => {} }
