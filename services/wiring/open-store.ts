@@ -39,7 +39,10 @@ import { COLLECTIONS } from './collections.ts'
 export const SQLITE_FILE = 'agent-engine.db'
 
 type StoreSettings = Settings['store']
-type Limits = Pick<StoreSettings, 'plansPerTenant' | 'planBytesPerTenant' | 'durability' | 'sessionIdleMs'>
+type Limits = Pick<
+  StoreSettings,
+  'plansPerTenant' | 'planBytesPerTenant' | 'durability' | 'sessionIdleMs' | 'runResumeMs'
+>
 type Folder = Pick<StoreSettings, 'dataDir'>
 type Database = Pick<StoreSettings, 'mongodbUrl' | 'mongodbDb'>
 
@@ -83,12 +86,12 @@ export async function openClusterStore(settings: Limits & Database, log: Log): P
 const HEAD_MS = 200
 
 const createStores = (
-  { plansPerTenant, planBytesPerTenant, durability, sessionIdleMs: idleMs }: Limits,
+  { plansPerTenant, planBytesPerTenant, durability, sessionIdleMs: idleMs, runResumeMs: resumeMs }: Limits,
   store: Store,
   flows: FlowStoreOptions = {},
 ): OpenedStore => ({
   ledger: createLedger(store),
-  sessions: durability === 'off' ? undefined : createSessionStore(store, { idleMs }),
+  sessions: durability === 'off' ? undefined : createSessionStore(store, { idleMs, resumeMs }),
   busySessions: durability === 'runs' ? createBusySessions(store) : undefined,
   decided: new DecidedPermissions(store),
   memories: createMemoryEntries(store),

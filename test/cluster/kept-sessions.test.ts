@@ -14,6 +14,7 @@ import { until } from '../support/until.ts'
 const TENANT = DEFAULT_TENANT
 const OTHER = tenantId('t_other')
 const IDLE_MS = 60_000
+const RESUME_MS = 30_000
 
 describe('sessions that are stored', () => {
   const opened = useTestStore()
@@ -21,7 +22,7 @@ describe('sessions that are stored', () => {
   let cluster = new MemoryCluster()
   let relay = createMemoryRelay(cluster)
   before(() => {
-    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS })
+    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS, resumeMs: RESUME_MS })
   })
   afterEach(async () => {
     await relay.close()

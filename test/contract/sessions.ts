@@ -19,6 +19,7 @@ import type { OpenStore } from './store.ts'
 
 const NOON = Date.parse('2026-11-24T12:00:00.000Z')
 const IDLE_MS = 3_600_000
+const RESUME_MS = 30_000
 const isoOf = (ms: number) => new Date(ms).toISOString()
 
 const factsOf = (count: number, more: Partial<SessionFacts> = {}): SessionFacts => ({
@@ -36,7 +37,7 @@ export function sessionContract(open: OpenStore): void {
   let tenants = 0
   before(async () => {
     store = await open(COLLECTIONS, () => now)
-    sessions = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
+    sessions = createSessionStore(store, { idleMs: IDLE_MS, resumeMs: RESUME_MS, now: () => now })
   })
   after(() => store.close())
   afterEach(() => {
@@ -101,6 +102,23 @@ export function sessionContract(open: OpenStore): void {
       ['r5', 5],
     ])
     expect(loaded).to.include({ baseSeq: 4, nextSeq: 6 })
+  })
+
+  it('D32.7a: of the runs that had ended before the whole history, those are told that may still be asked for, each from its beginning', async () => {
+    const tenant = newTenant()
+    const { write } = writer(tenant, headOf('s'))
+    await sessions.add(tenant, headOf('s'))
+    const accepted = (run_id: string) => ({ run_id, started_at: isoOf(NOON), message: { prompt: run_id } })
+    const active = (run_id: string) => ({ run_id, state: { totals: { turns: 1 } } as never, reserved: 10 })
+    const old = { runs: { accepted: [accepted('old')], active: active('old'), ended: ['old'] } }
+    await sessions.append([write(1, ['a'], old), write(2, ['b'], { runs: { accepted: [accepted('long')] } })])
+    await sessions.append([write(3, ['c'], { runs: { active: active('long') } })])
+    now += RESUME_MS + 1
+    await sessions.append([write(4, ['d'], { runs: { active: active('long'), ended: ['long'] } })])
+    await sessions.append([write(5, ['all'], { isBase: true, runs: { ended_from: 1 } })])
+    const loaded = await sessions.load(tenant, 's')
+    expect(textsOf(loaded?.messages)).to.deep.equal(['all'])
+    expect(loaded?.runs.ended.map(({ runId, fromSeq }) => [runId, fromSeq])).to.deep.equal([['long', 2]])
   })
 
   it('D32.7c: a one-shot run is stored by its log alone, and is gone when that is deleted', async () => {

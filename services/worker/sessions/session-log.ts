@@ -50,7 +50,7 @@ type Waiter = { version: number; resolve: (isStored: boolean) => void }
  * Who opens the session reads the entries since the last one that has the whole history. Such an entry follows after so many others, and later when
  * the history is long, so that for each entry at most this many bytes are written once more.
  */
-const MIN_ENTRIES = 100
+const MIN_ENTRIES = 50
 const BYTES_AN_ENTRY = 4_096
 
 /** The part of a session's log that its owner writes: which messages are stored, which are not, and who waits for them. */

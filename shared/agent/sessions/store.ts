@@ -71,7 +71,8 @@ export interface SessionStore {
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
 
-export type SessionStoreOptions = { idleMs: number; now?: () => number }
+/** `resumeMs`: how long clients may ask for a run that has ended. */
+export type SessionStoreOptions = { idleMs: number; resumeMs: number; now?: () => number }
 
 const HOUR_MS = 3_600_000
 
@@ -94,7 +95,8 @@ const NO_FACTS: SessionFacts = {
 /** Losing the race for a head this often means that something else than a race is wrong. */
 const MAX_TRIES = 5
 
-export function createSessionStore(store: Store, { idleMs, now = Date.now }: SessionStoreOptions): SessionStore {
+export function createSessionStore(store: Store, options: SessionStoreOptions): SessionStore {
+  const { idleMs, resumeMs, now = Date.now } = options
   const heads = store.collection(SESSIONS)
   const logs = new SessionLogs(store)
   const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
@@ -123,7 +125,7 @@ export function createSessionStore(store: Store, { idleMs, now = Date.now }: Ses
     },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
-      const loaded = found && (await readLog(logs, tenant, found))
+      const loaded = found && (await readLog(logs, tenant, { head: found, recentMs: now() - resumeMs }))
       return loaded && !isIdle(loaded.usedAt) ? loaded : undefined
     },
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
@@ -189,10 +191,13 @@ function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | 
   return { session_id, created_at, ...history, active_run_id: null, queued: 0, ...rest }
 }
 
+type LogReading = { head: HeadDocument; recentMs: number }
+
+/** Reads back to the last entry that has the whole history, and to the beginning of each run that has ended since `recentMs`. */
 async function readLog(
   logs: SessionLogs,
   tenant: TenantId,
-  head: HeadDocument,
+  { head, recentMs }: LogReading,
 ): Promise<LoadedSession & { usedAt: string }> {
   let newest = 0 // An entry that is added meanwhile takes the next place.
   const onNewest = (seq: number) => {
@@ -200,10 +205,15 @@ async function readLog(
   }
   const read: PlacedEntry[] = []
   let base: PlacedEntry | undefined
+  const begunEarlier = new Set<string>()
   for await (const entry of logs.entries({ tenant, ...head }, { onNewest })) {
     read.push(entry)
     if (entry.isBase) base ??= entry
-    if (base && entry.seq <= (base.runs?.ended_from ?? base.seq)) break
+    const isRecent = Date.parse(entry.at) >= recentMs
+    if (isRecent) for (const runId of entry.runs?.ended ?? []) begunEarlier.add(runId)
+    for (const { run_id } of entry.runs?.accepted ?? []) begunEarlier.delete(run_id)
+    if (!base) continue
+    if (entry.seq <= (base.runs?.ended_from ?? base.seq) || (!isRecent && begunEarlier.size === 0)) break
   }
   const all = read.toReversed()
   const entries = base ? all.slice(all.indexOf(base)) : all

@@ -139,7 +139,10 @@ export class FrameBuffer {
     if (last && frame.length * MAX_BYTES_PER_UNIT <= free) return last // Measuring the frame is only needed near the end of a slab.
     const size = Buffer.byteLength(frame)
     if (last && size <= free) return last
-    const usual = last ? Math.min(last.content.length * 2, MAX_SLAB_BYTES) : FIRST_SLAB_BYTES
+    // Behind a gap mostly another one follows, at which the slab ends.
+    const isBehindGap = newest !== undefined && lastOf(newest) !== this.#lastSeq
+    const first = isBehindGap ? 0 : FIRST_SLAB_BYTES
+    const usual = last ? Math.min(last.content.length * 2, MAX_SLAB_BYTES) : first
     const slab = { content: Buffer.allocUnsafeSlow(Math.max(size, usual)), firstSeq: this.#lastSeq + 1, ends: [] }
     this.#slabs.push(slab)
     this.#bytes += slab.content.length
@@ -148,7 +151,9 @@ export class FrameBuffer {
 
   /** Frees what the last slab has not used. */
   #trim(last: Slab<Buffer>): void {
-    const content = Buffer.allocUnsafeSlow(last.ends.at(-1) ?? 0)
+    const used = last.ends.at(-1) ?? 0
+    if (used === last.content.length) return
+    const content = Buffer.allocUnsafeSlow(used)
     last.content.copy(content)
     this.#bytes += content.length - last.content.length
     this.#slabs[this.#slabs.length - 1] = { ...last, content }

@@ -43,6 +43,7 @@ const storeIn = pick(
   'planBytesPerTenant',
   'durability',
   'sessionIdleMs',
+  'runResumeMs',
 )
 const keysIn = pick('masterKey', 'masterKeysPrevious', 'dataDir', 'isBashEnabled', 'mcpConfig')
 const egressIn = pick('allowsPrivateUrls')

@@ -18,6 +18,7 @@ import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const IDLE_MS = 60_000
+const RESUME_MS = 30_000
 
 /** A cluster whose processes reach the owners through `around`. */
 function clusterWith(around: (owners: Owners) => Owners): MemoryCluster {
@@ -36,7 +37,7 @@ describe('runs that are stored', () => {
   let busySessions: BusySessions
   let relay: ReturnType<typeof createMemoryRelay>
   before(() => {
-    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS })
+    sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS, resumeMs: RESUME_MS })
     busySessions = createBusySessions(opened.store)
   })
   beforeEach(() => {

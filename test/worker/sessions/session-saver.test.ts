@@ -16,6 +16,7 @@ import { DONE } from '../events.ts'
 import { limitsOf } from './session-setup.ts'
 
 const IDLE_MS = 60_000
+const RESUME_MS = 30_000
 const log = SILENT_LOG
 const user = (text: string): Message => ({ role: 'user', text })
 const answer = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
@@ -39,7 +40,7 @@ describe('the saver of sessions', () => {
       begunAt.push(performance.now())
       return slowMs === 0 ? act() : sleep(slowMs).then(act)
     })
-    sessionStore = createSessionStore(store, { idleMs: IDLE_MS, now: () => now })
+    sessionStore = createSessionStore(store, { idleMs: IDLE_MS, resumeMs: RESUME_MS, now: () => now })
   })
   beforeEach(() => {
     isAway = false

@@ -10,13 +10,14 @@ import { useTestStore } from '../../support/test-store.ts'
 import { limitsOf } from './session-setup.ts'
 
 const IDLE_MS = 60_000
+const RESUME_MS = 30_000
 const keepNothing = async function* () {}
 
 describe('the stored sessions of a worker', () => {
   const file = useTestStore()
   let store: SessionStore
   before(() => {
-    store = createSessionStore(file.store, { idleMs: IDLE_MS })
+    store = createSessionStore(file.store, { idleMs: IDLE_MS, resumeMs: RESUME_MS })
   })
 
   /** A worker whose claims are those of `token`. `released` lists the sessions whose claims it gave back. */
