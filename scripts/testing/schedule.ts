@@ -7,7 +7,7 @@ export type Group = { name: string; files: string[] }
 export type Phase = { groups: Group[]; lanes: number }
 
 /** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
-const LANES = 8
+const LANES = 6
 /**
  * The longest files and folders: a long one that starts last delays the end of the phase. A process needs up to a second to load what it
  * tests, so folders of short tests share one.
