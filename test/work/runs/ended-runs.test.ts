@@ -56,8 +56,7 @@ describe('ended runs', () => {
     const later = [open(), open()]
     for (const run of later) await run.execute(say)
     await forgotten(4)
-    expect(new Set(order)).to.deep.equal(new Set([ended, cut, ...later]))
-    expect(order).to.have.length(4)
+    expect(order, 'in any order').to.have.members([ended, cut, ...later])
   })
 
   it('above their limit ended runs that all have readers stay', async () => {
