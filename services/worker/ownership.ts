@@ -19,7 +19,7 @@ export type OwnershipDeps = AdoptedQueueDeps & {
   draining: Draining
   admission: Admission
   saver: Pick<SessionSaver, 'note'> | undefined
-} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions' | 'limits'>
+} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions'>
 
 /** How this worker begins and ends its ownership of sessions. */
 export type Ownership = Pick<ClusterWorker<Session>, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &

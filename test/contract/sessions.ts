@@ -14,6 +14,7 @@ import { oneShotSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, lifeOf, type SessionHead, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
+import { aroundStore } from '../support/around-store.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
 
@@ -35,9 +36,10 @@ export function sessionContract(open: OpenStore): void {
   let sessions: SessionStore
   let now = NOON
   let tenants = 0
+  const options = { idleMs: IDLE_MS, resumeMs: RESUME_MS, now: () => now }
   before(async () => {
     store = await open(COLLECTIONS, () => now)
-    sessions = createSessionStore(store, { idleMs: IDLE_MS, resumeMs: RESUME_MS, now: () => now })
+    sessions = createSessionStore(store, options)
   })
   after(() => store.close())
   afterEach(() => {
@@ -104,7 +106,7 @@ export function sessionContract(open: OpenStore): void {
     expect(loaded).to.include({ baseSeq: 4, nextSeq: 6 })
   })
 
-  it('D32.7a: of the runs that had ended before the whole history, those are told that may still be asked for, each from its beginning', async () => {
+  it('D32.7a: of the runs that have ended, those are told that may still be asked for, each from its beginning', async () => {
     const tenant = newTenant()
     const { write } = writer(tenant, headOf('s'))
     await sessions.add(tenant, headOf('s'))
@@ -115,10 +117,27 @@ export function sessionContract(open: OpenStore): void {
     await sessions.append([write(3, ['c'], { runs: { active: active('long') } })])
     now += RESUME_MS + 1
     await sessions.append([write(4, ['d'], { runs: { active: active('long'), ended: ['long'] } })])
+    const endedRuns = async () => (await sessions.load(tenant, 's'))?.runs.ended.map((run) => [run.runId, run.fromSeq])
+    expect(await endedRuns(), 'the whole log').to.deep.equal([['long', 2]])
     await sessions.append([write(5, ['all'], { isBase: true, runs: { ended_from: 1 } })])
-    const loaded = await sessions.load(tenant, 's')
-    expect(textsOf(loaded?.messages)).to.deep.equal(['all'])
-    expect(loaded?.runs.ended.map(({ runId, fromSeq }) => [runId, fromSeq])).to.deep.equal([['long', 2]])
+    expect(await endedRuns()).to.deep.equal([['long', 2]])
+    expect(textsOf((await sessions.load(tenant, 's'))?.messages)).to.deep.equal(['all'])
+  })
+
+  it('runs that nobody may ask for any more are not read: a page of the log is enough', async () => {
+    const tenant = newTenant()
+    const { write } = writer(tenant, headOf('s'))
+    await sessions.add(tenant, headOf('s'))
+    await sessions.append(Array.from({ length: 120 }, (_, i) => write(i + 1, ['a'])))
+    now += RESUME_MS + 1
+    await sessions.append([write(121, ['all'], { isBase: true, runs: { ended_from: 1 } })])
+    let pages = 0
+    const counted = aroundStore(store, (method, act) => {
+      if (method === 'page') pages++
+      return act()
+    })
+    const loaded = await createSessionStore(counted, options).load(tenant, 's')
+    expect([textsOf(loaded?.messages), pages]).to.deep.equal([['all'], 1])
   })
 
   it('D32.7c: a one-shot run is stored by its log alone, and is gone when that is deleted', async () => {

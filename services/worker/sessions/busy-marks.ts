@@ -20,7 +20,7 @@ const IDLE_MS = 15_000
 const MAX_DELETED = 500
 
 type Mark = { id: string; stored: Promise<void>; idleSince: number | undefined }
-/** What is left of a one-shot run that has ended: its log, and, if another process had it before, its mark and its claim. It is deleted after `IDLE_MS`. */
+/** A one-shot run that has ended, and what is deleted of it after `IDLE_MS`: its log, and its mark and its claim if another process had begun it. */
 type Ended = { log: EndedLog; mark?: string | undefined; claim?: HeldSession | undefined; endedAt: number }
 
 /** Marks in the store which sessions of this worker have runs. A session that gets its next message soon keeps its mark. */
@@ -50,7 +50,7 @@ export class BusyMarks {
     await mark.stored
   }
 
-  /** The one-shot run of this session has ended: what is left of it is deleted after `IDLE_MS`. A session that was opened here has a claim, too. */
+  /** The one-shot run of this session has ended. `isOpened`: another process had begun it, and this one opened its session, which has a mark and a claim then. */
   end(session: Session, { isOpened }: { isOpened: boolean }): void {
     const { tenant, id, token, log } = session
     if (!log) return

@@ -16,8 +16,6 @@ export type GoOnDeps = AdoptedQueueDeps & {
   sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
   busyMarks?: Pick<BusyMarks, 'add'> | undefined
   oneShots?: Pick<OneShots, 'endOpened'> | undefined
-  /** How long an ended run stays known. */
-  limits: { runResumeMs: number }
 }
 
 const RETRY_MS = 200
@@ -27,7 +25,7 @@ const RETRY_MS = 200
  * its readers find it.
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
-  const { permissions, draining, sessionClaims, busyMarks, oneShots, limits } = deps
+  const { permissions, draining, sessionClaims, busyMarks, oneShots } = deps
   return async (session, { open, ended }) => {
     const { tenant } = session
     const isOneShot = isOneShotSession(session.id)
@@ -45,9 +43,8 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     await Promise.all([recordHere(open), open.length > 0 && markBusy(session, busyMarks)])
     draining.keep(session)
     // After the runs that go on, since the readers of those wait.
-    const known = ended.filter(({ endedAt }) => Date.now() - Date.parse(endedAt) < limits.runResumeMs)
-    for (const run of known) adoptRun(session, waitingOf(run), deps)
-    await recordHere(known)
+    for (const run of ended) adoptRun(session, waitingOf(run), deps)
+    await recordHere(ended)
     if (isOneShot) oneShots?.endOpened(goingOn, session)
   }
 }

@@ -33,12 +33,9 @@ export function createBusySessions(store: Store): BusySessions {
   return {
     add: async (session) => void (await sessions.insert(SYSTEM_TENANT, session)),
     async delete(ids) {
-      const [entries, keys] = [ids.flatMap((id) => entryOf(id) ?? []), ids.filter((id) => !entryOf(id))]
-      await sessions.deleteMany(
-        SYSTEM_TENANT,
-        keys.map((id) => ({ id })),
-        { durability: 'ordered' },
-      )
+      const keys = ids.flatMap((id) => (entryOf(id) ? [] : { id }))
+      await sessions.deleteMany(SYSTEM_TENANT, keys, { durability: 'ordered' })
+      const entries = ids.flatMap((id) => entryOf(id) ?? [])
       const unmark = { where: {}, set: { busy_at: '' } }
       await Promise.all(entries.map((key) => oneShots.update(SYSTEM_TENANT, { key, ...unmark })))
     },

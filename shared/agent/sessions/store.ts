@@ -64,9 +64,9 @@ export interface SessionStore {
   /** Adds entries to logs, with one command for all of them. Returns what became of each. Can be repeated. */
   append(writes: readonly LogWrite[]): Promise<Appended[]>
   /** Returns the owner that has taken this place of a log. */
-  ownerAt(tenant: TenantId, head: Removed, seq: number): Promise<string | undefined>
+  ownerAt(tenant: TenantId, name: StoredName, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
-  remove(tenant: TenantId, head: Removed): Promise<void>
+  remove(tenant: TenantId, head: StoredName): Promise<void>
   /** Deletes what is stored of one-shot runs that have ended. */
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
@@ -130,14 +130,14 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
     },
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => logs.append(writes),
-    ownerAt: (tenant, head, seq) => logs.ownerAt({ tenant, ...head }, seq),
+    ownerAt: (tenant, name, seq) => logs.ownerAt({ tenant, ...name }, seq),
     remove: (tenant, head) => remove({ heads, logs }, tenant, head),
     deleteLogs: (ended) => logs.deleteEnded(ended),
   }
 }
 
 type Collections = { heads: Collection; logs: SessionLogs }
-type Removed = Pick<SessionHead, 'session_id' | 'workspace'>
+type StoredName = Pick<SessionHead, 'session_id' | 'workspace'>
 type Adding = { doc: HeadDocument; isReplaced(other: SessionHead): Promise<boolean> }
 
 async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isReplaced }: Adding): Promise<boolean> {
@@ -155,7 +155,7 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
   return false
 }
 
-async function remove({ heads, logs }: Collections, tenant: TenantId, head: Removed): Promise<void> {
+async function remove({ heads, logs }: Collections, tenant: TenantId, head: StoredName): Promise<void> {
   const { session_id, workspace } = head
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
@@ -218,13 +218,14 @@ async function readLog(
   const all = read.toReversed()
   const entries = base ? all.slice(all.indexOf(base)) : all
   const [oldest, last] = [entries[0], entries.at(-1)]
+  const { open, ended } = storedRuns(all)
   const { session_id, workspace, created_at, renewed_ms } = head
   return {
     head: { session_id, workspace, created_at },
     messages: entries.flatMap(({ messages }) => messages),
     memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
     facts: last?.facts ?? NO_FACTS,
-    runs: storedRuns(all),
+    runs: { open, ended: ended.filter(({ endedAt }) => Date.parse(endedAt) >= recentMs) },
     nextSeq: newest + 1,
     baseSeq: oldest?.seq ?? newest + 1,
     baseMs: oldest ? Date.parse(oldest.at) : renewed_ms,

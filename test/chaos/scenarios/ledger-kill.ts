@@ -16,7 +16,7 @@ type Size = {
   gateways: number
   workers: number
   runs: number
-  /** Of quick runs at the same time, and twice as many of slow ones. */
+  /** How many quick runs are under way at a time. Of slow ones there are twice as many. */
   atOnce: number
   engineKills: number
   workerKills: number
