@@ -37,16 +37,16 @@ const LONGEST = [
 /** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
 const HEAVY_LANES = 2
 /**
- * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/security beside the
- * three short ones, then test/chaos beside the rolling restart.
+ * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/chaos, whose
+ * processes have the shortest deadlines, beside the three that need little CPU, then the rolling restart beside test/security.
  */
 const HEAVY = [
-  'test/security/**',
+  'test/chaos/chaos.test.ts',
   'test/cluster/redis-cluster*.test.ts',
   'test/abuse/abuse.test.ts',
   'test/gateway/hostile.test.ts',
-  'test/chaos/chaos.test.ts',
   'test/deploy/rolling.test.ts',
+  'test/security/**',
   'test/fuzz/fuzz.test.ts',
 ]
 

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 
@@ -13,6 +13,13 @@ const OFF = {
 
 /** The issuer does not need to exist, because no request of these tests has a token. */
 const GUARDED = { OIDC_ISSUER: 'https://issuer.example', OIDC_AUDIENCE: 'urn:ae' }
+
+/** A page that waits as long as the tests of the console do: Swagger UI takes seconds of CPU for the whole API. */
+async function openPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage()
+  page.setDefaultTimeout(45_000)
+  return page
+}
 
 inBothForms('the API explorer', (startProduct) => {
   let product: Product
@@ -27,7 +34,7 @@ inBothForms('the API explorer', (startProduct) => {
   })
 
   it('D1.3 API_EXPLORER: shows every operation, offline, without a token and outside the rate limit', async () => {
-    const page = await browser.newPage()
+    const page = await openPage(browser)
     const asked: string[] = []
     const problems: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).origin))
@@ -44,6 +51,11 @@ inBothForms('the API explorer', (startProduct) => {
     expect(problems).to.deep.equal([])
     const links = await page.locator('a[href^="http"]').evaluateAll((all) => all.map((link) => String(link)))
     expect(links.filter((link) => !link.startsWith(product.url))).to.deep.equal([])
+    const flow = page.locator('#operations-Flows-getFlow')
+    await flow.locator('.opblock-summary-control').click()
+    await flow.getByText('The name of the flow.').waitFor() // A parameter that the document gives to the path.
+    await flow.getByText('"served_version"').waitFor() // A field of a schema that the answer refers to.
+    await page.close()
     expect((await product.call('GET', '/tools')).status).to.equal(401)
   })
 
@@ -52,7 +64,7 @@ inBothForms('the API explorer', (startProduct) => {
     const answer = Promise.withResolvers<void>()
     open.model.answer([{ text: ['the beginning'] }, { hold: answer.promise }, { text: ' and the end' }])
     try {
-      const page = await browser.newPage()
+      const page = await openPage(browser)
       await page.goto(`${open.url}/docs#/Runs/startRun`)
       const run = page.locator('#operations-Runs-startRun')
       await run.getByRole('button', { name: 'Try it out' }).click()
@@ -62,6 +74,7 @@ inBothForms('the API explorer', (startProduct) => {
       expect(await live.textContent()).not.to.include('event: done')
       answer.resolve()
       await live.getByText('event: done').waitFor()
+      await page.close()
     } finally {
       answer.resolve()
       await open.close()
