@@ -10,7 +10,7 @@ const FRAME = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (.*)$/
 export class SseReader {
   #rest = ''
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
-  comments = 0
+  readonly comments: string[] = []
 
   /** Whether a frame is incomplete. */
   get isIncomplete(): boolean {
@@ -25,7 +25,7 @@ export class SseReader {
 
   #read(block: string): SseFrame[] {
     const { comments, frame } = readBlock(block)
-    this.comments += comments.length
+    this.comments.push(...comments)
     if (frame === '') return []
     const [, id, event, data] = FRAME.exec(frame) ?? []
     if (!id || !event || !data) throw new Error(`not a frame: ${frame.slice(0, 200)}`)

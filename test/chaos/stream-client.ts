@@ -92,6 +92,11 @@ export class StreamClient {
     return this.#isRefused
   }
 
+  /** The frames are those of the run's record, which has no deltas (D20.3). */
+  get isRecorded(): boolean {
+    return this.#reader.comments.includes(': recorded without deltas')
+  }
+
   /** Resolves when this many frames have arrived or the stream has ended. */
   async atLeast(frames: number): Promise<void> {
     while (this.frames < frames && !this.#hasEnded) {

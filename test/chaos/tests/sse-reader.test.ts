@@ -13,7 +13,7 @@ describe('the SSE reader of the chaos client', () => {
       const reader = new SseReader()
       const frames = [...reader.take(bytes.subarray(0, at)), ...reader.take(bytes.subarray(at))]
       expect(frames).to.deep.equal(whole)
-      expect([reader.comments, reader.isIncomplete]).to.deep.equal([3, false])
+      expect([reader.comments.length, reader.isIncomplete]).to.deep.equal([3, false])
     }
   })
 

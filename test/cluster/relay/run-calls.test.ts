@@ -125,6 +125,25 @@ describe('the calls of a gateway for a run', () => {
     }
   })
 
+  it('go on to the next worker when the one that the run has moved to is lost meanwhile', async () => {
+    const places = new Map([
+      [1, 2],
+      [2, 3],
+    ])
+    const stopped = new AbortController().signal
+    const answer = (epoch: number) => {
+      if (epoch === 1) throw notFound('no run')
+      if (epoch === 2) throw new AppError('unavailable', 'x', { code: 'worker_silent' })
+      return { session_id: 's1' }
+    }
+    const setup = { known: [1, 2, 3], answer }
+    const { calls, made } = setUp({ ...setup, recovery: { stopped, find: async (_t, _r, from) => places.get(from) } })
+    await calls.onWorkers.getRun(TENANT, RUN)
+    expect(made).to.deep.equal(['1 getRun', '2 getRun', '3 getRun'])
+    const lost = setUp({ ...setup, moved: 2 })
+    expect(await failureOf(lost.calls.onWorkers.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+  })
+
   it('know a run’s worker by the id or by where it has moved', async () => {
     const isAlive = (setup: Setup) => setUp(setup).calls.isWorkerAlive(TENANT, RUN)
     expect(await isAlive({ known: [1] })).to.equal(true)

@@ -62,6 +62,7 @@ async function openGroup(): Promise<{ group: RedisGroup } & AsyncDisposable> {
 
 type Killing = Pick<ScenarioOptions, 'random' | 'say'> & { group: RedisGroup | undefined }
 
+/** Each fault has a clock of its own, so that it falls into any moment of the others. */
 async function killAll(world: World, kills: Kills, { random, group, say }: Killing): Promise<void> {
   const { forMs, everyMs, killsOthers } = kills
   const begunAt = now()
@@ -69,30 +70,34 @@ async function killAll(world: World, kills: Kills, { random, group, say }: Killi
     await world.kill(random.pick(among))
     await world.start(role)
   }
-  let [minutes, hasFailedOver] = [0, group === undefined]
-  for (let kill = 1; kill === 1 || now() - begunAt < forMs; kill++) {
-    await sleep(everyMs - random.between(0, everyMs / 4))
-    await replace('worker', world.workers)
-    say(`kill ${kill}`)
-    const passedMs = now() - begunAt
-    if (killsOthers && passedMs >= (minutes + 0.5) * MINUTE_MS) {
-      minutes++
-      await replace('gateway', world.gateways)
-      await replace('executor', world.executors)
+  const killWorkers = async () => {
+    for (let kill = 1; kill === 1 || now() - begunAt < forMs; kill++) {
+      await sleep(everyMs - random.between(0, everyMs / 4))
+      await replace('worker', world.workers)
+      say(`kill ${kill}`)
+      world.history.length = 0
+    }
+  }
+  const killOthers = async () => {
+    if (!killsOthers) return
+    for (let minute = 0; minute * MINUTE_MS < forMs; minute++) {
+      await sleep(begunAt + minute * MINUTE_MS + random.between(0, Math.min(MINUTE_MS, forMs) / 2) - now())
+      await Promise.all([replace('gateway', world.gateways), replace('executor', world.executors)])
       say('a gateway and an executor were killed')
     }
-    if (!hasFailedOver && passedMs >= forMs / 2) {
-      hasFailedOver = true
-      await group?.synchronized()
-      await group?.failOver()
-      say('Redis has failed over')
-    }
-    world.history.length = 0
   }
+  const failOver = async () => {
+    if (!group) return
+    await sleep(forMs / 2)
+    await group.synchronized()
+    await group.failOver()
+    say('Redis has failed over')
+  }
+  await Promise.all([killWorkers(), killOthers(), failOver()])
 }
 
-const stateOf = ({ messages, recovered, cut }: Findings): string =>
-  `${messages} messages, ${recovered} runs recovered, ${cut} runs cut`
+const stateOf = ({ messages, recovered, cut, unknown }: Findings): string =>
+  `${messages} messages, ${recovered} runs recovered, ${cut} runs cut, ${unknown} starts unknown`
 
 type Seen = { marks: readonly string[]; say(line: string): void }
 

@@ -12,6 +12,8 @@ export type Findings = {
   recovered: number
   /** Runs of `DURABILITY=sessions` that ended with `worker_lost`, and whose session was kept, or that were gone when a client came back. */
   cut: number
+  /** Messages whose gateway died while it started their runs: the key is refused with 409 from then on (D25a), and the client gives them up. */
+  unknown: number
   pausesMs: number[]
   ended: string[]
   lost: string[]
@@ -21,7 +23,7 @@ export type Findings = {
 }
 
 export const noFindings = (): Findings => ({
-  ...{ messages: 0, recovered: 0, cut: 0, pausesMs: [] },
+  ...{ messages: 0, recovered: 0, cut: 0, unknown: 0, pausesMs: [] },
   ...{ ended: [], lost: [], forgotten: [], changed: [], broken: [] },
 })
 
@@ -116,12 +118,14 @@ export class Talk {
   async #say(mark: string, leaves: boolean): Promise<void> {
     const reader = new Reader()
     const first = await this.#open(mark, reader)
+    if (first === 'unknown') return void this.#findings.unknown++
     if (!first) return void this.#findings.lost.push(`${mark}: ${this.#id} takes no message`)
     this.#findings.messages++
     if (leaves) {
       await first.atLeast(LEAVES_AFTER)
       first.leave()
     } else await first.ended
+    reader.isRecorded = first.isRecorded
     const isOwn = leaves || (this.#killsOthers && !reader.hasFailed) // The connection ended with its gateway.
     const replay = leaves || !reader.isOver ? await this.#comeBack(first.run, reader) : undefined
     if (!isOwn && replay) this.#findings.ended.push(`${mark} ${first.run}: the stream ended, then ${replay}`)
@@ -140,15 +144,18 @@ export class Talk {
     if (problem !== '') findings.broken.push(`${mark} ${run}: ${problem}`)
   }
 
-  /** Any refusal is retried, until the client's patience is over. */
-  async #open(mark: string, reader: Reader): Promise<StreamClient | undefined> {
+  /** Any refusal is retried, until the client's patience is over, with the same key: a message without an answer may have been accepted. */
+  async #open(mark: string, reader: Reader): Promise<StreamClient | 'unknown' | undefined> {
     const until = now() + PATIENCE_MS
     for (let tries = 0; now() < until; tries++) {
       const path = this.#id === undefined ? '/agent/run' : `/sessions/${this.#id}/messages`
       const stream = this.#world.stream(gatewayFor(this.#world, this.#n + tries), {
-        ...{ path, body: { prompt: promptOf(mark, this.#sleepMs) }, onFrame: (frame) => reader.take(frame) },
+        ...{ path, body: { prompt: promptOf(mark, this.#sleepMs) }, headers: { 'idempotency-key': mark } },
+        onFrame: (frame) => reader.take(frame),
       })
-      if ((await stream.opened) === 200) return stream
+      const status = await stream.opened
+      if (status === 200) return stream
+      if (status === 409 && this.#killsOthers) return 'unknown'
       await sleep(RETRY_MS)
     }
     return undefined
@@ -165,6 +172,7 @@ export class Talk {
         ...{ path: `/runs/${run}/events?last_event_id=${after}`, after, onFrame: (frame) => reader.take(frame) },
       })
       const { status } = await stream.ended
+      reader.isRecorded ||= stream.isRecorded
       how = `${how} ${status}`
       reader.isGone = this.#mode === 'sessions' && status === 404
       if (!reader.isOver) await sleep(RETRY_MS)
@@ -180,6 +188,8 @@ class Reader {
   readonly changed: string[] = []
   pauseMs: number | undefined
   isRecovered = false
+  /** Its end came from the run's record: its worker died when it had ended. */
+  isRecorded = false
   /** Its worker has died, and nobody knows the run any more. */
   isGone = false
 
@@ -232,7 +242,7 @@ class Reader {
   get problem(): string {
     try {
       // The one who comes back to a run that was recovered gets its turns without deltas.
-      checkStream(this.#frames, { isRecorded: this.isRecovered })
+      checkStream(this.#frames, { isRecorded: this.isRecovered || this.isRecorded })
     } catch (cause) {
       return String(cause)
     }
