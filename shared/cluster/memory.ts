@@ -36,14 +36,16 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
     ...localSessions(inbox),
-    async startRun(tenant, request) {
+    async startRun(tenant, request, onNamed) {
       const runId = newRunId()
+      await onNamed?.(runId)
       await inbox.startRun(tenant, runId, request)
       inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
     },
-    async sendMessage(tenant, sessionId, message) {
+    async sendMessage(tenant, sessionId, message, onNamed) {
       const runId = newRunId()
+      await onNamed?.(runId)
       await inbox.sendMessage(tenant, runId, { ...message, sessionId })
       inbox.acceptRun(tenant, runId)
       return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }

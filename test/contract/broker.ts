@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed, OpenedRun } from '../../shared/cluster/commands/broker.ts'
 import type { RunSummary } from '../../shared/cluster/commands/runs.ts'
 import type { SessionPage } from '../../shared/cluster/commands/sessions.ts'
 import type { PermissionSummary } from '../../shared/cluster/permissions/store.ts'
@@ -54,6 +54,31 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     expect(idsOf(text)).to.deep.equal(idsOf(text).map((_, i) => i + 1))
     expect(eventsOf(text).at(-1)).to.equal('done')
     expect(await other.getRun(TENANT, runId)).to.include({ status: 'done', event_count: idsOf(text).length })
+  })
+
+  it('D25a: a run and a message are named before a worker is asked, and not started when that fails', async () => {
+    const { session_id: session } = await first.createSession(TENANT)
+    const starts: ((onNamed: OnNamed) => Promise<OpenedRun>)[] = [
+      (onNamed) => first.startRun(TENANT, { prompt: '/say x' }, onNamed),
+      (onNamed) => first.sendMessage(TENANT, session, { prompt: '/say x' }, onNamed),
+    ]
+    for (const start of starts) {
+      const named: string[] = []
+      const statuses: unknown[] = []
+      const { runId, frames } = await start(async (id) => {
+        named.push(id)
+        statuses.push(await statusOfError(other.getRun(TENANT, id)))
+      })
+      await textOf(frames)
+      expect([named, statuses]).to.deep.equal([[runId], [404]])
+      const refused: string[] = []
+      const refuse = async (id: string) => {
+        refused.push(id)
+        throw new AppError('unavailable', 'the store is away')
+      }
+      expect(await statusOfError(start(refuse))).to.equal(503)
+      for (const id of refused) expect(await statusOfError(other.getRun(TENANT, id))).to.equal(404)
+    }
   })
 
   it('a run that is faster than its reader waits, and the reader gets every event', async () => {

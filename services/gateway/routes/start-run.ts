@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pathId, SESSION } from '../params.ts'
@@ -12,7 +12,8 @@ export function startRun({ broker, readBody, answerStart }: Deps): RequestHandle
   return async (req, res) => {
     const { customer_id, ...rest } = await readBody(req, res, 'RunRequest')
     const request = { ...rest, ...(customer_id ? { customer_id } : {}) } // An empty id counts as none (D2.11).
-    await answerStart(req, res, { operation: 'run', request, open: () => broker.startRun(tenantOf(res), request) })
+    const open = (onNamed?: OnNamed) => broker.startRun(tenantOf(res), request, onNamed)
+    await answerStart(req, res, { operation: 'run', request, open })
   }
 }
 
@@ -21,7 +22,7 @@ export function sendMessage({ broker, readBody, answerStart }: Deps): RequestHan
   return async (req, res) => {
     const sessionId = pathId(req, 'id', SESSION)
     const request = await readBody(req, res, 'SendMessageRequest')
-    const open = () => broker.sendMessage(tenantOf(res), sessionId, request)
+    const open = (onNamed?: OnNamed) => broker.sendMessage(tenantOf(res), sessionId, request, onNamed)
     await answerStart(req, res, { operation: `message ${sessionId}`, request, open })
   }
 }

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf } from '../params.ts'
@@ -12,7 +12,7 @@ export type Start = {
   operation: string
   request: { background?: boolean }
   /** Starts the run. */
-  open(): Promise<OpenedRun>
+  open(onNamed?: OnNamed): Promise<OpenedRun>
 }
 
 /** Starts a run and answers the request with its events, its result, or its id alone (D25). */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Broker, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
@@ -16,10 +16,10 @@ export type StartedRun = OpenedRun & { isReplayed: boolean }
 export type KeyedStart = KeyUse & {
   /** The body of the request: the same key with another request is refused. */
   request: unknown
-  open(): Promise<OpenedRun>
+  open(onNamed: OnNamed): Promise<OpenedRun>
 }
 
-/** Stands for a run that is being started: its id is known when a worker has accepted it. */
+/** Begins what a key stands for while its run is being started. The id of the run follows, once a worker is asked for it. */
 const STARTING = 'starting_'
 /** How long a second request waits for the first one's start, which takes this long at most. */
 const START_MS = 10_000
@@ -29,43 +29,56 @@ const LOOK_EVERY_MS = 50
 export class StartOnce {
   readonly #keys: Idempotency
   readonly #broker: Pick<Broker, 'followRun'>
+  readonly #startMs: number
 
-  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun'>) {
+  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun'>, startMs = START_MS) {
     this.#keys = keys
     this.#broker = broker
+    this.#startMs = startMs
   }
 
   /** Throws `conflict` for a key of another request, and for one whose run cannot be joined any more; and what `open` throws. */
   async start(tenant: TenantId, { request, open, operation, key }: KeyedStart): Promise<StartedRun> {
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
-    for (const until = performance.now() + START_MS; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
+    let found = ''
+    for (const until = performance.now() + this.#startMs; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
       const reservation = await this.#keys.reserve(tenant, { ...use, hash, id: placeholder })
       if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
-      if (!reservation.id.startsWith(STARTING)) return this.#join(tenant, reservation.id)
+      found = reservation.id
+      if (!found.startsWith(STARTING)) return this.#join(tenant, found, over)
     }
-    throw unknownOutcome()
+    // The process that was starting it has died, and a worker may have the run. Earlier that process might have gone on to another worker.
+    const runId = found.slice(STARTING.length)
+    if (!runId.startsWith('run_')) throw unknownOutcome()
+    return this.#join(tenant, runId, unknownOutcome)
   }
 
   /** A refused start frees its key. A process that dies in between leaves it behind, so that nothing is started twice. */
   async #open(
     tenant: TenantId,
     use: KeyUse,
-    { placeholder, open }: { placeholder: string; open(): Promise<OpenedRun> },
+    { placeholder, open }: { placeholder: string } & Pick<KeyedStart, 'open'>,
   ): Promise<StartedRun> {
-    const opened = await open().catch(async (cause: unknown) => {
-      await this.#keys.release(tenant, { ...use, id: placeholder }).catch(() => {}) // It expires by itself.
+    let held = placeholder
+    const standFor = async (to: string) => {
+      if (await this.#keys.replace(tenant, { ...use, from: held, to })) held = to
+    }
+    try {
+      const opened = await open((runId) => standFor(STARTING + runId))
+      await standFor(opened.runId).catch(() => {}) // The run goes on all the same.
+      return { ...opened, isReplayed: false }
+    } catch (cause) {
+      await this.#keys.release(tenant, { ...use, id: held }).catch(() => {}) // It expires by itself.
       throw cause
-    })
-    await this.#keys.replace(tenant, { ...use, from: placeholder, to: opened.runId }).catch(() => {}) // The run goes on all the same.
-    return { ...opened, isReplayed: false }
+    }
   }
 
-  async #join(tenant: TenantId, runId: string): Promise<StartedRun> {
+  async #join(tenant: TenantId, runId: string, refusal: (runId: string) => AppError): Promise<StartedRun> {
     try {
       return { runId, frames: await this.#broker.followRun(tenant, runId, 0), isReplayed: true }
     } catch (cause) {
-      throw hasKind(cause, 'not_found') ? over(runId) : cause
+      throw hasKind(cause, 'not_found') ? refusal(runId) : cause
     }
   }
 }

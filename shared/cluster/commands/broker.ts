@@ -16,6 +16,9 @@ import type {
 
 export type OpenedRun = { runId: string; frames: FrameStream }
 
+/** Told the id of a run before a worker is asked for it, again for each worker that is tried. The start waits for it, and fails with it. */
+export type OnNamed = (runId: string) => Promise<void>
+
 /**
  * Gives the gateway access to sessions and runs, whichever worker holds them.
  *
@@ -36,9 +39,9 @@ export interface Broker {
   deleteSession(tenant: TenantId, sessionId: string): Promise<void>
 
   /** Throws `rate_limit` when every worker has its maximum of runs. */
-  startRun(tenant: TenantId, request: RunRequest): Promise<OpenedRun>
+  startRun(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun>
   /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
-  sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest): Promise<OpenedRun>
+  sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest, onNamed?: OnNamed): Promise<OpenedRun>
 
   /** Without records, only the runs that a process knows are listed. */
   listRuns(tenant: TenantId, filter: RunFilter & RunSearch): Promise<RunPage>

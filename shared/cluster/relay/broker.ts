@@ -195,16 +195,17 @@ export class RelayBroker {
       this.#sessions.remove({ tenant, id }, ({ epoch, token }) =>
         this.#calls.call({ epoch }, 'deleteSession', [tenant, id, token]),
       ),
-    startRun: async (tenant, request) => {
-      const opened = await this.#starts.start(tenant, request)
+    startRun: async (tenant, request, onNamed) => {
+      const opened = await this.#starts.start(tenant, request, onNamed)
       if (!this.recovery) return opened
       const { runId, frames } = opened
       return { runId, frames: this.#runCalls.movable({ tenant, runId, epoch: epochOfRun(runId) }, frames) }
     },
-    sendMessage: (tenant, sessionId, message) =>
+    sendMessage: (tenant, sessionId, message, onNamed) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
         const isSessionKept = this.#deps.isStored !== undefined
         const run = { tenant, runId: createRunId(epoch), epoch, isSessionKept }
+        await onNamed?.(run.runId)
         const { runId, frames } = await this.#starts.open(run, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )

@@ -1,6 +1,6 @@
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { OpenedRun } from '../commands/broker.ts'
+import type { OnNamed, OpenedRun } from '../commands/broker.ts'
 import type { RunRequest } from '../commands/runs.ts'
 import { lessLoadedOfTwo, type Workers } from '../members/workers.ts'
 import { isUnanswered, noWorker } from '../owners/session-router.ts'
@@ -28,6 +28,8 @@ export type RunStartsDeps = {
 
 /** A run that is being opened, by the id that the gateway has chosen for it. `isSessionKept`: its session outlives its worker (D32). */
 type NewRun = { tenant: TenantId; runId: string; epoch: number; isSessionKept?: boolean }
+
+type NamedRun = { tenant: TenantId; runId: string; request: RunRequest }
 
 /** Starts runs on workers. */
 export class RunStarts {
@@ -59,7 +61,7 @@ export class RunStarts {
    * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
    * the customer hashes to; any other is tried on the less loaded of two.
    */
-  async start(tenant: TenantId, request: RunRequest): Promise<OpenedRun> {
+  async start(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun> {
     const until = performance.now() + ACCEPT_MS
     await this.findWorkers()
     const { workers } = this.#deps
@@ -75,7 +77,9 @@ export class RunStarts {
       const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
       worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
       try {
-        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs }, tenant, request)
+        const runId = createRunId(epoch)
+        await onNamed?.(runId)
+        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs }, { tenant, runId, request })
       } catch (cause) {
         worker.load--
         if (!this.#canTryAnother(cause, until)) throw cause
@@ -115,8 +119,7 @@ export class RunStarts {
     calls.callInBackground(epoch, 'cancelRun', [tenant, runId], () => void cancelElsewhere())
   }
 
-  #startOn(callee: Callee, tenant: TenantId, request: RunRequest): Promise<OpenedRun> {
-    const runId = createRunId(callee.epoch)
+  #startOn(callee: Callee, { tenant, runId, request }: NamedRun): Promise<OpenedRun> {
     return this.open({ tenant, runId, epoch: callee.epoch }, (stream) =>
       this.#deps.calls.call(callee, 'startRun', [tenant, runId, request, stream]),
     )

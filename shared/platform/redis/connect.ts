@@ -57,7 +57,7 @@ function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: 
   const { enableOfflineQueue, ...perNode } = times
   const { username, password, protocol } = new URL(url)
   const isTls = protocol === 'rediss:'
-  return new Cluster([...nodes], {
+  const client = new Cluster([...nodes], {
     lazyConnect: true,
     enableOfflineQueue,
     shardedSubscribers: subscribes,
@@ -66,7 +66,7 @@ function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: 
     retryDelayOnClusterDown: REDIRECT_MS,
     retryDelayOnTryAgain: REDIRECT_MS,
     slotsRefreshTimeout: perNode.commandTimeout,
-    slotsRefreshInterval: SLOTS_EVERY_MS,
+    slotsRefreshInterval: 0,
     clusterRetryStrategy: subscribes ? null : retryStrategy,
     ...(isTls && { dnsLookup: (address: string, found: (err: null, address: string) => void) => found(null, address) }),
     redisOptions: {
@@ -76,5 +76,19 @@ function createCluster(url: string, { nodes, subscribes }: ClusterParts, times: 
       ...(password && { password: decodeURIComponent(password) }),
       ...(isTls && { tls: {} }),
     },
+  })
+  readSlotsRegularly(client)
+  return client
+}
+
+/** In place of `slotsRefreshInterval` of ioredis, whose timer stays for ever when the client is closed while the slots are read. */
+function readSlotsRegularly(client: Cluster): void {
+  let timer: NodeJS.Timeout | undefined
+  client.on('ready', () => {
+    timer ??= setInterval(() => client.refreshSlotsCache(), SLOTS_EVERY_MS).unref()
+  })
+  client.on('end', () => {
+    clearInterval(timer)
+    timer = undefined
   })
 }

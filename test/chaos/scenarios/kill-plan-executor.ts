@@ -14,7 +14,7 @@ import { killStandalone } from './plans/standalone.ts'
 /** A point is a step that a fault cuts off. Rounds are added until there are enough points. */
 type Size = { gateways: number; clients: number; points: number; maxRounds: number; restarts: number }
 
-const SHORT: Size = { gateways: 1, clients: 5, points: 4, maxRounds: 1, restarts: 1 }
+const SHORT: Size = { gateways: 1, clients: 5, points: 4, maxRounds: 4, restarts: 1 }
 const FULL: Size = { gateways: 2, clients: 40, points: 300, maxRounds: 30, restarts: 20 }
 
 /** Kills and freezes executors while plans run, and then the standalone form. */

@@ -53,7 +53,7 @@ describe('the faults of the Redis proxy', () => {
 
   it('a blackhole keeps connections open, and everything arrives after it', async () => {
     const subscriber = await bed.subscribe()
-    const client = bed.redis.connect({ commandTimeout: 50 }, bed.proxy.url)
+    const client = bed.redis.connect({ commandTimeout: 500 }, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ blackhole: 'both' })
     expect(await client.set('a', '1').catch(String)).to.include('timed out')
@@ -68,7 +68,7 @@ describe('the faults of the Redis proxy', () => {
   })
 
   it('a blackhole in one direction delivers commands but not their answers', async () => {
-    const client = bed.redis.connect({ commandTimeout: 50 }, bed.proxy.url)
+    const client = bed.redis.connect({ commandTimeout: 500 }, bed.proxy.url)
     await client.ping()
     await bed.proxy.mode({ blackhole: 'toClient' })
     expect(await client.set('a', '1').catch(String)).to.include('timed out')

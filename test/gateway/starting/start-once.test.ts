@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { StartOnce } from '../../../services/gateway/starting/start-once.ts'
+import { type KeyedStart, StartOnce } from '../../../services/gateway/starting/start-once.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
@@ -11,7 +11,7 @@ const USE = { operation: 'run', key: 'k1' }
 const FRAMES: FrameStream = framesOf()
 
 describe('a run that is started once for each key', () => {
-  function setUp({ isForgotten = false } = {}) {
+  function setUp({ isForgotten = false, startMs = 10_000 } = {}) {
     const kept = new Map<string, { hash: string; id: string }>()
     const keys: Idempotency = {
       async reserve(_tenant, { key, hash, id }) {
@@ -29,14 +29,18 @@ describe('a run that is started once for each key', () => {
       release: async (_tenant, { key }) => void kept.delete(key),
     }
     const followed: string[] = []
-    const once = new StartOnce(keys, {
-      async followRun(_tenant, runId) {
-        if (isForgotten) throw notFound('no such run')
-        followed.push(runId)
-        return FRAMES
+    const once = new StartOnce(
+      keys,
+      {
+        async followRun(_tenant, runId) {
+          if (isForgotten) throw notFound('no such run')
+          followed.push(runId)
+          return FRAMES
+        },
       },
-    })
-    const start = (open: () => Promise<{ runId: string; frames: FrameStream }>, request: unknown = { prompt: 'hi' }) =>
+      startMs,
+    )
+    const start = (open: KeyedStart['open'], request: unknown = { prompt: 'hi' }) =>
       once.start(TENANT, { ...USE, request, open })
     return { start, kept, followed }
   }
@@ -64,6 +68,51 @@ describe('a run that is started once for each key', () => {
     opening.resolve({ runId: 'run_1', frames: FRAMES })
     expect((await first).isReplayed).to.equal(false)
     expect(await second).to.include({ runId: 'run_1', isReplayed: true })
+  })
+
+  describe('whose process dies in the start', () => {
+    const NAMED = 'run_00000001aaaa'
+    /** The first process names the run, asks a worker, and is not heard of again. */
+    async function leave({ start }: ReturnType<typeof setUp>, named?: string): Promise<void> {
+      const asked = Promise.withResolvers<void>()
+      void start(async (onNamed) => {
+        if (named !== undefined) await onNamed(named)
+        asked.resolve()
+        return new Promise(() => {})
+      })
+      await asked.promise
+    }
+    it('D25a: is joined where a worker has it, and not before that process has had its time', async () => {
+      const made = setUp({ startMs: 120 })
+      await leave(made, NAMED)
+      const from = performance.now()
+      expect(await made.start(never)).to.include({ runId: NAMED, isReplayed: true })
+      expect(performance.now() - from).to.be.at.least(120)
+      expect(made.followed).to.deep.equal([NAMED])
+    })
+
+    it('is refused when no worker has it, and when no worker was asked', async () => {
+      for (const named of [NAMED, undefined]) {
+        const made = setUp({ isForgotten: named !== undefined, startMs: 120 })
+        await leave(made, named)
+        const refused = await refusalOf(made.start(never))
+        expect([refused.status, refused.message.includes('did not say whether its run began')]).to.deep.equal([
+          409,
+          true,
+        ])
+      }
+    })
+  })
+
+  it('a start that is refused after its run was named frees its key', async () => {
+    const { start, kept } = setUp()
+    const full = new AppError('rate_limit', 'no room')
+    const refuse: KeyedStart['open'] = async (onNamed) => {
+      await onNamed('run_1')
+      throw full
+    }
+    expect(await refusalOf(start(refuse))).to.equal(full)
+    expect(kept.size).to.equal(0)
   })
 
   it('D25a: another request under the key is refused', async () => {

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
+import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
@@ -64,7 +65,7 @@ async function start(
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const open = () => broker.startRun(tenant, request)
+  const open = (onNamed?: OnNamed) => broker.startRun(tenant, request, onNamed)
   const key = idempotencyKeyOf(req)
   if (key === undefined) return { ...(await open()), isReplayed: false }
   return once.start(tenant, { operation: 'openai chat', key, request, open })
