@@ -1,5 +1,6 @@
 import { isQueuedRun, newId, newRunId, newToken } from '../kernel/ids.ts'
-import type { Broker } from './commands/broker.ts'
+import type { TenantId } from '../kernel/tenant.ts'
+import type { Broker, OnNamed, OpenedRun } from './commands/broker.ts'
 import type { Inbox, RunInbox } from './commands/inbox.ts'
 import { mergePages } from './commands/run-page.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
@@ -36,20 +37,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
     ...localSessions(inbox),
-    async startRun(tenant, request, onNamed) {
-      const runId = newRunId()
-      await onNamed?.(runId)
-      await inbox.startRun(tenant, runId, request)
-      inbox.acceptRun(tenant, runId)
-      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
-    },
-    async sendMessage(tenant, sessionId, message, onNamed) {
-      const runId = newRunId()
-      await onNamed?.(runId)
-      await inbox.sendMessage(tenant, runId, { ...message, sessionId })
-      inbox.acceptRun(tenant, runId)
-      return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
-    },
+    ...localStarts(inbox),
     async listRuns(tenant, filter) {
       const pages = inboxes.map((each) => each.listRuns(tenant, filter))
       return mergePages(pages, filter.limit)
@@ -62,6 +50,23 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     listPermissions: (tenant, page) => permissions.list(tenant, page),
     listRemembered: async (tenant, page) => inbox.listRemembered(tenant, page),
     forgetRemembered: async (...args) => inbox.forgetRemembered(...args),
+  }
+}
+
+function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
+  type Start = { tenant: TenantId; begin(runId: string): Promise<void> | void; onNamed: OnNamed | undefined }
+  const start = async ({ tenant, begin, onNamed }: Start): Promise<OpenedRun> => {
+    const runId = newRunId()
+    await onNamed?.(runId)
+    await begin(runId)
+    inbox.acceptRun(tenant, runId)
+    return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
+  }
+  return {
+    startRun: (tenant, request, onNamed) =>
+      start({ tenant, begin: (runId) => inbox.startRun(tenant, runId, request), onNamed }),
+    sendMessage: (tenant, sessionId, message, onNamed) =>
+      start({ tenant, begin: (runId) => inbox.sendMessage(tenant, runId, { ...message, sessionId }), onNamed }),
   }
 }
 
