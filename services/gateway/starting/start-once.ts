@@ -19,7 +19,7 @@ export type KeyedStart = KeyUse & {
   open(onNamed: OnNamed): Promise<OpenedRun>
 }
 
-/** Begins what a key stands for while its run is being started. The id of the run follows, once a worker is asked for it. */
+/** The value of a key begins with it while its run is being started. Behind it is the run's id as soon as a worker is asked to start the run. */
 const STARTING = 'starting_'
 /** How long a second request waits for the first one's start, which takes this long at most. */
 const START_MS = 10_000
@@ -48,7 +48,7 @@ export class StartOnce {
       found = reservation.id
       if (!found.startsWith(STARTING)) return this.#join(tenant, found, over)
     }
-    // The process that was starting it has died, and a worker may have the run. Earlier that process might have gone on to another worker.
+    // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
     if (!runId.startsWith('run_')) throw unknownOutcome()
     return this.#join(tenant, runId, unknownOutcome)

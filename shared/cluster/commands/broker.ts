@@ -16,7 +16,10 @@ import type {
 
 export type OpenedRun = { runId: string; frames: FrameStream }
 
-/** Told the id of a run before a worker is asked for it, again for each worker that is tried. The start waits for it, and fails with it. */
+/**
+ * Called with the id of a run before a worker is asked to start it. Each further worker that is asked gets another id. The worker is asked when the
+ * promise has resolved, and is not asked when it rejects.
+ */
 export type OnNamed = (runId: string) => Promise<void>
 
 /**
