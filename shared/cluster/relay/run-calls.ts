@@ -33,7 +33,7 @@ export type RunCallsDeps = {
 type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
 type Followed = { epoch: number; frames: FrameStream }
 
-/** How long a run may take to go on elsewhere, for those who look for it: the worker that opens its session may die, too. */
+/** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
 const MOVES_WITHIN_MS = 30_000
 const RETRY_MS = 250
 
@@ -144,14 +144,13 @@ export class RunCalls implements ExecutorCalls {
 
   /** Looks for the run at its first worker, then where it has moved, and on: the worker that it has moved to may die meanwhile. */
   async #find<T>(place: RunPlace, act: (place: RunPlace) => Promise<T>): Promise<T> {
-    const until = performance.now() + MOVES_WITHIN_MS
     let { epoch } = place
     for (;;) {
       try {
         return await act({ ...place, epoch })
       } catch (cause) {
         if (!hasKind(cause, 'not_found')) throw cause
-        const next = await this.#whereNow({ ...place, epoch }, until - performance.now())
+        const next = await this.#whereNow({ ...place, epoch })
         if (next === undefined || next === epoch) throw cause
         epoch = next
       }
