@@ -17,7 +17,7 @@ const USAGE = `npm run bench:durability -- [--quick] [--load N]...
             with the built-in model, which costs next to nothing: 2 (one session), 3 (32 sessions), 4 (8 sessions, 1,000 events a message);
             5 (short one-shot runs, 64 at a time, as 0)
 Measures what DURABILITY=sessions and =runs cost a message of a session beside DURABILITY=off: CPU of worker and gateway, commands of MongoDB and
-Redis, and the time to the end of a message's stream. The three take turns in short rounds, each in a cluster of its own. A percentage is
+Redis, and the time to the end of a message's stream. The three take turns in short rounds, in both orders, each in a cluster of its own. A percentage is
 the median of the rounds' ratios to \`off\`, because the load of a machine changes from round to round.
 `
 const MODES = ['off', 'sessions', 'runs'] as const
@@ -38,7 +38,7 @@ if (options.help) {
   process.stdout.write(USAGE)
   process.exit(0)
 }
-const ROUNDS = options.quick ? 5 : 15
+const ROUNDS = options.quick ? 5 : 30
 /** Enough for most of the code to be compiled. */
 const WARM_UPS = options.quick ? 4 : 10
 /** How many sessions are answered at a time, and how many messages each gets in a round. `overHttp`: a provider answers, not the built-in model. */
@@ -59,7 +59,7 @@ const LOADS: readonly Load[] = [
   {
     name: 'built-in model, 8 at a time, 1,000 events each',
     sessions: 8,
-    messages: 8,
+    messages: 24,
     prompt: `/say ${'word '.repeat(1_000)}`,
   },
   { name: 'short one-shot runs, 64 at a time', ...SHORT, isOneShot: true },
@@ -81,7 +81,7 @@ async function measureLoad(load: Load): Promise<Record<Mode, Sample[]>> {
   const clusters = { off: await start('off'), sessions: await start('sessions'), runs: await start('runs') }
   const samples: Record<Mode, Sample[]> = { off: [], sessions: [], runs: [] }
   for (let round = -WARM_UPS; round < ROUNDS; round++)
-    for (const mode of MODES) {
+    for (const mode of round % 2 === 0 ? MODES : MODES.toReversed()) {
       const sample = await measure(clusters[mode], load)
       if (round >= 0) samples[mode].push(sample)
     }

@@ -3,7 +3,7 @@ import type { SchemaThread } from './schema-thread.ts'
 /** The share of its limit below which a task counts as one that did not get the CPU. */
 const STARVED = 0.8
 /** The longest time of a task, as a multiple of its limit. */
-const MAX_STRETCH = 4
+const MAX_STRETCH = 10
 
 /** Most checks of a value have ended after this time. Before it the CPU time is not read, which takes a message to the thread: it counts as used. */
 const UNREAD_MS = 10

@@ -9,7 +9,7 @@ import type { ThreadAnswer, ThreadTask } from './schema-thread.ts'
 
 /**
  * `taskMs`: for checking a value; with the compilation of its schema, `totalMs`. Both are CPU time: on a machine that gives the thread
- * less of it, a task may take four times as long. `waitMs`: until a thread begins with a task. `threads`: that work at the same time; one
+ * less of it, a task may take ten times as long. `waitMs`: until a thread begins with a task. `threads`: that work at the same time; one
  * more works for a tenant that has none of them.
  */
 export type QueueLimits = {
