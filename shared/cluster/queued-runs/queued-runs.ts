@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { retryUntil } from '../../kernel/async/retry.ts'
-import { type AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
+import { AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { RunSummary } from '../commands/runs.ts'
@@ -14,12 +14,17 @@ import { WaitingRuns, type WaitingRunsDeps } from './waiting-runs.ts'
 /** The operations of a client on a run, wherever the run is. */
 export type RunAccess = Pick<Broker, 'getRun' | 'followRun' | 'cancelRun'>
 
-export type QueuedRunsDeps = WaitingRunsDeps & { source: QueuedRunSource; executors: ExecutorCalls }
+export type QueuedRunsDeps = WaitingRunsDeps & {
+  source: QueuedRunSource
+  executors: ExecutorCalls
+  /** How long a stream waits for a run that begins anew; 15 s by default. */
+  movesWithinMs?: number
+}
 
 /** An executor is named in the store before it knows the run: it is asked this often. */
 const STARTING_TRIES = 10
 const STARTING_STEP_MS = 100
-/** How often a stream looks where its run is that begins anew, and how long it waits for it. */
+/** How often a stream looks where its run is that begins anew, and how long it waits for that. */
 const MOVE_LOOK_MS = 200
 const MOVES_WITHIN_MS = 15_000
 
@@ -33,11 +38,13 @@ export class QueuedRuns implements RunAccess {
   readonly #source: QueuedRunSource
   readonly #executors: ExecutorCalls
   readonly #waiting: WaitingRuns
+  readonly #movesWithinMs: number
 
   constructor(deps: QueuedRunsDeps) {
     this.#source = deps.source
     this.#executors = deps.executors
     this.#waiting = new WaitingRuns(deps)
+    this.#movesWithinMs = deps.movesWithinMs ?? MOVES_WITHIN_MS
   }
 
   /** The number of streams whose run has not begun. */
@@ -62,14 +69,20 @@ export class QueuedRuns implements RunAccess {
     const followed: number[] = []
     const elsewhere = (seq: number) => this.#followElsewhere({ tenant, runId, followed }, seq)
     if (found.state === 'queued') return new MovableStream(this.#waiting.wait(tenant, runId), elsewhere, true) // It has no event yet, so `after` is 0.
-    const stream = await this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
+    const isMoving = (await this.#movingFrom(found)) !== undefined
+    const stream = isMoving
+      ? endedBy('worker_lost', after)
+      : await this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
     if (found.executor !== null) followed.push(found.executor)
     return new MovableStream(stream, elsewhere, true)
   }
 
-  /** Waits until another executor has begun a run anew whose own is dead; `undefined` when none does. `followed` are those whose streams broke off. */
+  /**
+   * Waits until another executor has begun a run anew whose own is dead; `undefined` when none does. Throws when that takes too long. `followed` are
+   * those whose streams broke off.
+   */
   async #followElsewhere({ tenant, runId, followed }: Broken, after: number): Promise<FrameStream | undefined> {
-    const until = performance.now() + MOVES_WITHIN_MS
+    const until = performance.now() + this.#movesWithinMs
     while (performance.now() < until) {
       const found = await this.#source.find(tenant, runId).catch(() => 'away' as const)
       if (found !== 'away') {
@@ -85,7 +98,7 @@ export class QueuedRuns implements RunAccess {
       }
       await sleep(MOVE_LOOK_MS)
     }
-    return undefined
+    throw new AppError('unavailable', `the run ${runId} waits for another executor: come back to it`)
   }
 
   async cancelRun(tenant: TenantId, runId: string): Promise<void> {

@@ -10,6 +10,7 @@ import { describeEnd } from '../load.ts'
 import { SessionClient } from '../session-client.ts'
 import { createSessions, gatewayFor } from '../sessions.ts'
 import { type Member, World } from '../world.ts'
+import type { Fault } from './fault.ts'
 import { flowGuarantees, tallyAnswers } from './flows/judge.ts'
 import { FlowLoad, type FlowLoadSize } from './flows/load.ts'
 import { EchoModel } from './flows/model.ts'
@@ -52,7 +53,7 @@ async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promi
     world.gateways.map(({ url }) => url),
     model.url,
   )
-  const faults: number[] = []
+  const faults: Fault[] = []
   const load = new FlowLoad(world, size, random.fork('load'))
   const stop = new AbortController()
   const calling = load.run(stop.signal)
@@ -80,7 +81,7 @@ async function breakCluster({ random, say }: ScenarioOptions, size: Size): Promi
   ]
 }
 
-type Breaking = { random: Random; faults: number[] }
+type Breaking = { random: Random; faults: Fault[] }
 
 /** A kill, a long and a short freeze, and a drain. Another executor replaces one that has ended. */
 async function breakExecutors(world: World, { random, faults }: Breaking): Promise<void> {
@@ -92,7 +93,7 @@ async function breakExecutors(world: World, { random, faults }: Breaking): Promi
   ])
   for (const inject of kinds) {
     await sleep(random.between(500, 1_500))
-    faults.push(now())
+    faults.push({ from: now(), until: now() })
     await inject(random.pick(world.executors), world)
   }
 }
@@ -122,10 +123,12 @@ async function breakOthers(world: World, { random, faults }: Breaking): Promise<
   await world.kill(random.pick(world.gateways))
   await world.start('gateway')
   await sleep(random.between(500, 1_500))
-  faults.push(now())
+  const away = { from: now(), until: now() }
+  faults.push(away)
   await world.killRedis()
   await sleep(REDIS_AWAY_MS)
   await world.redis.restart()
+  away.until = now()
   await sleep(REDIS_AWAY_MS)
 }
 

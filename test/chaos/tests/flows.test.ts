@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { EXECUTOR_LOST } from '../../../shared/work/flows/transitions.ts'
 import { isKept } from '../../harness/guarantee.ts'
+import type { Fault } from '../scenarios/fault.ts'
 import { type FlowAnswer, problemsOf } from '../scenarios/flows/call.ts'
 import { type FlowEvidence, flowGuarantees } from '../scenarios/flows/judge.ts'
 import type { FlowRecord } from '../scenarios/flows/records.ts'
@@ -28,6 +29,8 @@ const record = (fields: Partial<FlowRecord> = {}): FlowRecord => ({
 const { message } = EXECUTOR_LOST
 const LOST = { status: 502, code: 'worker_lost', message, output: undefined }
 const LOST_RECORD = { status: 'error', error: { type: 'upstream_error', message }, output: null } as const
+const at = (...times: readonly number[]): Fault[] => times.map((time) => ({ from: time, until: time }))
+
 /** The row that a good load has nothing to say about: no execution was lost. */
 const QUIET = 'from a fault to the answers of executions that it cut off'
 
@@ -38,7 +41,7 @@ function brokenBy(evidence: Partial<FlowEvidence> & { answers?: FlowAnswer[] }):
     load: { answers, unserved: [], differences: [], replays: 0 },
     records: [record()],
     model: { countOf: () => 1 },
-    faults: [10, 20],
+    faults: at(10, 20),
     isKilled: () => false,
     ...more,
   })
@@ -92,17 +95,17 @@ describe('the judgement of a load of flows', () => {
     const records = [record(), record({ ...LOST_RECORD, trace_id: 'trace_2' })]
     const answers = [answer(), answer({ ...LOST, traceId: 'trace_2', from: 0, to: 9_000 })]
     const lost = ['calls with a key that were lost with one fault']
-    expect(brokenBy({ answers, records, faults: [1_000, 9_001] })).to.deep.equal(lost)
-    expect(brokenBy({ answers, records, faults: [1_000, 6_000] })).to.deep.equal([])
+    expect(brokenBy({ answers, records, faults: at(1_000, 9_001) })).to.deep.equal(lost)
+    expect(brokenBy({ answers, records, faults: at(1_000, 6_000) })).to.deep.equal([])
   })
 
-  it('measures from the fault, or from the call where that came later', () => {
+  it('measures from the end of the fault, or from the call where that came later', () => {
     const lost = [answer({ ...LOST, from: 0, to: 5_000 }), answer({ ...LOST, from: 4_000, to: 5_000 })]
     const guarantees = flowGuarantees({
       load: { answers: lost, unserved: [], differences: [], replays: 0 },
       records: [],
       model: { countOf: () => 0 },
-      faults: [1_000, 9_000],
+      faults: [{ from: 500, until: 1_000 }, ...at(9_000)],
       isKilled: () => false,
     })
     expect(guarantees.find(({ title }) => title === QUIET)).to.include({ value: 4_000 })
@@ -115,7 +118,7 @@ describe('the judgement of a load of flows', () => {
       },
       records: [],
       model: { countOf: () => 2 },
-      faults: [1_000],
+      faults: at(1_000),
       isKilled: () => false,
     })
     expect(

@@ -2,8 +2,9 @@ import { expect } from 'chai'
 import type { PlanView } from '../../../shared/work/plans/view.ts'
 import { isKept } from '../../harness/guarantee.ts'
 import { Random } from '../../harness/seed.ts'
+import type { Fault } from '../scenarios/fault.ts'
 import { randomPlan, readOrder, tokenOf } from '../scenarios/plans/form.ts'
-import { cutSteps, type Fault, planGuarantees, stallsBefore } from '../scenarios/plans/judge.ts'
+import { cutSteps, planGuarantees, stallsBefore } from '../scenarios/plans/judge.ts'
 import { changesBetween, type SeenPlan } from '../scenarios/plans/load.ts'
 
 const SECS = (secs: number) => new Date(secs * 1_000).toISOString()

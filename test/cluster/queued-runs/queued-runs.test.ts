@@ -24,6 +24,7 @@ type Setup = {
   /** With what the stream of the executor ends. */
   failed?: ReaderFailure
   isAlive?: (epoch: number) => Promise<boolean>
+  movesWithinMs?: number
 }
 
 /** Queued runs in front of a fake store and a fake executor of epoch 5. */
@@ -55,6 +56,7 @@ function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure, ...mor
       followRun: (_place, after) => atExecutor(`follow after ${after}`, frames()),
       cancelRun: () => atExecutor('cancel', undefined),
     },
+    ...(more.movesWithinMs !== undefined && { movesWithinMs: more.movesWithinMs }),
   })
   return { runs, calls }
 }
@@ -109,6 +111,15 @@ describe('a run that was queued for an executor', () => {
     const { runs, calls } = setUp({ states: [MOVING], isTaken: true, isAlive: async () => isAlive.shift() ?? false })
     await runs.cancelRun(TENANT, 'r')
     expect(calls).to.deep.equal(['cancel waiting 6'])
+  })
+
+  it('D34.2: that is to begin anew is followed where it does, and its reader comes back when that takes too long', async () => {
+    const { runs, calls } = setUp({ states: [MOVING, MOVING, RUNNING] })
+    expect(await textOf(await runs.followRun(TENANT, 'r', 3))).to.equal('begun')
+    expect(calls).to.deep.equal(['follow after 3'])
+    const waiting = setUp({ states: [MOVING], movesWithinMs: 1 })
+    const text = await textOf(await waiting.runs.followRun(TENANT, 'r', 3))
+    expect(text).to.match(/id: 3\n[^]*"code":"relay_unavailable"/)
   })
 
   it('D34.2: that was cancelled before it began anew ends its streams with that', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
-import { toAppError } from '../../../kernel/errors.ts'
+import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
 import { newTraceId, runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -27,6 +27,8 @@ export type FlowCallsDeps = StartDeps & {
   broker: Pick<Broker, 'followRun'>
   /** The stored events of an execution that ended. */
   replay(tenant: TenantId, traceId: string): Promise<FrameStream>
+  /** How long the events of an execution that nobody finds are looked for; 10 s by default. */
+  followWithinMs?: number
 }
 
 /** A request to run a flow, as the route has read it. */
@@ -108,7 +110,7 @@ export class FlowCalls {
   /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */
   async #frames(tenant: TenantId, awaited: Awaited): Promise<FrameStream> {
     const { traceId } = awaited
-    const until = performance.now() + FOLLOW_WITHIN_MS
+    const until = performance.now() + (this.#deps.followWithinMs ?? FOLLOW_WITHIN_MS)
     for (;;) {
       try {
         return await this.#watch(tenant, awaited)
@@ -118,7 +120,7 @@ export class FlowCalls {
         const dispatch = await this.#settle(tenant, awaited)
         if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
         if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
-        if (performance.now() > until) throw cause
+        if (performance.now() > until) throw kind === 'not_found' ? notFollowed(traceId) : cause
         await sleep(LOOK_EVERY_MS)
       }
     }
@@ -185,6 +187,14 @@ export class FlowCalls {
     return problems.length > 0 ? { ...answer, verdict: 'invalid_output', output: null, problems } : answer
   }
 }
+
+/** The execution goes on, and nobody says where. */
+const notFollowed = (traceId: string): AppError =>
+  new AppError('unavailable', 'the run goes on, but cannot be followed now: come back to its events', {
+    code: 'relay_unavailable',
+    traceId,
+    retryAfterSecs: 1,
+  })
 
 /** A new record is lost with the member of the database that has accepted it. */
 const RECORD_LOST: FlowFailure = {

@@ -14,12 +14,15 @@ export type SettleDeps = {
   lostMs(executor: number): number
 }
 
-/** After this wait a job may have been lost with the queue's Redis: it is added again, which changes nothing when it is still there. */
+/**
+ * A job that waits for so long may have been lost with the queue's Redis, as that of a dead executor may: it is added again, which changes nothing when
+ * it is still there.
+ */
 const REQUEUE_MS = 4_000
 
 /**
  * Returns the dispatch when it has ended, or does not exist. One whose executor was lost, or that no executor took in time, is ended
- * here first, by compare-and-set. `'running'` while it waits or goes on; the job of one that waits for long is added again.
+ * here first, by compare-and-set. `'running'` while it waits or goes on; the job of one that waits for long, or for another executor, is added again.
  */
 export async function settle(
   tenant: TenantId,
@@ -33,8 +36,8 @@ export async function settle(
   const event = await lossOf(dispatch, deps)
   const result = event && endBy(dispatch, event)
   if (!result) {
-    const waitedMs = event?.type === 'executor_died' ? event.ms : executor === null ? deps.knownMs : 0
-    if (waitedMs > REQUEUE_MS) await requeue(tenant, traceId, deps)
+    const mayBeLost = executor === null ? deps.knownMs > REQUEUE_MS : event !== undefined
+    if (mayBeLost) await requeue(tenant, traceId, deps)
     return 'running'
   }
   const ended = await dispatches.end(tenant, traceId, { executor, result })

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { allOf, type Guarantee, noneOf, slowest } from '../../../harness/guarantee.ts'
+import type { Fault } from '../fault.ts'
 import type { FlowAnswer } from './call.ts'
 import type { FlowLoad } from './load.ts'
 import type { EchoModel } from './model.ts'
@@ -10,8 +11,8 @@ export type FlowEvidence = {
   load: Pick<FlowLoad, 'answers' | 'unserved' | 'differences' | 'replays'>
   records: readonly FlowRecord[]
   model: Pick<EchoModel, 'countOf'>
-  /** Times of the faults that end executions. */
-  faults: readonly number[]
+  /** Those that end executions. */
+  faults: readonly Fault[]
   /** Whether the process that was to answer was killed in this time. */
   isKilled(gateway: string, from: number, to: number): boolean
 }
@@ -110,22 +111,26 @@ export function sentTooOften(records: readonly FlowRecord[], model: FlowEvidence
 }
 
 /** The flow only reads, so a run with a key begins anew at another executor when its first one is lost, and is lost only with its second (D34.2). */
-function lostAtOnce(answers: readonly FlowAnswer[], faults: readonly number[]): FlowAnswer[] {
+function lostAtOnce(answers: readonly FlowAnswer[], faults: readonly Fault[]): FlowAnswer[] {
   const begun = new Map<string, number>()
   for (const { traceId, from } of answers) begun.set(traceId, Math.min(from, begun.get(traceId) ?? from))
   return answers.filter(({ key, code, traceId, to }) => {
     const since = begun.get(traceId) ?? 0
-    return key !== undefined && code === 'worker_lost' && faults.filter((at) => at >= since && at <= to).length < 2
+    const hit = faults.filter(({ from }) => from >= since && from <= to)
+    return key !== undefined && code === 'worker_lost' && hit.length < 2
   })
 }
 
-/** The answers of executions that were lost, and of those that began anew: their prompt was sent again, for which the model took its time. */
-function lostAfter(answers: readonly FlowAnswer[], faults: readonly number[], model: FlowEvidence['model']): number[] {
+/**
+ * The answers of executions that were lost, and of those that began anew: their prompt was sent again, for which the model took its time. Nobody is
+ * evicted, and no job is handed out, before Redis is back.
+ */
+function lostAfter(answers: readonly FlowAnswer[], faults: readonly Fault[], model: FlowEvidence['model']): number[] {
   return answers.flatMap(({ status, code, from, to, isReplayed, input: { token, ms } }) => {
     const isAnew = status === 200 && model.countOf(token) > 1
     if ((code !== 'worker_lost' && !isAnew) || isReplayed) return []
-    const fault = faults.findLast((at) => at <= to)
-    return fault === undefined ? [] : [to - Math.max(from, fault) - (isAnew ? ms : 0)]
+    const fault = faults.findLast((each) => each.from <= to)
+    return fault ? [to - Math.max(from, fault.until) - (isAnew ? ms : 0)] : []
   })
 }
 

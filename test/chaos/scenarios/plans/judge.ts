@@ -1,12 +1,10 @@
 import type { PlanStep } from '../../../../shared/kernel/plan-step.ts'
 import type { PlanView } from '../../../../shared/work/plans/view.ts'
 import { allOf, type Guarantee, noneOf, slowest } from '../../../harness/guarantee.ts'
+import type { Fault } from '../fault.ts'
 import { tokenOf } from './form.ts'
 import type { PlanLoad, SeenPlan } from './load.ts'
 import type { StepModel } from './model.ts'
-
-/** A kill, where both times are the same, or a freeze. Times are those of `Date.now()`. */
-export type Fault = { from: number; until: number }
 
 /** Longer than a lease, and longer than a loaded machine has stalled a process. */
 const LONGEST_STALL_MS = 15_000

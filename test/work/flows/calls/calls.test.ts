@@ -304,6 +304,16 @@ describe('the calls of flows', () => {
     expect(tries).to.equal(3)
   })
 
+  it('answer 503, and not 404, when the execution goes on and is not found for too long', async () => {
+    const followRun = async (): Promise<never> => {
+      throw notFound('no run')
+    }
+    const { calls } = createCalls({ broker: { followRun }, followWithinMs: 0 })
+    const { traceId, frames } = await calls.start(TENANT, 'summarize', CALL)
+    await history.dispatches.begin(TENANT, traceId, EPOCH)
+    expect(await errorOf(frames())).to.include({ kind: 'unavailable', code: 'relay_unavailable', traceId })
+  })
+
   it('give the stored events of an execution that ended while its executor did not answer', async () => {
     const followRun = async () => {
       throw new AppError('unavailable', 'the worker does not answer')
