@@ -32,8 +32,9 @@ export class RecentHeads {
     return head
   }
 
-  /** Resolves when no process knows a head as it was before this call. */
+  /** Resolves when no process knows a head as it was before this call. A timer may be early by a millisecond. */
   async forgotten(): Promise<void> {
-    if (this.#knownMs > 0) await sleep(this.#knownMs)
+    const until = performance.now() + this.#knownMs
+    for (let left = this.#knownMs; left > 0; left = until - performance.now()) await sleep(left)
   }
 }
