@@ -122,6 +122,13 @@ describe('a run that was queued for an executor', () => {
     expect(text).to.match(/id: 3\n[^]*"code":"relay_unavailable"/)
   })
 
+  it('D34.2: whose executor has lost it, and is a member again, ends its streams with that', async () => {
+    const isAlive = [true, true, true, true]
+    const { runs } = setUp({ states: [RUNNING], failed: 'worker_lost', isAlive: async () => isAlive.pop() ?? false })
+    expect(await textOf(await runs.followRun(TENANT, 'r', 0))).to.match(/^begun[^]*"code":"worker_lost"/)
+    expect(isAlive).to.have.length(2)
+  })
+
   it('D34.2: that was cancelled before it began anew ends its streams with that', async () => {
     const states: QueuedRunState[] = [
       { ...MOVING, executor: 5 },

@@ -136,6 +136,16 @@ describe('the recovery of runs', () => {
     await recovery.recover(7)
   })
 
+  it('D32.7a: a run that went on at a worker which died, too, is found where it is in the end', async () => {
+    const dead = new Set([7, 8])
+    const { recovery, moved } = setUp({ isMember: async (epoch) => !dead.has(epoch) })
+    moved.set(RUN, 8)
+    const finding = recovery.find(TENANT, RUN, 7)
+    await recovery.recover(8)
+    moved.set(RUN, 9)
+    expect(await finding).to.equal(9)
+  })
+
   it('D32.4: a run that nobody goes on with is nowhere, nor is one that its living worker does not know', async () => {
     const { recovery } = setUp({ left: ['s1'], open: async () => 8 })
     expect(await recovery.find(TENANT, RUN, 7)).to.equal(undefined)

@@ -176,6 +176,14 @@ describe('the saver of sessions', () => {
     expect(await storedOf(session)).to.deep.equal(['one', '1'])
   })
 
+  it('D32: a run that ends while its session is being deleted keeps its end', async () => {
+    const { saver, create, lost } = setUp()
+    const session = await create()
+    session.log?.close('deleted')
+    expect(typesOf(await run(saver, session, ['one', '1']))).to.deep.equal(['turn_end', DONE.type])
+    expect([lost, await storedOf(session)]).to.deep.equal([[], []])
+  })
+
   it('D32: the next owner goes on behind an entry that the one before has sent late, with the whole history', async () => {
     const [first, second] = [setUp({ waitMs: 20 }), setUp()]
     const session = await first.create()
