@@ -51,7 +51,9 @@ export class StartOnce {
     // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
     if (!runId.startsWith('run_')) throw unknownOutcome()
-    return this.#join(tenant, runId, unknownOutcome)
+    const joined = await this.#join(tenant, runId, unknownOutcome)
+    await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // The next request waits, too.
+    return joined
   }
 
   /** A refused start frees its key. A process that dies in between leaves it behind, so that nothing is started twice. */

@@ -11,7 +11,7 @@ const USE = { operation: 'run', key: 'k1' }
 const FRAMES: FrameStream = framesOf()
 
 describe('a run that is started once for each key', () => {
-  function setUp({ isForgotten = false, startMs = 10_000 } = {}) {
+  function setUp({ isForgotten = false, isAway = false, startMs = 10_000 } = {}) {
     const kept = new Map<string, { hash: string; id: string }>()
     const keys: Idempotency = {
       async reserve(_tenant, { key, hash, id }) {
@@ -21,6 +21,7 @@ describe('a run that is started once for each key', () => {
         return { state: 'reserved' }
       },
       async replace(_tenant, { key, from, to }) {
+        if (isAway) throw new AppError('unavailable', 'the store does not answer')
         const taken = kept.get(key)
         if (taken?.id !== from) return false
         taken.id = to
@@ -88,7 +89,10 @@ describe('a run that is started once for each key', () => {
       const from = performance.now()
       expect(await made.start(never)).to.include({ runId: NAMED, isReplayed: true })
       expect(performance.now() - from).to.be.at.least(120)
-      expect(made.followed).to.deep.equal([NAMED])
+      const joinedAt = performance.now()
+      expect(await made.start(never)).to.include({ runId: NAMED, isReplayed: true })
+      expect(performance.now() - joinedAt, 'the next request').to.be.below(120)
+      expect(made.followed).to.deep.equal([NAMED, NAMED])
     })
 
     it('is refused when no worker has it, and when no worker was asked', async () => {
@@ -113,6 +117,12 @@ describe('a run that is started once for each key', () => {
     }
     expect(await refusalOf(start(refuse))).to.equal(full)
     expect(kept.size).to.equal(0)
+  })
+
+  it('a run whose key cannot be kept goes on all the same', async () => {
+    const { start, kept } = setUp({ isAway: true })
+    expect(await start(opens('run_1'))).to.include({ runId: 'run_1', isReplayed: false })
+    expect(kept.size).to.equal(1)
   })
 
   it('D25a: another request under the key is refused', async () => {
