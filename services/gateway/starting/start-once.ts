@@ -52,7 +52,7 @@ export class StartOnce {
     const runId = found.slice(STARTING.length)
     if (!runId.startsWith('run_')) throw unknownOutcome()
     const joined = await this.#join(tenant, runId, unknownOutcome)
-    await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // The next request waits, too.
+    await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // Otherwise the next request waits, too.
     return joined
   }
 

@@ -69,7 +69,7 @@ export class QueuedRuns implements RunAccess {
     const followed: number[] = []
     const elsewhere = (seq: number) => this.#followElsewhere({ tenant, runId, followed }, seq)
     if (found.state === 'queued') return new MovableStream(this.#waiting.wait(tenant, runId), elsewhere, true) // It has no event yet, so `after` is 0.
-    const isMoving = (await this.#movingFrom(found)) !== undefined
+    const isMoving = (await this.#movingFrom(found)) !== undefined // Like a stream that has broken off there.
     const stream = isMoving
       ? endedBy('worker_lost', after)
       : await this.#atExecutor(tenant, runId, found, (place) => this.#executors.followRun(place, after))
