@@ -58,11 +58,14 @@ function problemsOfNumbers(frames: readonly Frame[]): string[] {
   })
 }
 
-/** Behind a warning that names a later turn the rest of the present one comes without its deltas (D32.7a). */
+/**
+ * Behind a warning that names a later turn the turns before that come without their deltas (D32.7a), also when the warning of an earlier move of the
+ * run is among them.
+ */
 function isOfEarlierTurn(before: readonly Frame[]): boolean {
-  const { turn_number: named } = (before.findLast(isRecovery)?.data['detail'] ?? {}) as { turn_number?: number }
+  const named = before.filter(isRecovery).map(({ data }) => (data['detail'] as { turn_number: number }).turn_number)
   const present = before.findLast(({ event }) => event === 'turn_start')?.data['turn_number'] ?? 0
-  return named !== undefined && named > Number(present)
+  return Math.max(...named) > Number(present)
 }
 
 function problemsOfEnd(frames: readonly Frame[]): string[] {
