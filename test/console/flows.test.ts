@@ -71,9 +71,7 @@ describe('the flows of the console, from an empty store to a finished story', fu
   })
 
   it('the form and the JSON are one document, which survives a look at another view', async () => {
-    await region('Form').getByRole('button', { name: 'Add a field' }).first().click()
-    await page.getByLabel('Name of field_3').fill('language')
-    await page.getByLabel('Name of field_3').blur()
+    await nameAField(page, 'language')
     await page.getByLabel('Description of language').fill('Of the answer')
     await view('Memory').click()
     await view('Edit').click()
@@ -196,6 +194,22 @@ describe('the flows of the console, from an empty store to a finished story', fu
   it('has no serious finding of axe in light and dark, and fits a screen of 390 px, in every state', () =>
     expect(found).to.deep.equal([]))
 })
+
+/** Adds a field, and types its name while the check of the flow is answered and the form drawn again. */
+async function nameAField(page: Page, name: string): Promise<void> {
+  const isTyped = Promise.withResolvers<void>()
+  await page.route('**/check', (route) => isTyped.promise.then(() => route.continue()))
+  await page.getByLabel('Form', { exact: true }).getByRole('button', { name: 'Add a field' }).first().click()
+  const field = page.getByLabel('Name of field_3')
+  await field.fill(name)
+  const isChecked = page.waitForResponse('**/check')
+  isTyped.resolve()
+  await isChecked
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+  await page.unroute('**/check')
+  expect(await field.inputValue()).to.equal(name)
+  await field.blur()
+}
 
 /** The mark in the numbers of the lines leads to the problem, too. There Tab indents, can be undone, and leads on after Escape. */
 async function writeAtTheMark(page: Page): Promise<void> {

@@ -37,7 +37,7 @@ describe('schedules in the console', () => {
     const changed = { every_secs: 3_600, plan: { title: 'Changed', steps: [{ id: 'a', prompt: '/say hi' }] } }
     await pages.product.call('PUT', '/plans/schedules/nightly', changed)
     await button('Pause the schedule nightly').click()
-    await row('nightly').getByText('Paused').waitFor()
+    await row('nightly').locator('[data-state="paused"]').waitFor()
     expect(await stored('nightly')).to.deep.include({ ...changed, paused: true, next_ticks: [] })
     await button('Resume the schedule nightly').click()
     await row('nightly').locator('time').first().waitFor()

@@ -180,7 +180,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
 
   it('D11.2: a probe is counted and refused, too, and a transcription is refused', async () => {
     const { used } = await shown()
-    await raiseBudget(used.tokens + 100_000)
+    await raiseBudget(used.tokens + 10_000_000)
     await call('PUT', '/config/instances/main', { type: 'openai-compatible', url: product.model.url })
     const probe = () => call('POST', '/config/instances/main/probe', { model: 'm' })
     /** Requests go to the gateways in turn, so that two reach each of them. */

@@ -1,4 +1,5 @@
 import { setFilters } from '../../base/router.ts'
+import { DraftInput } from '../../parts/draft-input.tsx'
 
 /** The filters of the API that the address may hold. */
 export const FILTERS = ['kind', 'status', 'code', 'model', 'subject', 'session_id', 'customer_id', 'min_cost'] as const
@@ -41,12 +42,12 @@ export const Filters = ({ query }: { query: URLSearchParams }) => (
 )
 
 const TextFilter = ({ name, query }: { name: string; query: URLSearchParams }) => (
-  <input
+  <DraftInput
+    label={name}
     class="input text-filter"
-    type="search"
-    aria-label={name}
+    isSearch
     placeholder={name === 'subject' ? 'Started by' : 'Model'}
     value={query.get(name) ?? ''}
-    onChange={({ currentTarget }) => setFilters({ [name]: currentTarget.value.trim() })}
+    onCommit={(text) => setFilters({ [name]: text })}
   />
 )

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../base/json-value.ts'
+import { DraftInput } from '../../../parts/draft-input.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { type Property, propertiesOf, renamed, requiring, TYPES, withKeyword, withNew, without } from './schema-edit.ts'
 
@@ -63,18 +64,12 @@ function Row(props: RowProps) {
   )
 }
 
-/** A name is taken when the field is left: half a name is none. */
 const NameField = ({ property: { name }, schema, onChange }: RowProps) => (
-  <input
+  <DraftInput
+    label={`Name of ${name}`}
     class="input mono"
-    aria-label={`Name of ${name}`}
     value={name}
-    spellcheck={false}
-    onChange={({ currentTarget }) => {
-      const next = renamed(schema, name, currentTarget.value.trim())
-      if (next === schema) currentTarget.value = name
-      else onChange(next)
-    }}
+    onCommit={(next) => onChange(renamed(schema, name, next))}
   />
 )
 
