@@ -67,6 +67,9 @@ describe('the judgement of plans under faults', () => {
     expect(brokenBy({ starts: { a: [1_100, 1_150] }, faults: [HIT] }), 'it had changed nothing').to.deep.equal([])
     expect(brokenBy({ starts: { a: [1_100, 1_150] }, writes: [1_120], faults: [HIT] })).to.deep.equal(rows)
     expect(brokenBy({ starts: { a: [1_100, 1_150] }, writes: [1_170], faults: [HIT] })).to.deep.equal([])
+    const freeze = { from: 1_050, until: 9_000 }
+    expect(brokenBy({ starts: { a: [1_100, 9_100] }, writes: [1_120], faults: [freeze] }), 'belated').to.deep.equal([])
+    expect(brokenBy({ starts: { a: [1_100, 7_900] }, writes: [1_120], faults: [freeze] })).to.deep.equal(rows)
     expect(brokenBy({ starts: { b: [1_300, 1_350] } })).to.deep.equal(rows)
     expect(brokenBy({ starts: { b: [1_300, 1_350, 1_360] }, faults: [HIT, HIT, HIT] })).to.deep.equal(rows)
     const before = { from: 100, until: 100 }

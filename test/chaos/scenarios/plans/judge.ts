@@ -90,7 +90,7 @@ function tooManyStarts(seen: SeenPlan, { model, faults }: PlanEvidence): string[
     const starts = model.startsOf(token)
     const count = starts.length
     const [written = Infinity] = idempotent ? [] : model.writesOf(token)
-    const isRepeated = starts.some((at) => at > written)
+    const isRepeated = starts.some((at) => at > written && !isBelated(at, faults))
     const allowed = isRepeated ? 1 : Math.min(2, 1 + faultsIn(seen, faults).length)
     if (count <= allowed) return []
     const after = (times: readonly number[]) => times.map((at) => `${at - seen.from} ms`).join(', ')
@@ -98,6 +98,13 @@ function tooManyStarts(seen: SeenPlan, { model, faults }: PlanEvidence): string[
     return [`${describe(seen)}: ${id} ran ${count} times instead of ${allowed}, at ${when}`]
   })
 }
+
+/**
+ * A frozen executor that was about to send its prompt sends it when it continues, shortly before it notices that it was replaced. This changes
+ * nothing: its tools are refused.
+ */
+const isBelated = (at: number, faults: readonly Fault[]): boolean =>
+  faults.some(({ from, until }) => until > from && Math.abs(at - until) <= NOTICED_MS)
 
 /** An execution calls its tool once, and goes on only if it may still act. */
 function repeatedWrites(seen: SeenPlan, { model }: PlanEvidence): string[] {
