@@ -9,27 +9,27 @@ export type Phase = { groups: Group[]; lanes: number }
 /** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
 const LANES = 6
 /**
- * The longest files and folders: a long one that starts last delays the end of the phase. A process needs up to a second to load what it
- * tests, so folders of short tests share one.
+ * First the folders whose tests mostly wait, for leases and timeouts: beside them there is CPU for the others, while one that starts last keeps
+ * the whole phase waiting. Then the longest. A process needs up to a second to load what it tests, so folders of short tests share one.
  */
-const LONGEST = [
-  'test/console/**',
-  'test/scripts/**',
-  'test/e2e/{*dialects,client*,docs,examples}.test.ts',
-  'test/e2e/{durable*,dead-worker,kept*,process,run,runs,sub-agents*}.test.ts',
-  'test/e2e/*.test.ts',
-  'test/documents/**',
+const ORDER = [
   'test/cluster/**',
-  'test/e2e/flows/**',
+  'test/{client,conformance,executor,fuzz,harness,http,kernel,standalone,support,wiring,worker}/**',
+  'test/scripts/**',
+  'test/console/**',
+  'test/e2e/{durable*,dead-worker,kept*,process,run,runs,sub-agents*}.test.ts',
+  'test/e2e/{*dialects,client*,docs,examples}.test.ts',
+  'test/e2e/*.test.ts',
   'test/{tenancy,work}/**',
+  'test/e2e/flows/**',
+  'test/documents/**',
   'test/e2e/plans/**',
   'test/platform/store/**',
   'test/platform/**',
-  'test/{client,conformance,executor,fuzz,harness,http,kernel,standalone,support,wiring,worker}/**',
+  'test/ops/**',
   'test/cli/**',
   'test/agent/tools/**',
   'test/{agent,chaos}/**',
-  'test/ops/**',
   'test/deploy/**',
   'test/gateway/**',
 ]
@@ -57,7 +57,7 @@ export function schedule(files: readonly string[]): Phase[] {
     {
       groups: groupsOf(
         files.filter((file) => !isHeavy(file)),
-        LONGEST,
+        ORDER,
       ),
       lanes: LANES,
     },
