@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/agent/providers/prices.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
+import { createCache } from '../../shared/kernel/cache.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -85,11 +85,12 @@ function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
   }
 }
 
-const PROBES = { max: 10_000, ttl: 10_000 }
+const MAX_PROBES = 10_000
+const PROBED_MS = 10_000
 
 /** The answer of the latest probe, which is read again after 10 s. */
 function createStructuredOutputProbe({ store, tenantConfig }: Pick<ExecutorParts, 'store' | 'tenantConfig'>) {
-  const known = new LRUCache<string, { isSupported: boolean | undefined }>(PROBES)
+  const known = createCache<string, { isSupported: boolean | undefined }>(MAX_PROBES, { ttl: PROBED_MS })
   return async (tenant: TenantId, name: string, model: string): Promise<boolean | undefined> => {
     const config = await tenantConfig?.configs.get(tenant)
     if (!config) return undefined

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import type { MemoryBus } from '../bus/memory-bus.ts'
 import type { MovedRuns } from './moved-runs.ts'
 
@@ -7,9 +8,7 @@ export type MovedRunTable = LRUCache<string, number>
 
 const KEEP_MS = 86_400_000
 
-export const createMovedRunTable = (max: number): MovedRunTable =>
-  // `max` would reserve the memory of all.
-  new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: KEEP_MS, ttlResolution: 0 })
+export const createMovedRunTable = (max: number): MovedRunTable => createCache(max, { ttl: KEEP_MS, ttlResolution: 0 })
 
 /** The moved runs as one process of the cluster reaches them. */
 export const createMemoryMovedRuns = (bus: Pick<MemoryBus, 'ask'>, moved: MovedRunTable): MovedRuns => ({

@@ -1,13 +1,12 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import type { MemoryBus } from '../bus/memory-bus.ts'
 import { type Claim, isSameClaim, type Owners, type SessionKey } from './owners.ts'
 
 /** The claims on the sessions of a cluster whose processes are all in this one. */
 export type ClaimTable = LRUCache<string, Claim>
 
-export const createClaimTable = (max: number): ClaimTable =>
-  // `max` would reserve the memory of all.
-  new LRUCache({ maxSize: max, sizeCalculation: () => 1, ttl: 1, ttlResolution: 0 })
+export const createClaimTable = (max: number): ClaimTable => createCache(max, { ttl: 1, ttlResolution: 0 })
 
 /** The owners of sessions as one process of the cluster reaches them. */
 export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTable): Owners {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import type { KeySet } from './key-set.ts'
 import type { Clock, Identity } from './port.ts'
 
@@ -14,7 +14,7 @@ type Verified = { identity: Identity; untilMs: number }
  */
 export class VerifiedTokens {
   readonly #clock: Clock
-  readonly #tokens = new LRUCache<string, Verified>({ max: MAX_TOKENS })
+  readonly #tokens = createCache<string, Verified>(MAX_TOKENS)
   #keySet: KeySet | undefined
 
   constructor(clock: Clock) {

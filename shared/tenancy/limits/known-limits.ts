@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Limits } from '../tenant-config/config.ts'
@@ -16,7 +16,7 @@ export class KnownLimits {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
   readonly #ceilings: Ceilings
   /** As the tenants have stored them. */
-  readonly #last = new LRUCache<TenantId, Limits>({ max: MAX_TENANTS })
+  readonly #last = createCache<TenantId, Limits>(MAX_TENANTS)
 
   constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Ceilings = NO_CEILINGS) {
     this.#configs = configs

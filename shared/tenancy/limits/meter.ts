@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import { charsOf } from '../../agent/engine/context/size.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import { estimateUsage } from '../../agent/engine/usage.ts'
 import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
+import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { BudgetRefusal, Budgets } from './budgets.ts'
 
@@ -19,7 +19,7 @@ const MAX_TENANTS = 10_000
 
 /** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
 export function createMeter(budgets: Account['budgets'], priceOf: PriceOf, onUnpriced: OnUnpriced = () => {}): Meter {
-  const known = new LRUCache<TenantId, WeakMap<ModelProvider, ModelProvider>>({ max: MAX_TENANTS })
+  const known = createCache<TenantId, WeakMap<ModelProvider, ModelProvider>>(MAX_TENANTS)
   const provider: Meter['provider'] = (tenant, plain) => {
     const ofTenant = known.get(tenant) ?? new WeakMap<ModelProvider, ModelProvider>()
     known.set(tenant, ofTenant)

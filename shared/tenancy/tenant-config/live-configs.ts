@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -81,7 +82,7 @@ class PolledConfigs implements LiveConfigs {
 
   constructor(options: LiveConfigOptions) {
     this.#options = options
-    this.#kept = new LRUCache({ max: options.maxTenants ?? MAX_TENANTS })
+    this.#kept = createCache(options.maxTenants ?? MAX_TENANTS)
   }
 
   async start(): Promise<void> {

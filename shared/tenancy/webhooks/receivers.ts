@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { StoredWebhook } from '../tenant-config/config.ts'
 import type { ReceiverState, ReceiverStore } from './port.ts'
@@ -20,7 +20,7 @@ type Known = { state: ReceiverState | undefined }
 /** Decides how many messages a receiver gets at a time: none while it rests (D10.4), one when it may be back, otherwise a few. */
 export class Receivers {
   readonly #store: ReceiverStore
-  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN, ttl: KNOWN_FOR_MS })
+  readonly #known = createCache<string, Known>(MAX_KNOWN, { ttl: KNOWN_FOR_MS })
 
   constructor(store: ReceiverStore) {
     this.#store = store

@@ -1,6 +1,7 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import type { ModelProvider, ModelRoute } from '../../agent/providers/port.ts'
+import { createCache } from '../../kernel/cache.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -44,7 +45,7 @@ export class TenantModels implements ModelSource {
 
   constructor(options: TenantModelsOptions) {
     this.#options = options
-    this.#opened = new LRUCache({ max: options.maxTenants ?? MAX_TENANTS })
+    this.#opened = createCache(options.maxTenants ?? MAX_TENANTS)
     this.#stopListening = options.configs.onChange((tenant) => {
       if (this.#opened.has(tenant)) this.#reopen(tenant)
     })

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../../kernel/cache.ts'
 import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import { addSpent, NOTHING_SPENT, type SpendingStore } from '../port.ts'
@@ -17,7 +17,7 @@ const MAX_REMEMBERED = 10_000
 export function createSpendingStore(store: Store): SpendingStore {
   const spending = store.collection(SPENDING)
   /** The versions that this process has written last. */
-  const versions = new LRUCache<string, number>({ max: MAX_REMEMBERED })
+  const versions = createCache<string, number>(MAX_REMEMBERED)
   return {
     async put(tenant, { day, process, spent }) {
       const key = `${tenant} ${day} ${process}`

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../../kernel/cache.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
@@ -41,7 +41,7 @@ type StoredRow = Omit<UsageSums, 'durations'> & { key: string; durations: [index
 export function createUsageStore(store: Store): UsageStore {
   const usage = store.collection(USAGE)
   const tenants = store.collection(USAGE_TENANTS)
-  const known = new LRUCache<string, true>({ max: KNOWN_TENANTS })
+  const known = createCache<string, true>(KNOWN_TENANTS)
   const listTenant = async (day: string, name: TenantId) => {
     const key = `${day} ${name}`
     if (known.get(key)) return

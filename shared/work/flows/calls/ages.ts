@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createCache } from '../../../kernel/cache.ts'
 
 /** With more executions than this, some are taken for younger than they are. */
 const MAX_KNOWN = 100_000
@@ -8,7 +8,7 @@ const MAX_KNOWN = 100_000
  * time that is stored with an execution comes from the wall clock of another process, which may be wrong by hours.
  */
 export function createAges(now = () => performance.now()): (traceId: string) => number {
-  const since = new LRUCache<string, number>({ maxSize: MAX_KNOWN, sizeCalculation: () => 1 }) // `max` would reserve the memory of all.
+  const since = createCache<string, number>(MAX_KNOWN)
   return (traceId) => {
     const at = now()
     const first = since.get(traceId) ?? at

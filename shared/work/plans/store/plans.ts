@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { createCache } from '../../../kernel/cache.ts'
 import { startOfPage, toPage } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { PlanStep } from '../../../kernel/plan-step.ts'
@@ -44,7 +45,7 @@ export class StoredPlans implements Plans {
   })
 
   /** The steps that are still in use here, however long: those of a running plan, whose record is read every second, are read once. */
-  readonly #used = new LRUCache<string, WeakRef<readonly PlanStep[]>>({ max: MAX_USED })
+  readonly #used = createCache<string, WeakRef<readonly PlanStep[]>>(MAX_USED)
 
   /** Those that this process has just ended. They never change. */
   readonly #ended = new LRUCache<string, PlanRecord>({
