@@ -126,11 +126,11 @@ describe('the limits of a call', () => {
   })
 
   it('the idle limit does not count while the reader is slow', async () => {
-    const provider = await connect('openai-compatible', server, { idleMs: 40 })
+    const provider = await connect('openai-compatible', server, { idleMs: 250 })
     server.answer({ steps: [{ tokens: 5_000 }] })
     let said = ''
     for await (const part of provider.stream(request(), new AbortController().signal)) {
-      if (said === '') await once(AbortSignal.timeout(120), 'abort')
+      if (said === '') await once(AbortSignal.timeout(750), 'abort')
       if (part.type === 'text_delta') said += part.text
       expect(part.type).not.to.equal('failure')
     }
