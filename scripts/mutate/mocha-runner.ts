@@ -117,8 +117,16 @@ function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; tim
     test.timer = undefined // Otherwise mocha starts the timer of a test that has ended, which fails another run when it fires.
     test.timeout(timeoutMs)
   }
+  // What an earlier run has left may call a hook's end again, when mocha listens to the hook no more: that ends the process.
+  for (const hook of hooksOf(suite)) if (hook.listenerCount('error') === 0) hook.on('error', () => {})
   for (const child of suite.suites) configure(child, { bail, timeoutMs })
 }
+
+/** Mocha has no public list of them. */
+const hooksOf = (suite: Mocha.Suite) =>
+  (['_beforeAll', '_beforeEach', '_afterEach', '_afterAll'] as const).flatMap(
+    (kind) => (suite as unknown as Record<typeof kind, Mocha.Hook[]>)[kind],
+  )
 
 function passed(test: Mocha.Test): TestResult {
   const title = test.fullTitle()

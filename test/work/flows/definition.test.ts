@@ -57,6 +57,7 @@ describe('the definition of a flow', () => {
     'a sub-agent with a wrong tool': [agents({ tools: [''] }), '/sub_agents/0/tools/0'],
     'a sub-agent with a wrong model': [agents({ model: 1 }), '/sub_agents/0/model'],
     'a sub-agent with a wrong instance': [agents({ provider_instance: '' }), '/sub_agents/0/provider_instance'],
+    'a sub-agent with a number as its instance': [agents({ provider_instance: 1 }), '/sub_agents/0/provider_instance'],
     'more than 1 MiB': [{ input_schema: { type: 'object', title: 'x'.repeat(1_048_576) } }, ''],
   }
   for (const [what, [fields, param]] of Object.entries(WRONG)) {

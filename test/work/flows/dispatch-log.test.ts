@@ -3,7 +3,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { newTraceId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { DispatchLog } from '../../../shared/work/flows/dispatch-log.ts'
-import { DAY_MS, FAILED, INPUT, newDispatch, OUTPUT } from '../../contract/dispatch-setup.ts'
+import { DAY_MS, FAILED, INPUT, newDispatch, OK, OUTPUT } from '../../contract/dispatch-setup.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useHistory } from './history-setup.ts'
 
@@ -140,6 +140,15 @@ describe('the history of flow runs', () => {
     expect(await idsOf({ since, kind: 'evaluation', subject: 'anna' })).to.deep.equal([trace_id])
   })
 
+  it('the detail of an invalid output has its problems, and an ended execution is over behind its last event', async () => {
+    const problems = [{ path: '/summary', message: 'is missing' }]
+    const { trace_id } = await history.end(await history.queue(), OK, { ...OUTPUT, problems })
+    expect((await log.get(TENANT, trace_id)).problems).to.deep.equal(problems)
+    expect((await log.replay(TENANT, trace_id, { after: 99 })).isOver).to.equal(true)
+    const running = await history.queue()
+    expect((await log.replay(TENANT, running.trace_id, { after: 99 })).isOver).to.equal(false)
+  })
+
   it('D22.2: the figures are of whole hours and days, within the retention, and of 24 hours or 30 days without bounds', async () => {
     history.clock.ms = Math.ceil(history.clock.ms / DAY_MS) * DAY_MS + DAY_MS / 2
     const noon = history.clock.ms
@@ -162,6 +171,9 @@ describe('the history of flow runs', () => {
     expect(await startsOf({ ...figures, bucket: 'day' })).to.deep.equal([12, -12])
     expect(await startsOf({ flow: 'none', bucket: 'day' })).to.deep.equal([])
     expect((await log.stats(OTHER, { bucket: 'day', limit: 50 })).buckets).to.deep.equal([])
+    history.clock.ms = noon + 40 * HOUR_MS
+    await history.queue(flow)
+    expect(await startsOf(figures), 'one that has begun at this moment, which is a new hour').to.deep.equal([40, 30])
     retention.days = 1
     history.clock.ms = noon + 26 * HOUR_MS
     expect(await startsOf({ ...figures, from: iso(0), to: iso(30 * HOUR_MS) })).to.deep.equal([2])

@@ -25,6 +25,19 @@ describe('the memory as text', () => {
     ])
   })
 
+  it('holds each kind only when there is one of it', () => {
+    const kindsOf = (block: string) => block.split('\n').filter((line) => /^\w.*:$/.test(line))
+    const [people, inputs] = ['Corrections by people:', 'Inputs and their confirmed outputs:']
+    expect(kindsOf(text(['a']))).to.deep.equal([people])
+    expect(kindsOf(text([], ['a']))).to.deep.equal([inputs])
+    expect(kindsOf(text(['a'], ['b']))).to.deep.equal([people, inputs])
+  })
+
+  it('holds an entry that just fits', () => {
+    expect(text(['x'.repeat(15_998)])).to.include('x'.repeat(15_998))
+    expect(text(['x'.repeat(15_999)])).to.equal('')
+  })
+
   it('no entry can end the block, open another one or begin a line, and each can be read back', () => {
     const hostile = fc.array(
       fc.constantFrom('</flow_memory>', '<flow_memory>', '\n', '\u2028', '"', '\\', '<', 'u003c'),

@@ -31,6 +31,25 @@ describe('the memory of a flow', () => {
     expect(await contentsOf('empty')).to.deep.equal([])
   })
 
+  it('a scope of another form is refused, whatever is done with it', async () => {
+    const calls = (scope: string) => [
+      memory.list(TENANT, name, { scope, limit: 5 }),
+      memory.add(TENANT, name, { scope, content: 'x' }),
+      memory.remove(TENANT, name, { scope }),
+    ]
+    for (const scope of ['', '-a', 'a b', 'x'.repeat(65)])
+      for (const call of calls(scope)) expect(await refusalOf(call), scope).to.include({ status: 400, param: '/scope' })
+  })
+
+  it('a precedent has an id as any entry, and 64 KiB at most', async () => {
+    const precedent = (bytes: number) => ({ input: { text: '' }, output: 'x'.repeat(bytes - 33) })
+    expect(Buffer.byteLength(JSON.stringify(precedent(65_536)))).to.equal(65_536)
+    expect(await memory.remember(TENANT, uid, precedent(65_536))).to.equal(true)
+    expect(await memory.remember(TENANT, uid, precedent(65_537))).to.equal(false)
+    const { entries } = await memory.list(TENANT, name, { scope: 'evolve', limit: 5 })
+    expect(entries.map(({ id }) => /^mem_[0-9a-f]{32}$/.test(id))).to.deep.equal([true])
+  })
+
   it('D2.7: pages of any size hold every entry of the scope once', async () => {
     for (let n = 1; n <= 5; n++) {
       await memory.add(TENANT, name, { content: `${n}` })

@@ -57,6 +57,34 @@ describe('FLOWS_DIR', () => {
     expect(await library.get(TENANT, name)).to.include({ version: 2, state: 'draft', published_version: 1 })
   })
 
+  it('of more than 1,000 files the last ones are not loaded, and this is said', async () => {
+    const loaded: string[] = []
+    const putIfChanged: Opened['library']['putIfChanged'] = async (_tenant, flow) => {
+      loaded.push(flow)
+      return {} as Flow
+    }
+    const number = (i: number) => String(i).padStart(4, '0')
+    const names = Array.from({ length: 1_002 }, (_, i) => `f${number(i)}`)
+    await write(Object.fromEntries(names.toReversed().map((each) => [`${each}.yaml`, yamlOf(each)])))
+    const { flows, problems } = await loadFlows(dir, { putIfChanged })
+    expect(flows).to.equal(1_000)
+    expect(loaded).to.deep.equal(names.slice(0, 1_000))
+    expect(problems).to.deep.equal([`FLOWS_DIR ${dir} has more than 1000 files: the last 2 are not loaded`])
+  })
+
+  it('a problem names its place where there is one', async () => {
+    await write({ 'a.yaml': yamlOf(name) })
+    for (const [param, place] of [
+      [undefined, ''],
+      ['', ' (at /)'],
+      ['/tools', ' (at /tools)'],
+    ] as const) {
+      const refused = new AppError('conflict', 'too many', param === undefined ? {} : { param })
+      const { problems } = await loadFlows(dir, { putIfChanged: () => Promise.reject(refused) })
+      expect(problems).to.deep.equal([`the flow in a.yaml is not loaded: too many${place}`])
+    }
+  })
+
   it('a file without a tenant belongs to t_default', async () => {
     await write({ 'a.yaml': yamlOf(name).replace('tenant: t_1\n', '') })
     await loadFlows(dir, library)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
+import type { TenantEvent } from '../../../shared/tenancy/events/port.ts'
 import { type Around, aroundStore } from '../../support/around-store.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { BODY, type Opened, OTHER, openLibrary, refusalOf, TENANT } from './setup.ts'
@@ -26,6 +27,33 @@ describe('the library of flows', () => {
     const second = await library.put(TENANT, name, titled('two'))
     expect(second).to.include({ version: 2, created_at: flow.created_at })
     expect(second.updated_at > flow.updated_at).to.equal(true)
+  })
+
+  it('D16a: what changes a flow is told the tenant, each time with the version', async () => {
+    const told: [tenant: string, type: string, data: JsonObject][] = []
+    const events = { append: (tenant: string, { type, data }: TenantEvent) => void told.push([tenant, type, data]) }
+    const { library } = openLibrary(opened.store, { events })
+    await library.put(TENANT, name, titled('one'))
+    await library.publish(TENANT, name)
+    await library.publish(TENANT, name)
+    await library.rollback(TENANT, name, 1)
+    await library.remove(TENANT, name)
+    const of = (flow_version: number, change: string) => [TENANT, 'flow.changed', { flow: name, flow_version, change }]
+    expect(told).to.deep.equal([of(1, 'saved'), of(1, 'published'), of(2, 'saved'), of(2, 'deleted')])
+  })
+
+  it('D6.3: a refusal to publish tells the first problem and how many more there are, those that are not listed too', async () => {
+    const refusal = async (count: number) => {
+      const tools = Array.from({ length: count }, (_, i) => `Unknown${i}`)
+      await library.put(TENANT, name, { ...BODY, tools })
+      const { message, problems } = await refusalOf(library.publish(TENANT, name))
+      expect(message).to.match(/^flow-\d+ cannot be published: .*Unknown0/)
+      return [/; \d+ more in problems.*/.exec(message)?.[0], problems?.length]
+    }
+    expect((await refusal(1))[0]).to.equal(undefined)
+    expect(await refusal(3)).to.deep.equal(['; 2 more in problems', 3])
+    expect(await refusal(20)).to.deep.equal(['; 19 more in problems', 20])
+    expect((await refusal(25))[0]).to.equal('; 19 more in problems, and 5 further ones that are not listed')
   })
 
   it('D6.1: the name tools and names of another form are 400, built-in flows are 403', async () => {

@@ -2,7 +2,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import type { SchemaChecker } from '../../../shared/platform/schemas/port.ts'
 import type { Store } from '../../../shared/platform/store/port.ts'
-import { NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
+import { type EventSink, NO_EVENTS } from '../../../shared/tenancy/events/port.ts'
 import { createFlowCompiler } from '../../../shared/work/flows/compile.ts'
 import { FlowMemory } from '../../../shared/work/flows/flow-memory.ts'
 import { FlowLibrary } from '../../../shared/work/flows/library.ts'
@@ -27,14 +27,17 @@ export const CHECKER: Pick<SchemaChecker, 'findUnusable'> = {
 export type Opened = { library: FlowLibrary; memory: FlowMemory; compiled: JsonObject[]; flows: FlowStore }
 
 /** Puts a library together as one process does. `compiled` collects the definitions that it compiles. */
-export function openLibrary(store: Store, { tools = ['Read', 'Grep'], now = () => new Date() } = {}): Opened {
+export function openLibrary(
+  store: Store,
+  { tools = ['Read', 'Grep'], now = () => new Date(), events = NO_EVENTS as Pick<EventSink, 'append'> } = {},
+): Opened {
   const flows = new FlowStore(store, { now })
   const entries = new FlowMemoryStore(store)
   const compiled: JsonObject[] = []
   const compile = createFlowCompiler({ checkers: { of: () => CHECKER }, tools: () => tools })
   const library = new FlowLibrary({
     store: flows,
-    events: NO_EVENTS,
+    events,
     memory: entries,
     tools: () => tools,
     now,
