@@ -64,11 +64,11 @@ describe('FLOWS_DIR', () => {
       return {} as Flow
     }
     const number = (i: number) => String(i).padStart(4, '0')
-    const names = Array.from({ length: 1_002 }, (_, i) => `f${number(i)}`)
-    await write(Object.fromEntries(names.toReversed().map((each) => [`${each}.yaml`, yamlOf(each)])))
+    const all = Array.from({ length: 1_002 }, (_, i) => `f${number(i)}`)
+    await write(Object.fromEntries(all.toReversed().map((each) => [`${each}.yaml`, yamlOf(each)])))
     const { flows, problems } = await loadFlows(dir, { putIfChanged })
     expect(flows).to.equal(1_000)
-    expect(loaded).to.deep.equal(names.slice(0, 1_000))
+    expect(loaded).to.deep.equal(all.slice(0, 1_000))
     expect(problems).to.deep.equal([`FLOWS_DIR ${dir} has more than 1000 files: the last 2 are not loaded`])
   })
 

@@ -32,7 +32,7 @@ describe('the library of flows', () => {
   it('D16a: what changes a flow is told the tenant, each time with the version', async () => {
     const told: [tenant: string, type: string, data: JsonObject][] = []
     const events = { append: (tenant: string, { type, data }: TenantEvent) => void told.push([tenant, type, data]) }
-    const { library } = openLibrary(opened.store, { events })
+    ;({ library } = openLibrary(opened.store, { events }))
     await library.put(TENANT, name, titled('one'))
     await library.publish(TENANT, name)
     await library.publish(TENANT, name)

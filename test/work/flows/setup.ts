@@ -26,10 +26,12 @@ export const CHECKER: Pick<SchemaChecker, 'findUnusable'> = {
 
 export type Opened = { library: FlowLibrary; memory: FlowMemory; compiled: JsonObject[]; flows: FlowStore }
 
+type Options = { tools?: string[]; now?: () => Date; events?: Pick<EventSink, 'append'> }
+
 /** Puts a library together as one process does. `compiled` collects the definitions that it compiles. */
 export function openLibrary(
   store: Store,
-  { tools = ['Read', 'Grep'], now = () => new Date(), events = NO_EVENTS as Pick<EventSink, 'append'> } = {},
+  { tools = ['Read', 'Grep'], now = () => new Date(), events = NO_EVENTS }: Options = {},
 ): Opened {
   const flows = new FlowStore(store, { now })
   const entries = new FlowMemoryStore(store)

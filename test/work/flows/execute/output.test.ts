@@ -33,6 +33,7 @@ describe('the output of an agent', () => {
     ['JSON that was cut off', '{"a":[1,', /^is not JSON: Unexpected end/],
     ['JSON with a text behind it', '{"a":1} done', /^is not JSON: .*position 8/],
     ['two fences', `${FENCE}\n1\n${FENCE}\n${FENCE}\n2\n${FENCE}`, /^is not JSON/],
+    ['a fence on one line behind a text', `Here it is:\n${FENCE}{"a":1}${FENCE}`, /^is not JSON/],
     ['a fence that is not closed', `${FENCE}json\n{"a":1}`, /^is not JSON/],
     ['wrong JSON in a fence', `${FENCE}json\n{"a":1,}\n${FENCE}`, /^is not JSON: .*double-quoted/],
     ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`, /^is nested deeper than 64 levels$/],

@@ -1,0 +1,37 @@
+import { expect } from 'chai'
+import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { answerIn, storedAnswer, terminalFrame } from '../../../../shared/work/flows/calls/answer.ts'
+import { answerOf, resultEvent } from '../../../../shared/work/flows/execute/outcome.ts'
+import { FAILED, newDispatch, OK, OUTPUT, START } from '../../../contract/dispatch-setup.ts'
+
+const AT = new Date(START + 5_000).toISOString()
+const OK_RUN = { ...newDispatch(START, { ended_at: AT }), ...OK }
+const FAILED_RUN = { ...newDispatch(START, { ended_at: AT }), ...FAILED }
+const ANSWER = answerOf(OK_RUN, OUTPUT)
+const TURN = { agent: 'main', turn_number: 1, model: 'm', input_tokens: 1, output_tokens: 1, cost_usd: 0 }
+const PROGRESS = renderFrame(1, { type: 'progress', ...TURN, at: AT })
+const RESULT = renderFrame(2, resultEvent(ANSWER, AT))
+
+describe('the answer of a flow run', () => {
+  it('is read from the last frames of the run, as text or as bytes', () => {
+    for (const text of [PROGRESS + RESULT, Buffer.from(PROGRESS + RESULT), RESULT])
+      expect(answerIn({ text, lastSeq: 2 })).to.deep.equal(ANSWER)
+    expect(answerIn({ text: PROGRESS, lastSeq: 1 })).to.equal(undefined)
+    expect(answerIn({ text: '', lastSeq: 0 })).to.equal(undefined)
+  })
+
+  it('is that of the record of an ended run, or its failure', () => {
+    expect(storedAnswer(OK_RUN, OUTPUT)).to.deep.include({ output: OUTPUT.output, trace_id: OK_RUN.trace_id })
+    expect(() => storedAnswer(FAILED_RUN, undefined)).to.throw(AppError, 'the main agent failed')
+  })
+
+  it('D4.2: comes again with the number of the last frame, for a reader who has missed it', () => {
+    expect(terminalFrame(OK_RUN, OUTPUT, 7))
+      .to.match(/^id: 7\nevent: result\n/)
+      .and.include(`"at":"${AT}"`)
+    expect(terminalFrame(FAILED_RUN, undefined, 7))
+      .to.match(/^id: 7\nevent: error\n/)
+      .and.include('provider_auth')
+  })
+})
