@@ -68,9 +68,13 @@ describe('one-shot runs after the death of their processes', () => {
     (await callApi(`${url}/sessions/${runId}/permissions/${requestId}`, initOf('POST', { allow: true }))).status
   const of = ({ frames }: EventStream, type: string, field: string) =>
     frames.filter(({ event }) => event === type).map(({ data }) => data[field])
+  /** Those of this cluster. One that the machine has stalled is evicted, too, and its runs move once more. */
+  let workers: Cluster['workers'] = []
+  const evictions = () => workers.flatMap(({ output }) => output.match(/"msg":"this process was evicted/g) ?? []).length
   const expectRecovered = ({ frames }: EventStream) => {
     const warnings = frames.filter(({ data }) => data['code'] === 'run_recovered')
-    expect([warnings.length, frames.at(-1)?.event]).to.deep.equal([1, 'done'])
+    expect(warnings.length).to.be.within(1, 1 + evictions())
+    expect(frames.at(-1)?.event).to.equal('done')
     const numbers = frames.map(({ id }) => id)
     expect(numbers).to.deep.equal([...new Set(numbers)].toSorted((a, b) => a - b))
   }
@@ -80,6 +84,7 @@ describe('one-shot runs after the death of their processes', () => {
     before(async () => {
       const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
       cluster = await startCluster(settings, { executors: 0 })
+      workers = cluster.workers
     })
     after(() => cluster.close())
     const workerOf = (runId: string) =>
@@ -139,13 +144,14 @@ describe('one-shot runs after the death of their processes', () => {
     it('D32.7c: a run in the background that nobody follows goes on at another worker, to its end, and has its effect once', async () => {
       const [url = '', other = ''] = cluster.urls
       const fresh = await cluster.startWorker()
+      workers = [...workers, fresh]
       const begin = { prompt: 'effect', background: true }
       const { status, body } = await callApi(`${url}/agent/run`, initOf('POST', begin))
       const { run_id: runId } = body as { run_id: string }
       expect(status).to.equal(202)
       const hasBegun = () => globSync(`*/${runId}/effect.txt`, { cwd: folder.path }).length > 0
       await until(hasBegun, { what: 'the tool to begin' })
-      const worker = [...cluster.workers, fresh].find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
+      const worker = workers.find(({ output }) => output.includes(`wk_${epochOfRun(runId)}"`))
       await worker?.kill('SIGKILL')
       const stream = await follow(other, runId, 0)
       await stream.all()
@@ -159,6 +165,7 @@ describe('one-shot runs after the death of their processes', () => {
   })
 
   describe('in the standalone form', () => {
+    before(() => (workers = []))
     const start = () => {
       const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
       return new Child(process.execPath, [STANDALONE], { ...settings, ...env() })
