@@ -117,7 +117,7 @@ function configure(suite: Mocha.Suite, { bail, timeoutMs }: { bail: boolean; tim
     test.timer = undefined // Otherwise mocha starts the timer of a test that has ended, which fails another run when it fires.
     test.timeout(timeoutMs)
   }
-  // What an earlier run has left may call a hook's end again, when mocha listens to the hook no more: that ends the process.
+  // A hook that an earlier run has left unfinished may end in a later one. Mocha reports that as an `error` event, which ends the process when it has no listener.
   for (const hook of hooksOf(suite)) if (hook.listenerCount('error') === 0) hook.on('error', () => {})
   for (const child of suite.suites) configure(child, { bail, timeoutMs })
 }

@@ -22,11 +22,11 @@ describe('the failure of an execution as an answer', () => {
     const cause = new AppError('rate_limit', 'later', {
       param: '/model',
       retryAfterSecs: 7,
-      code: 'plan_budget' as never,
+      code: 'budget_exhausted',
     })
     const { kind, message, param, code, status, retryAfterSecs, traceId } = withTrace(cause, TRACE)
     expect({ kind, message, param, code, status, retryAfterSecs, traceId }).to.deep.equal({
-      ...{ kind: 'rate_limit', message: 'later', param: '/model', code: 'plan_budget', status: 429 },
+      ...{ kind: 'rate_limit', message: 'later', param: '/model', code: 'budget_exhausted', status: 429 },
       ...{ retryAfterSecs: 7, traceId: TRACE },
     })
     const plain = withTrace(new AppError('conflict', 'no'), TRACE)
