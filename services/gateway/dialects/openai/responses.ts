@@ -5,6 +5,7 @@ import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
+import { hasScope } from '../../middleware/scopes.ts'
 import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber, SESSION } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
@@ -142,11 +143,12 @@ function retrieve(deps: DialectDeps): RequestHandler {
   }
 }
 
+/** A token that may cancel but not read gets the response without its output. */
 async function answerSoFar(res: Response, opened: Opened & { until: number }): Promise<void> {
   const projection = projectionOf(opened)
   await answerUntilLeft(res, async (signal) => {
     await readResponse(opened.source, projection, { signal, until: opened.until })
-    return projection.response
+    return hasScope(res, 'read') ? projection.response : { ...projection.response, output: [] }
   })
 }
 
