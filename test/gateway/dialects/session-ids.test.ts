@@ -1,4 +1,4 @@
-// Tests sessionIdIn of conversation.ts, response-id.ts and NEW_SESSION of params.ts through every door that makes sessions.
+// Tests conversation.ts and response-id.ts: the ids of sessions, through every door that makes some.
 import { expect } from 'chai'
 import { NEW_SESSION } from '../../../services/gateway/params.ts'
 import { refusalOf, useGateways } from '../setup.ts'
