@@ -1,7 +1,7 @@
-// Tests conversation.ts and response-id.ts: the ids of sessions, through every door that makes some.
+// Tests conversation.ts and the ids of responses: through every door that makes sessions.
 import { expect } from 'chai'
-import { NEW_SESSION } from '../../../services/gateway/params.ts'
-import { refusalOf, useGateways } from '../setup.ts'
+import { NEW_SESSION } from '../../../../services/gateway/params.ts'
+import { refusalOf, useGateways } from '../../setup.ts'
 
 const REFUSED = ['.', '..', `run_${'0f'.repeat(16)}`, '', 'a/b', 'x'.repeat(129)]
 const parts = [{ type: 'text', text: 'hi' }]
