@@ -35,7 +35,7 @@ describe('the start of a run that is repeated with its key', () => {
   const repeat = { 'idempotency-key': 'k' }
   const behind = (n: number | string) => ({ ...repeat, 'last-event-id': String(n) })
 
-  it('D25.1a: goes on behind the event that the client names, in messages of sessions, too', async () => {
+  it('D25a: goes on behind the event that the client names, in messages of sessions, too', async () => {
     for (const path of ['/agent/run', '/sessions/s/messages']) {
       const { post, followed } = await gateway()
       const response = await post(path, BODY, behind(2))
@@ -45,7 +45,7 @@ describe('the start of a run that is repeated with its key', () => {
     }
   })
 
-  it('D25.1a: is 204 when the client has the last event, and begins at the first one for a client that has none', async () => {
+  it('D25a: is 204 when the client has the last event, and begins at the first one for a client that has none', async () => {
     const { post } = await gateway({ ended_at: LIVE_RUN.started_at })
     for (const n of [3, 99]) {
       const over = await post('/agent/run', BODY, behind(n))
@@ -54,14 +54,14 @@ describe('the start of a run that is repeated with its key', () => {
     expect(await (await post('/agent/run', BODY, repeat)).text()).to.include('"text":"a"')
   })
 
-  it('D25.1a: a run that begins with the request is read from its first event, whatever the client names', async () => {
+  it('D25a: a run that begins with the request is read from its first event, whatever the client names', async () => {
     const NEW: Idempotency = { ...TAKEN, reserve: async () => ({ state: 'reserved' }) }
     const { post } = await gateway({}, NEW)
     for (const headers of [behind(2), { 'last-event-id': '2' }])
       expect(await (await post('/agent/run', BODY, headers)).text()).to.include('"text":"a"')
   })
 
-  it('D25.1a: an id that is no number is refused before anything starts', async () => {
+  it('D25a: an id that is no number is refused before anything starts', async () => {
     const { post } = await start()
     const refused = await post('/agent/run', BODY, behind('x'))
     expect([refused.status, (await refusalOf(refused)).param]).to.deep.equal([400, '/Last-Event-ID'])

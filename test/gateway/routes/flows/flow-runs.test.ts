@@ -54,7 +54,7 @@ describe('runs of flows', () => {
 
   const run = '/flows/invoice-total/run'
 
-  it('D25.1a: a stream that is repeated with its key goes on behind the event that the client has', async () => {
+  it('D25a: a stream that is repeated with its key goes on behind the event that the client has', async () => {
     const followed: number[] = []
     const { post } = await start({
       flows: flows().surface(callsOf({ isReplayed: true })),
