@@ -4,7 +4,7 @@ import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { renderData } from '../../shared/cluster/journal/frames.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import { AppError, toAppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -57,9 +57,11 @@ export const createPlanSteps =
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
         const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
-        const ended = await runStep(task, resources, report)
+        const onBug = (cause: unknown) => deps.log.error('a step failed by a bug', { run_id: step.run_id, cause })
+        const ended = await runStep(task, resources, { report, onBug })
         const { kept } = deps.workspaces
-        const result = kept ? await keepFiles(ended, () => kept.save(tenant, planRunId(planId))) : ended
+        const result =
+          kept && !signal.aborted ? await keepFiles(ended, () => kept.save(tenant, planRunId(planId))) : ended
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -103,7 +105,7 @@ function withCode(signal: AbortSignal): AbortSignal {
 async function runStep(
   task: Task,
   resources: StepResources,
-  report: ReturnType<RunReporter['open']>,
+  { report, onBug }: { report: ReturnType<RunReporter['open']>; onBug(cause: unknown): void },
 ): Promise<StepResult> {
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
@@ -117,8 +119,10 @@ async function runStep(
     const { spent } = figures
     return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }
   } catch (cause) {
-    report.note(errorEvent('internal', 'internal error'), { bytes: 0, isLast: true }) // The run of the step has an end, too.
-    throw cause
+    if (figures.code === undefined) note(errorEvent('internal', 'internal error')) // The run of the step has an end, too.
+    const refusal = toAppError(cause)
+    if (refusal.kind === 'internal') onBug(cause)
+    return { error: refusal.message, spent: figures.spent }
   }
 }
 

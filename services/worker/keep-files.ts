@@ -1,6 +1,6 @@
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { hasKind } from '../../shared/kernel/errors.ts'
-import { type AgentEvent, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
+import { type AgentEvent, insteadOf, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -40,7 +40,7 @@ async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFiles
     const isMoved = hasKind(cause, 'conflict')
     log.warn('the files of a session are not stored', { run_id: folder.id, cause })
     if (!isMoved) yield NOT_STORED
-    yield isMoved && last.type !== 'error' ? sessionKept(MOVED) : last
+    yield isMoved && last.type !== 'error' ? insteadOf(last, sessionKept(MOVED)) : last
   }
 }
 

@@ -117,7 +117,9 @@ describe('the steps of a plan', () => {
   })
 
   it('a bug ends the run of the step, too', async () => {
+    const bugs: unknown[] = []
     const { runStep, noted } = setUp({
+      log: { ...SILENT_LOG, error: (...line) => void bugs.push(line) },
       models: {
         ...createServerModels(DEMO_MODELS),
         modelsFor: () =>
@@ -128,9 +130,11 @@ describe('the steps of a plan', () => {
           }) as never,
       },
     })
-    const failure = await runStep(STEP, new Map(), never).catch((cause: unknown) => cause)
-    expect(failure).to.be.instanceOf(TypeError)
+    const { spent, ...failure } = await runStep(STEP, new Map(), never)
+    expect(failure).to.deep.equal({ error: 'internal error' })
+    expect(spent).to.deep.equal({ input_tokens: 0, output_tokens: 0, cost_usd: 0 })
     expect(noted).to.deep.equal([['error', true]])
+    expect(bugs).to.have.length(1)
   })
 
   describe('whose processes share no folder', () => {

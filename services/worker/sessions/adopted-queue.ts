@@ -1,3 +1,5 @@
+import { spentBefore } from '../../../shared/agent/engine/run-progress.ts'
+import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
@@ -57,9 +59,10 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
 
 const CANCELLED_WITHIN_MS = 5_000
 
-const eventsOf = ({ events, eventsFrom: from, reserved, state }: EarlierRun): EarlierEvents => ({
+const eventsOf = ({ events, eventsFrom: from, reserved, ...earlier }: EarlierRun): EarlierEvents => ({
   ...{ events, from, reserved },
-  notice: withoutDeltas(state.totals.turns + 1),
+  used: fieldsOf(spentBefore(earlier)),
+  notice: withoutDeltas(earlier.state.totals.turns + 1),
 })
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */

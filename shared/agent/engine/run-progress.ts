@@ -1,11 +1,11 @@
 import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
+import { AgentTree, type SpentTurn } from './account.ts'
 import type { AgentState, AskState, CallProgress, CallState } from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
-import { AgentTree } from './sub-agents.ts'
 import type { Answer } from './turn.ts'
-import { startTotals, type Totals } from './usage.ts'
+import { addSpent, startTotals, type Totals } from './usage.ts'
 
 type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
 
@@ -25,7 +25,7 @@ export type RunState = {
 export type StepState = {
   turn: number
   model: string
-  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'>
+  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'> & { spent?: SpentTurn }
   calls: { readonly [callId: string]: CallState }
   /** By the id of the call and the number of the sub-agent in it. */
   agents: { readonly [key: string]: AgentState }
@@ -45,6 +45,8 @@ export type ProgressKeeper = {
 }
 
 export type EarlierProgress = { state: RunState; step?: StepState | undefined }
+
+type StepAnswer = Answer & { spent?: SpentTurn }
 
 type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
   calls: Map<string, CallState>
@@ -118,8 +120,8 @@ export class RunProgress implements CallProgress {
   }
 
   /** The model has answered, and its tool calls begin. */
-  beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage }: Answer): void {
-    const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }) }
+  beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage, spent }: StepAnswer): void {
+    const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }), ...(spent && { spent }) }
     this.#step = { ...noCalls(), turn, model, answer, isStored: false }
   }
 
@@ -194,6 +196,14 @@ export class RunProgress implements CallProgress {
     step?.[kind].set(key, { ...step[kind].get(key), ...change })
     step?.changed.add(key)
   }
+}
+
+/** What an earlier process has used of a run, as far as it is stored. */
+export function spentBefore({ state: { totals, agents }, step }: EarlierProgress): Totals {
+  const { usage, costUsd } = agents.spent
+  const spent = addSpent(totalsFrom(totals), usage, costUsd)
+  const turn = step?.answer.spent
+  return turn ? addSpent(spent, turn.usage, turn.price ?? 0) : spent
 }
 
 const NEVER = new AbortController().signal
