@@ -27,6 +27,9 @@ export class CallCount {
         break
       case 'tool_call':
         this.#outputChars += part.input.length
+        break
+      case 'text_end':
+      case 'thinking_end':
     }
     this.#hasBegun = true
   }

@@ -106,7 +106,7 @@ describe('a run that another process had begun', () => {
     expect(calls).to.deep.equal([])
   })
 
-  it('D32.9: has in the error of its end what it had used, if it is cancelled before it goes on', async () => {
+  it('D32.9c: has in the error of its end what it had used, if it is cancelled before it goes on', async () => {
     const used = { total_input_tokens: 40, total_output_tokens: 5, total_tokens: 45, cost_usd: 2, turn_count: 1 }
     const { run } = setUp({ earlier: { ...earlierOf(TEXT), used } })
     run.cancel('cancelled')

@@ -45,7 +45,7 @@ describe('the usage of a session', () => {
     expect(usage.state.usage).to.deep.equal({ input_tokens: 111, output_tokens: 23, cost_usd: 5.5, turns: 4 })
   })
 
-  it('D32.9: a run that is cancelled before it goes on here counts with its sub-agents and with the answer whose tools were at work', () => {
+  it('D32.9c: a run that is cancelled before it goes on here counts with its sub-agents and with the answer whose tools were at work', () => {
     const spent = (input: number, output: number, costUsd: number) => ({
       usage: { input, output, cacheRead: 0, cacheWrite: 0 },
       ...{ costUsd, turns: 0, unpriced: [] },
