@@ -3,14 +3,12 @@ import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { renderData } from '../../shared/cluster/journal/frames.ts'
-import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
-import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
@@ -19,6 +17,7 @@ import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
+import { saveFiles } from '../../shared/work/runs/save-files.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 
 export type PlanStepsDeps = {
@@ -61,7 +60,9 @@ export const createPlanSteps =
         const ended = await runStep(task, resources, { report, onBug })
         const { kept } = deps.workspaces
         const result =
-          kept && !signal.aborted ? await keepFiles(ended, () => kept.save(tenant, planRunId(planId))) : ended
+          kept && !signal.aborted
+            ? await keepFiles(ended, () => saveFiles(kept, { tenant, scope: planRunId(planId) }, SAVE_WAIT_MS))
+            : ended
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -126,14 +127,14 @@ async function runStep(
   }
 }
 
-/** How long a step waits at its end until the files of its plan are stored. */
+/** How long the store may take nothing while a step waits at its end for the files of its plan. */
 const SAVE_WAIT_MS = 30_000
 
 /** Stores the files of the plan: its next step may run at another executor. A step whose files are not stored has failed (D35). */
 async function keepFiles(result: StepResult, save: () => Promise<void>): Promise<StepResult> {
   const { spent } = result
   try {
-    await withDeadline(save(), SAVE_WAIT_MS, () => storeUnavailable('too slow'))
+    await save()
     return result
   } catch (cause) {
     if ('error' in result) return result

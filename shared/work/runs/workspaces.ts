@@ -19,14 +19,17 @@ export type Workspaces = {
   readonly kept?: KeptFiles
 }
 
+/** How many of a folder's files are stored. */
+export type SaveProgress = { stored: number; files: number }
+
 export type KeptFiles = {
   /** Resolves when the files of a folder are here. Throws `unavailable`. */
   bring(tenant: TenantId, scope: string): Promise<void>
   /**
    * Resolves when the store has the files of a folder. Throws `unavailable`, and tries again later by itself; `TooMuch`; and `conflict` when
-   * another process has taken them over.
+   * another process has taken them over. `onProgress` is called while it goes on.
    */
-  save(tenant: TenantId, scope: string): Promise<void>
+  save(tenant: TenantId, scope: string, onProgress?: (progress: SaveProgress) => void): Promise<void>
   /** Stores what is left, and removes what this process has on its disk. */
   close(): Promise<void>
 }
