@@ -1,3 +1,4 @@
+import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import { AppError, hasKind } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, insteadOf, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -41,6 +42,24 @@ async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFiles
     log.warn('the files of a session are not stored', { run_id: folder.id, cause })
     if (!isMoved) yield notStored(cause)
     yield isMoved && last.type !== 'error' ? insteadOf(last, sessionKept(MOVED)) : last
+  }
+}
+
+/**
+ * Stores what a tool call may have changed, before its result counts: another worker that goes on with the session has it then. Returns the
+ * files that the store lacks all the same.
+ */
+export async function storeEffects(
+  folder: Folder,
+  { kept, log }: { kept: Pick<KeptFiles, 'save' | 'unstored'>; log: Log },
+): Promise<readonly UnstoredFile[]> {
+  try {
+    await inTime(folder, kept)
+    return []
+  } catch (cause) {
+    if (hasKind(cause, 'conflict')) return [] // Another worker has the session, which the end of the run says.
+    log.warn('the files that a tool has changed are not stored', { run_id: folder.id, cause })
+    return kept.unstored(folder.tenant, folder.workspace)
   }
 }
 

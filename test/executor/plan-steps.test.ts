@@ -10,6 +10,7 @@ import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { RunFacts } from '../../shared/work/runs/records/record.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
+import { ALL_KEPT } from '../support/kept-files.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 
 const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', beforeAction: async () => {} }
@@ -139,7 +140,7 @@ describe('the steps of a plan', () => {
 
   describe('whose processes share no folder', () => {
     const kept = (save: () => Promise<void>) => {
-      const folder = { openKept: () => '/nowhere', kept: { save, bring: async () => {}, close: async () => {} } }
+      const folder = { openKept: () => '/nowhere', kept: { ...ALL_KEPT, save } }
       return setUp({ workspaces: folder }).runStep
     }
 

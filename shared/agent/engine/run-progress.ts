@@ -2,7 +2,7 @@ import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
 import { AgentTree, type SpentTurn } from './account.ts'
-import type { AgentState, AskState, CallProgress, CallState } from './call-progress.ts'
+import type { AgentState, AskState, CallProgress, CallState, UnstoredFile } from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
 import type { Answer } from './turn.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
@@ -17,6 +17,8 @@ export type RunState = {
   agents: { started: number; spent: StoredTotals }
   /** Whether plan mode is on. */
   isPlanning: boolean
+  /** The files that were changed and are not stored. */
+  unstored?: readonly UnstoredFile[]
   /** Set when the last complete turn was the last of the run. */
   stopReason?: DoneEvent['stop_reason']
 }
@@ -68,13 +70,16 @@ export class RunProgress implements CallProgress {
   #totals = startTotals()
   #stopReason: DoneEvent['stop_reason'] | undefined
   #step: Step | undefined
+  #unstored: readonly UnstoredFile[] = []
+  #lostFiles: readonly string[] = []
 
   /** `earlier`: another process has begun the run. */
   constructor(keeper: ProgressKeeper, earlier?: EarlierProgress) {
     this.#keeper = keeper
     this.#wasPlanning = earlier?.state.isPlanning
     if (!earlier) return
-    const { hasBegun, totals, agents, stopReason } = earlier.state
+    const { hasBegun, totals, agents, stopReason, unstored = [] } = earlier.state
+    this.#unstored = unstored
     this.#stopReason = stopReason
     this.#hasBegun = hasBegun
     this.#totals = totalsFrom(totals)
@@ -100,6 +105,7 @@ export class RunProgress implements CallProgress {
       totals: toStored(this.#totals),
       agents: { started, spent: toStored(spent) },
       isPlanning: this.#planMode?.isOn ?? this.#wasPlanning ?? false,
+      ...(this.#unstored.length > 0 && { unstored: this.#unstored }),
       ...(this.#stopReason && { stopReason: this.#stopReason }),
     }
   }
@@ -165,6 +171,22 @@ export class RunProgress implements CallProgress {
     this.#keeper.note()
   }
 
+  /** It is stored with the result of the call. */
+  noteFiles(files: readonly UnstoredFile[]): void {
+    this.#unstored = files.slice(0, MAX_UNSTORED)
+  }
+
+  /** Files that an earlier process had changed are not here. */
+  loseFiles(paths: readonly string[]): void {
+    this.#lostFiles = paths
+  }
+
+  takeLostFiles(): readonly string[] {
+    const lost = this.#lostFiles
+    this.#lostFiles = []
+    return lost
+  }
+
   earlierAgent(key: string): AgentState | undefined {
     return this.#step?.agents.get(key)
   }
@@ -186,6 +208,7 @@ export class RunProgress implements CallProgress {
         this.#step?.changed.add(id)
         return this.#keeper.stored(this.#signal)
       },
+      noteFiles: (files) => this.noteFiles(files),
       ofAgent: () => child,
     }
     return child
@@ -208,7 +231,16 @@ export function spentBefore({ state: { totals, agents }, step }: EarlierProgress
 
 const NEVER = new AbortController().signal
 
-const NOTHING_EARLIER = { earlier: () => undefined, end() {}, earlierAgent: () => undefined, endAgent() {} }
+const NOTHING_EARLIER = {
+  earlier: () => undefined,
+  end() {},
+  takeLostFiles: () => [],
+  earlierAgent: () => undefined,
+  endAgent() {},
+}
+
+/** So many files are known by their names when a run goes on elsewhere without them. */
+const MAX_UNSTORED = 100
 
 const noCalls = () => ({ calls: new Map(), agents: new Map(), agentAsks: [], changed: new Set<string>() })
 

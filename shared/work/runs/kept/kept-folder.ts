@@ -1,4 +1,5 @@
 import { rename, rm } from 'node:fs/promises'
+import type { UnstoredFile } from '../../../agent/engine/call-progress.ts'
 import { removeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import { newToken } from '../../../kernel/ids.ts'
@@ -92,6 +93,29 @@ export class KeptFolder {
     } finally {
       this.#watchers.delete(onProgress)
     }
+  }
+
+  /** The files whose newest content the store lacks, as far as it is known. */
+  async unstored(): Promise<UnstoredFile[]> {
+    const claim = this.#claim
+    const scan = claim && (await scanFolder(this.identity.path, { maxBytes: Infinity, maxFiles: Infinity }))
+    if (!claim || !scan) return []
+    const stored = new Map(claim.manifest.files.map((file) => [file.path, file]))
+    return scan.files.flatMap(({ path, bytes, mtimeMs }) => {
+      const known = stored.get(path)
+      return known?.bytes === bytes && known.mtimeMs === mtimeMs ? [] : [{ path, mtimeMs }]
+    })
+  }
+
+  /** Those of the files that are not here as they were; all of them while the store cannot be read. */
+  async lacks(files: readonly UnstoredFile[]): Promise<string[]> {
+    if (files.length === 0) return []
+    const scan = await this.bring().then(
+      () => scanFolder(this.identity.path, this.#deps.limits),
+      () => undefined, // It is reported.
+    )
+    const here = new Map(scan?.files.map(({ path, mtimeMs }) => [path, mtimeMs]))
+    return files.flatMap(({ path, mtimeMs }) => (here.get(path) === mtimeMs ? [] : [path]))
   }
 
   /** Leaves the folder to other processes, and removes it here unless the store lacks something. */

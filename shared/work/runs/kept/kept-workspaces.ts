@@ -53,6 +53,8 @@ export class KeptWorkspaces implements Workspaces {
     this.kept = {
       bring: (tenant, scope) => this.#bring(tenant, scope),
       save: async (tenant, scope, onProgress) => this.#folders.get(workspacePath('', tenant, scope))?.save(onProgress),
+      unstored: async (tenant, scope) => (await this.#folders.get(workspacePath('', tenant, scope))?.unstored()) ?? [],
+      lacks: (tenant, scope, files) => this.#folderOf(tenant, scope).lacks(files),
       close: () => this.#close(),
     }
   }

@@ -14,6 +14,7 @@ import {
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { AppError } from '../../../../shared/kernel/errors.ts'
 import { newToken } from '../../../../shared/kernel/ids.ts'
 import type { Objects } from '../../../../shared/platform/objects/port.ts'
 import { scanFolder } from '../../../../shared/work/runs/kept/scan.ts'
@@ -202,6 +203,32 @@ describe('the content of a workspace that a store keeps', () => {
     await save(one)
     expect(writes).to.equal(3)
     expect(await readdir(await bring(await open()))).to.have.length(3)
+  })
+
+  it('D35.2: a process that goes on with a folder knows which changes of another one are missing there', async () => {
+    let failing = false
+    const counted = s3.open({ waitMs: 300 })
+    const write: Objects['write'] = (key, content, when) =>
+      failing ? Promise.reject(new AppError('unavailable', 'away')) : counted.write(key, content, when)
+    const one = await open({ objects: { ...counted, write } })
+    const path = await bring(one)
+    for (const name of ['kept', 'changed']) await writeFile(join(path, name), 'old')
+    await save(one)
+    expect(await one.kept.unstored(tenant, scope)).to.deep.equal([])
+    failing = true
+    await writeFile(join(path, 'changed'), 'new')
+    await utimes(join(path, 'changed'), 5, 5)
+    await writeFile(join(path, 'added'), 'new')
+    await save(one).catch(() => {})
+    const unstored = await one.kept.unstored(tenant, scope)
+    expect(unstored.map((file) => file.path).sort()).to.deep.equal(['added', 'changed'])
+    const two = await open()
+    expect((await two.kept.lacks(tenant, scope, unstored)).toSorted()).to.deep.equal(['added', 'changed'])
+    const there = two.openKept(tenant, scope)
+    await writeFile(join(there, 'changed'), 'new')
+    await utimes(join(there, 'changed'), 5, 5)
+    expect(await two.kept.lacks(tenant, scope, unstored), 'one is as it was').to.deep.equal(['added'])
+    expect(await two.kept.lacks(tenant, scope, [])).to.deep.equal([])
   })
 
   it('D35.2b: the limit counts the time without progress, and the failure says how far the store has come', async () => {
