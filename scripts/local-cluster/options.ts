@@ -47,12 +47,12 @@ function countOf(raw: string, least: 0 | 1): number {
   throw new StartFailure(`${raw} is not a number from ${least} to 999\n${USAGE}`, EXIT_USAGE)
 }
 
-/** A placeholder: the Redis that this script starts has no address yet. */
-const ANY_REDIS = 'redis://127.0.0.1'
+/** Placeholders: the Redis and the MongoDB that this script starts have no addresses yet. */
+const OWN = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1' }
 
 /** Checks the configuration of all processes before anything is started. Throws `StartFailure` with exit code 78. */
 export const readConfig = (env: Readonly<Record<string, string>>): Config =>
-  refusing(() => loadConfig({ ...env, REDIS_URL: env['REDIS_URL'] ?? ANY_REDIS }, 'cluster'))
+  refusing(() => loadConfig({ ...OWN, ...env }, 'cluster'))
 
 /** Calls `read`, and turns a `ConfigError` into a `StartFailure` with exit code 78. */
 export function refusing<T>(read: () => T): T {
