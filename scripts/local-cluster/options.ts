@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
-import { StartFailure, toFailure } from './supervisor.ts'
+import { EXIT_CONFIG, StartFailure, toFailure } from './supervisor.ts'
 
 export type ClusterOptions = { gateways: number; workers: number; executors: number; restarts: boolean }
 
@@ -9,12 +9,14 @@ export const ABOUT = `Installs what is missing and runs the clustered form on th
 executors as separate processes, and a Redis and a MongoDB unless REDIS_URL, REDIS_SENTINELS or
 REDIS_CLUSTER, and MONGODB_URL, name some. A process that dies is started again.
 
+The gateways take the ports PORT, PORT+1 …, and for operations every process takes one of
+OPS_PORT, OPS_PORT+1 …: first the gateways, then the workers, then the executors.
+
   --gateways N   number of gateways (2)
   --workers N    number of workers (2)
   --executors N  number of executors, which run flows and plans (1); 0 for none
   --no-restart   leave dead processes dead`
 const EXIT_USAGE = 2
-const EXIT_CONFIG = 78
 
 /** Parses the arguments of scripts/cluster. Throws `StartFailure` with the usage. */
 export function readOptions(args: string[]): ClusterOptions {

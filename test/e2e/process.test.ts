@@ -25,8 +25,11 @@ describe('the standalone process', () => {
   }
   const run = (url: string, prompt: string) => openStream(`${url}/agent/run`, initOf('POST', { prompt }))
 
-  it('D1.4: without configuration it answers with the demo model, which says so', async () => {
-    const stream = await run(await urlOf(start()), '/tool Glob {"pattern":"*"}')
+  it('D1.4, D29a: without configuration it names the address of the console on a line of its own, and answers with the demo model, which says so', async () => {
+    const child = start()
+    const url = await urlOf(child)
+    expect(await child.line(/^Console: /)).to.equal(`Console: ${new URL(url).origin}`)
+    const stream = await run(url, '/tool Glob {"pattern":"*"}')
     const frames = await stream.all()
     expect(frames.find(({ event }) => event === 'text')?.data['text']).to.match(/demo/i)
     expect(frames.map(({ event }) => event)).to.include('tool_result')
