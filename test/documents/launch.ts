@@ -2,7 +2,7 @@ import { ROOT } from '../deploy/files.ts'
 import { Child } from '../support/child.ts'
 
 /** A command that starts a server, with the variables before it. */
-const LAUNCH = /^((?:[A-Z_]+=\S+ )*)(scripts\/(?:start|cluster)|node test\/conformance\/main\.ts)(?: ([^#\n]*))?$/
+const LAUNCH = /^((?:[A-Z_]+=\S+ )*)(scripts\/(?:start|cluster)|npx node test\/conformance\/main\.ts)(?: ([^#\n]*))?$/
 const READY = /"msg":"listening"|The cluster is ready|stands for the base address/
 
 export const isLaunch = (command: string): boolean => LAUNCH.test(withoutRemark(command))
@@ -14,8 +14,8 @@ export function launch(command: string, dir: string): Child {
   const own = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dir, DRAIN_SECS: '1' }
   const env = { ...home(), ...Object.fromEntries(given), ...own }
   const rest = words(args.replace(/--port \d+/, '--port 0'))
-  const file = ROOT + program.replace(/^node /, '')
-  return program.startsWith('node ') ? new Child(process.execPath, [file, ...rest], env) : new Child(file, rest, env)
+  const file = ROOT + program.replace('npx node ', '')
+  return program.startsWith('npx ') ? new Child(process.execPath, [file, ...rest], env) : new Child(file, rest, env)
 }
 
 /** Resolves with the address of a server that was launched, once it takes requests. */

@@ -11,7 +11,6 @@ import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
 const readme = await readFile(`${ROOT}README.md`, 'utf8')
-const { scripts } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
 /** The command line's usual address in the cluster form. */
 const CLUSTER = 'http://127.0.0.1:8080/api/v1'
 
@@ -74,10 +73,4 @@ describe('README.md', function () {
       expect(await reader.exited).to.equal(0)
       expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
     })
-
-  it('every npm script, script and path that the text names exists', async () => {
-    for (const [, name = ''] of readme.matchAll(/`npm (?:run )?([\w:]+)/g)) expect(scripts, name).to.have.property(name)
-    for (const [, path = ''] of readme.matchAll(/`((?:scripts|test|shared|services|deploy)\/[\w./-]+)/g))
-      if (!path.includes('NAME')) await access(ROOT + path.replace(/\.$/, ''))
-  })
 })

@@ -26,6 +26,16 @@ describe('scripts/start (D1.1)', () => {
     expect((await project.npmCalls())[1]).to.match(/^npm ci --include=dev /)
   })
 
+  it('is enough for `npm run client:pack`, which adds the packages for development that it needs', async () => {
+    await using project = await makeProject(MAIN)
+    await project.start('scripts/start').ended
+    await rm(join(project.root, 'node_modules/typescript'))
+    expect((await project.start('scripts/pack-client', ['--pack-destination', 'x']).ended).code).to.equal(0)
+    const [install, pack] = (await project.npmCalls()).slice(1)
+    expect(install).to.match(/^npm ci --include=dev /)
+    expect(pack).to.equal('npm pack ./shared/client --ignore-scripts=false --pack-destination x')
+  })
+
   it('is idempotent: packages are not installed again until the lock file changes', async () => {
     await using project = await makeProject(MAIN)
     await project.start('scripts/start').ended
