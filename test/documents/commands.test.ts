@@ -49,6 +49,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run abuse$/, { by: 'test/abuse/abuse.test.ts', words: 'main.ts' }],
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
+  [/^npm run release:pack$/, { by: 'test/scripts/release.test.ts', words: 'scripts/release/main.ts' }],
   [/^npm run doctor( -- --url)?$/, { by: 'test/scripts/doctor.test.ts', words: 'scripts/doctor/main.ts' }],
   [/^(scripts\/cluster|npm run cluster)$/, { by: 'test/documents/readme.test.ts', words: 'launch(' }],
   [/^(scripts\/start|npm start)$/, { by: 'test/documents/readme.test.ts', words: 'launch(' }],
@@ -126,15 +127,8 @@ describe('the commands of the documents', () => {
   it('of ae name commands and options that it has', async () => {
     const ae = new Ae('http://127.0.0.1:1/v1', home.path)
     for (const each of said.filter(({ command }) => isOfAe(command))) {
-      const words = each.command.split(' ').slice(1)
-      const name = words.slice(
-        0,
-        Math.max(
-          1,
-          words.findIndex((word) => !/^[a-z]+$/.test(word)),
-        ),
-      )
-      const { code, out } = await ae.run([...name, '--help'])
+      const [name = ''] = /^ae(?: [a-z]+(?= |$))*/.exec(each.command) ?? []
+      const { code, out } = await ae.run([...name.split(' ').slice(1), '--help'])
       expect(code, show(each)).to.equal(0)
       for (const option of optionsOf(each.command)) expect(out, show(each)).to.match(new RegExp(`${option}\\b`))
     }

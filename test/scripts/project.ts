@@ -11,6 +11,7 @@ export const OURS = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
   'scripts/ae',
   'scripts/pack-client',
+  'scripts/pack-release',
   'scripts/start',
   'scripts/test',
   'scripts/ensure-node.sh',
