@@ -138,7 +138,7 @@ describe('the commands of the documents', () => {
     const missing = DOCUMENTS.flatMap(({ path, text }) =>
       [...text.matchAll(/`((?:scripts|test|shared|services|deploy)\/[\w./-]+)/g)]
         .map(([, named = '']) => named.replace(/\.$/, ''))
-        .filter((named) => !named.includes('NAME'))
+        .filter((named) => !/NAME|\/built$/.test(named)) // Of a reader's choice, or made by a build.
         .filter((named) => ![named, join(dirname(path), named)].some((each) => existsSync(ROOT + each)))
         .map((named) => `${path}: ${named}`),
     )

@@ -25,7 +25,7 @@ describe('the standalone process', () => {
   }
   const run = (url: string, prompt: string) => openStream(`${url}/agent/run`, initOf('POST', { prompt }))
 
-  it('D1.4, D29a: without configuration it names the address of the console on a line of its own, and answers with the demo model, which says so', async () => {
+  it('D1.4, D29.5: without configuration it names the address of the console on a line of its own, and answers with the demo model, which says so', async () => {
     const child = start()
     const url = await urlOf(child)
     expect(await child.line(/^Console: /)).to.equal(`Console: ${new URL(url).origin}`)

@@ -73,7 +73,7 @@ describe('the routes of the console', () => {
     expect(await response.json()).to.deep.equal({ base_path: '/v1', sign_in: SETTINGS.signIn })
   })
 
-  it('D29a: `/` leads clients that prefer HTML there, and the 404 of others names its address; where it is not at home nothing does', async () => {
+  it('D29a, D29.5: `/` leads clients that prefer HTML there, and the 404 of others names its address; where it is not at home nothing does', async () => {
     const toBrowser = await at('/', BROWSER)
     expect([toBrowser.status, toBrowser.headers.get('location')]).to.deep.equal([302, '/console/'])
     for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
