@@ -49,6 +49,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run abuse$/, { by: 'test/abuse/abuse.test.ts', words: 'main.ts' }],
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
+  [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],
   [/^npm run release:pack$/, { by: 'test/scripts/release.test.ts', words: 'scripts/release/main.ts' }],
   [/^npm run doctor( -- --url)?$/, { by: 'test/scripts/doctor.test.ts', words: 'scripts/doctor/main.ts' }],
   [/^(scripts\/cluster|npm run cluster)$/, { by: 'test/documents/readme.test.ts', words: 'launch(' }],
@@ -113,9 +114,9 @@ describe('the commands of the documents', () => {
       return name === undefined ? [] : [{ path, command, name, options: optionsOf(rest) }]
     })
     for (const call of calls) expect(scripts, show(call)).to.have.property(call.name)
-    for (const [name, same] of Map.groupBy(calls, (call) => call.name)) {
-      const [node, file = ''] = scripts[name]?.split(' ') ?? []
-      if (node !== 'node' || file === 'scripts/check-imports.ts') continue
+    const withOptions = calls.filter(({ name, options }) => options.length > 0 && scripts[name]?.startsWith('node '))
+    for (const [name, same] of Map.groupBy(withOptions, (call) => call.name)) {
+      const file = scripts[name]?.split(' ')[1] ?? ''
       const { stdout } = await run(process.execPath, [ROOT + file, '--help'], {
         env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
       })
