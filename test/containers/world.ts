@@ -78,6 +78,12 @@ export class World {
     return { cwd: join(this.folder, 'deploy') }
   }
 
+  /** The services that run a process of the product. */
+  async services(): Promise<string[]> {
+    const names = (await this.compose('config', '--services')).split('\n')
+    return names.filter((name) => /^(gateway|worker|executor)-/.test(name))
+  }
+
   /** The container of a service. */
   nameOf(service: string): string {
     return `${PROJECT}-${service}-1`
@@ -93,9 +99,22 @@ export class World {
     )
   }
 
-  async variable(name: string): Promise<string> {
-    const text = await readFile(join(this.folder, 'deploy/.env'), 'utf8')
-    return new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? ''
+  /** The secrets of deploy/secrets, and the passwords in them. */
+  async secrets(): Promise<
+    Record<'masterKey' | 'redisUrl' | 'mongodbUrl' | 'redisPassword' | 'mongodbPassword', string>
+  > {
+    const read = async (name: string) => (await readFile(join(this.folder, 'deploy/secrets', name), 'utf8')).trim()
+    const [masterKey, redisUrl, mongodbUrl] = (await Promise.all(
+      (['master-key', 'redis-url', 'mongodb-url'] as const).map(read),
+    )) as [string, string, string]
+    const passwordOf = (url: string) => new URL(url).password
+    return {
+      masterKey,
+      redisUrl,
+      mongodbUrl,
+      redisPassword: passwordOf(redisUrl),
+      mongodbPassword: passwordOf(mongodbUrl),
+    }
   }
 
   /** Starts the model provider and issuer of `outside.ts`, which the cluster reaches as `outside`. */

@@ -65,8 +65,7 @@ async function stopRedis(world: World): Promise<void> {
   await world.compose('stop', 'redis')
   await world.untilHealth('gateway-1', 'unhealthy')
   await world.compose('start', 'redis')
-  await world.untilHealth('gateway-1', 'healthy')
-  await world.compose('up', '--detach', '--wait')
+  for (const service of await world.services()) await world.untilHealth(service, 'healthy')
   await untilServed(world)
 }
 

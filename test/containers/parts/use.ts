@@ -90,7 +90,8 @@ async function readPages({ origin, url }: World): Promise<void> {
   for (const path of scripts) expect((await fetch(new URL(path, documents))).status, path).to.equal(200)
 }
 
-const addressesIn = (page: string): string[] => [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path)
+const addressesIn = (page: string): string[] =>
+  [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path)
 
 async function runPrograms(world: World): Promise<void> {
   const exec = (...args: string[]) => world.tryCompose('exec', '-T', 'gateway-1', ...args)
