@@ -33,7 +33,17 @@ import {
 } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd, withTotals } from './usage.ts'
+import {
+  addSpent,
+  addTurn,
+  done,
+  estimateUsage,
+  startTotals,
+  type Totals,
+  turnEnd,
+  wholeUsage,
+  withTotals,
+} from './usage.ts'
 
 export type RunInput = {
   prompt: string
@@ -99,7 +109,7 @@ export async function* run(
     if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
 
     context.measure(answer.usage)
-    const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
+    const usage = wholeUsage(answer.usage, estimateUsage(context.tokens, answer.outputChars))
     conversation.append(...turnMessages(answer, results))
     const stopReason = stopReasonOf(answer, results)
     totals = yield* account({ turn, usage, route, stopReason }, { totals, progress, ...models })
@@ -138,7 +148,8 @@ async function* askModel(
   if (earlier) return yield* repeatAnswer(earlier, first)
   yield* context.compactIfNeeded()
   const { models } = resources
-  const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
+  const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
+  const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), options)
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)
   if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
