@@ -91,7 +91,9 @@ describe('an answer that is no plain JSON of its schema', () => {
     })
   })
 
-  const TEXT = fc.string({ unit: fc.constantFrom('a', ' ', '"', "'", '{', '}', '[', ']', ',', ':', '\\', '\n', '`', '…') })
+  const TEXT = fc.string({
+    unit: fc.constantFrom('a', ' ', '"', "'", '{', '}', '[', ']', ',', ':', '\\', '\n', '`', '…'),
+  })
   const VALUE = fc.record({ a: TEXT, list: fc.array(TEXT, { maxLength: 3 }) })
   const WRAPS: ((json: string) => string)[] = [
     (json) => json,
