@@ -207,7 +207,7 @@ export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[
   return {
     tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
     find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
-    policyOf: (name, input) => toolBox.policyOf(name, input),
+    policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }
