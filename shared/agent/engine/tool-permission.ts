@@ -83,6 +83,8 @@ async function checkEdited(name: string, input: JsonObject, { tools: { toolBox }
   const problem = await toolBox.problemWith(name, input)
   if (problem !== undefined) return refuse(`The user allowed ${name} with another input, which is wrong. ${problem}`)
   if (toolBox.policyOf(name, input, true) === 'deny')
-    return refuse(`The user allowed ${name} with another input, which this server's policy forbids, or may forbid. Go on without it.`)
+    return refuse(
+      `The user allowed ${name} with another input, which this server's policy forbids, or may forbid. Go on without it.`,
+    )
   return { input, isEdited: true }
 }

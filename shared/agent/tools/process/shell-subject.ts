@@ -66,7 +66,9 @@ function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string):
 const DELETERS = ['rm', 'rmdir', 'unlink', 'shred']
 
 const deletesFiles = (path: string, words: readonly string[], program: string): boolean =>
-  posix.basename(path) === 'find' && words.includes('-delete') && DELETERS.some((each) => matchesWildcard(program, each))
+  posix.basename(path) === 'find' &&
+  words.includes('-delete') &&
+  DELETERS.some((each) => matchesWildcard(program, each))
 
 /** `sudo rm x`, `sh -c 'rm x'` and `find . -exec rm x` may run `rm`. */
 const mayRun = (word: string, program: string): boolean =>
