@@ -45,7 +45,7 @@ const entryOf = (page: Page, current: Page | undefined) => (
 )
 
 function Entry({ page, isCurrent }: { page: Page; isCurrent: boolean }) {
-  const waiting = page.path === '/approvals' ? asks.value.length : 0
+  const waiting = page.path === '/approvals' ? asks().value.length : 0
   return (
     <li>
       <a class="entry" href={hrefOf(page.path)} aria-current={isCurrent ? 'page' : undefined} title={page.name}>

@@ -14,9 +14,9 @@ import { Outcome } from './outcome.tsx'
 /** The list of what waits, and the chosen request beside it. */
 export function Inbox({ id }: { id: string | undefined }) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
-  const { data, error } = pending.state.value
-  if (data === undefined && error) return <Failure error={error} onRetry={pending.reload} />
-  const waiting = asks.value
+  const { data, error } = pending().state.value
+  if (data === undefined && error) return <Failure error={error} onRetry={pending().reload} />
+  const waiting = asks().value
   const chosen = waiting.find((ask) => ask.id === id) ?? (id === undefined ? waiting[0] : undefined)
   return (
     <>

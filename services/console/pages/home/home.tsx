@@ -27,7 +27,7 @@ export function Home() {
         <CopyAs method="GET" path="/runs" query={{ limit: '50' }} />
       </div>
       <Loaded from={list}>
-        {({ items }) => (items.length === 0 && asks.value.length === 0 ? <FirstVisit /> : <Columns runs={items} />)}
+        {({ items }) => (items.length === 0 && asks().value.length === 0 ? <FirstVisit /> : <Columns runs={items} />)}
       </Loaded>
     </div>
   )
@@ -43,10 +43,10 @@ function Columns({ runs }: { runs: readonly Run[] }) {
     <div class="columns">
       <Column
         title="Needs you"
-        count={asks.value.length + plans.failed.length}
+        count={asks().value.length + plans.failed.length}
         empty="No request waits for an answer, and no plan has failed today."
       >
-        {asks.value.map((ask) => (
+        {asks().value.map((ask) => (
           <AskRow key={ask.id} ask={ask} />
         ))}
         {plans.failed.map((plan) => (
@@ -72,7 +72,7 @@ function Columns({ runs }: { runs: readonly Run[] }) {
 
 /** A server on which nothing has run: the one next step is a chat. */
 function FirstVisit() {
-  const model = caller.value?.model
+  const model = caller().value?.model
   return (
     <div class="card first-visit">
       <Empty

@@ -31,7 +31,7 @@ export async function denyAll(asks: readonly Ask[], reason: string): Promise<voi
       allow: false,
       reason,
     }).catch(tellFailure)
-  pending.reload()
+  pending().reload()
 }
 
 /** `denied by ada`, `allowed by bob with changes`. */

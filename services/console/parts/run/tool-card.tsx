@@ -13,7 +13,7 @@ type ToolCardProps = { block: ToolBlock; permission: PermissionView | undefined;
 /** A call of a tool as one line that unfolds, and below it the permission that it waits for. */
 export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) => {
   const isOpen = useSignal(false)
-  const ask = asks.value.find(
+  const ask = asks().value.find(
     ({ tool_use_id, session_id }) => tool_use_id === block.call.id && session_id === sessionId,
   )
   return (

@@ -36,7 +36,7 @@ export function ConversationView({ id }: { id: string }) {
       <Exchanges conversation={conversation} />
       {hasDrawer.value && <EventDrawer exchanges={exchanges.value} />}
       <div class="foot">
-        <PinnedAsks asks={asks.value.filter((ask) => ask.session_id === id)} />
+        <PinnedAsks asks={asks().value.filter((ask) => ask.session_id === id)} />
         <Composer
           draft={draft}
           isBusy={isBusy}
