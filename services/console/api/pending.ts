@@ -13,11 +13,14 @@ export type Ask = Schema<'PendingPermission'>
 export const pending = ofTab(() => new LiveResource(readPending, isNew))
 
 /** The nearest deadline comes first. */
-export const asks = ofTab(() =>
-  computed<readonly Ask[]>(() =>
-    (pending().state.value.data ?? []).toSorted((one, other) => one.expires_at.localeCompare(other.expires_at)),
-  ),
-)
+export const asks = ofTab(() => {
+  const read = computed(() => pending().state.value.data ?? NONE) // The same list while it is read again.
+  return computed<readonly Ask[]>(() =>
+    read.value.toSorted((one, other) => one.expires_at.localeCompare(other.expires_at)),
+  )
+})
+
+const NONE: readonly Ask[] = []
 
 /** The ids of requests that were decided while this tab was open, however that was: they are not asked again. */
 const decided = ofTab(() => signal<ReadonlySet<string>>(new Set()))

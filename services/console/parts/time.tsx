@@ -1,13 +1,15 @@
-import { useEffect } from 'preact/hooks'
+import { computed } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
 import { clock, runClock } from '../base/clock.ts'
 import { absolute, countdown, duration, relative } from '../base/format.ts'
 
 /** A time relative to now, and the whole of it where the pointer or the focus rests. */
 export function Ago({ at }: { at: string }) {
   useEffect(runClock, [])
+  const text = useMemo(() => computed(() => relative(at, clock().value)), [at]) // It changes more seldom than the clock.
   return (
     <time class="number" dateTime={at} title={absolute(at)}>
-      {relative(at, clock().value)}
+      {text.value}
     </time>
   )
 }
