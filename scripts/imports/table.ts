@@ -113,7 +113,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'swagger-ui-dist': ['services/gateway/**'],
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
-  marked: ['services/console/parts/markdown/**'],
+  'markdown-it': ['services/console/parts/markdown/**'],
   uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],

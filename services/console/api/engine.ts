@@ -12,8 +12,8 @@ const engine = ofTab((): Engine => ({ base: '', isGuarded: false }))
 /** Opens the connection to the API, for everything below. */
 export function openEngine(basePath: string, token: TokenSource | undefined): void {
   const base = apiAt(basePath)
-  const transport = new Transport({ url: base, token, fetch: fetchUntil(leaving().signal) })
-  Object.assign(engine(), { transport, base, isGuarded: token !== undefined } satisfies Engine)
+  const opened = new Transport({ url: base, token, fetch: fetchUntil(leaving().signal) })
+  Object.assign(engine(), { transport: opened, base, isGuarded: token !== undefined } satisfies Engine)
 }
 
 export const apiAt = (basePath: string): string => location.origin + basePath

@@ -3,7 +3,7 @@ import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { goLive } from '../api/live.ts'
 import { watchNotices } from '../api/notices.ts'
-import { asks, watchPending } from '../api/pending.ts'
+import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
 import { here, match } from '../base/router.ts'
@@ -72,7 +72,7 @@ function SignedIn() {
 
 /** The tab says how many requests wait, also while nobody looks at the page. */
 function TabTitle({ name }: { name: string | undefined }) {
-  const waiting = asks().value.length
+  const waiting = waitingCount().value
   useEffect(() => {
     document.title = [waiting > 0 && `(${waiting})`, name && `${name} ·`, 'agent-engine'].filter(Boolean).join(' ')
   }, [name, waiting])

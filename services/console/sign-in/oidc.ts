@@ -51,7 +51,9 @@ export async function readReturn(settings: OidcSignIn): Promise<Return | undefin
   const back = question?.back ?? '/console/'
   history.replaceState(null, '', back) // Whatever comes of it, the address does not keep the code.
   if (answer.get('state')?.startsWith(IN_WINDOW)) {
-    new BroadcastChannel(CHANNEL).postMessage(String(answer))
+    const channel = new BroadcastChannel(CHANNEL) // Only pages of this origin hear it.
+    // oxlint-disable-next-line require-post-message-target-origin -- It is no window.
+    channel.postMessage(String(answer))
     return { back, isHandedOver: true }
   }
   const isAnswer = question !== undefined && answer.get('state') === question.state

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact'
+import { type ComponentChildren, h, type JSX } from 'preact'
 import { Inline } from './inline.tsx'
 import type { MarkdownNode } from './read-markdown.ts'
 
@@ -11,6 +11,8 @@ export function Blocks({ nodes }: { nodes: readonly MarkdownNode[] }): JSX.Eleme
     </>
   )
 }
+
+const TAGS = { blockquote: 'blockquote', bullet_list: 'ul', thead: 'thead', tbody: 'tbody', tr: 'tr' } as const
 
 function Block({ node: { type, token, children } }: { node: MarkdownNode }): JSX.Element {
   const inner = () => <Blocks nodes={children} />
@@ -26,10 +28,6 @@ function Block({ node: { type, token, children } }: { node: MarkdownNode }): JSX
     case 'code_block':
     case 'fence':
       return <pre class="code">{token.content.replace(/\n$/, '')}</pre>
-    case 'blockquote':
-      return <blockquote>{inner()}</blockquote>
-    case 'bullet_list':
-      return <ul>{inner()}</ul>
     case 'ordered_list':
       return <ol start={Number(token.attrGet('start') ?? 1)}>{inner()}</ol>
     case 'list_item':
@@ -40,12 +38,12 @@ function Block({ node: { type, token, children } }: { node: MarkdownNode }): JSX
           <table class="table">{inner()}</table>
         </div>
       )
+    case 'blockquote':
+    case 'bullet_list':
     case 'thead':
-      return <thead>{inner()}</thead>
     case 'tbody':
-      return <tbody>{inner()}</tbody>
     case 'tr':
-      return <tr>{inner()}</tr>
+      return h(TAGS[type], null, inner())
     case 'th':
       return <th class={sideOf(token)}>{inner()}</th>
     case 'td':
