@@ -93,12 +93,7 @@ export const PLANTED: readonly PlantedBug[] = [
     'if (!steadiness.isSteady()) return // A renewal',
     '// A renewal',
   ),
-  one(
-    'a run begins before it is accepted',
-    'shared/work/runs/run.ts',
-    'if (this.#held) await this.#held.promise',
-    '',
-  ),
+  one('a run begins before it is accepted', 'shared/work/runs/run.ts', 'if (this.#held) await this.#held.promise', ''),
   one(
     'a refused run is not taken back',
     'services/worker/sessions/durable-inbox.ts',
