@@ -116,6 +116,8 @@ for (const folder of FOLDERS)
     it('denies all traffic that no policy lists: the ops port is for Prometheus only, and private addresses offer Redis and MongoDB only', () => {
       const policies = Object.fromEntries(all('NetworkPolicy').map(({ metadata, spec }) => [metadata.name, spec]))
       expect(policies['deny-all'].policyTypes).to.deep.equal(['Ingress', 'Egress'])
+      for (const { spec } of all('Deployment'))
+        expect(selects(policies['deny-all'].podSelector.matchLabels, spec.template.metadata.labels)).to.equal(true)
       expect(policies['ops'].ingress[0].ports).to.deep.equal([{ protocol: 'TCP', port: 'ops' }])
       const open = policies['way-out'].egress.filter(({ to }: { to: { ipBlock?: { cidr: string } }[] }) =>
         to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0'),
@@ -158,7 +160,8 @@ describe('deploy/k8s/overlays/no-shared-disk', () => {
     const [own, production] = await Promise.all(
       ['no-shared-disk', 'production'].map((each) => renderKustomize(`overlays/${each}`)),
     )
-    const kindsOf = (manifests: Manifest[] = []) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    const kindsOf = (manifests: Manifest[] = []) =>
+      manifests.filter(({ kind }) => kind !== 'ConfigMap').map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(kindsOf(own)).to.deep.equal(
       kindsOf(production).filter((each) => each !== 'PersistentVolumeClaim workspaces'),
     )
@@ -168,10 +171,23 @@ describe('deploy/k8s/overlays/no-shared-disk', () => {
       const { volumes } = find(`Deployment ${role}`)?.spec.template.spec ?? {}
       expect(volumes).to.deep.include({ name: 'workspaces', emptyDir: { sizeLimit: '20Gi' } })
     }
-    const { data = {} } = find('ConfigMap agent-engine') ?? {}
+    const { data = {} } = own?.find(({ kind }) => kind === 'ConfigMap') ?? {}
     for (const name of ['WORKSPACE_STORE', 'WORKSPACE_STORE_REGION'])
       expect(() => SETTINGS.get(name)?.parse(data[name] ?? ''), name).to.not.throw()
     expect(data['WORKSPACE_STORE']).to.match(/^s3:/)
+  })
+})
+
+describe('deploy/k8s', () => {
+  it('rolls the pods when a setting changes: the ConfigMap has another name then, to which they refer', async () => {
+    const names = await Promise.all(
+      FOLDERS.map(async (folder) => {
+        const manifests = await renderKustomize(folder)
+        return manifests.find(({ kind }) => kind === 'ConfigMap')?.metadata.name
+      }),
+    )
+    for (const name of names) expect(name).to.match(/^agent-engine-\w{10}$/)
+    expect(names[0]).not.to.equal(names[1])
   })
 })
 
