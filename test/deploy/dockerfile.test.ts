@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { validate } from 'dockerfile-utils'
@@ -25,7 +25,7 @@ describe('deploy/Dockerfile', () => {
   })
 
   it('copies files and folders that exist and that .dockerignore lets through', () => {
-    const allowed = readDeploy('Dockerfile.dockerignore')
+    const allowed = readFileSync(`${ROOT}.dockerignore`, 'utf8')
       .split('\n')
       .filter((line) => line.startsWith('!'))
     const copied = stages.flatMap(({ instructions }) =>
