@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { COUNTERS, GAUGES } from '../../shared/kernel/metrics.ts'
 import { FIELDS } from '../../shared/platform/config/fields.ts'
+import { podSpecs } from '../containers/kubernetes/pod-spec.ts'
 import { LONGEST_STOP_SECS, ROOT, SETTINGS } from './files.ts'
 import { checkSchemas, checkTypes, type Manifest, renderKustomize } from './kubernetes.ts'
 
@@ -80,6 +81,13 @@ for (const folder of FOLDERS)
       expect(secrets.flatMap(({ stringData = {} }) => Object.keys(stringData))).to.deep.equal(
         folder.endsWith('local') ? IN_SECRET : [],
       )
+    })
+
+    it('holds nothing about pods that `npm run deploy:test` would overlook, and no reference to what is not there', () => {
+      const specs = podSpecs(manifests, { 'agent-engine': {} }).filter(({ args }) => args[0]?.startsWith('services/'))
+      expect(specs.map(({ name }) => name).toSorted()).to.deep.equal(['executor', 'gateway', 'worker'])
+      for (const { name, startup, readiness, liveness, memory } of specs)
+        expect([startup, readiness, liveness, memory], name).to.not.include(undefined)
     })
 
     it('runs the product without rights: not as root, on a read-only file system, without capabilities and API token', () => {
@@ -192,6 +200,13 @@ describe('deploy/k8s', () => {
 })
 
 describe('the check of Kubernetes manifests', () => {
+  it('refuses a field of a pod that no container would get, and a Secret that is not there', async () => {
+    const manifests = await renderKustomize('overlays/production')
+    expect(() => podSpecs(manifests)).to.throw('executor refers to agent-engine, which is not among the secrets')
+    for (const { kind, spec } of manifests) if (kind === 'Deployment') spec.template.spec.hostNetwork = true
+    expect(() => podSpecs(manifests, { 'agent-engine': {} })).to.throw('does not know hostNetwork of executor')
+  })
+
   it('finds a wrong type, a missing field and an unknown field', async () => {
     const good: Manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: {}, spec: undefined }
     expect(await checkTypes([good])).to.equal('')
