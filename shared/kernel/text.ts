@@ -17,16 +17,6 @@ export function truncateStart(text: string, maxChars: number): string {
   return text.slice(start)
 }
 
-/**
- * Puts data of a prompt between tags, `attributes` into the first one. A closing tag in them, in any spelling, is changed, so that
- * the data cannot end its block early.
- */
-export function inTags(tag: string, text: string, attributes: Readonly<Record<string, string>> = {}): string {
-  const named = Object.entries(attributes).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
-  const escape = (part: string) => part.replaceAll(new RegExp(`<(?=\\s*/\\s*${tag})`, 'gi'), '< ')
-  return `<${tag}${escape(named.join(''))}>\n${escape(text)}\n</${tag}>`
-}
-
 /** Shows control characters and those that change the direction of a text as escapes, so that a reader sees what is there. */
 export const showControls = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (char) => ESCAPES[char] ?? escapeOf(char))
