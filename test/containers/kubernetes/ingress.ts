@@ -3,6 +3,7 @@ import { readCompose } from '../../deploy/files.ts'
 import type { Manifest } from '../../deploy/kubernetes.ts'
 import { until } from '../../support/until.ts'
 import type { Engine } from '../engine.ts'
+import { addressOf } from './pod.ts'
 
 const PREFIX = 'nginx.ingress.kubernetes.io/'
 /** How long a controller takes to learn of a changed endpoint. */
@@ -16,6 +17,7 @@ export class IngressController implements AsyncDisposable {
   readonly #ingress: Manifest
   #written = ''
   #writing = Promise.resolve()
+  #isClosing = false
 
   private constructor(engine: Engine, ingress: Manifest, place: { name: string; url: string }) {
     this.#engine = engine
@@ -30,9 +32,7 @@ export class IngressController implements AsyncDisposable {
     const confined = ['--user', '101:101', '--read-only', '--tmpfs', '/tmp', '--cap-drop', 'ALL']
     const image = readCompose().services['nginx']?.image ?? ''
     await engine.docker(['run', '--detach', '--name', name, '--network', network, ...confined, image, 'sh', '-c', wait])
-    const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'
-    const ip = (await engine.docker(['inspect', '--format', format, name])).trim()
-    return new IngressController(engine, ingress, { name, url: `http://${ip}:8080` })
+    return new IngressController(engine, ingress, { name, url: `http://${await addressOf(engine, name)}:8080` })
   }
 
   /** Sends requests to the pods with these addresses, as soon as it learns of it. */
@@ -51,7 +51,7 @@ export class IngressController implements AsyncDisposable {
 
   async #write(addresses: readonly string[]): Promise<void> {
     const config = nginxConfig(this.#ingress, addresses)
-    if (config === this.#written || addresses.length === 0) return
+    if (config === this.#written || addresses.length === 0 || this.#isClosing) return
     const isFirst = this.#written === ''
     this.#written = config
     const write = 'cat >/tmp/next.conf && mv /tmp/next.conf /tmp/nginx.conf'
@@ -60,6 +60,7 @@ export class IngressController implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true
     await this.#writing
     await this.#engine.tryDocker(['rm', '--force', this.#name])
   }

@@ -3,7 +3,7 @@ import type { Engine } from '../engine.ts'
 import type { PodSpec, Probe, Volume } from './pod-spec.ts'
 import { pause, watchProbe } from './probe.ts'
 
-const LOG_LINES = '60'
+const LOG_LINES = '20'
 
 export type Place = {
   engine: Engine
@@ -50,8 +50,8 @@ export class Pod {
     })
   }
 
-  /** Ends the pod: preStop, SIGTERM, and after the grace period SIGKILL. Returns the exit code, and removes the container and its volumes. */
-  async end(): Promise<number> {
+  /** Ends the pod: preStop, SIGTERM, and after the grace period SIGKILL. Then removes the container and its volumes. */
+  async end(): Promise<void> {
     const { engine, onChange } = this.#place
     this.#isEnding = true
     this.isReady = false
@@ -68,11 +68,9 @@ export class Pod {
     grace.abort()
     await killed
     if (code !== 0) this.faults.push(`ended with ${code}: ${await this.#log()}`)
-    if (process.env['POD_LOGS']) console.log(new Date().toISOString(), this.name, await this.#log())
     await engine.docker(['rm', '--force', this.name])
     const own = this.spec.volumes.filter(({ claim }) => !claim).map((volume) => volumeName(volume, this.name))
     if (own.length > 0) await engine.docker(['volume', 'rm', ...own])
-    return code
   }
 
   /** Removes the container at once. */
@@ -86,7 +84,7 @@ export class Pod {
   async #live(): Promise<number> {
     const { engine, onChange } = this.#place
     for (;;) {
-      this.ip = await ipOf(engine, this.name)
+      this.ip = await addressOf(engine, this.name)
       const stopped = new AbortController()
       const probing = this.#probe(stopped.signal)
       const code = Number((await engine.tryDocker(['wait', this.name])).stdout.trim())
@@ -145,10 +143,11 @@ export class Pod {
   }
 }
 
-const ipOf = async (engine: Engine, name: string): Promise<string> =>
-  (
-    await engine.docker(['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', name])
-  ).trim()
+/** The address of a container that is in one network. */
+export async function addressOf(engine: Engine, name: string): Promise<string> {
+  const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'
+  return (await engine.docker(['inspect', '--format', format, name])).trim()
+}
 
 /** The folders that an image declares as volumes. */
 async function placesOfImage(engine: Engine, image: string): Promise<string[]> {
