@@ -25,7 +25,7 @@ export class PodCluster implements AsyncDisposable {
   constructor(engine: Engine, image: string) {
     this.engine = engine
     this.#image = image
-    this.#network = `agent-engine-pods-${process.pid}`
+    this.#network = `pods-${process.pid}`
     this.workloads = new Workloads(engine, this.#network, () => this.#publish())
   }
 
