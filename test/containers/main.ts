@@ -15,7 +15,7 @@ import { World } from './world.ts'
 const USAGE = `npm run deploy:test -- [options]
 Builds the image of deploy/ and runs the cluster of compose.yaml with real containers. Without a Docker engine that answers, it installs and
 starts one, and makes the images of Node, Redis, nginx and MongoDB, once. It takes about ten minutes.
-  --only TEXT   runs only the parts whose promise contains the text, after the cluster has started and been used
+  --only PATTERN runs only the parts whose promise matches the pattern, after the cluster has started and been used
 `
 const { values } = parseArgs({ options: { only: { type: 'string' }, help: { type: 'boolean' } } })
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -42,7 +42,7 @@ async function report(promise: string, run: () => Promise<void>): Promise<void> 
 }
 
 const later: readonly Part[] = [...roll, ...failures, ...confined, ...settings]
-const chosen = later.filter(({ promise }) => promise.includes(values.only ?? ''))
+const chosen = later.filter(({ promise }) => new RegExp(values.only ?? '').test(promise))
 
 await using engine = await Engine.start(say)
 await using folder = await makeTempFolder()
