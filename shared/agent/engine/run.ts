@@ -32,6 +32,7 @@ import {
   type SubAgentOptions,
 } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
+import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
 import {
   addSpent,
@@ -93,6 +94,7 @@ export async function* run(
   const hasPrompt = progress?.start(signal, given.permissions.planMode) ?? false
   if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
   const context = contextOf(input, resources, lineage?.tree ?? tree)
+  const toolsWarning = createToolsWarning(resources.tools.toolBox)
   let totals = progress?.totals ?? startTotals()
   const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
   if (progress?.stopReason) return yield done(spent(), progress.stopReason)
@@ -108,7 +110,8 @@ export async function* run(
     const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
     if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
 
-    context.measure(answer.usage)
+    yield* context.measure(answer.usage, route)
+    yield* toolsWarning(route)
     const usage = wholeUsage(answer.usage, estimateUsage(context.tokens, answer.outputChars))
     conversation.append(...turnMessages(answer, results))
     const stopReason = stopReasonOf(answer, results)
