@@ -14,6 +14,8 @@ const FINISH = { type: 'finish', reason: 'end_turn', usage: USAGE } satisfies Ca
 const text = (piece: string): CallPart => ({ type: 'text_delta', text: piece })
 const thinking = (piece: string): CallPart => ({ type: 'thinking_delta', text: piece })
 
+const UNCOUNTED = { note() {}, end() {} }
+
 /** `read` lists the parts that were taken from the model. */
 async function play(parts: CallPart[], stopSequences: string[] = [], tools: readonly Tool[] = []) {
   const read: CallPart[] = []
@@ -24,10 +26,8 @@ async function play(parts: CallPart[], stopSequences: string[] = [], tools: read
     }
   }
   const events: AgentEvent[] = []
-  const steps = readAnswer(stream(), {
-    stopSequences,
-    tools: { tools, find: (name) => tools.find((each) => each.name === name) },
-  })
+  const toolBox = { tools, find: (name: string) => tools.find((each) => each.name === name) }
+  const steps = readAnswer(stream(), { stopSequences, tools: toolBox }, UNCOUNTED)
   let next = await steps.next()
   for (; !next.done; next = await steps.next()) events.push(next.value)
   return { events, read, answer: next.value satisfies Answer }
