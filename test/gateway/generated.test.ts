@@ -60,7 +60,6 @@ const BROKER: Partial<Broker> = {
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),
-  findPermission: async () => undefined,
   forgetRemembered: async () => 1,
 }
 
