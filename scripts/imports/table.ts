@@ -205,7 +205,6 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
   ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
-  ['services/console/sign-in/session.ts', 'services/console/sign-in/issuer.ts'], // Only where people sign out at an issuer.
   ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
 ]
 

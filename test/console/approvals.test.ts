@@ -144,6 +144,28 @@ describe('approvals in the console', () => {
     for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
   })
 
+  it('nothing allows a call before its end was on the screen, and nothing in it is hidden', async () => {
+    const { call, stream } = pages.product
+    await call('POST', '/sessions', { session_id: 'long' })
+    const content = `${'a\n'.repeat(300)}the end\u202e\u200b`
+    const input = JSON.stringify({ path: 'notes/a.txt', content })
+    const asking = await stream('/sessions/long/messages', { prompt: `/tool Write ${input}` })
+    const { id } = (await asking.until('permission_request')).data
+    const page = await pages.open(`/approvals/${String(id)}`)
+    const card = page.locator(`[data-ask="${String(id)}"]`)
+    await card.getByText('This is not all of it').waitFor()
+    await card.getByText('You have not seen all of it').waitFor()
+    for (const name of ['Allow once', 'Allow Write for this session'])
+      expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
+    await card.getByRole('region', { name: 'What it does' }).evaluate('(box) => { box.scrollTop = box.scrollHeight }')
+    await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
+    expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
+    await card.getByRole('button', { name: 'Edit' }).click()
+    expect(await card.getByLabel('Input of Write').inputValue()).to.include('the end\\u202e\\u200b')
+    await call('POST', `/sessions/long/permissions/${String(id)}`, { allow: false })
+    await asking.all()
+  })
+
   it('of more requests than a page has the true number is told, the list goes on, and a link finds each', async () => {
     const { call } = pages.product
     const start = (i: number) =>
