@@ -2,7 +2,8 @@ import type { Request, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { idempotencyKeyOf } from '../params.ts'
+import { idempotencyKeyOf, lastEventId } from '../params.ts'
+import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
 import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
@@ -21,6 +22,7 @@ export type AnswerStart = (req: Request, res: Response, start: Start) => Promise
 export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce): AnswerStart {
   return async (req, res, { operation, request, open }) => {
     const key = idempotencyKeyOf(req)
+    const after = key === undefined ? 0 : lastEventId(req)
     const started: StartedRun =
       key === undefined
         ? { ...(await open()), isReplayed: false }
@@ -41,9 +43,23 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
       })
     } else {
       named()
-      relay(started, res)
+      await streamStarted({ broker, relay }, res, { ...started, after })
     }
   }
+}
+
+/**
+ * Streams a run from its first event. Clients that repeat a request when its connection breaks name the last event that they have: a run that
+ * the key stands for already goes on behind it. Of a new run they have none.
+ */
+export async function streamStarted(
+  deps: { broker: Broker; relay: Relay },
+  res: Response,
+  { runId, frames, isReplayed, after }: StartedRun & { after: number },
+): Promise<void> {
+  if (!isReplayed || after === 0) return deps.relay({ runId, frames }, res)
+  await frames[Symbol.asyncIterator]().return?.()
+  await resumeRun(deps, res, { runId, after })
 }
 
 /** A client that follows a run knows it, so the run may act from then on, and needs no reader. */

@@ -11,3 +11,23 @@ export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: 
     clearTimeout(timer)
   }
 }
+
+/** The same for work that may take long while it makes progress: the time begins anew with each call of the function that `begin` gets. */
+export async function withProgress<T>(
+  begin: (onProgress: () => void) => Promise<T>,
+  withinMs: number,
+  late: () => Error,
+): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => setImmediate(() => reject(late())), withinMs)
+  let isOver = false
+  const onProgress = () => {
+    if (!isOver) timer.refresh()
+  }
+  try {
+    return await Promise.race([begin(onProgress), promise])
+  } finally {
+    isOver = true
+    clearTimeout(timer)
+  }
+}

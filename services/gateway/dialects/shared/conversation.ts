@@ -6,8 +6,10 @@ import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
+import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
+import type { Fields } from './fields.ts'
 
 /** A message to a session, which is created with `seed` when there is none. */
 export type SentMessage = {
@@ -20,6 +22,13 @@ export type SentMessage = {
 
 /** The answer of a person to a permission request, as a dialect carries it. */
 export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** Reads the id of a session from a request. Throws `invalid_request` for one that `POST /sessions` would refuse. */
+export function sessionIdIn(fields: Fields, name: string): string {
+  const id = fields.text(name)
+  if (NEW_SESSION.pattern.test(id)) return id
+  throw fields.wrong(name, NEW_SESSION.wanted)
+}
 
 /** Starts the runs of conversations that a dialect keeps as sessions, and answers their permission requests. */
 export class Conversations {
