@@ -14,6 +14,7 @@ describe('the command line at something that is no agent-engine', () => {
   const asked: string[] = []
   let server: Server
   let ae: Ae
+  let base = ''
 
   before(async () => {
     server = createServer((req, res) => {
@@ -22,7 +23,8 @@ describe('the command line at something that is no agent-engine', () => {
       else res.writeHead(307, { location }).end()
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    ae = new Ae(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, home.path)
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    ae = new Ae(base, home.path)
   })
   after(() => {
     server.closeAllConnections()
@@ -61,6 +63,14 @@ describe('the command line at something that is no agent-engine', () => {
     expect(code).to.equal(69)
     expect(asked.at(-1)).to.include('POST')
     expect(other).to.deep.equal([])
+  })
+
+  it('a path of `ae api` may begin with the base path of the address', async () => {
+    answer = '{"a": 1}'
+    for (const path of ['/v1/me', '/me']) {
+      expect((await ae.run(['--url', `${base}/v1`, 'api', 'GET', path])).code).to.equal(0)
+      expect(asked.at(-1)).to.equal('GET /v1/me')
+    }
   })
 
   it('what was typed is repeated without escape sequences', async () => {

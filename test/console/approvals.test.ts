@@ -114,6 +114,17 @@ describe('approvals in the console', () => {
     expect(await resolved(stream)).to.include({ allow: true })
   })
 
+  it('a reason that is being written stays, with what happened, when another device decides', async () => {
+    const { id, stream } = await ask('typed')
+    const page = await pages.open('/approvals')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByLabel('Reason').fill('because of the')
+    await pages.product.call('POST', `/sessions/typed/permissions/${id}`, { allow: true })
+    await stream.all()
+    await page.getByLabel('Decision').getByText('You had written: because of the').waitFor()
+    await page.getByText('Allowed by anonymous').waitFor()
+  })
+
   it('a link to a request that was decided shows who decided it', async () => {
     const { id, stream } = await ask('link')
     await pages.product.call('POST', `/sessions/link/permissions/${id}`, { allow: false, reason: 'no' })

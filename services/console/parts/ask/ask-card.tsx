@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
 import type { Ask } from '../../api/pending.ts'
 import { isChord, isTyping } from '../../base/keys.ts'
+import { hrefOf, navigate } from '../../base/router.ts'
 import { Line, Lines } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
@@ -31,6 +32,10 @@ export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
   const card = useRef<HTMLElement>(null)
   useKeys(hasKeys, (key) => onKey(key, card.current, (next) => (doing.value = next)))
   const back = () => (doing.value = 'deciding')
+  // Its page stays at the request that somebody writes about, whoever decides it.
+  useEffect(() => {
+    if (hasKeys && doing.value === 'denying') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
+  }, [doing.value])
   return (
     <section ref={card} class="ask card" aria-label={`Permission for ${ask.tool_name}`} data-ask={ask.id}>
       <header>
