@@ -17,7 +17,7 @@ import type { PrepareRun } from '../prepare-run.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type AdoptedQueueDeps = {
-  runs: Pick<Runs, 'adopt'>
+  runs: Pick<Runs, 'adopt' | 'refuse'>
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
   prepareRun: PrepareRun
@@ -61,12 +61,13 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
     about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
     ...(earlier && { earlier: eventsOf(earlier) }),
   })
-  // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
-  if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
+  // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
+  if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
   return run
 }
 
-const CANCELLED_WITHIN_MS = 5_000
+/** Longer than a gateway looks for the run, and than its client takes to come back through another. */
+const FOLLOWED_WITHIN_MS = 15_000
 
 const eventsOf = ({ events, eventsFrom: from, reserved, ...earlier }: EarlierRun): EarlierEvents => ({
   ...{ events, from, reserved },
