@@ -8,6 +8,7 @@ export const ROOTS = 'roots'
  * who is above. The last room that matches is a file's own. `shared/` is the system and `services/` are its processes.
  */
 export const ROOMS: readonly (readonly [room: string, files: string])[] = [
+  ['reading', 'shared/reading/**'],
   ['kernel', 'shared/kernel/**'],
   ['platform/config', 'shared/platform/config/**'],
   ['platform/net', 'shared/platform/net/**'],

@@ -1,4 +1,4 @@
-import { HIDDEN, showJson } from '../../../shared/kernel/text.ts'
+import { HIDDEN, showJson } from '../../../shared/reading/hidden.ts'
 
 /**
  * Text of models, tools and tenants as it may reach a terminal: without what a person does not see, but line ends and tabs, so that no

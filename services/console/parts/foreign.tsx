@@ -1,4 +1,4 @@
-import { escapeHidden, showControls } from '../../../shared/kernel/text.ts'
+import { escapeHidden, showControls } from '../../../shared/reading/hidden.ts'
 
 /** A name or a title that a model, a tool or a tenant has chosen, as one line in which nothing is hidden. */
 export const Line = ({ text }: { text: string | null | undefined }) => <>{text ? showControls(text) : ''}</>

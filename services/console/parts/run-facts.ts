@@ -1,5 +1,5 @@
 import type { Schema } from '../../../shared/client/api.ts'
-import { showControls } from '../../../shared/kernel/text.ts'
+import { showControls } from '../../../shared/reading/hidden.ts'
 import { shortId } from '../base/format.ts'
 import { hrefOf } from '../base/router.ts'
 

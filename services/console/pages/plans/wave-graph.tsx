@@ -1,4 +1,4 @@
-import { showControls } from '../../../../shared/kernel/text.ts'
+import { showControls } from '../../../../shared/reading/hidden.ts'
 import { hrefOf } from '../../base/router.ts'
 import { type Placed, placeSteps } from './layout.ts'
 import type { Plan } from './plan.ts'

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
-import { showJson } from '../../../../shared/kernel/text.ts'
+import { showJson } from '../../../../shared/reading/hidden.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Field } from '../field.tsx'
 import { FormButtons } from '../form-buttons.tsx'

@@ -1,5 +1,5 @@
 import type { Schema } from '../../../../shared/client/api.ts'
-import { showHidden } from '../../../../shared/kernel/text.ts'
+import { showHidden } from '../../../../shared/reading/hidden.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Lines } from '../foreign.tsx'
 import { Json } from '../json.tsx'
