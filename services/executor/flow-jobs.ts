@@ -107,10 +107,11 @@ export class FlowJobs {
   ): AsyncGenerator<FlowEvent, void, undefined> {
     const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
     const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
-    const result = { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd }
+    const used = { turns, input_tokens, output_tokens, cost_usd }
+    const result = { status, served_instance, error, ...used }
     const ended = await this.#record(tenant, dispatch, { result, output })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
-    yield terminalEvent(ended, output)
+    yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
   }
 
   /** Every failure is an outcome. */

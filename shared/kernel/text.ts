@@ -9,6 +9,15 @@ const MAX_QUOTED_CHARS = 200
 /** A value of somebody else, as a message about it shows it. */
 export const quoted = (text: string): string => truncate(text, MAX_QUOTED_CHARS - 1)
 
+const MAX_LISTED = 20
+
+/** The names of things that somebody else has named, as a message lists them. */
+export function listOf(names: readonly string[]): string {
+  const listed = names.slice(0, MAX_LISTED).map((name) => JSON.stringify(quoted(name)))
+  const more = names.length - listed.length
+  return `${listed.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
 /** The last `maxChars` code points of `text`. */
 export function truncateStart(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text

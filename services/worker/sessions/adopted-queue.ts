@@ -1,8 +1,12 @@
+import type { UnstoredFile } from '../../../shared/agent/engine/call-progress.ts'
+import { spentBefore } from '../../../shared/agent/engine/run-progress.ts'
+import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { listOf } from '../../../shared/kernel/text.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { titleOf } from '../../../shared/work/runs/records/record.ts'
@@ -20,6 +24,8 @@ export type AdoptedQueueDeps = {
   prepareOneShot: PrepareOneShot
   /** Whether the folder of a one-shot run is here when another worker has begun it. */
   isFolderShared: boolean
+  /** Returns the paths of those of the files that are not here as another worker had them. */
+  lostFiles(session: Session, files: readonly UnstoredFile[]): Promise<readonly string[]>
 }
 
 /**
@@ -33,7 +39,12 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
     const run = adoptRun(session, each, deps)
     deps.admission.hold(tenant, runId, run.ended)
     const prepare = () => prepareLate(session, each, deps)
-    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier })
+    const compare = async () => {
+      const lost = await deps.lostFiles(session, earlier?.state.unstored ?? [])
+      session.runs?.progress?.loseFiles(lost)
+      return lost
+    }
+    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, compare })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
     return run
   })
@@ -58,9 +69,10 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
 /** Longer than a gateway looks for the run, and than its client takes to come back through another. */
 const FOLLOWED_WITHIN_MS = 15_000
 
-const eventsOf = ({ events, eventsFrom: from, reserved, state }: EarlierRun): EarlierEvents => ({
+const eventsOf = ({ events, eventsFrom: from, reserved, ...earlier }: EarlierRun): EarlierEvents => ({
   ...{ events, from, reserved },
-  notice: withoutDeltas(state.totals.turns + 1),
+  used: fieldsOf(spentBefore(earlier)),
+  notice: withoutDeltas(earlier.state.totals.turns + 1),
 })
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
@@ -85,10 +97,17 @@ async function* lostFiles(): AsyncGenerator<AgentEvent, void> {
   yield errorEvent('worker_lost', 'the worker of this run failed, and the files of the run were on its disk')
 }
 
-type LateRun = { run: Run; signal: AbortSignal; prepare(): Promise<RunExecutor>; earlier: WaitingMessage['earlier'] }
+type LateRun = {
+  run: Run
+  signal: AbortSignal
+  prepare(): Promise<RunExecutor>
+  earlier: WaitingMessage['earlier']
+  /** Returns the paths of the files that the other worker had changed and that are not here. */
+  compare(): Promise<readonly string[]>
+}
 
-async function* executeLate({ run, signal, prepare, earlier }: LateRun): AsyncGenerator<RunEvent, void> {
-  if (earlier) yield goesOn(earlier.state.totals.turns + 1)
+async function* executeLate({ run, signal, prepare, earlier, compare }: LateRun): AsyncGenerator<RunEvent, void> {
+  if (earlier) yield goesOn(earlier.state.totals.turns + 1, await compare())
   let execute: RunExecutor
   try {
     execute = await prepare()
@@ -101,12 +120,17 @@ async function* executeLate({ run, signal, prepare, earlier }: LateRun): AsyncGe
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-const goesOn = (turn: number): WarningEvent =>
-  recovered(
+function goesOn(turn: number, lostFiles: readonly string[]): WarningEvent {
+  const goesOnHere = recovered(
     turn,
     `the server of this run failed, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
+  if (lostFiles.length === 0) return goesOnHere
+  const { message, detail } = goesOnHere
+  const lost = `; changes of these files are missing: ${listOf(lostFiles)}`
+  return { ...goesOnHere, message: message + lost, detail: { ...detail, lost_files: lostFiles } }
+}
 
 /** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */
 const withoutDeltas = (turn: number): WarningEvent =>

@@ -1,7 +1,7 @@
 import { lifeOf, renewalOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { insteadOf, type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { WriteLoop } from '../../../shared/work/runs/records/write-loop.ts'
@@ -103,7 +103,7 @@ export class SessionSaver {
     this.note(session)
     try {
       const isKeptHere = (await this.#stored(session)) || session.log?.end === 'deleted' || last.type === 'error'
-      return [isKeptHere ? last : sessionKept(MOVED)]
+      return [isKeptHere ? last : insteadOf(last, sessionKept(MOVED))]
     } catch {
       return [NOT_STORED, last]
     }

@@ -220,11 +220,16 @@ export class Session {
       const [events, count] = [execute(run, signal), this.#usage.counter(earlier?.state)]
       return this.log && keep ? keep(this, events, count) : new Observed(events, count)
     }
+    let hasBegun = false
     this.runs?.add(run, message, { isStored, earlier, fromSeq })
+    void run.ended.then(() => {
+      if (earlier && !hasBegun) this.#usage.addRestOf(earlier)
+    })
     this.#queue.post({
       run,
       message,
       execute: (_run, signal) => {
+        hasBegun = true
         this.runs?.begin(run)
         return observed(signal)
       },

@@ -1,6 +1,6 @@
 import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
-import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
+import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
@@ -70,7 +70,7 @@ type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: EventQueue<Agent
 async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
   const { id, toolName } = call
   const known = earlierResult(call, step)
-  if (known) return announce(known, step)
+  if (known) return announce(withLostFiles(known, step), step)
   const { maxOutputChars } = step.tools
   const outcome = isWithinLimit
     ? await tracedOutcomeOf(call, step)
@@ -78,7 +78,7 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
   const { isError, attachments, ending } = outcome
-  const result = { id, toolName, output, isError, ...(attachments && { attachments }) }
+  const result = withLostFiles({ id, toolName, output, isError, ...(attachments && { attachments }) }, step)
   step.progress?.end(id, result)
   return announce(result, step, ending)
 }
@@ -144,8 +144,30 @@ async function runTool(
     if (!mayStart || step.signal.aborted) return fail('The run has ended.')
     const effects: Effects = { allowed: 0, refused: 0 }
     const outcome = await tryTool(tool, input, { call, step, effects })
-    if (effects.refused === 0 || effects.allowed > 0) return outcome
+    if (effects.refused === 0 || effects.allowed > 0) return storeEffects(tool, outcome, step)
   }
+}
+
+/** The model reads which changes are not stored: they go with this server. */
+async function storeEffects(
+  { usesFiles = false, isReadOnly = false }: Tool,
+  outcome: ToolOutcome,
+  { tools, progress }: Step,
+): Promise<ToolOutcome> {
+  const unstored = usesFiles && !isReadOnly ? await tools.storeFiles?.() : undefined
+  if (!unstored) return outcome
+  progress?.noteFiles(unstored)
+  if (unstored.length === 0) return outcome
+  const note = `These changes could not be stored yet, and are lost if this server fails: ${listOf(unstored.map(({ path }) => path))}`
+  return { ...outcome, output: `${outcome.output}\n\n[${note}]` }
+}
+
+/** The first result that the model reads in this process says which changes of an earlier one are not here. */
+function withLostFiles(result: ToolResultBlock, { progress }: Step): ToolResultBlock {
+  const lost = progress?.takeLostFiles() ?? []
+  if (lost.length === 0) return result
+  const note = `The server of this run failed. Earlier changes of these files are missing here: ${listOf(lost)}`
+  return { ...result, output: `${result.output}\n\n[${note}. Look at them before you rely on them.]` }
 }
 
 /** That a call which may change something begins is stored before: it is never made twice. */

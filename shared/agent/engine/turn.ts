@@ -2,6 +2,7 @@ import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import type { OpenCall } from './account.ts'
 import { StopMatcher } from './stop-sequences.ts'
 import { TextBuilder } from './text-builder.ts'
 import { isPossiblyCut } from './tool-input.ts'
@@ -25,16 +26,22 @@ export type Answer = {
   servedBy?: ModelRoute
 }
 
-/** Yields a model's answer as events (D4.3), enforces the stop sequences, and returns the whole answer. */
+/** Yields a model's answer as events (D4.3), enforces the stop sequences, counts what it uses, and returns the whole answer. */
 export async function* readAnswer(
   parts: AsyncIterable<CallPart>,
   stopSequences: readonly string[],
+  call: OpenCall,
 ): AsyncGenerator<AgentEvent, Answer, undefined> {
   const reader = new AnswerReader(stopSequences)
-  for await (const part of parts) {
-    if (reader.endsLargeText(part)) await eventLoop.enter()
-    for (const event of reader.read(part)) yield event
-    if (reader.isOver) break
+  try {
+    for await (const part of parts) {
+      call.note(part)
+      if (reader.endsLargeText(part)) await eventLoop.enter()
+      for (const event of reader.read(part)) yield event
+      if (reader.isOver) break
+    }
+  } finally {
+    call.end()
   }
   return reader.answer
 }

@@ -98,7 +98,7 @@ export const FIELDS = {
   dialects: field(
     'DIALECTS',
     or(dialects, { standalone: DIALECT_NAMES.join(','), cluster: 'none' }),
-    `Formats of other products in which the API can be used, comma-separated: ${DIALECT_NAMES.join(', ')}; \`none\` for none.`,
+    `Formats of other products in which the API can be used, comma-separated: ${DIALECT_NAMES.join(', ')}; \`all\` for all, \`none\` for none.`,
   ),
   consoleClientId: field(
     'CONSOLE_OIDC_CLIENT_ID',

@@ -2,7 +2,7 @@ import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
-import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import { errorEvent, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
 import { outcomeOf } from './run-figures.ts'
@@ -39,6 +39,8 @@ export type EarlierEvents = {
   from: number
   reserved: number
   notice?: RunEvent
+  /** What the other process has used. */
+  used?: RunTotals
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
@@ -117,6 +119,7 @@ export class Run {
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
+  readonly #usedBefore: RunTotals | undefined
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -135,6 +138,7 @@ export class Run {
     this.ended = promise
     this.#resolveEnded = resolve
     const { earlier } = identity
+    this.#usedBefore = earlier?.used
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
@@ -292,8 +296,9 @@ export class Run {
     }
   }
 
-  #append(event: RunEvent): void {
+  #append(given: RunEvent): void {
     if (this.isAbandoned) return
+    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
     const { bytes, data } = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })

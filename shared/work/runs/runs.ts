@@ -173,6 +173,7 @@ export class Runs {
     if (isOrphan) this.#orphans.add(run)
     else this.#orphans.delete(run)
     this.#restartTime(run)
+    if (run.isEnded && run.journal.readerCount === 0) this.#freeMemory()
   }
 
   async #until(isOver: () => boolean): Promise<void> {
@@ -229,14 +230,9 @@ export class Runs {
     this.#replayable.delete(run)
   }
 
-  /**
-   * Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. The tenant that has the most gives way
-   * first, and before one with less than its share the live runs of the others.
-   */
+  /** Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. */
   #enforceLimits(): void {
-    this.#dropFramesOf((tenant) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0))
-    if (this.#memory.isExceeded) for (const run of this.#live) run.journal.shrink()
-    this.#dropFramesOf((tenant) => this.#memory.usedBy(tenant))
+    this.#freeMemory()
     const { maxEnded = MAX_ENDED } = this.#limits
     while (this.#ended.size > maxEnded) {
       const run = this.#ended.next()
@@ -245,12 +241,18 @@ export class Runs {
     }
   }
 
-  #dropFramesOf(weightOf: (tenant: TenantId) => number): void {
+  /**
+   * The tenant that holds most gives way first: its ended runs, then what its live ones need not keep. One with less than an equal share keeps all,
+   * also when the others can free no more because of their readers.
+   */
+  #freeMemory(): void {
+    const weightOf = (tenant: TenantId) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0)
     while (this.#memory.isExceeded) {
       const run = this.#replayable.next(weightOf)
       if (!run) break
       this.#dropFrames(run)
     }
+    if (this.#memory.isExceeded) for (const run of this.#live) run.journal.shrink()
   }
 }
 

@@ -12,6 +12,8 @@ const FINISH = { type: 'finish', reason: 'end_turn', usage: USAGE } satisfies Ca
 const text = (piece: string): CallPart => ({ type: 'text_delta', text: piece })
 const thinking = (piece: string): CallPart => ({ type: 'thinking_delta', text: piece })
 
+const UNCOUNTED = { note() {}, end() {} }
+
 /** `read` lists the parts that were taken from the model. */
 async function play(parts: CallPart[], stopSequences: string[] = []) {
   const read: CallPart[] = []
@@ -22,7 +24,7 @@ async function play(parts: CallPart[], stopSequences: string[] = []) {
     }
   }
   const events: AgentEvent[] = []
-  const steps = readAnswer(stream(), stopSequences)
+  const steps = readAnswer(stream(), stopSequences, UNCOUNTED)
   let next = await steps.next()
   for (; !next.done; next = await steps.next()) events.push(next.value)
   return { events, read, answer: next.value satisfies Answer }

@@ -138,6 +138,13 @@ describe('a run that another process had begun', () => {
     expect(calls).to.deep.equal([])
   })
 
+  it('D32.9c: has in the error of its end what it had used, if it is cancelled before it goes on', async () => {
+    const used = { total_input_tokens: 40, total_output_tokens: 5, total_tokens: 45, cost_usd: 2, turn_count: 1 }
+    const { run } = setUp({ earlier: { ...earlierOf(TEXT), used } })
+    run.cancel('cancelled')
+    expect(await readAll(run.follow(1))).to.include('"total_tokens":45,"cost_usd":2,"turn_count":1')
+  })
+
   it('begins anew when none of its events is known', () => {
     const { run, calls } = setUp({ earlier: earlierOf() })
     expect([run.isEnded, run.isRecorded, calls]).to.deep.equal([false, false, ['open run', 'restore 0']])

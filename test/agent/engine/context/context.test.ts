@@ -200,7 +200,7 @@ describe('a context that comes near the window', () => {
       prompt: 'p'.repeat(2_000),
       stopSequences: ['END'],
     })
-    expect(done).to.include({ stop_reason: 'stop_sequence', total_output_tokens: 100 })
+    expect(done).to.include({ stop_reason: 'stop_sequence', total_output_tokens: 101 })
     expect(done?.total_input_tokens).to.be.within(1_500, 1_550)
   })
 })

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Started by root, the server runs as the user redis.
+set -e
+if [ "$1" = redis-server ] && [ "$(id -u)" = 0 ]; then
+  find . \! -user redis -exec chown redis '{}' +
+  exec setpriv --reuid=redis --regid=redis --clear-groups "$0" "$@"
+fi
+umask 0077
+exec "$@"
