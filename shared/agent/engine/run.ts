@@ -139,9 +139,10 @@ async function* askModel(
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources
+  const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
   const ask = (route: Route) => {
     const call = modelCall(input, route, resources)
-    return readAnswer(callModel(call), input.stopSequences, account.turnCall(call))
+    return readAnswer(callModel(call), options, account.turnCall(call))
   }
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)
