@@ -81,7 +81,7 @@ describe('session router: creating a session', () => {
     let isDeaf = true
     const made = setUp({
       async release({ id }, claim) {
-        if (isDeaf) throw unavailable('storage_unavailable')
+        if (isDeaf) throw unavailable('worker_silent')
         if (isSameClaim(made.claims.get(id), claim)) made.claims.delete(id)
         return true
       },
