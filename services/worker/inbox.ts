@@ -107,10 +107,14 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       }
       return begin(tenant, runId, open)
     },
-    cancelRun(tenant, runId) {
-      if (!loadingRuns.cancel(tenant, runId)) runs.get(tenant, runId).cancel('cancelled')
-    },
+    cancelRun: (tenant, runId) => (loadingRuns.cancel(tenant, runId) ? undefined : cancel(runs.get(tenant, runId))),
   }
+}
+
+/** When it resolves, no reply to the run's permission requests is accepted any more (D37.1). */
+function cancel(run: Run): Promise<void> {
+  run.cancel('cancelled')
+  return run.asksDecided()
 }
 
 /** Returns the function that opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */

@@ -2,7 +2,7 @@ import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type AgentEvent, errorEvent, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { errorEvent, isTerminal, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { titleOf } from '../../../shared/work/runs/records/record.ts'
@@ -10,9 +10,10 @@ import type { EarlierEvents, Run, RunExecutor } from '../../../shared/work/runs/
 import type { Runs } from '../../../shared/work/runs/runs.ts'
 import type { PrepareOneShot } from '../prepare-one-shot.ts'
 import type { PrepareRun } from '../prepare-run.ts'
+import { EarlierAsks, type EarlierAsksDeps } from './earlier-asks.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
-export type AdoptedQueueDeps = {
+export type AdoptedQueueDeps = EarlierAsksDeps & {
   runs: Pick<Runs, 'adopt'>
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
@@ -30,17 +31,24 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
   const { tenant } = session
   return waiting.map((each) => {
     const { runId, message, earlier, fromSeq } = each
-    const run = adoptRun(session, each, deps)
+    const asks = new EarlierAsks({ tenant, scopeId: scopeOf(session, each), runId }, earlier, deps)
+    const run = adoptRun(session, each, { ...deps, asks })
     deps.admission.hold(tenant, runId, run.ended)
+    asks.withdrawThoseOfAgents()
+    void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
     const prepare = () => prepareLate(session, each, deps)
-    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier })
+    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, asks })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
     return run
   })
 }
 
+const scopeOf = ({ id }: Session, { runId }: WaitingMessage): string => (isOneShotSession(id) ? runId : id)
+
+type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
+
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
-export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pick<AdoptedQueueDeps, 'runs'>): Run {
+export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
   const { background: needsNoReader = false, customer_id }: RunRequest = message
@@ -48,7 +56,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
     about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
-    ...(earlier && { earlier: eventsOf(earlier) }),
+    ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
   if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
@@ -57,10 +65,11 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
 
 const CANCELLED_WITHIN_MS = 5_000
 
-const eventsOf = ({ events, eventsFrom: from, reserved, state }: EarlierRun): EarlierEvents => ({
-  ...{ events, from, reserved },
-  notice: withoutDeltas(state.totals.turns + 1),
-})
+function eventsOf({ events, eventsFrom: from, reserved, state }: EarlierRun, asks?: EarlierAsks): EarlierEvents {
+  const turn = state.totals.turns + 1
+  const end = async () => [goesOn(turn), ...((await asks?.end()) ?? [])]
+  return { events, from, reserved, notice: withoutDeltas(turn), ...(asks?.isEmpty === false && { end }) }
+}
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
 async function prepareLate(
@@ -69,7 +78,7 @@ async function prepareLate(
   { models, prepareRun, prepareOneShot, isFolderShared }: AdoptedQueueDeps,
 ): Promise<RunExecutor> {
   const { tenant, id } = session
-  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) return lostFiles
+  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) throw lostFiles()
   await models.load(tenant)
   if (isOneShotSession(id)) return prepareOneShot(tenant, message)({ ...session.start(), events: earlier?.events })
   const prepared = prepareRun(tenant, message)
@@ -80,23 +89,36 @@ async function prepareLate(
 const hasResults = (earlier: WaitingMessage['earlier']): boolean =>
   earlier !== undefined && (earlier.state.totals.turns > 0 || earlier.step !== undefined)
 
-async function* lostFiles(): AsyncGenerator<AgentEvent, void> {
-  yield errorEvent('worker_lost', 'the worker of this run failed, and the files of the run were on its disk')
+const lostFiles = () =>
+  new AppError('unavailable', 'the worker of this run failed, and the files of the run were on its disk', {
+    code: 'worker_lost',
+  })
+
+type LateRun = Pick<WaitingMessage, 'earlier'> & {
+  run: Run
+  signal: AbortSignal
+  prepare(): Promise<RunExecutor>
+  asks: EarlierAsks
 }
 
-type LateRun = { run: Run; signal: AbortSignal; prepare(): Promise<RunExecutor>; earlier: WaitingMessage['earlier'] }
-
-async function* executeLate({ run, signal, prepare, earlier }: LateRun): AsyncGenerator<RunEvent, void> {
+async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): AsyncGenerator<RunEvent, void> {
   if (earlier) yield goesOn(earlier.state.totals.turns + 1)
   let execute: RunExecutor
   try {
     execute = await prepare()
   } catch (cause) {
+    await asks.withdrawAll()
     if (!(cause instanceof AppError)) throw cause
-    yield errorEvent('provider_unavailable', cause.message)
+    yield errorEvent(cause.code === 'worker_lost' ? 'worker_lost' : 'provider_unavailable', cause.message)
     return
   }
-  yield* execute(run, signal)
+  if (asks.isEmpty) return yield* execute(run, signal)
+  const shown = new Set<unknown>()
+  for await (const event of execute(run, signal)) {
+    if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
+    if (isTerminal(event)) yield* await asks.resolve(shown) // It may have ended before it has asked them again.
+    yield event
+  }
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */

@@ -2,9 +2,10 @@ import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
-import { errorEvent, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import { errorEvent, isTerminal, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
+import { OpenAsks } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
 import { RunState } from './run-state.ts'
 
@@ -39,6 +40,8 @@ export type EarlierEvents = {
   from: number
   reserved: number
   notice?: RunEvent
+  /** Withdraws its open permission requests, and returns the events that say so. They stand before the end of a run that has not gone on here. */
+  end?: () => Promise<readonly RunEvent[]>
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
@@ -113,10 +116,15 @@ export class Run {
   readonly #report: RunReport | undefined = undefined
   #held: PromiseWithResolvers<void> | undefined
   readonly #state = new RunState()
+  /** `undefined`: it has not asked, or it has ended. */
+  #asks: OpenAsks | undefined = undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
+  readonly #endEarlier: EarlierEvents['end']
+  /** Set while it ends without having been executed. */
+  #ending: Promise<void> | undefined
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -135,6 +143,7 @@ export class Run {
     this.ended = promise
     this.#resolveEnded = resolve
     const { earlier } = identity
+    this.#endEarlier = earlier?.end
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
@@ -219,12 +228,18 @@ export class Run {
   /** Counts the run as waiting until `decision` settles, and returns it. */
   async waitFor<T>(decision: Promise<T>): Promise<T> {
     if (this.#state.beginAsk()) this.#hooks.onWaiting?.(this)
-    return decision.finally(() => this.#state.endAsk())
+    this.#asks ??= new OpenAsks()
+    return this.#asks.waitFor(decision).finally(() => this.#state.endAsk())
+  }
+
+  /** Resolves when none of its permission requests waits: soon after the run was cancelled. */
+  async asksDecided(): Promise<void> {
+    await this.#asks?.decided()
   }
 
   /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
-    if (this.isEnded || this.isAbandoned) return
+    if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
     try {
@@ -235,23 +250,40 @@ export class Run {
       if (!this.journal.isEnded && !this.isAbandoned) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
+      this.#abort.abort('internal' satisfies RunErrorCode) // What is left of it stops, and its requests are withdrawn.
+      await this.asksDecided()
       if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
     }
   }
 
   /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
   cancel(code: CancelCode): void {
-    const by = this.#state.cancel()
+    const by = this.#state.cancel(this.#endEarlier !== undefined)
     if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
-    if (by === 'caller') this.#append(errorEvent(code, 'the run was ended before its turn came'))
+    const last = errorEvent(code, 'the run was ended before its turn came')
+    if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
+    else if (by === 'caller') this.#append(last)
+  }
+
+  /** Without `last` the engine ends it. */
+  #endWith(withdrawn: Promise<readonly RunEvent[]>, last: RunEvent | undefined): void {
+    this.#asks ??= new OpenAsks()
+    if (last) this.#ending = this.#asks.waitFor(this.#endLate(withdrawn, last))
+    else void this.#asks.waitFor(withdrawn)
+  }
+
+  async #endLate(withdrawn: Promise<readonly RunEvent[]>, last: RunEvent): Promise<void> {
+    for (const event of await withdrawn) this.#append(event)
+    this.#append(last)
   }
 
   #end(last: RunEvent): void {
     this.#state.end(outcomeOf(last))
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
+    this.#asks = undefined
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
   }
@@ -275,8 +307,12 @@ export class Run {
     }
   }
 
+  /** The end of the run resolves the permission requests that its executor has left open (D37.1). */
   #append(event: RunEvent): void {
+    if (isTerminal(event)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
     if (this.isAbandoned) return
+    if (event.type === 'permission_request') this.#asks ??= new OpenAsks()
+    this.#asks?.note(event)
     const { bytes, data } = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })
