@@ -1,5 +1,6 @@
-import { logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
+import { isOneShotSession, logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
@@ -21,9 +22,20 @@ export type OwnershipDeps = AdoptedQueueDeps & {
   saver: Pick<SessionSaver, 'note'> | undefined
 } & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions'>
 
+/** How long a draining worker waits for the store before it leaves a run. */
+const STORED_WITHIN_MS = 2_000
+const storeIsSlow = () => new Error('the store is too slow')
+
 /** How this worker begins and ends its ownership of sessions. */
-export type Ownership = Pick<ClusterWorker<Session>, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
-  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'>
+export type Ownership = Pick<
+  ClusterWorker<Session>,
+  'sessions' | 'oneShots' | 'find' | 'adopt' | 'keep' | 'release' | 'drainRuns' | 'leave' | 'abortAll'
+> &
+  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'> & {
+    isStored(session: Session): boolean
+    /** Leaves its runs to the next process. */
+    leaveStored(session: Session): Promise<void>
+  }
 
 export function createOwnership(deps: OwnershipDeps): Ownership {
   const { runs, sessions, workspaces, draining, admission, saver } = deps
@@ -40,8 +52,19 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     workspaces.release(session.tenant, session.workspace)
     for (const { run } of moved) leave(run)
   }
+  const canGoOn = createCanGoOn(deps)
+  const drainRuns = async (session: Session): Promise<boolean> => {
+    if (!session.runs || !canGoOn(session)) return false
+    return withDeadline(session.runs.drain(), STORED_WITHIN_MS, storeIsSlow).catch(() => false)
+  }
+  const leaveSession = (session: Session) => {
+    session.log?.close('moved')
+    leaveRuns(session)
+    release(session)
+  }
   return {
     sessions: () => sessions.all(),
+    oneShots: () => sessions.oneShots,
     find: ({ tenant, id }) => sessions.find(tenant, id),
     adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
@@ -54,6 +77,13 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     },
     keep: (session) => draining.keep(session),
     release,
+    isStored: canGoOn,
+    drainRuns,
+    leave: leaveSession,
+    leaveStored: async (session) => {
+      await drainRuns(session) // The store may be away: then the log tells of the runs as it would if this process had failed.
+      leaveSession(session)
+    },
     leaveRuns,
     goOn: createGoOn(deps),
     abortAll() {
@@ -65,6 +95,11 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
   }
 }
 
+/** Whether another process can go on with the runs of a session: what the tools of a one-shot run have written may be on this disk alone. */
+const createCanGoOn =
+  ({ isFolderShared }: Pick<OwnershipDeps, 'isFolderShared'>) =>
+  ({ id, runs }: Session): boolean =>
+    runs !== undefined && (isFolderShared || !isOneShotSession(id) || !runs.hasAnswers)
+
 /** Whether the run is in its session's log, from which another worker goes on with it. */
-const isStored = (run: Run, sessions: Sessions): boolean =>
-  sessions.find(run.tenant, logSessionOf(run))?.runs !== undefined
+const isStored = (run: Run, sessions: Sessions): boolean => sessions.ofRun(run)?.runs !== undefined

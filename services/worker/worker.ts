@@ -102,7 +102,10 @@ export function createWorker(deps: WorkerDeps): Worker {
   deps.metrics.gauge('runs_limit', () => deps.limits.runsPerWorker)
   deps.metrics.gauge('sessions', () => sessions.count)
 
-  const draining = new Draining(runs, sessions)
+  const draining = new Draining(runs, sessions, {
+    isStored: (session) => own.isStored(session),
+    leave: (session) => own.leaveStored(session),
+  })
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   const oneShots = deps.busyMarks && new OneShots(sessions, deps.busyMarks)
@@ -117,7 +120,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     holdQueues: () => draining.holdQueues(),
     isDraining: () => draining.hasBegun,
     liveRuns: () => runs.live.size,
-    runsForgotten: () => runs.forgotten(),
+    runsServed: (signal) => runs.served(signal),
     knowsRun: (tenant, runId) => runs.has(tenant, runId),
     ...own,
   }

@@ -65,10 +65,10 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
 
 const CANCELLED_WITHIN_MS = 5_000
 
-function eventsOf({ events, eventsFrom: from, reserved, state }: EarlierRun, asks?: EarlierAsks): EarlierEvents {
-  const turn = state.totals.turns + 1
-  const end = async () => [goesOn(turn), ...((await asks?.end()) ?? [])]
-  return { events, from, reserved, notice: withoutDeltas(turn), ...(asks?.isEmpty === false && { end }) }
+function eventsOf(earlier: EarlierRun, asks?: EarlierAsks): EarlierEvents {
+  const { events, eventsFrom: from, reserved } = earlier
+  const end = async () => [goesOn(earlier), ...((await asks?.end()) ?? [])]
+  return { events, from, reserved, notice: withoutDeltas(earlier), ...(asks?.isEmpty === false && { end }) }
 }
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
@@ -102,7 +102,7 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
 }
 
 async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): AsyncGenerator<RunEvent, void> {
-  if (earlier) yield goesOn(earlier.state.totals.turns + 1)
+  if (earlier) yield goesOn(earlier)
   let execute: RunExecutor
   try {
     execute = await prepare()
@@ -122,24 +122,30 @@ async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): A
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-const goesOn = (turn: number): WarningEvent =>
+const goesOn = (earlier: EarlierRun): WarningEvent =>
   recovered(
-    turn,
-    `the server of this run failed, and another one goes on with turn ${turn}`,
+    earlier,
+    (turn) => `${reasonOf(earlier)}, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
 
-/** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */
-const withoutDeltas = (turn: number): WarningEvent =>
+/** Tells a client that had not got the complete turns, of which the last is before the one that begins anew, that the rest of them comes as it is kept. */
+const withoutDeltas = (earlier: EarlierRun): WarningEvent =>
   recovered(
-    turn,
-    'the server of this run failed: the rest of its complete turns comes without deltas',
+    earlier,
+    () => `${reasonOf(earlier)}: the rest of its complete turns comes without deltas`,
     'Take the whole text of a block in place of its deltas.',
   )
 
-const recovered = (turn: number, message: string, suggestion: string): WarningEvent => ({
-  type: 'warning',
-  code: 'run_recovered',
-  message,
-  detail: { turn_number: turn, suggestion },
-})
+const reasonOf = ({ isDrained }: EarlierRun): string =>
+  isDrained ? 'the server of this run was drained' : 'the server of this run failed'
+
+function recovered(
+  { state, isDrained }: EarlierRun,
+  messageOf: (turn: number) => string,
+  suggestion: string,
+): WarningEvent {
+  const turn_number = state.totals.turns + 1
+  const detail = { turn_number, ...(isDrained && { reason: 'drained' }), suggestion }
+  return { type: 'warning', code: 'run_recovered', message: messageOf(turn_number), detail }
+}

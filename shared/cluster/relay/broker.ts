@@ -258,6 +258,7 @@ export class RelayBroker {
       busy: busySessions,
       movedRuns,
       isMember: (epoch) => membership.isMember(epoch),
+      isDraining: (epoch) => this.workers.isDraining(epoch),
       openTogether: (lost, sessions) => openInherited(lost, sessions, { workers: this.workers, calls: this.#calls }),
       open: ({ tenant, id }) => {
         const open = async ({ epoch }: Claim) => {

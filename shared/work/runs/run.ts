@@ -76,6 +76,7 @@ export type RunReport = {
   /** Its phases, as far as its events are kept. */
   readonly phases?: RunSummary['phases']
   readonly isRecorded: boolean
+  readonly isReplayable?: boolean
 }
 
 export type RunHooks = {
@@ -173,6 +174,11 @@ export class Run {
   /** Whether its record is stored, so that it is found there. */
   get isRecorded(): boolean {
     return this.#report?.isRecorded ?? this.#hasEndedBefore
+  }
+
+  /** Whether readers that are to come find its events in its record. */
+  get isReplayable(): boolean {
+    return this.#report?.isReplayable ?? this.#hasEndedBefore
   }
 
   get signal(): AbortSignal {

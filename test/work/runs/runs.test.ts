@@ -390,9 +390,9 @@ describe('runs', () => {
 
   it('forgotten resolves when the last run is unknown', async () => {
     const { runs, open } = setUp({ resumeMs: 20 })
-    await runs.forgotten() // There is none.
+    await runs.served(new AbortController().signal) // There is none.
     const run = open()
-    const forgotten = runs.forgotten()
+    const forgotten = runs.served(new AbortController().signal)
     await run.execute(say)
     expect(runs.get(run.tenant, run.id)).to.equal(run)
     await forgotten
