@@ -72,9 +72,7 @@ export class Draining {
   }
 
   #stored(): Session[] {
-    return this.#all().filter(
-      (session) => session.runs?.isEmpty === false && this.#leaving.isStored(session),
-    )
+    return this.#all().filter((session) => session.runs?.isEmpty === false && this.#leaving.isStored(session))
   }
 
   #all(): Session[] {
