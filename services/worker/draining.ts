@@ -58,6 +58,15 @@ export class Draining {
     for (const session of this.#all()) void session.rest()
   }
 
+  /** No other process takes the sessions over: runs that are stored are left to the next one, each as soon as it can go on there (D37.4). */
+  leaveAtRest(): void {
+    const leave = async (session: Session) => {
+      await session.rest()
+      if (session.runs?.isEmpty === false) await this.#leaving.leave(session)
+    }
+    for (const session of this.#stored()) void leave(session)
+  }
+
   /** Lets a session begin its messages. When the time is over they end instead, or are left. */
   keep(session: Session): void {
     session.resume()

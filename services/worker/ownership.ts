@@ -52,16 +52,6 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     workspaces.release(session.tenant, session.workspace)
     for (const { run } of moved) leave(run)
   }
-  const canGoOn = createCanGoOn(deps)
-  const drainRuns = async (session: Session): Promise<boolean> => {
-    if (!session.runs || !canGoOn(session)) return false
-    return withDeadline(session.runs.drain(), STORED_WITHIN_MS, storeIsSlow).catch(() => false)
-  }
-  const leaveSession = (session: Session) => {
-    session.log?.close('moved')
-    leaveRuns(session)
-    release(session)
-  }
   return {
     sessions: () => sessions.all(),
     oneShots: () => sessions.oneShots,
@@ -77,13 +67,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     },
     keep: (session) => draining.keep(session),
     release,
-    isStored: canGoOn,
-    drainRuns,
-    leave: leaveSession,
-    leaveStored: async (session) => {
-      await drainRuns(session) // The store may be away: then the log tells of the runs as it would if this process had failed.
-      leaveSession(session)
-    },
+    ...createLeaving(deps, { leaveRuns, release }),
     leaveRuns,
     goOn: createGoOn(deps),
     abortAll() {
@@ -95,11 +79,35 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
   }
 }
 
-/** Whether another process can go on with the runs of a session: what the tools of a one-shot run have written may be on this disk alone. */
-const createCanGoOn =
-  ({ isFolderShared }: Pick<OwnershipDeps, 'isFolderShared'>) =>
-  ({ id, runs }: Session): boolean =>
+type Leaving = Pick<Ownership, 'isStored' | 'drainRuns' | 'leave' | 'leaveStored'>
+
+/** How the runs of a session are left to another process. */
+function createLeaving(
+  { isFolderShared }: Pick<OwnershipDeps, 'isFolderShared'>,
+  { leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 'release'>,
+): Leaving {
+  // What the tools of a one-shot run have written may be on this disk alone.
+  const isStored = ({ id, runs }: Session) =>
     runs !== undefined && (isFolderShared || !isOneShotSession(id) || !runs.hasAnswers)
+  const drainRuns = async (session: Session): Promise<boolean> => {
+    if (!session.runs || !isStored(session)) return false
+    return withDeadline(session.runs.drain(), STORED_WITHIN_MS, storeIsSlow).catch(() => false)
+  }
+  const leave = (session: Session) => {
+    session.log?.close('moved')
+    leaveRuns(session)
+    release(session)
+  }
+  return {
+    isStored,
+    drainRuns,
+    leave,
+    async leaveStored(session) {
+      await drainRuns(session) // The store may be away: then the log tells of the runs as it would if this process had failed.
+      leave(session)
+    },
+  }
+}
 
 /** Whether the run is in its session's log, from which another worker goes on with it. */
 const isStored = (run: Run, sessions: Sessions): boolean => sessions.ofRun(run)?.runs !== undefined

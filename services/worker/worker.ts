@@ -85,6 +85,8 @@ export type WorkerDeps = {
 
 /** Owns sessions and runs, and hosts the engine. */
 export type Worker = ClusterWorker<Session> & {
+  /** For a worker without others: leaves runs that are stored to the next process. Call it when it drains. */
+  leaveAtRest(): void
   /** Resolves when the sessions are stored, or soon after when the store is away. */
   sessionsSettled(): Promise<void>
 }
@@ -118,6 +120,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     sessionsSettled: async () => durable?.settled(),
     drain: (graceMs) => draining.begin(graceMs),
     holdQueues: () => draining.holdQueues(),
+    leaveAtRest: () => draining.leaveAtRest(),
     isDraining: () => draining.hasBegun,
     liveRuns: () => runs.live.size,
     runsServed: (signal) => runs.served(signal),
