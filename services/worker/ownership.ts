@@ -71,9 +71,8 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     leaveRuns,
     goOn: createGoOn(deps),
     abortAll() {
-      for (const run of [...runs.live])
-        if (isStored(run, sessions)) leave(run)
-        else run.cancel('worker_lost')
+      const end = (run: Run) => (isStored(run, sessions) ? leave(run) : run.cancel('worker_lost'))
+      for (const run of [...runs.live]) end(run)
       for (const session of [...sessions.all(), ...sessions.oneShots]) release(session)
     },
   }

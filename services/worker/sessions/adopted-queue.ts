@@ -107,7 +107,7 @@ async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): A
   try {
     execute = await prepare()
   } catch (cause) {
-    await asks.withdrawAll()
+    if (!run.isAbandoned) await asks.withdrawAll()
     if (!(cause instanceof AppError)) throw cause
     yield errorEvent(cause.code === 'worker_lost' ? 'worker_lost' : 'provider_unavailable', cause.message)
     return
@@ -116,7 +116,8 @@ async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): A
   const shown = new Set<unknown>()
   for await (const event of execute(run, signal)) {
     if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
-    if (isTerminal(event)) yield* await asks.resolve(shown) // It may have ended before it has asked them again.
+    // It may have ended before it has asked them again. Those of a run that another worker goes on with stay open.
+    if (isTerminal(event) && !run.isAbandoned) yield* await asks.resolve(shown)
     yield event
   }
 }
