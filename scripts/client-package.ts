@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// Builds what `npm pack` puts into the client's package, in shared/client/dist: modules and types. They are compiled against the types of
+// Builds what `npm pack` puts into the client's package, in shared/client/dist: modules and types, and LICENSE beside it. They are compiled against the types of
 // browsers alone, so that nothing of Node can come in. Needs the types that `npm run api-types` makes. Run by `npm run client:pack`.
 const root = new URL('..', import.meta.url).pathname
 const dist = join(root, 'shared/client/dist')
@@ -19,3 +19,4 @@ for (const file of globSync('client/**/*.d.ts', { cwd: dist })) {
 }
 mkdirSync(join(dist, 'platform/api'), { recursive: true })
 copyFileSync(join(root, 'shared/platform/api/openapi.d.ts'), join(dist, 'platform/api/openapi.d.ts'))
+copyFileSync(join(root, 'LICENSE'), join(root, 'shared/client/LICENSE'))

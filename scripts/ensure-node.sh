@@ -2,6 +2,8 @@
 # needs, with the argument `dev` also those for development and tests, and sets $node to a Node that can run the project. It prints what it does to stderr, so that stdout holds the program's output only.
 
 stamp=node_modules/.installed-lock
+# The packages for development are there when this one is. TypeScript would not do: npm installs it for a package of the product, too.
+for_development=node_modules/mocha
 
 ensure_node() {
   require_npm
@@ -32,10 +34,9 @@ require_npm() {
   command -v npm >/dev/null || { say 'agent-engine needs Node with npm: install it from https://nodejs.org and try again.'; exit 1; }
 }
 
-# `npm ci` run by hand leaves no stamp, but its own lock file is then newer than package-lock.json. The packages for development are
-# there when TypeScript is.
+# `npm ci` run by hand leaves no stamp, but its own lock file is then newer than package-lock.json.
 is_installed() {
-  [ "$1" != dev ] || [ -e node_modules/typescript ] || return 1
+  [ "$1" != dev ] || [ -e "$for_development" ] || return 1
   if [ -e "$stamp" ]; then cmp -s package-lock.json "$stamp"; return; fi
   [ node_modules/.package-lock.json -nt package-lock.json ] && cp package-lock.json "$stamp"
 }
@@ -44,7 +45,7 @@ is_installed() {
 install_packages() {
   say 'Installing the packages of package-lock.json (npm ci) ...'
   local kind=--omit=dev
-  [ "$1" != dev ] && [ ! -e node_modules/typescript ] || kind=--include=dev
+  [ "$1" != dev ] && [ ! -e "$for_development" ] || kind=--include=dev
   run_child npm ci "$kind" --include=optional --no-fund --no-audit --loglevel=error </dev/null >&2
   cp package-lock.json "$stamp"
 }

@@ -13,6 +13,7 @@ const ACCEPTED = new Set([
   'BSD-3-Clause',
   'ISC',
   'MIT',
+  'PSF-2.0',
   'Unlicense',
 ])
 

@@ -7,6 +7,7 @@ import { leaveCluster } from './local-cluster/leave.ts'
 import { type Member, memberProgram } from './local-cluster/member.ts'
 import { createMemberLogs } from './local-cluster/member-log.ts'
 import { readConfig, readOptions, refusing } from './local-cluster/options.ts'
+import { checkPorts } from './local-cluster/ports.ts'
 import { type Counts, slotsOf } from './local-cluster/slots.ts'
 import { type StartFailure, Supervisor, toFailure } from './local-cluster/supervisor.ts'
 import { openMongo } from './local-services/mongo.ts'
@@ -30,8 +31,9 @@ async function run(args: string[]): Promise<void> {
   const env = environment(refusing(() => readSettings(process.env)))
   const config = readConfig(env)
   if (usesPrograms(config)) hideSettings(process, process.env, env)
-  const { dataDir, drainMs, redisSentinels: sentinels, redisCluster } = config
+  const { dataDir, drainMs, host, redisSentinels: sentinels, redisCluster } = config
   const held = refusing(() => holdDataDir(dataDir, 'scripts/cluster'))
+  await checkPorts(counts, config, host)
   const redis = await openRedis({ url: env['REDIS_URL'], sentinels, cluster: redisCluster }, say)
   const mongo = await openMongo(env['MONGODB_URL'], say)
   const file = createClusterFile(dataDir, { redis_url: redis.url, mongodb_url: mongo.url })

@@ -23,7 +23,7 @@ const bom = {
   bomFormat: 'CycloneDX',
   specVersion: '1.5',
   version: 1,
-  metadata: { component: { type: 'application', name, version } },
+  metadata: { component: { type: 'application', name, version, licenses: [{ license: { name: 'Proprietary' } }] } },
   components: unique,
 }
 process.stdout.write(`${JSON.stringify(bom, null, 2)}\n`)

@@ -113,7 +113,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'swagger-ui-dist': ['services/gateway/**'],
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
-  marked: ['services/console/parts/markdown/**'],
+  'markdown-it': ['services/console/parts/markdown/**'],
   uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
@@ -127,6 +127,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
+  jsonrepair: ['shared/work/flows/execute/repair.ts'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/platform/redis/{connect,link}.ts'],
   bullmq: ['shared/work/queue/bullmq{,-*}.ts'],
@@ -204,7 +205,9 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/flows/**', 'yaml'],
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
-  ['services/console/sign-in/session.ts', 'services/console/sign-in/oidc.ts'], // Only where people sign in at an issuer.
+  ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
+  ['services/console/sign-in/session.ts', 'services/console/sign-in/issuer.ts'], // Only where people sign out at an issuer.
+  ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

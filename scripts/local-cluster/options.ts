@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, loadConfig } from '../../shared/platform/config/config.ts'
-import { StartFailure, toFailure } from './supervisor.ts'
+import { EXIT_CONFIG, StartFailure, toFailure } from './supervisor.ts'
 
 export type ClusterOptions = { gateways: number; workers: number; executors: number; restarts: boolean }
 
@@ -9,12 +9,14 @@ export const ABOUT = `Installs what is missing and runs the clustered form on th
 executors as separate processes, and a Redis and a MongoDB unless REDIS_URL, REDIS_SENTINELS or
 REDIS_CLUSTER, and MONGODB_URL, name some. A process that dies is started again.
 
+The gateways take the ports PORT, PORT+1 …, and for operations every process takes one of
+OPS_PORT, OPS_PORT+1 …: first the gateways, then the workers, then the executors.
+
   --gateways N   number of gateways (2)
   --workers N    number of workers (2)
   --executors N  number of executors, which run flows and plans (1); 0 for none
   --no-restart   leave dead processes dead`
 const EXIT_USAGE = 2
-const EXIT_CONFIG = 78
 
 /** Parses the arguments of scripts/cluster. Throws `StartFailure` with the usage. */
 export function readOptions(args: string[]): ClusterOptions {
@@ -47,12 +49,12 @@ function countOf(raw: string, least: 0 | 1): number {
   throw new StartFailure(`${raw} is not a number from ${least} to 999\n${USAGE}`, EXIT_USAGE)
 }
 
-/** A placeholder: the Redis that this script starts has no address yet. */
-const ANY_REDIS = 'redis://127.0.0.1'
+/** Placeholders: the Redis and the MongoDB that this script starts have no addresses yet. */
+const OWN = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1' }
 
 /** Checks the configuration of all processes before anything is started. Throws `StartFailure` with exit code 78. */
 export const readConfig = (env: Readonly<Record<string, string>>): Config =>
-  refusing(() => loadConfig({ ...env, REDIS_URL: env['REDIS_URL'] ?? ANY_REDIS }, 'cluster'))
+  refusing(() => loadConfig({ ...OWN, ...env }, 'cluster'))
 
 /** Calls `read`, and turns a `ConfigError` into a `StartFailure` with exit code 78. */
 export function refusing<T>(read: () => T): T {

@@ -11,8 +11,10 @@ export type FirstPorts = { port: number; opsPort: number }
  */
 export async function slotsOf(counts: Counts, { port, opsPort }: FirstPorts): Promise<Slot[]> {
   const { gateways, workers, executors } = counts
-  const ports = await portsFrom(port, gateways)
-  const opsPorts = await portsFrom(opsPort, gateways + workers + executors)
+  const all = gateways + workers + executors
+  const ports =
+    port === 0 ? await freePorts(gateways, opsPort === 0 ? [] : portsFrom(opsPort, all)) : portsFrom(port, gateways)
+  const opsPorts = opsPort === 0 ? await freePorts(all, ports) : portsFrom(opsPort, all)
   const places = [
     ...ports.map((own, i) => ({ name: `gateway ${i + 1}`, role: 'gateway' as const, port: own })),
     ...placesOf('worker', workers),
@@ -24,8 +26,13 @@ export async function slotsOf(counts: Counts, { port, opsPort }: FirstPorts): Pr
 const placesOf = (role: 'worker' | 'executor', count: number) =>
   Array.from({ length: count }, (_, i) => ({ name: `${role} ${i + 1}`, role, port: null }))
 
-async function portsFrom(first: number, count: number): Promise<number[]> {
+const portsFrom = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i)
+
+async function freePorts(count: number, taken: readonly number[]): Promise<number[]> {
   const ports = new Set<number>()
-  while (ports.size < count) ports.add(first === 0 ? await freePort() : first + ports.size)
+  while (ports.size < count) {
+    const port = await freePort()
+    if (!taken.includes(port)) ports.add(port)
+  }
   return [...ports]
 }

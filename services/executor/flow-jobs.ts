@@ -121,10 +121,11 @@ export class FlowJobs {
     const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
     if (signal.reason === LEAVING && (await this.#mayBeginElsewhere(tenant, dispatch))) return await LEFT
     const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
-    const result = { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd }
+    const used = { turns, input_tokens, output_tokens, cost_usd }
+    const result = { status, served_instance, error, ...used }
     const ended = await this.#record(tenant, dispatch, { result, output })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
-    yield terminalEvent(ended, output)
+    yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
   }
 
   /** A process that shuts down leaves what another one would begin anew if this one had died (D34.2), and that one does when this one has gone. */

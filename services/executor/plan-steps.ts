@@ -3,14 +3,12 @@ import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { renderData } from '../../shared/cluster/journal/frames.ts'
-import { withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { AppError } from '../../shared/kernel/errors.ts'
+import { AppError, toAppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent, isTerminal } from '../../shared/kernel/events.ts'
 import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
-import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 import { stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
@@ -19,6 +17,7 @@ import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
+import { saveFiles } from '../../shared/work/runs/save-files.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 
 export type PlanStepsDeps = {
@@ -57,9 +56,13 @@ export const createPlanSteps =
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
         const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
-        const ended = await runStep(task, resources, report)
+        const onBug = (cause: unknown) => deps.log.error('a step failed by a bug', { run_id: step.run_id, cause })
+        const ended = await runStep(task, resources, { report, onBug })
         const { kept } = deps.workspaces
-        const result = kept ? await keepFiles(ended, () => kept.save(tenant, planRunId(planId))) : ended
+        const result =
+          kept && !signal.aborted
+            ? await keepFiles(ended, () => saveFiles(kept, { tenant, scope: planRunId(planId) }, SAVE_WAIT_MS))
+            : ended
         if ('error' in result) fail('step_failed')
         return result
       },
@@ -103,7 +106,7 @@ function withCode(signal: AbortSignal): AbortSignal {
 async function runStep(
   task: Task,
   resources: StepResources,
-  report: ReturnType<RunReporter['open']>,
+  { report, onBug }: { report: ReturnType<RunReporter['open']>; onBug(cause: unknown): void },
 ): Promise<StepResult> {
   const figures = new RunFigures()
   const note = (event: AgentEvent) => {
@@ -117,19 +120,21 @@ async function runStep(
     const { spent } = figures
     return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }
   } catch (cause) {
-    report.note(errorEvent('internal', 'internal error'), { bytes: 0, isLast: true }) // The run of the step has an end, too.
-    throw cause
+    if (figures.code === undefined) note(errorEvent('internal', 'internal error')) // The run of the step has an end, too.
+    const refusal = toAppError(cause)
+    if (refusal.kind === 'internal') onBug(cause)
+    return { error: refusal.message, spent: figures.spent }
   }
 }
 
-/** How long a step waits at its end until the files of its plan are stored. */
+/** How long the store may take nothing while a step waits at its end for the files of its plan. */
 const SAVE_WAIT_MS = 30_000
 
 /** Stores the files of the plan: its next step may run at another executor. A step whose files are not stored has failed (D35). */
 async function keepFiles(result: StepResult, save: () => Promise<void>): Promise<StepResult> {
   const { spent } = result
   try {
-    await withDeadline(save(), SAVE_WAIT_MS, () => storeUnavailable('too slow'))
+    await save()
     return result
   } catch (cause) {
     if ('error' in result) return result

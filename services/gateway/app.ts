@@ -189,7 +189,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/usage': { get: showUsage(deps.usage) },
     ...flowRoutes({ flows, readBody }),
     ...flowMemoryRoutes({ flows, readBody }),
-    ...flowRunRoutes({ flows, readBody, relay, admit }),
+    ...flowRunRoutes({ broker, flows, readBody, relay, admit }),
     ...dispatchRoutes({ dispatches, relay }),
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),

@@ -32,6 +32,9 @@ import { EventStreams } from './streams/event-streams.ts'
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
 const BASE_PATH: Record<Form, string> = { standalone: '/v1', cluster: '/api/v1' }
 
+/** As the host of a listener's URL: all addresses of the machine. */
+const ANY_ADDRESS = /0\.0\.0\.0|\[::\]/
+
 type HttpSettings = Settings['http']
 
 type HttpParts = {
@@ -56,22 +59,24 @@ type HttpParts = {
   metrics: Metrics
 }
 
-/** Opens the public listener on HOST and PORT. It accepts requests when this resolves; `url` ends with the base path. */
+/** `url` ends with the base path. `consoleUrl` is where `/` leads to the console, if it does. */
+type OpenedHttp = { url: string; consoleUrl: string | undefined } & Pick<HttpServer, 'drain' | 'close'>
+
+/** Opens the public listener on HOST and PORT. It accepts requests when this resolves. */
 export async function openHttp(
   settings: HttpSettings,
   { form, events, store, tenantConfig, link, ...parts }: HttpParts,
-): Promise<{ url: string } & Pick<HttpServer, 'drain' | 'close'>> {
+): Promise<OpenedHttp> {
   const basePath = BASE_PATH[form]
   const { log } = parts
   const { identify, authentication, close: closeIdentify } = await openIdentify(settings.identify, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(settings.rateLimits, { link, log })
   const transcription = await openTranscription(settings.uploads, tenantConfig)
   const eventStreams = new EventStreams(events)
+  const pages = await openConsole(settings.console, { form, authentication, log })
   const app = createApp({
     ...parts,
-    ledger: store?.ledger,
-    decided: store?.decided,
-    usage: store && new UsageReport(store.usage),
+    ...storedOf(store),
     basePath,
     eventStreams,
     config: tenantConfig && surfaceOf(tenantConfig, settings, form),
@@ -80,7 +85,7 @@ export async function openHttp(
     authentication,
     ...limiters,
     tenantRequests: tenantConfig?.limits.requests,
-    console: await openConsole(settings.console, { form, authentication, log }),
+    console: pages,
     ...rulesOf(settings),
   })
   const server = createServer(app)
@@ -88,6 +93,7 @@ export async function openHttp(
   const openAccess = showOpenAccess(openAccessWarning(settings.access, form), parts)
   return {
     url: `${urlOf(address)}${basePath}`,
+    consoleUrl: pages?.isHome ? urlOf(address).replace(ANY_ADDRESS, '127.0.0.1') : undefined,
     drain: () => server.drain(),
     async close(streamsMs, answersMs) {
       openAccess.close()
@@ -97,6 +103,12 @@ export async function openHttp(
     },
   }
 }
+
+const storedOf = (store: HttpParts['store']) => ({
+  ledger: store?.ledger,
+  decided: store?.decided,
+  usage: store && new UsageReport(store.usage),
+})
 
 const surfaceOf = (tenantConfig: OpenedTenantConfig, { adminScope }: HttpSettings, form: Form): ConfigSurface => ({
   ...tenantConfig,

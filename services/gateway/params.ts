@@ -6,6 +6,11 @@ export type IdForm = { noun: string; pattern: RegExp }
 
 /** The forms of ids in paths (D2.8, D2.11). `openapi.yaml` contains the same patterns. */
 export const SESSION: IdForm = { noun: 'session', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }
+/** What a client may call a session, as `NewSessionId` of `openapi.yaml` has it: URLs leave `.` and `..` out, and runs have their own ids. */
+export const NEW_SESSION: ValueForm = {
+  pattern: /^(?!\.{1,2}$)(?!run_[0-9a-f]{32}$)[A-Za-z0-9._:-]{1,128}$/,
+  wanted: '1 to 128 of the characters A-Z a-z 0-9 . _ : -, other than . and .. and run_ with 32 hex digits',
+}
 /** One to 128 characters, none of them a control character. */
 export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }

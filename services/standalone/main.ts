@@ -7,8 +7,9 @@ const RELEASE_MS = 1_000
 await runProcess('standalone', async (settings, log) => {
   const dataDir = holdDataDir(settings.process.dataDir, 'standalone')
   const { openStandalone } = await import('./standalone.ts')
-  const { url, opsUrl, closers } = await openStandalone(settings, log)
+  const { url, consoleUrl, opsUrl, closers } = await openStandalone(settings, log)
   dataDir.announce(url)
+  if (consoleUrl !== undefined) process.stderr.write(`Console: ${consoleUrl}\n`) // stdout is the log.
   const { model } = settings.worker.models
   const release = { name: 'data folder', deadlineMs: RELEASE_MS, close: async () => dataDir.release() }
   return {

@@ -32,7 +32,7 @@ const START = String(Date.now())
 /** No other process can take this worker's sessions or claim them. */
 const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined, owner: () => START }
 
-export type Standalone = { url: string; opsUrl: string; closers: Closer[] }
+export type Standalone = { url: string; consoleUrl: string | undefined; opsUrl: string; closers: Closer[] }
 
 /**
  * Opens a gateway, a worker and an executor in one process, connected by the in-process broker and queue. Both listeners accept
@@ -65,8 +65,7 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   ops.ready({})
   const drain = () => drainAll(drainMs, { http, worker, executor, settled })
   return {
-    url: http.url,
-    opsUrl: ops.url,
+    ...{ url: http.url, consoleUrl: http.consoleUrl, opsUrl: ops.url },
     closers: [
       ops.drain,
       { name: 'runs and streams', deadlineMs: drainMs + 2 * STREAMS_MS, close: drain },

@@ -32,6 +32,7 @@ export type InboxOptions = {
 }
 
 const DRAIN_RETRY_SECS = 5
+const ITS_CLIENT = { isAccepted: true }
 
 /** Carries out each command on its session or run. A refused command has no effect. */
 export function createInbox(options: InboxOptions): Inbox {
@@ -107,13 +108,14 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       }
       return begin(tenant, runId, open)
     },
-    cancelRun: (tenant, runId) => (loadingRuns.cancel(tenant, runId) ? undefined : cancel(runs.get(tenant, runId))),
+    cancelRun: (tenant, runId, client = ITS_CLIENT) =>
+      loadingRuns.cancel(tenant, runId) ? undefined : end(runs, runs.get(tenant, runId), client),
   }
 }
 
-/** When it resolves, no reply to the run's permission requests is accepted any more (D37.1). */
-function cancel(run: Run): Promise<void> {
-  run.cancel('cancelled')
+/** When it resolves, no reply to the run's permission requests is accepted any more (D37.2). */
+function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<void> {
+  runs.end(run, client)
   return run.asksDecided()
 }
 

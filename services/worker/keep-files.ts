@@ -1,16 +1,17 @@
-import { withDeadline } from '../../shared/kernel/async/deadline.ts'
-import { hasKind } from '../../shared/kernel/errors.ts'
-import { type AgentEvent, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
+import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
+import { AppError, hasKind } from '../../shared/kernel/errors.ts'
+import { type AgentEvent, insteadOf, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
-import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
+import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
+import { saveFiles } from '../../shared/work/runs/save-files.ts'
 import type { KeptFiles } from '../../shared/work/runs/workspaces.ts'
 
 export type KeepFilesDeps = { kept: Pick<KeptFiles, 'save'>; log: Log }
 
 type Folder = Pick<Run, 'id' | 'tenant' | 'workspace'>
 
-/** How long a run waits at its end until its session's files are stored, and a session before another worker takes it over. */
+/** How long the store may take nothing while a run waits at its end for its session's files, and a session before another worker takes it over. */
 const SAVE_WAIT_MS = 5_000
 
 /** Passes on the events of a session's run, and stores its files before the last one. After a turn it stores them, too, but the run does not wait (D35). */
@@ -34,34 +35,54 @@ export async function* keepFiles(
 
 async function* endOf(folder: Folder, last: AgentEvent, { kept, log }: KeepFilesDeps): AsyncGenerator<AgentEvent> {
   try {
-    await inTime(kept.save(folder.tenant, folder.workspace))
+    await inTime(folder, kept)
     yield last
   } catch (cause) {
     const isMoved = hasKind(cause, 'conflict')
     log.warn('the files of a session are not stored', { run_id: folder.id, cause })
-    if (!isMoved) yield NOT_STORED
-    yield isMoved && last.type !== 'error' ? sessionKept(MOVED) : last
+    if (!isMoved) yield notStored(cause)
+    yield isMoved && last.type !== 'error' ? insteadOf(last, sessionKept(MOVED)) : last
+  }
+}
+
+/**
+ * Stores what a tool call may have changed, before its result counts: another worker that goes on with the session has it then. Returns the
+ * files that the store lacks all the same.
+ */
+export async function storeEffects(
+  folder: Folder,
+  { kept, log }: { kept: Pick<KeptFiles, 'save' | 'unstored'>; log: Log },
+): Promise<readonly UnstoredFile[]> {
+  try {
+    await inTime(folder, kept)
+    return []
+  } catch (cause) {
+    if (hasKind(cause, 'conflict')) return [] // Another worker has the session, which the end of the run says.
+    log.warn('the files that a tool has changed are not stored', { run_id: folder.id, cause })
+    return kept.unstored(folder.tenant, folder.workspace)
   }
 }
 
 /** Stores what a session's run could not store, before the session is another worker's. Resolves in any case. */
 export async function keepBeforeMove(folder: Omit<Folder, 'id'>, { kept, log }: KeepFilesDeps): Promise<void> {
-  await inTime(kept.save(folder.tenant, folder.workspace)).catch((cause: unknown) => {
+  await inTime(folder, kept).catch((cause: unknown) => {
     log.error('a session moves without its newest files', { folder: folder.workspace, cause })
   })
 }
 
-const inTime = (saving: Promise<void>) => withDeadline(saving, SAVE_WAIT_MS, () => storeUnavailable('too slow'))
+const inTime = ({ tenant, workspace }: Omit<Folder, 'id'>, kept: KeepFilesDeps['kept']) =>
+  saveFiles(kept, { tenant, scope: workspace }, SAVE_WAIT_MS)
 
 const MOVED =
   'another worker has taken the session over, and the files of this run are not part of it; send the message again'
 
-const NOT_STORED: WarningEvent = {
+const notStored = (cause: unknown): WarningEvent => ({
   type: 'warning',
   code: 'workspace_not_stored',
   message: 'the files of this session could not be stored: what this run has changed is on one server only',
   detail: {
+    reason: cause instanceof AppError || cause instanceof TooMuch ? cause.message : 'internal error',
     suggestion:
       'They are stored as soon as it is possible. If the folder holds too many or too large files, delete some.',
   },
-}
+})

@@ -5,7 +5,14 @@ import { abortEvent } from '../../shared/agent/engine/run.ts'
 import type { NumberedEvent } from '../../shared/agent/sessions/open-runs.ts'
 import type { ToolServices } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
-import { type AgentEvent, errorEvent, isTerminal, type WarningEvent } from '../../shared/kernel/events.ts'
+import {
+  type AgentEvent,
+  type ErrorEvent,
+  errorEvent,
+  insteadOf,
+  isTerminal,
+  type WarningEvent,
+} from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../shared/work/runs/run.ts'
@@ -89,7 +96,10 @@ async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording
   for await (const event of events) {
     answer.note(event)
     if (!isTerminal(event) || event.type === 'error') yield event
-    else yield (await record(answer.text, recording)) ?? event
+    else {
+      const failure = await record(answer.text, recording)
+      yield failure ? insteadOf(event, failure) : event
+    }
   }
 }
 
@@ -97,7 +107,7 @@ async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording
 async function record(
   output: string,
   { run, signal, prompt, line, fence, log }: Recording,
-): Promise<AgentEvent | undefined> {
+): Promise<ErrorEvent | undefined> {
   await run.whenAccepted()
   const mayWriteUntil = () => (signal.aborted ? -Infinity : fence.heldUntil())
   while (true) {

@@ -1,3 +1,4 @@
+import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
@@ -27,6 +28,8 @@ export type EngineOptions = {
 export type RunFiles = {
   bring(run: Run): Promise<void>
   keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
+  /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
+  store?: ((run: Run) => Promise<readonly UnstoredFile[]>) | undefined
 }
 
 /** The state that a run starts from, besides its request. */
@@ -89,6 +92,7 @@ type RunParts = { models: Models; services: ToolServices; permissions: Permissio
 function resourcesOf(run: Run, { models, services, permissions }: RunParts, options: EngineOptions): RunResources {
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
+  const { store } = files ?? {}
   return {
     models,
     tools: {
@@ -100,6 +104,7 @@ function resourcesOf(run: Run, { models, services, permissions }: RunParts, opti
       services,
       workspace: () => workspaceOf(run),
       bringFiles: files && (() => files.bring(run)),
+      storeFiles: store && (() => store(run)),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
     permissions,

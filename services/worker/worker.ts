@@ -20,12 +20,13 @@ import type { IsHeapHigh } from '../http/heap.ts'
 import { Draining } from './draining.ts'
 import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
-import { keepBeforeMove, keepFiles } from './keep-files.ts'
+import { keepBeforeMove, keepFiles, storeEffects } from './keep-files.ts'
 import { createOwnership } from './ownership.ts'
 import { createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
+import type { AdoptedQueueDeps } from './sessions/adopted-queue.ts'
 import type { BusyMarks } from './sessions/busy-marks.ts'
 import { createDurability, type Durability, type DurabilityDeps } from './sessions/durability.ts'
 import { OneShots } from './sessions/one-shots.ts'
@@ -112,8 +113,10 @@ export function createWorker(deps: WorkerDeps): Worker {
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   const oneShots = deps.busyMarks && new OneShots(sessions, deps.busyMarks)
   const parts = { ...deps, runs, sessions, prepareRun, prepareOneShot, oneShots, draining }
-  const isFolderShared = workspaces.kept === undefined
-  const own = createOwnership({ ...parts, isFolderShared, saver: durable?.saver })
+  const { kept } = workspaces
+  const lostFiles: AdoptedQueueDeps['lostFiles'] = async ({ tenant, workspace }, files) =>
+    (await kept?.lacks(tenant, workspace, files)) ?? []
+  const own = createOwnership({ ...parts, isFolderShared: kept === undefined, lostFiles, saver: durable?.saver })
   const inbox = createInbox(parts)
   return {
     inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
@@ -204,6 +207,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
     files: kept && {
       bring: ({ tenant, workspace }) => kept.bring(tenant, workspace),
       keep: (run, events) => keepFiles(run, events, { kept, log }),
+      ...(deps.sessionStore && { store: (run) => storeEffects(run, { kept, log }) }),
     },
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     maxTurns: limits.maxTurns,

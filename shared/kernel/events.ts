@@ -26,6 +26,10 @@ export type WarningCode =
   | 'context_compacted'
   | 'tool_output_truncated'
   | 'output_truncated'
+  | 'output_repaired'
+  | 'context_window'
+  | 'context_cut'
+  | 'tools_left_out'
   | 'customer_scope_fallback'
   | 'price_unknown'
   | 'session_not_stored'
@@ -34,7 +38,7 @@ export type WarningCode =
 
 export type JsonObject = { [key: string]: unknown }
 
-/** The totals of a run: in `done`, and in the `error` of a run that the engine ended. */
+/** What a run has used: in `done`, and in the `error`, `plan_queued` or `result` of a run that had begun. `turn_count` counts complete turns only (D4.10). */
 export type RunTotals = {
   total_input_tokens: number
   total_output_tokens: number
@@ -129,7 +133,7 @@ export type SubAgentEndEvent = Parentage & {
 }
 
 /** Ends a run whose approved plan was queued; `note` says why it was not. */
-export type PlanQueuedEvent = { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
+export type PlanQueuedEvent = Partial<RunTotals> & { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
 
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
@@ -201,7 +205,7 @@ export type FlowEvent = Timed &
         problems?: readonly OutputProblem[]
       }
     | (WarningEvent & { agent: string })
-    | ({ type: 'result' } & FlowAnswer)
+    | ({ type: 'result' } & FlowAnswer & Partial<RunTotals>)
     | (ErrorEvent & { status: number; trace_id: string })
   )
 
@@ -265,6 +269,22 @@ export const RUN_ERROR_CODES = Object.keys(SUGGESTION) as readonly RunErrorCode[
 export function errorEvent(code: RunErrorCode, error: string, detail = ''): ErrorEvent {
   return { type: 'error', error, code, detail, suggestion: SUGGESTION[code], retryable: RETRYABLE.has(code) }
 }
+
+/** Another end of the run that ends with `last`: it has used the same. */
+export function insteadOf<T extends RunEvent>(last: RunEvent, end: T): T {
+  const used = TOTALS.flatMap((field) => (field in last ? [[field, last[field as keyof RunEvent]]] : []))
+  return { ...end, ...Object.fromEntries(used) }
+}
+
+const TOTALS = [
+  'total_input_tokens',
+  'total_output_tokens',
+  'total_tokens',
+  'cost_usd',
+  'turn_count',
+  'cache_read_tokens',
+  'cache_write_tokens',
+] as const satisfies (keyof RunTotals)[]
 
 /** The failure of a message whose session goes on at another worker (D32). */
 export const sessionKept = (error: string): ErrorEvent => ({

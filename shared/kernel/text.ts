@@ -9,22 +9,21 @@ const MAX_QUOTED_CHARS = 200
 /** A value of somebody else, as a message about it shows it. */
 export const quoted = (text: string): string => truncate(text, MAX_QUOTED_CHARS - 1)
 
+const MAX_LISTED = 20
+
+/** The names of things that somebody else has named, as a message lists them. */
+export function listOf(names: readonly string[]): string {
+  const listed = names.slice(0, MAX_LISTED).map((name) => JSON.stringify(quoted(name)))
+  const more = names.length - listed.length
+  return `${listed.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
 /** The last `maxChars` code points of `text`. */
 export function truncateStart(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text
   let start = text.length
   for (let left = maxChars; left > 0 && start > 0; left--) start -= isPair(text, start - 2) ? 2 : 1
   return text.slice(start)
-}
-
-/**
- * Puts data of a prompt between tags, `attributes` into the first one. A closing tag in them, in any spelling, is changed, so that
- * the data cannot end its block early.
- */
-export function inTags(tag: string, text: string, attributes: Readonly<Record<string, string>> = {}): string {
-  const named = Object.entries(attributes).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
-  const escape = (part: string) => part.replaceAll(new RegExp(`<(?=\\s*/\\s*${tag})`, 'gi'), '< ')
-  return `<${tag}${escape(named.join(''))}>\n${escape(text)}\n</${tag}>`
 }
 
 /** Shows control characters and those that change the direction of a text as escapes, so that a reader sees what is there. */

@@ -13,6 +13,7 @@ import { lossyRelay } from './scenarios/lossy-relay.ts'
 import { permissionRaces } from './scenarios/permission-races.ts'
 import { promoteReplica } from './scenarios/promote-replica.ts'
 import { redisDies } from './scenarios/redis-dies.ts'
+import { refusals } from './scenarios/refusals.ts'
 import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { slowReaders } from './scenarios/slow-readers.ts'
 import { tokens } from './scenarios/tokens.ts'
@@ -30,6 +31,7 @@ await runScenarios({
     lossyRelay,
     ledgerFence,
     killWorker,
+    refusals,
     durableRuns,
     deploy,
     tokens,

@@ -90,7 +90,7 @@ export class Play {
     if (is_unanswered === true) return
     res.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Run-ID': this.runId, 'Cache-Control': 'no-cache' })
     res.socket?.setNoDelay(true)
-    if (is_bare !== true) await this.#send(': ok\n\n')
+    if (is_bare !== true) await this.#send(': ok\n')
     for (const frame of this.#sent.slice(this.#confirmed, this.#countTo(lastEventId))) {
       this.resent++
       await this.#send(this.#render(frame))

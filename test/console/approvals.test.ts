@@ -5,6 +5,11 @@ import type { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
+type Listed = { permissions: { id: string; run_id: string }[]; next_cursor: string | null; total?: number }
+
+/** More than a page of the list has, and fewer than the runs of a worker. */
+const MANY = 210
+
 const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
 
 describe('approvals in the console', () => {
@@ -116,6 +121,7 @@ describe('approvals in the console', () => {
     const page = await pages.open(`/approvals/${id}`)
     await page.getByText('Denied by anonymous').waitFor()
     await page.getByText('Reason: no').waitFor()
+    await page.getByLabel('Decision').locator('.diff .added').getByText('+hello').waitFor() // As it was asked.
   })
 
   it('what is allowed for a session is listed, and can be taken back', async () => {
@@ -136,6 +142,30 @@ describe('approvals in the console', () => {
     await page.getByRole('button', { name: 'Deny 2 requests …' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deny 2 requests' }).click()
     for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
+  })
+
+  it('of more requests than a page has the true number is told, the list goes on, and a link finds each', async () => {
+    const { call } = pages.product
+    const start = (i: number) =>
+      call('POST', '/agent/run', { prompt: `${WRITE.replace('a.txt', `${i}.txt`)}`, background: true })
+    for (let i = 0; i < MANY; i += 20)
+      await Promise.all(Array.from({ length: Math.min(20, MANY - i) }, (_, k) => start(i + k)))
+    const listed = async (query: string) => (await call('GET', `/permissions?limit=200${query}`)).body as Listed
+    await until(async () => (await listed('')).total === MANY, { what: 'all to wait' })
+    const first = await listed('')
+    const last = (await listed(`&cursor=${String(first.next_cursor)}`)).permissions.at(-1)
+    const page = await pages.open(`/approvals/${String(last?.id)}`)
+    await page.locator(`[data-ask="${String(last?.id)}"]`).waitFor()
+    await until(async () => (await page.title()).startsWith(`(${MANY}) `), { what: 'the title' })
+    expect(await page.locator('.rail .count').first().innerText()).to.include(String(MANY))
+    await page.getByText(`200 of ${MANY} are shown`).waitFor()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await until(async () => (await page.locator('.asks li').count()) === MANY, { what: 'the whole list' })
+    for (const { run_id } of [...first.permissions, ...(last ? [last] : [])]) await call('DELETE', `/runs/${run_id}`)
+    await until(async () => (await page.title()).startsWith(`(${MANY - 201}) `), { what: 'those that are left' })
+    for (const { run_id } of (await listed('')).permissions) await call('DELETE', `/runs/${run_id}`)
+    await page.goto(pages.at('/approvals'))
+    await page.getByText('Nothing waits for you').waitFor()
   })
 
   it('the tab counts the requests that wait, and the browser shows a notice of each to whoever has allowed it', async () => {

@@ -59,7 +59,7 @@ export class ComposeCluster implements AsyncDisposable {
     const places = await Promise.all(
       services.map(async ({ name, role, service }): Promise<Place> => {
         const opsPort = await freePort()
-        const own = { ...readEnvExample(), ...service.environment, ...settings }
+        const own = { ...readEnvExample(), ...withoutFiles(service.environment), ...settings }
         const env = {
           ...own,
           ...stores.urls,
@@ -108,6 +108,10 @@ export class ComposeCluster implements AsyncDisposable {
     await rm(this.#dataDir, { recursive: true, force: true })
   }
 }
+
+/** The secrets of a container are files. Here the stores and `settings` give them. */
+const withoutFiles = (environment: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => !value.startsWith('/run/secrets/')))
 
 const placesOf = (dataDir: string) => ({
   HOST: '127.0.0.1',

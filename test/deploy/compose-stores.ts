@@ -10,11 +10,16 @@ import { until } from '../support/until.ts'
 import { interpolated, readCompose } from './files.ts'
 
 const STOP_MS = 10_000
-const PASSWORDS = { REDIS_PASSWORD: 'redis-password-of-a-test', MONGODB_PASSWORD: 'mongodb-password-of-a-test' }
+/** The secrets of compose.yaml, as README.md makes them. */
+const SECRETS = {
+  'redis-url': 'redis://:redis-password-of-a-test@redis:6379',
+  'mongodb-url':
+    'mongodb://agent-engine:mongodb-password-of-a-test@mongo:27017/?replicaSet=agent-engine&authSource=admin',
+}
 
 /** Redis and MongoDB with the commands of compose.yaml, as processes on this machine. Only ports and folders are replaced. */
 export class ComposeStores implements AsyncDisposable {
-  /** The addresses of compose.yaml, with the ports of this machine. */
+  /** The addresses of the secrets, with the ports of this machine. */
   readonly urls: { REDIS_URL: string; MONGODB_URL: string }
   readonly redis: Child
   readonly mongo: Child
@@ -32,15 +37,14 @@ export class ComposeStores implements AsyncDisposable {
     const ports = { redis: await freePort(), mongo: await freePort() }
     const path = await writeEntrypoint(dir, ports)
     const start = (name: 'redis' | 'mongo') => {
-      const [command = '', ...args] = interpolated(readCompose().services[name]?.command ?? [], PASSWORDS)
-      return spawnChild({ name, command, args, env: { ...PASSWORDS, PATH: path, TMPDIR: dir }, ownDir: dir })
+      const texts = interpolated(readCompose().services[name]?.command ?? [], {})
+      const [command = '', ...args] = texts.map((text) => text.replaceAll('/run/secrets', `${dir}/secrets`))
+      return spawnChild({ name, command, args, env: { PATH: path, TMPDIR: dir }, ownDir: dir })
     }
     const children = { redis: await start('redis'), mongo: await start('mongo') }
-    const settings = readCompose().services['worker-1']?.environment ?? {}
-    const [redisUrl = '', mongoUrl = ''] = interpolated([settings['REDIS_URL'], settings['MONGODB_URL']], PASSWORDS)
     const urls = {
-      REDIS_URL: redisUrl.replace('@redis:6379', `@127.0.0.1:${ports.redis}`),
-      MONGODB_URL: mongoUrl.replace('@mongo:27017', `@127.0.0.1:${ports.mongo}`),
+      REDIS_URL: SECRETS['redis-url'].replace('@redis:6379', `@127.0.0.1:${ports.redis}`),
+      MONGODB_URL: SECRETS['mongodb-url'].replace('@mongo:27017', `@127.0.0.1:${ports.mongo}`),
     }
     const stores = new ComposeStores(urls, children, dir)
     await until(() => checkRedis(urls.REDIS_URL).catch(() => undefined), { what: 'Redis to answer with its password' })
@@ -54,10 +58,11 @@ export class ComposeStores implements AsyncDisposable {
   }
 }
 
-/** Writes what the images bring: their entry point, which starts the program, and the user `mongodb`. Returns the PATH. */
+/** Writes the secrets, and what the images bring: their entry point, which starts the program, and the user `mongodb`. Returns the PATH. */
 async function writeEntrypoint(dir: string, ports: { redis: number; mongo: number }): Promise<string> {
   const { command: mongod } = await requireMongod()
-  for (const name of ['bin', 'redis', 'mongo']) await mkdir(join(dir, name))
+  for (const name of ['bin', 'redis', 'mongo', 'secrets']) await mkdir(join(dir, name))
+  for (const [name, url] of Object.entries(SECRETS)) await writeFile(join(dir, 'secrets', name), `${url}\n`)
   const redis = `redis-server "$@" --port ${ports.redis} --bind 127.0.0.1 --dir ${dir}/redis`
   const mongo = `${mongod} "$@" --port ${ports.mongo} --dbpath ${dir}/mongo --nounixsocket --wiredTigerCacheSizeGB 0.25`
   const entrypoint = `program=$1; shift; case $program in redis-server) exec ${redis};; mongod) exec ${mongo};; esac`

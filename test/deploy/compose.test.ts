@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
+import { parse } from 'yaml'
 import { FIELDS } from '../../shared/platform/config/fields.ts'
 import { InvalidValue } from '../../shared/platform/config/values.ts'
 import {
+  type Compose,
   interpolated,
   LONGEST_STOP_SECS,
   productServices,
@@ -13,7 +15,7 @@ import {
   SETTINGS,
 } from './files.ts'
 
-const TOP = ['name', 'services', 'networks', 'volumes']
+const TOP = ['name', 'services', 'secrets', 'networks', 'volumes']
 const SERVICE = [
   ...[
     'image',
@@ -28,11 +30,12 @@ const SERVICE = [
     'networks',
     'depends_on',
   ],
-  ...['healthcheck', 'restart', 'read_only', 'cap_drop', 'cap_add', 'security_opt', 'ulimits'],
+  ...['healthcheck', 'restart', 'read_only', 'cap_drop', 'cap_add', 'security_opt', 'secrets'],
   ...['stop_signal', 'stop_grace_period'],
 ]
 /** Variables that compose.yaml itself uses. */
-const OWN = ['AGENT_ENGINE_IMAGE', 'HTTP_PORT', 'REDIS_PASSWORD', 'MONGODB_PASSWORD']
+const OWN = ['AGENT_ENGINE_IMAGE', 'HTTP_PORT']
+const SECRETS = ['MASTER_KEY', 'REDIS_URL', 'MONGODB_URL']
 
 describe('deploy/compose.yaml', () => {
   const compose = readCompose()
@@ -77,13 +80,13 @@ describe('deploy/compose.yaml', () => {
 
   it('sets only settings that exist, to values that they take', () => {
     for (const { name, service } of product)
-      for (const [variable, value] of Object.entries(service.environment ?? {}))
+      for (const [variable, value] of Object.entries(service.environment ?? {}).filter(isNoFile))
         expect(
           SETTINGS.get(variable)?.parse(interpolated([value], {})[0] ?? ''),
           `${name}: ${variable}`,
         ).not.instanceOf(InvalidValue)
-    const names = product.flatMap(({ service }) => Object.keys(service.environment ?? {}))
-    expect(names.filter((variable) => !SETTINGS.has(variable))).to.deep.equal([])
+    const names = product.flatMap(({ service }) => Object.entries(service.environment ?? {}).filter(isNoFile))
+    expect(names.map(([variable]) => variable).filter((variable) => !SETTINGS.has(variable))).to.deep.equal([])
   })
 
   it('.env.example holds settings and the variables of compose.yaml, and does not repeat what compose.yaml sets', () => {
@@ -106,6 +109,40 @@ describe('deploy/compose.yaml', () => {
     for (const name of gateways)
       for (const variable of ['OIDC_ISSUER', 'OIDC_AUDIENCE'])
         expect(further[name]?.environment?.[variable], `${name}: ${variable}`).to.match(/^\$\{OIDC_\w+:\?.+\}$/)
+  })
+
+  it('gives the secrets as files that README.md makes, and no environment or argument holds one', () => {
+    const files = Object.entries(compose['secrets'] as Record<string, { file: string }>)
+    expect(files.map(([name]) => name)).to.deep.equal(['master-key', 'redis-url', 'mongodb-url'])
+    for (const [name, { file }] of files) {
+      expect(file).to.equal(`./secrets/${name}`)
+      expect(readDeploy('README.md')).to.match(new RegExp(`>deploy/secrets/${name}$`, 'm'))
+    }
+    for (const { name, service } of product) {
+      expect(service['secrets'], name).to.deep.equal(files.map(([secret]) => secret))
+      for (const secret of SECRETS) {
+        const place = `/run/secrets/${secret.toLowerCase().replace('_', '-')}`
+        expect(service.environment?.[`${secret}_FILE`], `${name}: ${secret}`).to.equal(place)
+        expect(service.environment, name).not.to.have.property(secret)
+      }
+    }
+    for (const [name, { environment }] of services)
+      expect(
+        Object.keys(environment ?? {}).filter((each) => each.includes('PASSWORD')),
+        name,
+      ).to.deep.equal([])
+  })
+
+  it('compose.programs.yaml gives every process the same secrets in the environment, and no file', () => {
+    const text = readDeploy('compose.programs.yaml')
+    expect(text).to.include('secrets: !reset []')
+    const others = (parse(text, { merge: true, logLevel: 'silent' }) as Compose).services
+    expect(Object.keys(others)).to.have.members(product.map(({ name }) => name))
+    for (const [name, { environment = {} }] of Object.entries(others))
+      for (const secret of SECRETS) {
+        expect(environment[`${secret}_FILE`], name).to.equal('')
+        expect(environment[secret], name).to.match(new RegExp(`^\\$\\{${secret}:\\?.+\\}$`))
+      }
   })
 
   it('gives each process the time to drain before it is killed', () => {
@@ -140,3 +177,5 @@ describe('deploy/compose.yaml', () => {
     expect(lines.map(([, , name]) => name)).to.deep.equal(known)
   })
 })
+
+const isNoFile = ([, value]: [string, string]): boolean => !value.startsWith('/run/secrets/')

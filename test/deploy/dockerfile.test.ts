@@ -1,10 +1,13 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { validate } from 'dockerfile-utils'
 import { NODE_FLAGS } from '../../scripts/node-options.ts'
-import { readDockerfile } from './dockerfile.ts'
+import { copiesOf, readDockerfile } from './dockerfile.ts'
 import { ROOT, readDeploy, SETTINGS } from './files.ts'
+
+const OF_THE_SYSTEM = ['PATH', 'NODE_ENV', 'NODE_COMPILE_CACHE']
 
 describe('deploy/Dockerfile', () => {
   const text = readDeploy('Dockerfile')
@@ -17,26 +20,32 @@ describe('deploy/Dockerfile', () => {
     expect(validate('FROM node:24\nRUNN x\nEXPOSE 99999999\n')).not.to.deep.equal([])
   })
 
-  it('builds in three stages on the official Node image of the version that the project requires', async () => {
+  it('builds each stage on the official Node image of the version that the project requires, and the image from what they leave', async () => {
     const { engines } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { engines: { node: string } }
-    expect(stages).to.have.length(3)
-    for (const { from } of stages)
-      expect(from).to.match(new RegExp(`^node:${engines.node.replace('>=', '')}-\\w+-slim`))
+    const official = new RegExp(`^node:${engines.node.replace('>=', '')}-\\w+-slim$`)
+    expect(stages.map(({ name }) => name)).to.deep.equal(['packages', 'console', 'system', undefined])
+    for (const { from } of stages.slice(0, -1)) expect(from).to.match(official)
+    expect(stages.at(-1)?.from).to.equal('scratch')
+    expect(argsOf('COPY')[0]).to.equal('--from=system / /')
   })
 
-  it('copies files and folders that exist and that .dockerignore lets through', () => {
-    const allowed = readDeploy('Dockerfile.dockerignore')
-      .split('\n')
-      .filter((line) => line.startsWith('!'))
-    const copied = stages.flatMap(({ instructions }) =>
-      instructions
-        .filter(({ keyword, args }) => keyword === 'COPY' && !args.startsWith('--from'))
-        .flatMap(({ args }) => args.split(' ').slice(0, -1)),
-    )
-    for (const source of copied) {
+  it('copies files and folders that exist, each to the same place, and every script that README.md runs in a container', () => {
+    for (const { source, target } of stages.flatMap(({ instructions }) => copiesOf(instructions))) {
       expect(existsSync(ROOT + source), source).to.equal(true)
-      expect(allowed).to.include(`!${source}`)
+      expect(join('/', target), source).to.be.oneOf([join('/', source), '/'])
     }
+    const copied = copiesOf(last).map(({ source }) => source)
+    const used = [...readDeploy('README.md').matchAll(/ exec .* node (scripts\/\S+)/g)].map(([, script = '']) => script)
+    expect(used).to.include.members(['scripts/doctor/main.ts', 'scripts/rewrap-keys.ts'])
+    for (const script of used)
+      expect(
+        copied.some((place) => script.startsWith(place)),
+        script,
+      ).to.equal(true)
+  })
+
+  it('has its ignore list where every builder reads it: BuildKit beside the Dockerfile, the classic one in the project folder', () => {
+    expect(readlinkSync(`${ROOT}.dockerignore`)).to.equal('deploy/Dockerfile.dockerignore')
   })
 
   it('runs as the user node from before the first start on, with the flags of scripts/start', () => {
@@ -46,9 +55,9 @@ describe('deploy/Dockerfile', () => {
     expect(existsSync(ROOT + roles[0])).to.equal(true)
   })
 
-  it('sets only variables that the product or Node reads, and checks the health over the ops listener', () => {
+  it('sets only variables that the product, Node or a shell reads, and checks the health over the ops listener', () => {
     const names = argsOf('ENV').flatMap((args) => [...args.matchAll(/(\w+)=/g)].map(([, name]) => name ?? ''))
-    const unknown = names.filter((name) => !SETTINGS.has(name) && !['NODE_ENV', 'NODE_COMPILE_CACHE'].includes(name))
+    const unknown = names.filter((name) => !SETTINGS.has(name) && !OF_THE_SYSTEM.includes(name))
     expect(unknown).to.deep.equal([])
     expect(argsOf('HEALTHCHECK')[0]).to.include('scripts/healthcheck.ts')
     expect(existsSync(`${ROOT}scripts/healthcheck.ts`)).to.equal(true)

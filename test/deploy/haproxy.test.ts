@@ -82,13 +82,13 @@ describe('deploy/haproxy in front of two gateways', () => {
     const handle: RequestListener = (req, res) => {
       if (req.method === 'POST') return void req.resume().once('end', () => ++posts && req.socket.destroy())
       if (req.url !== '/stream') return void res.end()
-      res.once('close', left.resolve).writeHead(200, { 'content-type': 'text/event-stream' }).write(': ok\n\n')
+      res.once('close', left.resolve).writeHead(200, { 'content-type': 'text/event-stream' }).write(': ok\n')
     }
     const url = await start([await gateway(handle), await gateway(handle)])
     const leave = new AbortController()
     const answer = await fetch(`${url}/stream`, { signal: leave.signal })
     const { value } = (await answer.body?.getReader().read()) ?? {}
-    expect(new TextDecoder().decode(value)).to.equal(': ok\n\n')
+    expect(new TextDecoder().decode(value)).to.equal(': ok\n')
     leave.abort()
     await left.promise
     expect((await fetch(url, { method: 'POST', body: '{"prompt":"once"}' })).status).to.equal(502)

@@ -1,49 +1,69 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, copyFile, cp, mkdir, readdir, readFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requireProgram } from '../../scripts/local-services/debian-programs.ts'
 import { initOf, openStream } from '../support/api-client.ts'
 import { createCanaries } from '../support/canaries.ts'
 import { Child } from '../support/child.ts'
-import { useTempFolder } from '../support/temp-folder.ts'
+import { contextFilter } from './build-context.ts'
 import { readDockerfile } from './dockerfile.ts'
-import { ROOT, readDeploy } from './files.ts'
+import { readDeploy } from './files.ts'
+import { isRoot, StageFolders, USER } from './stage-folders.ts'
 
-const run = promisify(execFile)
-/** The user `node` of the official image. */
-const USER = { uid: 1000, gid: 1000 }
-const isRoot = process.getuid?.() === 0
+const files = { dockerfile: readDeploy('Dockerfile'), ignore: readDeploy('Dockerfile.dockerignore') }
+const STAGES_MS = 120_000
 
-/** The content of the image, as the Dockerfile copies and installs it, in a folder. */
+describe('the stages of the image', () => {
+  /** Executes a stage of the Dockerfile, or of its ignore list, without some of its text. Returns what is printed when it fails. */
+  async function failureOf(stage: string | undefined, { without }: { without: string }): Promise<string> {
+    const edited = { dockerfile: files.dockerfile.replace(without, ''), ignore: files.ignore.replace(without, '') }
+    expect(edited).not.to.deep.equal(files)
+    await using folders = await StageFolders.open(edited)
+    for (const before of stage === undefined ? ['packages', 'console'] : []) await folders.execute(before)
+    const failure = await folders
+      .execute(stage)
+      .catch((cause: Error & { stderr?: string }) => cause.stderr ?? cause.message)
+    return failure.replaceAll(/\/\S+\/agent-engine-test-\w+\/\w+/g, '/app')
+  }
+
+  it('a stage without a file that it needs names the file, without a stack trace', async () => {
+    const lost = await failureOf('console', { without: ' tsconfig.json' })
+    expect(lost).to.include('Tsconfig not found /app/tsconfig.json\nDoes deploy/Dockerfile copy')
+    expect(lost).not.to.match(/^ +at /m)
+    const unread = await failureOf('console', { without: '!tsconfig.json\n' })
+    expect(unread).to.equal('COPY failed: tsconfig.json is not there, or .dockerignore excludes it')
+    const folder = await failureOf(undefined, { without: 'COPY services/http ./services/http\n' })
+    expect(folder).to.match(/Cannot find module '\/app\/services\/http\/[\w-]+.ts' imported from/)
+    expect(folder).not.to.match(/^ +at /m)
+  }).timeout(STAGES_MS)
+
+  it('the ignore list decides as Docker does: the last pattern counts, also for what is below a folder', () => {
+    const isLetThrough = contextFilter('# all\n*\n!src\nsrc/built*\n**/*.md\n!src/KEEP.md\n')
+    const paths = ['src/a/b.ts', 'src/built-1/x.js', 'src/a/b.md', 'src/KEEP.md', '.env', 'other/src/a.ts']
+    expect(paths.filter(isLetThrough)).to.deep.equal(['src/a/b.ts', 'src/KEEP.md'])
+  })
+})
+
+/** The content of the image in a folder, as its stages make it. */
 describe('the content of the image', () => {
-  const folder = useTempFolder()
+  const stages = readDockerfile(files.dockerfile)
+  let folders: StageFolders
   let app: string
   let data: string
-  const stages = readDockerfile(readDeploy('Dockerfile'))
-  /** Without the stage that builds the console: scripts/build-console does the same. */
-  const instructions = [...(stages.at(0)?.instructions ?? []), ...(stages.at(-1)?.instructions ?? [])]
 
   before(async function () {
-    this.timeout(180_000)
-    app = folder.path
+    this.timeout(STAGES_MS)
+    folders = await StageFolders.open(files)
+    await folders.execute('packages')
+    await folders.execute('console')
+    app = await folders.execute()
     data = join(app, '.data')
     await mkdir(data)
-    await mkdir(join(app, '.compile-cache'))
-    for (const { keyword, args } of instructions) {
-      if (keyword === 'COPY' && !args.startsWith('--from'))
-        for (const source of args.split(' ').slice(0, -1))
-          await cp(ROOT + source, join(app, source), { recursive: true })
-      if (keyword === 'RUN' && args.startsWith('npm '))
-        await run('npm', [...args.split(' ').slice(1), '--prefer-offline'], { cwd: app })
-    }
-    await run(`${ROOT}scripts/build-console`)
-    await cp(`${ROOT}services/console/built`, join(app, 'services/console/built'), { recursive: true })
-    await chmod(app, 0o755)
-    if (isRoot) for (const dir of [data, join(app, '.compile-cache')]) await chown(dir, USER.uid, USER.gid)
+    if (isRoot) await chown(data, USER.uid, USER.gid)
   })
+  after(() => folders?.[Symbol.asyncDispose]())
 
   const env = (more: Record<string, string> = {}) => ({
     PATH: process.env['PATH'] ?? '',
@@ -72,7 +92,17 @@ describe('the content of the image', () => {
       expect(packages).not.to.include(name)
   })
 
-  it('every process loads all its modules from it: a wrong PORT is the only thing that ends it', async () => {
+  it('holds no test, no script for building or testing, no source of the console, and no TypeScript or source map of a package', async () => {
+    const paths = await readdir(app, { recursive: true })
+    expect(
+      paths.filter((path) => /^test\b|\.test\.ts$|^scripts\/(bench|testing|build-|check)/.test(path)),
+    ).to.deep.equal([])
+    expect(paths.filter((path) => /^services\/console\/(?!built)/.test(path))).to.deep.equal([])
+    expect(paths.filter((path) => /^node_modules\/.*\.([mc]?ts|map)$/.test(path))).to.deep.equal([])
+    expect(paths).to.include.members(['services/console/built/index.html', 'node_modules/express/LICENSE'])
+  })
+
+  it('every entry point starts from it and reads its settings: a wrong PORT is the only thing that ends it', async () => {
     for (const role of ['gateway', 'worker', 'executor', 'standalone']) {
       const { code, output } = await start(`services/${role}/main.ts`, { PORT: 'none' })
       expect(code, `${role}: ${output}`).to.equal(78)
@@ -81,6 +111,9 @@ describe('the content of the image', () => {
   })
 
   it('serves as a user that may write to its data only, and the health check finds it ready behind ALLOWED_HOSTS', async () => {
+    const [version = ''] = await readdir(join(app, '.compile-cache'))
+    const cache = join(app, '.compile-cache', version)
+    const compiled = await readdir(cache)
     const places = env({ HOST: '0.0.0.0', ALLOWED_HOSTS: 'agents.example.com' })
     const child = new Child(process.execPath, [join(app, 'services/standalone/main.ts')], places, isRoot ? USER : {})
     try {
@@ -93,6 +126,8 @@ describe('the content of the image', () => {
         body,
       })
       expect(await answer.text()).to.include('event: done')
+      const added = (await readdir(cache)).length - compiled.length
+      expect(added, 'modules that the build has not compiled').to.be.below(compiled.length / 100)
       const page = await fetch(new URL('/console/', listening.url.replace('0.0.0.0', '127.0.0.1')))
       expect(await page.text()).to.include('<div id="console">')
       expect((await start('scripts/healthcheck.ts', { OPS_PORT: opsPort })).code).to.equal(0)
@@ -104,7 +139,7 @@ describe('the content of the image', () => {
 
   /** Node as the image has it: the mode of its file decides what its user can read of its processes. */
   async function installNode(): Promise<string> {
-    const [, mode = ''] = /chmod (\d+) \/usr\/local\/bin\/node/.exec(instructions.map(({ args }) => args).join()) ?? []
+    const [, mode = ''] = /chmod (\d+) \/usr\/local\/bin\/node/.exec(files.dockerfile) ?? []
     const node = join(app, '.node')
     await copyFile(process.execPath, node)
     await chmod(node, Number.parseInt(mode, 8) & (isRoot ? 0o777 : 0o111)) // A user who is not root is the owner here.
@@ -117,7 +152,7 @@ describe('the content of the image', () => {
    */
   async function startContainer(settings: Record<string, string>): Promise<Child> {
     const argsOf = (keyword: string) =>
-      JSON.parse(instructions.findLast((each) => each.keyword === keyword)?.args ?? '') as string[]
+      JSON.parse(stages.at(-1)?.instructions.findLast((each) => each.keyword === keyword)?.args ?? '') as string[]
     const [, ...flags] = argsOf('ENTRYPOINT')
     const script = 'cd "$0"; "$1" -e "setInterval(() => {}, 1000)" & exec "$@"'
     const user = `--reuid ${USER.uid} --regid ${USER.gid} --clear-groups --no-new-privs --bounding-set=-all`.split(' ')

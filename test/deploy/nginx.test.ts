@@ -128,13 +128,13 @@ describe('deploy/nginx and gateways that fail', () => {
     const left = Promise.withResolvers<void>()
     const stream: RequestListener = (req, res) => {
       if (req.url !== '/stream') return void res.end()
-      res.once('close', left.resolve).writeHead(200, { 'content-type': 'text/event-stream' }).write(': ok\n\n')
+      res.once('close', left.resolve).writeHead(200, { 'content-type': 'text/event-stream' }).write(': ok\n')
     }
     await using nginx = await Nginx.start([await gateway(stream), await gateway(stream)])
     const leave = new AbortController()
     const answer = await fetch(`${nginx.url}/stream`, { signal: leave.signal })
     const { value } = (await answer.body?.getReader().read()) ?? {}
-    expect(new TextDecoder().decode(value)).to.equal(': ok\n\n')
+    expect(new TextDecoder().decode(value)).to.equal(': ok\n')
     leave.abort()
     await left.promise
   })

@@ -91,7 +91,7 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
   }
 
   for (const name of ['@ai-sdk/react', '@assistant-ui/react'])
-    it(`the page with ${name} shows a text as it comes and a call, lets it run when it is allowed, and stops a run`, async () => {
+    it(`the page with ${name} shows a text as it comes and a call, lets it run when it is allowed, goes on when it is denied or fails, and stops a run`, async () => {
       const page = await open(name)
       await send(page, '/say alpha\n/sleep 60000')
       await shows(page, 'alpha')
@@ -102,6 +102,13 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
       await shows(page, 'goodbye')
       await page.locator('output').getByText('a.txt').waitFor()
       expect(await page.getByRole('button', { name: 'Allow' }).count()).to.equal(0)
+      await send(page, `${write('b.txt')}\n/say not then`)
+      await page.locator('code').getByText('b.txt').waitFor()
+      await click(page, 'Deny')
+      await shows(page, 'not then')
+      await send(page, '/tool Read {"path":"missing.txt"}\n/say nothing there')
+      await shows(page, 'nothing there')
+      await page.locator('output').getByText('missing.txt').waitFor()
       await send(page, '/sleep 60000') // Stopped as early as the page lets.
       await stopRun(page)
       await send(page, 'Are you there?\n/say again')

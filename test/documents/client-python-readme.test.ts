@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
 import { ROOT } from '../deploy/files.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
-import { isAsShown } from './blocks.ts'
+import { commandsOf, isAsShown } from './blocks.ts'
 import { Stage } from './stage.ts'
 
 const run = promisify(execFile)
@@ -87,13 +87,15 @@ describe('shared/client-python/README.md', () => {
   }
 
   it('builds a wheel with its types, which installs into an empty environment', async () => {
-    await cp(FOLDER, join(dir.path, 'source'), { recursive: true })
-    const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps']
-    await python(['-m', 'pip', 'wheel', ...quiet, '--no-build-isolation', './source'])
-    const wheel = 'agent_engine_client-0.1.0-py3-none-any.whl'
-    expect(readme).to.include(wheel)
+    const commands = commandsOf(readme).flatMap(({ text }) => text.trim().split('\n'))
+    const [build = [], install = [], ...others] = commands.map((command) => command.split(' '))
+    expect([build.slice(0, 2), install.slice(0, 2), others]).to.deep.equal([['pip', 'wheel'], ['pip', 'install'], []])
+    await cp(FOLDER, join(dir.path, 'shared/client-python'), { recursive: true })
+    const quiet = ['--quiet', '--disable-pip-version-check']
+    await python(['-m', ...build, ...quiet, '--no-build-isolation']) // As is, it fetches the builder.
     await python(['-m', 'venv', '--without-pip', 'venv'])
-    await python(['-m', 'pip', '--python', 'venv/bin/python', 'install', ...quiet, '--no-index', wheel])
+    const offline = ['--no-deps', '--no-index'] // As is, it fetches httpx.
+    await python(['-m', 'pip', '--python', 'venv/bin/python', ...install.slice(1), ...quiet, ...offline])
     const where = `import agent_engine as it, importlib.metadata as m, pathlib; print(pathlib.Path(it.__file__).with_name("py.typed").exists(), m.version("agent-engine-client"), m.requires("agent-engine-client"))`
     expect(await python(['-c', where], join(dir.path, 'venv/bin/python'))).to.equal("True 0.1.0 ['httpx >=0.27,<1']\n")
   })

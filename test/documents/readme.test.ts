@@ -1,18 +1,21 @@
 import { constants } from 'node:fs'
-import { access, mkdir, readFile } from 'node:fs/promises'
+import { access, readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ROOT } from '../deploy/files.ts'
 import { Child } from '../support/child.ts'
-import { commandsOf, isAsShown } from './blocks.ts'
+import { until } from '../support/until.ts'
+import { type Commands, commandsOf, isAsShown } from './blocks.ts'
+import { addressOf, home, isLaunch, launch } from './launch.ts'
 import type { Shell } from './shell.ts'
 import { Stage } from './stage.ts'
 
 const readme = await readFile(`${ROOT}README.md`, 'utf8')
-const { scripts } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8')) as { scripts: Record<string, string> }
-/** A command that starts the product, with the variables before it. */
-const LAUNCH = /^((?:[A-Z_]+=\S+ )*)(scripts\/(?:start|cluster))\b([^#\n]*)/
-const READY = /"msg":"listening"|The cluster is ready/
+/** The command line's usual address in the cluster form. */
+const CLUSTER = 'http://127.0.0.1:8080/api/v1'
+
+/** Its comments say that the second and the third command are for shells of their own. */
+const isForThreeShells = ({ text }: Commands): boolean => text.includes('# in a second shell')
 
 describe('README.md', function () {
   this.timeout(240_000)
@@ -31,40 +34,21 @@ describe('README.md', function () {
     await stage?.close()
   })
 
-  /** Starts the product as the line says, with free ports and a folder of its own, and ends it with SIGTERM. */
-  async function launch([, variables = '', script = '', args = '']: RegExpExecArray, dir: string): Promise<void> {
-    const given = Object.fromEntries(
-      variables
-        .split(' ')
-        .filter(Boolean)
-        .map((each) => each.split('=', 2)),
-    )
-    await mkdir(dir, { recursive: true })
-    const env = {
-      ...(given as Record<string, string>),
-      HOST: '127.0.0.1',
-      PORT: '0',
-      OPS_PORT: '0',
-      DATA_DIR: dir,
-      DRAIN_SECS: '1',
-    }
-    const home = Object.fromEntries(
-      ['HOME', 'XDG_CACHE_HOME'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
-    )
-    const child = new Child(ROOT + script, args.trim().split(' ').filter(Boolean), { ...home, ...env })
+  function start(command: string, dir: string): Child {
+    const child = launch(command, dir)
     children.push(child)
-    await child.line(READY)
-    expect(await child.end()).to.equal(0)
-    children.pop()
+    return child
   }
 
-  for (const { line, text, output } of commandsOf(readme))
+  for (const { line, text, output } of commandsOf(readme).filter((block) => !isForThreeShells(block)))
     it(`the commands in line ${line} work, and print what is shown`, async () => {
       const rest = []
       for (const [i, command] of text.split('\n').entries()) {
-        const started = LAUNCH.exec(command)
-        if (started) await launch(started, join(stage.dir, `launch-${line}-${i}`))
-        else if (command.startsWith('scripts/test'))
+        if (isLaunch(command)) {
+          const child = start(command, join(stage.dir, `launch-${line}-${i}`))
+          await addressOf(child)
+          expect(await child.end()).to.equal(0)
+        } else if (command.startsWith('scripts/test'))
           await access(`${ROOT}scripts/test`, constants.X_OK) // It runs this test.
         else rest.push(command)
       }
@@ -72,9 +56,21 @@ describe('README.md', function () {
       if (output !== undefined) expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
     })
 
-  it('every npm script, script and path that the text names exists', async () => {
-    for (const [, name = ''] of readme.matchAll(/`npm (?:run )?([\w:]+)/g)) expect(scripts, name).to.have.property(name)
-    for (const [, path = ''] of readme.matchAll(/`((?:scripts|test|shared|services|deploy)\/[\w./-]+)/g))
-      if (!path.includes('NAME')) await access(ROOT + path.replace(/\.$/, ''))
-  })
+  for (const { line, text, output = '' } of commandsOf(readme).filter(isForThreeShells))
+    it(`the commands in line ${line} show that a run outlives its worker, which dies as soon as the run has begun`, async () => {
+      const [first = '', second = '', third = ''] = text.split('\n')
+      const dir = join(stage.dir, 'three-shells')
+      const cluster = await addressOf(start(first, join(dir, 'data')))
+      await symlink(`${ROOT}scripts`, join(dir, 'scripts'))
+      const inShell = (command: string) =>
+        new Child('bash', ['-c', `exec 2>&1; cd ${dir}; ${command}`], { ...home(), LANG: 'C.UTF-8' })
+      const reader = inShell(second.replace(CLUSTER, cluster))
+      children.push(reader)
+      let printed = ''
+      reader.process.stdout?.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+      await until(() => printed.includes('I begin.'), { what: 'the run to begin', lastSeen: () => printed })
+      expect(await inShell(third).exited).to.equal(0)
+      expect(await reader.exited).to.equal(0)
+      expect(isAsShown(output, printed), `printed:\n${printed}`).to.equal(true)
+    })
 })

@@ -107,6 +107,6 @@ inBothForms('customers', (startProduct, form) => {
     expect(result).to.include({ is_error: false })
     expect(result?.['output']).to.include('The customer drinks tea.')
     await ask('c-6', 'what do I drink?', 'tea')
-    expect(lastMessages()).to.include('- [memory] The customer drinks tea.')
+    expect(lastMessages()).to.include(String.raw`{\"memory\":\"The customer drinks tea.\"}`)
   })
 })

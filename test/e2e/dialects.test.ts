@@ -6,7 +6,7 @@ import { agUiTests } from './dialects/ag-ui.ts'
 import { flowTests } from './dialects/flows.ts'
 import { openaiTests } from './dialects/openai.ts'
 import { openaiPythonTests } from './dialects/openai-python.ts'
-import { uiTests } from './dialects/ui.ts'
+import { manyChatsTest, UI_PACKAGES, uiTests } from './dialects/ui.ts'
 
 /** The packages that others use, unmodified, against both forms. */
 inBothForms('dialects', (startProduct, form) => {
@@ -23,6 +23,8 @@ inBothForms('dialects', (startProduct, form) => {
   describe('openai of PyPI', () => openaiPythonTests(() => product))
   describe('ag-ui', () => agUiTests(() => product))
   describe('a2a', () => a2aTests(() => product))
-  describe('ui', () => uiTests(() => product))
+  for (const [version, packages] of Object.entries(UI_PACKAGES))
+    describe(`ui, AI SDK ${version}`, () => uiTests(() => product, packages))
+  describe('ui', () => manyChatsTest(() => product))
   describe('a flow as a model of openai', () => flowTests(() => product)) // The last one: it routes all prompts elsewhere.
 })

@@ -93,8 +93,14 @@ describe('a cluster whose processes share no folder', () => {
     expect(await hasFile({ dir: disk })).to.equal(true)
 
     const second = await open('worker')
-    await dying.end('SIGKILL')
-    expect(outputOf(await sayLater(id, READ))).to.include('one')
+    const stream = await openStream(
+      `${url}/sessions/${id}/messages`,
+      initOf('POST', { prompt: `${write('two turns')}\n/sleep 60000` }),
+    )
+    await stream.until('tool_result')
+    await dying.end('SIGKILL') // In the middle of the run: what a result has said is stored.
+    await stream.all()
+    expect(outputOf(await sayLater(id, READ))).to.include('two turns')
     expect(await hasFile(second)).to.equal(true)
 
     await s3.server.kill('SIGSTOP')

@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import packageFile from '../../package.json' with { type: 'json' }
 import { initOf, openStream } from '../support/api-client.ts'
 import { Child } from '../support/child.ts'
 import { openToOthers } from '../support/open-to-others.ts'
@@ -25,8 +26,12 @@ describe('the standalone process', () => {
   }
   const run = (url: string, prompt: string) => openStream(`${url}/agent/run`, initOf('POST', { prompt }))
 
-  it('D1.4: without configuration it answers with the demo model, which says so', async () => {
-    const stream = await run(await urlOf(start()), '/tool Glob {"pattern":"*"}')
+  it('D1.4, D29.5: without configuration it names the address of the console on a line of its own, has the version of its package, and answers with the demo model, which says so', async () => {
+    const child = start()
+    const url = await urlOf(child)
+    expect(await child.line(/^Console: /)).to.equal(`Console: ${new URL(url).origin}`)
+    expect(await (await fetch(`${url}/me`)).json()).to.include({ version: packageFile.version })
+    const stream = await run(url, '/tool Glob {"pattern":"*"}')
     const frames = await stream.all()
     expect(frames.find(({ event }) => event === 'text')?.data['text']).to.match(/demo/i)
     expect(frames.map(({ event }) => event)).to.include('tool_result')

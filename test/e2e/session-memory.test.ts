@@ -27,14 +27,16 @@ inBothForms('the memory of a session', (startProduct) => {
       'Here:\n- The boat is called Argo.',
       'done',
     )
-    expect(messagesOf(2)).to.include('User: my boat is called Argo').and.include('Assistant: a fine name')
+    expect(messagesOf(2))
+      .to.include(String.raw`{\"user\":\"my boat is called Argo`)
+      .and.include(String.raw`{\"assistant\":\"a fine name`)
     expect(product.model.requests.at(-2)?.body['tools'] ?? []).to.deep.equal([])
     expect(resultOf(frames)).to.deep.include({
       is_error: false,
       output: 'Kept 1 memory entries:\n- The boat is called Argo.',
     })
     await say('dreamer', 'what is it called?', 'Argo')
-    expect(messagesOf(1)).to.include('- [memory] The boat is called Argo.')
+    expect(messagesOf(1)).to.include(String.raw`{\"memory\":\"The boat is called Argo.\"}`)
     expect((await product.call('GET', '/sessions/dreamer')).body).to.include({ message_count: 7 })
   })
 

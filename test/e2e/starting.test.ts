@@ -63,6 +63,16 @@ inBothForms('starting a run', (startProduct, form) => {
     await until(async () => (await status()) === 'done', { what: 'the run to end' })
   })
 
+  it('D25a: a request that is repeated with its key goes on behind the event that its client has', async () => {
+    const key = { 'idempotency-key': `key-${Math.random()}` }
+    const frames = await (await product.run({ prompt: 'hi' }, key)).all()
+    const [before, last] = frames.slice(-2).map(({ id }) => String(id))
+    const rest = await (await product.run({ prompt: 'hi' }, { ...key, 'last-event-id': String(before) })).all()
+    expect(rest.map(({ id }) => String(id))).to.deep.equal([last])
+    const over = await start({}, { ...key, 'last-event-id': String(last) })
+    expect([over.status, over.text]).to.deep.equal([204, ''])
+  })
+
   it('D25a: requests with one key start one run, whichever gateway they reach, at once or later', async () => {
     const before = await runs()
     const headers = { 'idempotency-key': `key-${Math.random()}` }

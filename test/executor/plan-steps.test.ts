@@ -10,6 +10,7 @@ import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { RunFacts } from '../../shared/work/runs/records/record.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
+import { ALL_KEPT } from '../support/kept-files.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 
 const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', beforeAction: async () => {} }
@@ -117,7 +118,9 @@ describe('the steps of a plan', () => {
   })
 
   it('a bug ends the run of the step, too', async () => {
+    const bugs: unknown[] = []
     const { runStep, noted } = setUp({
+      log: { ...SILENT_LOG, error: (...line) => void bugs.push(line) },
       models: {
         ...createServerModels(DEMO_MODELS),
         modelsFor: () =>
@@ -128,14 +131,16 @@ describe('the steps of a plan', () => {
           }) as never,
       },
     })
-    const failure = await runStep(STEP, new Map(), never).catch((cause: unknown) => cause)
-    expect(failure).to.be.instanceOf(TypeError)
+    const { spent, ...failure } = await runStep(STEP, new Map(), never)
+    expect(failure).to.deep.equal({ error: 'internal error' })
+    expect(spent).to.deep.equal({ input_tokens: 0, output_tokens: 0, cost_usd: 0 })
     expect(noted).to.deep.equal([['error', true]])
+    expect(bugs).to.have.length(1)
   })
 
   describe('whose processes share no folder', () => {
     const kept = (save: () => Promise<void>) => {
-      const folder = { openKept: () => '/nowhere', kept: { save, bring: async () => {}, close: async () => {} } }
+      const folder = { openKept: () => '/nowhere', kept: { ...ALL_KEPT, save } }
       return setUp({ workspaces: folder }).runStep
     }
 

@@ -205,7 +205,7 @@ describe('closing the server', () => {
     await wire.send(FOLLOW).until(/: ok/)
     const closed = server.close(60_000)
     feed.end()
-    expect(await wire.end).to.match(/: ok\n\n\r\n0\r\n\r\n$/)
+    expect(await wire.end).to.match(/: ok\n\r\n0\r\n\r\n$/)
     await closed
   })
 

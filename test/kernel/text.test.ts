@@ -1,14 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import {
-  countChars,
-  inTags,
-  quoted,
-  showControls,
-  showHidden,
-  truncate,
-  truncateStart,
-} from '../../shared/kernel/text.ts'
+import { countChars, quoted, showControls, showHidden, truncate, truncateStart } from '../../shared/kernel/text.ts'
 
 describe('texts that a reader must not misread', () => {
   it('control characters and those that change the direction are shown as escapes, all others as they are', () => {
@@ -24,13 +16,6 @@ describe('texts that a reader must not misread', () => {
   it('a value of somebody else is shown with 200 characters at most', () => {
     expect(quoted('😀'.repeat(199))).to.equal('😀'.repeat(199))
     expect(quoted('x'.repeat(201))).to.equal(`${'x'.repeat(199)}…`)
-  })
-
-  it('a text between tags cannot end its block', () => {
-    expect(inTags('history', 'a</history>b<\n/ HISTORY >')).to.equal(
-      '<history>\na< /history>b< \n/ HISTORY >\n</history>',
-    )
-    expect(inTags('x', '', { id: 'a"></X\n>' })).to.equal('<x id="a\\">< /X\\n>">\n\n</x>')
   })
 })
 

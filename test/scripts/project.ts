@@ -10,6 +10,8 @@ import { makeTree } from './temp-tree.ts'
 export const OURS = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
   'scripts/ae',
+  'scripts/pack-client',
+  'scripts/pack-release',
   'scripts/start',
   'scripts/test',
   'scripts/ensure-node.sh',

@@ -1,5 +1,6 @@
 import { watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -154,14 +155,36 @@ describe('scripts/run-cluster.ts', () => {
     expect(said).not.to.include('Started Redis')
   })
 
-  it('a port in use is reported with the output of the process, and everything else is stopped', async () => {
+  it('a port in use, of whichever process, is reported before anything is started, with the ports that all of them take', async () => {
     const port = await freePort()
-    const { createServer } = await import('node:http')
     const holder = createServer().listen(port, '127.0.0.1')
-    const child = start(['--gateways', '1', '--workers', '1'], { ...mongo.env, OPS_PORT: String(port) })
-    expect(await child.exited).to.equal(1)
+    for (const [setting, who] of [
+      ['PORT', `the gateways take PORT, PORT+1 … (${port - 1} to ${port})`],
+      ['OPS_PORT', `the ops listeners of all processes take OPS_PORT, OPS_PORT+1 … (${port - 1} to ${port + 3})`],
+    ] as const) {
+      const child = start([], { [setting]: String(port - 1) })
+      expect(await child.exited).to.equal(1)
+      expect(child.lines.at(-1)).to.include(`127.0.0.1:${port} is in use: ${who}: set ${setting} `)
+      expect(child.lines.join('\n')).not.to.include('Started')
+    }
     holder.close()
-    expect(child.lines.join('\n')).to.include(`127.0.0.1:${port} is in use`)
+  })
+
+  it('D1.3 OPS_PORT: ports for operations that meet those of the gateways, or end above 65535, exit with 78 and say which are free', async () => {
+    for (const [env, said] of [
+      [
+        { PORT: '8080', OPS_PORT: '8081' },
+        /^OPS_PORT=8081 meets PORT=8080: .*\(8080 to 8081\).*\(8081 to 8085\): set OPS_PORT to 8082 or above/,
+      ],
+      [{ PORT: '8084', OPS_PORT: '8080' }, /^OPS_PORT=8080 meets PORT=8084: .*\(8080 to 8084\)/],
+      [{ PORT: '65535' }, /^PORT=65535: the gateways take .*: wanted 65534 at most/],
+      [{ OPS_PORT: '65533' }, /^OPS_PORT=65533: .*: wanted 65531 at most/],
+    ] as const) {
+      const child = start([], env)
+      expect(await child.exited).to.equal(78)
+      expect(child.lines.at(-1)).to.match(said)
+      expect(child.lines.join('\n')).not.to.include('Started')
+    }
   })
 
   it('an unknown option and a wrong number print the usage and exit with 2', async () => {

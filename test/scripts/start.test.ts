@@ -1,7 +1,7 @@
-import { appendFile, rm } from 'node:fs/promises'
+import { appendFile, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { isGone, makeProject } from './project.ts'
+import { isGone, makeProject, OURS } from './project.ts'
 
 const MAIN = { 'services/standalone/main.ts': `console.log('main', process.cwd(), ...process.argv.slice(2))` }
 
@@ -19,11 +19,30 @@ describe('scripts/start (D1.1)', () => {
     await using project = await makeProject({ ...MAIN, 'test/a.test.ts': '' })
     await project.start('scripts/start').ended
     expect((await project.npmCalls())[0]).to.match(/^npm ci --omit=dev /)
-    await rm(join(project.root, 'node_modules/typescript'))
+    await rm(join(project.root, 'node_modules/mocha'))
     await project.start('scripts/test', ['test/a.test.ts']).ended
     await project.start('scripts/start').ended
     expect((await project.npmCalls()).filter((call) => call.startsWith('npm ci')).slice(1)).to.have.length(1)
     expect((await project.npmCalls())[1]).to.match(/^npm ci --include=dev /)
+  })
+
+  it('knows the packages for development by one that npm installs for nothing else', async () => {
+    const script = await readFile(join(OURS, 'scripts/ensure-node.sh'), 'utf8')
+    const [, name = ''] = /^for_development=(\S+)$/m.exec(script) ?? []
+    const lock = JSON.parse(await readFile(join(OURS, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, object>
+    }
+    expect(lock.packages[name]).to.include({ dev: true })
+  })
+
+  it('is enough for `npm run client:pack`, which adds the packages for development that it needs', async () => {
+    await using project = await makeProject(MAIN)
+    await project.start('scripts/start').ended
+    await rm(join(project.root, 'node_modules/mocha'))
+    expect((await project.start('scripts/pack-client', ['--pack-destination', 'x']).ended).code).to.equal(0)
+    const [install, pack] = (await project.npmCalls()).slice(1)
+    expect(install).to.match(/^npm ci --include=dev /)
+    expect(pack).to.equal('npm pack ./shared/client --ignore-scripts=false --pack-destination x')
   })
 
   it('is idempotent: packages are not installed again until the lock file changes', async () => {

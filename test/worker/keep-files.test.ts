@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { keepBeforeMove, keepFiles } from '../../services/worker/keep-files.ts'
+import { keepBeforeMove, keepFiles, storeEffects } from '../../services/worker/keep-files.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent } from '../../shared/kernel/events.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
@@ -64,6 +64,31 @@ describe('the files of a session at the end of its run', () => {
         'workspace_not_stored',
         'done',
       ])
+  })
+
+  it('D35.2: after a tool call they are stored before its result counts; those that are not are named', async () => {
+    const [a, b] = [
+      { path: 'a', mtimeMs: 1 },
+      { path: 'b', mtimeMs: 2 },
+    ]
+    const store = (save: () => Promise<void>) =>
+      storeEffects(folder, { kept: { save, unstored: async () => [a, b] }, log })
+    expect(await store(async () => {})).to.deep.equal([])
+    for (const cause of [new AppError('unavailable', 'away'), new TooMuch('too much')])
+      expect(await store(() => Promise.reject(cause))).to.deep.equal([a, b])
+    expect(
+      await store(() => Promise.reject(new AppError('conflict', 'taken'))),
+      'another worker has them',
+    ).to.deep.equal([])
+  })
+
+  it('D35.2: the warning says what is the matter', async () => {
+    const events = (async function* () {
+      yield DONE
+    })()
+    const kept = { save: () => Promise.reject(new TooMuch('the folder holds more than 3 files')) }
+    for await (const event of keepFiles(folder, events, { kept, log }))
+      if (event.type === 'warning') expect(event.detail['reason']).to.equal('the folder holds more than 3 files')
   })
 
   it('D35: that another worker has taken over end the run with worker_lost in place of done', async () => {

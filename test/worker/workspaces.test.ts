@@ -9,6 +9,7 @@ import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { createDemoWorker } from '../support/demo-worker.ts'
+import { ALL_KEPT } from '../support/kept-files.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -57,7 +58,7 @@ describe('workspaces', () => {
   const note = async ({ inbox }: ReturnType<typeof openWorker>) => {
     const runId = newId('run')
     await inbox.sendMessage(TENANT, runId, { sessionId: 's1', prompt: '/tool Note {}' })
-    inbox.acceptRun(TENANT, runId)
+    void inbox.acceptRun(TENANT, runId)
     let text = ''
     for await (const chunk of new CursorStream(inbox.followRun(TENANT, runId, 0))) text += Buffer.from(chunk.text)
     return text
@@ -126,11 +127,7 @@ describe('workspaces', () => {
   it('D35: a session is held for another worker when its run has ended and its files are stored', async () => {
     const saved = Promise.withResolvers<void>()
     const folders: string[] = []
-    const kept = {
-      bring: async () => {},
-      save: (_tenant: string, scope: string) => (folders.push(scope), saved.promise),
-      close: async () => {},
-    }
+    const kept = { ...ALL_KEPT, save: (_tenant: string, scope: string) => (folders.push(scope), saved.promise) }
     workspaces = { ...createWorkspaces(root.path), kept }
     const { inbox, sessions } = openWorker()
     await inbox.createSession(TENANT, 's1', TOKENS[0])

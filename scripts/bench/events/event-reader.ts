@@ -4,7 +4,7 @@ import type { EventPosition } from '../../../shared/tenancy/events/port.ts'
 /** Receives the time at which an event was written, in milliseconds since 1970. */
 export type OnEvent = (at: number) => void
 
-const OPENING = ': ok\n\n'
+const OPENING = ': ok\n'
 const FRAME = /^id: (\d+-\d+)\nevent: [\w.]+\ndata: \{.*"at":"([^"]+)"\}$/
 /** The comment lines before a frame. */
 const COMMENTS = /^(?::.*\n)+/

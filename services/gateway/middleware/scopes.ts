@@ -6,9 +6,12 @@ import { scopesOf } from './auth.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
-/** The scope that a request needs (D18b); `undefined` where every token is enough. The API description names the same. */
+/** Paths at which every token is enough, or where each method of the body has a scope of its own. */
+const WITHOUT_SCOPE: ReadonlySet<string> = new Set(['/me', '/a2a', '/mcp'])
+
+/** The scope that a request needs for its path (D18b), if any. The API description names the same. */
 export function scopeOf(method: string, path: string): Scope | undefined {
-  if (path === '/me') return undefined
+  if (WITHOUT_SCOPE.has(path)) return undefined
   if (path.startsWith('/config')) return 'admin'
   if (method === 'GET' || method === 'HEAD') return 'read'
   if (/^\/(sessions\/[^/]+\/)?permissions\b/.test(path)) return 'approve'
@@ -34,9 +37,11 @@ const requiring =
     return handle(req, res, next)
   }
 
+export const hasScope = (res: Response, scope: Scope): boolean => scopesOf(res).has(scope)
+
 /** Throws `permission` when the caller's token does not hold the scope. */
 export function assertScope(res: Response, scope: Scope): void {
-  if (scopesOf(res).has(scope)) return
+  if (hasScope(res, scope)) return
   const message = `this needs a token with the scope ${scope}: ask for one at the issuer`
   throw new AppError('permission', message, { code: 'missing_scope' })
 }

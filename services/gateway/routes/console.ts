@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express'
+import { notFound } from '../../../shared/kernel/errors.ts'
 import type { ConsoleFiles } from '../../http/console-files.ts'
 import { sendAsset, sendPage } from '../../http/console-pages.ts'
 import type { RouteTable } from '../../http/routes.ts'
@@ -13,7 +14,7 @@ export type ConsoleSettings = {
   signIn: ConsoleSignIn
   /** Where the page may connect to beside this server: the issuer's origins. */
   origins: readonly string[]
-  /** Whether `/` leads a browser here. */
+  /** Whether `/` leads here. */
   isHome: boolean
 }
 
@@ -24,19 +25,23 @@ export function consoleRoutes(deps: Deps): RouteTable {
   const { files, origins, signIn, basePath } = deps
   const config = { base_path: basePath, sign_in: signIn }
   return {
-    ...(deps.isHome && { '/': { get: leadBrowsersTo('/console/'), otherwise: passOn } }),
+    ...(deps.isHome && { '/': { get: leadToConsole(basePath), otherwise: passOn } }),
     '/console/config.json': { get: (_req, res) => void res.json(config) },
     '/console/assets/:file': { get: sendAsset(files) },
     '/console{/*page}': { get: sendPage(files.index, origins) },
   }
 }
 
-/** Other clients get the answer that they had. */
-const leadBrowsersTo =
-  (path: string): RequestHandler =>
-  (req, res, next) => {
-    if (req.accepts(['json', 'html']) !== 'html') return next('route')
-    res.redirect(path)
+/** Sends browsers to the console. The 404 of other clients names its address. */
+const leadToConsole =
+  (basePath: string): RequestHandler =>
+  (req, res) => {
+    if (req.accepts(['json', 'html']) === 'html') return res.redirect('/console/')
+    const { host } = req.headers
+    const address = `${host === undefined ? '' : `${req.protocol}://${host}`}/console/`
+    throw notFound(
+      `no such path; the console for people is at ${address}, and the paths of this API begin with ${basePath}`,
+    )
   }
 
 const passOn: RequestHandler = (_req, _res, next) => next('route')

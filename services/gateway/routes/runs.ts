@@ -1,13 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
-import {
-  isLost,
-  RUN_STATUSES,
-  type RunFilter,
-  type RunSearch,
-  type RunSummary,
-} from '../../../shared/cluster/commands/runs.ts'
-import { LOST_SEQ } from '../../../shared/cluster/journal/frames.ts'
+import { RUN_STATUSES, type RunFilter, type RunSearch } from '../../../shared/cluster/commands/runs.ts'
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
 import { tenantOf } from '../middleware/auth.ts'
@@ -22,7 +15,8 @@ import {
   RUN,
   type ValueForm,
 } from '../params.ts'
-import { answerHead, answerNothingLeft, type Relay } from '../streams/sse.ts'
+import { resumeRun } from '../streams/resume-run.ts'
+import type { Relay } from '../streams/sse.ts'
 
 type Deps = { broker: Broker; relay: Relay }
 type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
@@ -38,12 +32,7 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
     },
     async follow(req, res) {
       const runId = pathId(req, 'run_id', RUN)
-      const after = lastEventId(req)
-      const isHead = req.method === 'HEAD'
-      const run = isHead || after > 0 ? await broker.getRun(tenantOf(res), runId) : undefined
-      if (run && isOver(run, after)) return answerNothingLeft(runId, res)
-      if (isHead) return answerHead(runId, res)
-      relay({ runId, frames: await broker.followRun(tenantOf(res), runId, after), after }, res)
+      await resumeRun({ broker, relay }, res, { runId, after: lastEventId(req) })
     },
     async cancel(req, res) {
       await broker.cancelRun(tenantOf(res), pathId(req, 'run_id', RUN))
@@ -51,10 +40,6 @@ export function runRoutes({ broker, relay }: Deps): RunRoutes {
     },
   }
 }
-
-/** A number above the last event counts as the last (D4.5c). */
-const isOver = (run: RunSummary, after: number): boolean =>
-  run.ended_at !== null && after >= (isLost(run) ? LOST_SEQ : run.event_count)
 
 const textOf = (chars: number): ValueForm => ({
   pattern: new RegExp(`^[^]{0,${chars}}$`, 'u'),

@@ -1,8 +1,10 @@
 import type { Request, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { idempotencyKeyOf } from '../params.ts'
+import { idempotencyKeyOf, lastEventId } from '../params.ts'
+import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
 import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
@@ -21,6 +23,7 @@ export type AnswerStart = (req: Request, res: Response, start: Start) => Promise
 export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce): AnswerStart {
   return async (req, res, { operation, request, open }) => {
     const key = idempotencyKeyOf(req)
+    const after = key === undefined ? 0 : lastEventId(req)
     const started: StartedRun =
       key === undefined
         ? { ...(await open()), isReplayed: false }
@@ -41,16 +44,46 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
       })
     } else {
       named()
-      relay(started, res)
+      await streamStarted({ broker, relay }, res, { ...started, after })
     }
   }
 }
 
-/** A client that follows a run knows it, so the run may act from then on, and needs no reader. */
-export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
-  const followed = await follow()
-  for (const each of [frames, followed]) await each[Symbol.asyncIterator]().return?.()
+/**
+ * Streams a run from its first event. Clients that repeat a request when its connection breaks name the last event that they have: a run that
+ * the key stands for already goes on behind it. Of a new run they have none.
+ */
+export async function streamStarted(
+  deps: { broker: Broker; relay: Relay },
+  res: Response,
+  { runId, frames, isReplayed, after }: StartedRun & { after: number },
+): Promise<void> {
+  if (!isReplayed || after === 0) return deps.relay({ runId, frames }, res)
+  await frames[Symbol.asyncIterator]().return?.()
+  await resumeRun(deps, res, { runId, after })
 }
+
+/**
+ * A client that follows a run knows it, so the run begins, and needs no reader. It has been accepted already: where its worker does not answer now, it is followed
+ * behind the answer to the client, until its worker knows, too.
+ */
+export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
+  const close = (stream: OpenedRun['frames']) => stream[Symbol.asyncIterator]().return?.()
+  const leave = async () => {
+    const followed = await follow()
+    await close(frames)
+    await close(followed)
+  }
+  try {
+    await leave()
+  } catch {
+    const until = performance.now() + FOLLOW_MS
+    retryUntil(leave, { pauses: FOLLOW_EVERY_MS, until, ref: false }).catch(() => close(frames))
+  }
+}
+
+const FOLLOW_MS = 10_000
+const FOLLOW_EVERY_MS = 250
 
 /** Whether the client takes JSON and no stream. Clients that take anything get the stream (api.md "Streaming"). */
 const wantsJson = (req: Request): boolean =>

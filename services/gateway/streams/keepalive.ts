@@ -10,35 +10,46 @@ export interface Keepalive {
   add(stream: KeepaliveTarget): () => void
 }
 
-const SLOT_MS = 100
+type Waiting = { stream: KeepaliveTarget; dueAt: number; leave: () => void }
+
+/** The least time between two looks, so that thousands of streams share few timers. A comment is late by this at most. */
+const LEAST_WAIT_MS = 50
 
 /**
- * Calls each added stream every `intervalMs`, with one timer for all of them: a timer wheel. A stream is in the slot that was current
- * when it was added, so streams that open at different times get their comments at different times. The timer runs only while
- * there are streams.
+ * Calls each added stream `intervalMs` after its last comment by the clock, with one timer for all of them. As the interval is the same for all,
+ * the streams stand in the order of their next comments. The timer runs only while there are streams.
  */
-export function createKeepalive(intervalMs: number): Keepalive {
-  const wheel = Array.from(
-    { length: Math.max(1, Math.round(intervalMs / SLOT_MS)) },
-    () => new LiveItems<KeepaliveTarget>(),
-  )
-  let openCount = 0
-  let current = 0
+export function createKeepalive(intervalMs: number, now: () => number = () => performance.now()): Keepalive {
+  const queue = new LiveItems<Waiting>()
   let timer: NodeJS.Timeout | undefined
 
-  const advance = (): void => {
-    current = (current + 1) % wheel.length
-    for (const stream of wheel[current] ?? []) stream.sendKeepalive()
+  const enqueue = (waiting: Waiting): void => {
+    waiting.dueAt = now() + intervalMs
+    waiting.leave = queue.add(waiting)
+  }
+  const wait = (): void => {
+    const [first] = queue
+    const waitMs = first && Math.max(LEAST_WAIT_MS, Math.ceil(first.dueAt - now()))
+    timer = waitMs === undefined ? undefined : setTimeout(send, waitMs).unref()
+  }
+  const send = (): void => {
+    for (const waiting of queue) {
+      if (waiting.dueAt > now()) break
+      waiting.leave()
+      enqueue(waiting) // Before the comment, during which the stream may leave.
+      waiting.stream.sendKeepalive()
+    }
+    wait()
   }
   return {
     add(stream) {
-      const leave = wheel[current]?.add(stream)
-      openCount++
-      timer ??= setInterval(advance, SLOT_MS).unref()
+      const waiting: Waiting = { stream, dueAt: 0, leave: () => {} }
+      enqueue(waiting)
+      if (timer === undefined) wait()
       return () => {
-        leave?.()
-        if (--openCount > 0) return
-        clearInterval(timer)
+        waiting.leave()
+        if (queue.size > 0) return
+        clearTimeout(timer)
         timer = undefined
       }
     },

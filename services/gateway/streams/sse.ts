@@ -19,10 +19,10 @@ export type RelayLimits = {
 const STALL_MS = 30_000
 const CLOSE_GRACE_MS = 5_000
 
-const OPENING = ': ok\n\n'
+/** No blank line follows a comment: some readers make an empty message of one. */
+const OPENING = ': ok\n'
 /** The reader has the id of its last event and goes on behind it. */
-const CUT_OFF = ': connect again\n\n'
-/** No blank line follows: some readers make an empty message of one. */
+const CUT_OFF = ': connect again\n'
 const KEEPALIVE = Buffer.from(': keepalive\n')
 
 /** Without a run, the stream is one of the tenant's events (D16). */

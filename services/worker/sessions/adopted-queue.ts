@@ -1,8 +1,12 @@
+import type { UnstoredFile } from '../../../shared/agent/engine/call-progress.ts'
+import { spentBefore } from '../../../shared/agent/engine/run-progress.ts'
+import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { errorEvent, isTerminal, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { listOf } from '../../../shared/kernel/text.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { titleOf } from '../../../shared/work/runs/records/record.ts'
@@ -14,13 +18,15 @@ import { EarlierAsks, type EarlierAsksDeps } from './earlier-asks.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type AdoptedQueueDeps = EarlierAsksDeps & {
-  runs: Pick<Runs, 'adopt'>
+  runs: Pick<Runs, 'adopt' | 'refuse'>
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
   /** Whether the folder of a one-shot run is here when another worker has begun it. */
   isFolderShared: boolean
+  /** Returns the paths of those of the files that are not here as another worker had them. */
+  lostFiles(session: Session, files: readonly UnstoredFile[]): Promise<readonly string[]>
 }
 
 /**
@@ -37,7 +43,12 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
     asks.withdrawThoseOfAgents()
     void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
     const prepare = () => prepareLate(session, each, deps)
-    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, asks })
+    const compare = async () => {
+      const lost = await deps.lostFiles(session, earlier?.state.unstored ?? [])
+      session.runs?.progress?.loseFiles(lost)
+      return lost
+    }
+    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, compare, asks })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
     return run
   })
@@ -58,17 +69,23 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
     about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
-  // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
-  if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
+  // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
+  if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
   return run
 }
 
-const CANCELLED_WITHIN_MS = 5_000
+/** Longer than a gateway looks for the run, and than its client takes to come back through another. */
+const FOLLOWED_WITHIN_MS = 15_000
 
-function eventsOf(earlier: EarlierRun, asks?: EarlierAsks): EarlierEvents {
-  const { events, eventsFrom: from, reserved } = earlier
-  const end = async () => [goesOn(earlier), ...((await asks?.end()) ?? [])]
-  return { events, from, reserved, notice: withoutDeltas(earlier), ...(asks?.isEmpty === false && { end }) }
+function eventsOf(run: EarlierRun, asks?: EarlierAsks): EarlierEvents {
+  const { events, eventsFrom: from, reserved, ...earlier } = run
+  const end = async () => [goesOn(run, []), ...((await asks?.end()) ?? [])]
+  return {
+    ...{ events, from, reserved },
+    used: fieldsOf(spentBefore(earlier)),
+    notice: withoutDeltas(run),
+    ...(asks?.isEmpty === false && { end }),
+  }
 }
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
@@ -98,11 +115,14 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
   run: Run
   signal: AbortSignal
   prepare(): Promise<RunExecutor>
+  /** Returns the paths of the files that the other worker had changed and that are not here. */
+  compare(): Promise<readonly string[]>
   asks: EarlierAsks
 }
 
-async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): AsyncGenerator<RunEvent, void> {
-  if (earlier) yield goesOn(earlier)
+async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
+  const { run, signal, prepare, earlier, compare, asks } = late
+  if (earlier) yield goesOn(earlier, await compare())
   let execute: RunExecutor
   try {
     execute = await prepare()
@@ -123,12 +143,17 @@ async function* executeLate({ run, signal, prepare, earlier, asks }: LateRun): A
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-const goesOn = (earlier: EarlierRun): WarningEvent =>
-  recovered(
+function goesOn(earlier: EarlierRun, lostFiles: readonly string[]): WarningEvent {
+  const goesOnHere = recovered(
     earlier,
     (turn) => `${reasonOf(earlier)}, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
+  if (lostFiles.length === 0) return goesOnHere
+  const { message, detail } = goesOnHere
+  const lost = `; changes of these files are missing: ${listOf(lostFiles)}`
+  return { ...goesOnHere, message: message + lost, detail: { ...detail, lost_files: lostFiles } }
+}
 
 /** Tells a client that had not got the complete turns, of which the last is before the one that begins anew, that the rest of them comes as it is kept. */
 const withoutDeltas = (earlier: EarlierRun): WarningEvent =>

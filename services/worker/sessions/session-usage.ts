@@ -1,4 +1,4 @@
-import type { RunState } from '../../../shared/agent/engine/run-progress.ts'
+import { type EarlierProgress, type RunState, spentBefore } from '../../../shared/agent/engine/run-progress.ts'
 import type { SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 
@@ -35,10 +35,17 @@ export class SessionUsage {
       if (totals) this.#usage = sumOf(before, totals)
     }
   }
+
+  /** A run that another process has begun ends without going on here. */
+  addRestOf(earlier: EarlierProgress): void {
+    this.#usage = sumOf(this.#usage, differenceOf(figuresOf(spentBefore(earlier)), usageOf(earlier.state)))
+  }
 }
 
 /** What the complete turns of a run have used. */
-const usageOf = ({ totals: { usage, costUsd, turns } }: RunState): Usage => ({
+const usageOf = ({ totals }: RunState): Usage => figuresOf(totals)
+
+const figuresOf = ({ usage, costUsd, turns }: Pick<RunState['totals'], 'usage' | 'costUsd' | 'turns'>): Usage => ({
   input_tokens: usage.input,
   output_tokens: usage.output,
   cost_usd: costUsd,
@@ -61,7 +68,7 @@ const differenceOf = (one: Usage, other: Usage): Usage => ({
 
 /** The totals of the whole run, with which it ends. */
 function totalsOf(event: RunEvent): Usage | undefined {
-  if (event.type !== 'done' && event.type !== 'error') return undefined
+  if (event.type !== 'done' && event.type !== 'error' && event.type !== 'plan_queued') return undefined
   const { total_input_tokens: input, total_output_tokens: output, cost_usd: cost = 0, turn_count: turns = 0 } = event
   if (input === undefined || output === undefined) return undefined
   return { input_tokens: input, output_tokens: output, cost_usd: cost, turns }

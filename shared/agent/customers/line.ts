@@ -1,7 +1,7 @@
 import { withDeadline } from '../../kernel/async/deadline.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { storeUnavailable } from '../../platform/store/unavailable.ts'
-import { renderRuns } from '../engine/transcript.ts'
+import { renderRun } from '../engine/transcript.ts'
 import type { MemorySource } from '../tools/port.ts'
 import { keepNewest, type PastRun, renderBackground } from './background.ts'
 import type { FinishedRun, Ledger } from './store/ledger.ts'
@@ -56,7 +56,7 @@ export class CustomerLine implements MemorySource {
   async history(): Promise<string> {
     const { tenant, customerId } = this.#customer
     const entries = await this.#store.ledger.last(tenant, customerId, DREAM_ENTRIES)
-    return renderRuns(entries.reverse())
+    return entries.reverse().map(renderRun).join('\n')
   }
 
   async keep(entries: readonly string[]): Promise<void> {

@@ -10,6 +10,9 @@ export type CallState = { ask?: AskState; hasBegun?: true; result?: ToolResultBl
 /** What is known of a sub-agent. Without a report it may have had an effect. */
 export type AgentState = { report?: AgentReport }
 
+/** A file that was changed, and what has changed is on this machine only. `mtimeMs` is its time since 1970, as whole milliseconds. */
+export type UnstoredFile = { path: string; mtimeMs: number }
+
 /** What an agent's tool calls store before they have an effect. */
 export interface CallProgress {
   earlier(callId: string): CallState | undefined
@@ -18,6 +21,10 @@ export interface CallProgress {
   /** The client is about to be asked. Resolves with `false` when it must not be. */
   ask(callId: string, ask: AskState): Promise<boolean>
   end(callId: string, result: ToolResultBlock): void
+  /** After a call that may have changed files: those of which the store lacks the newest content. */
+  noteFiles(files: readonly UnstoredFile[]): void
+  /** The files that an earlier process had changed and that are not here, once. */
+  takeLostFiles(): readonly string[]
   earlierAgent(key: string): AgentState | undefined
   endAgent(key: string, report: AgentReport): void
   /** The progress of a sub-agent. It is not stored turn by turn: one that has had no effect begins anew. */

@@ -1,6 +1,6 @@
 import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ToolBox, ToolServices } from '../tools/port.ts'
-import type { CallProgress } from './call-progress.ts'
+import type { CallProgress, UnstoredFile } from './call-progress.ts'
 import type { Permissions } from './permissions.ts'
 
 /** The model of a turn, and the one that may replace it. */
@@ -32,6 +32,11 @@ export type Tools = {
   workspace: () => string
   /** Called before a tool that uses files starts, where they are not on this machine yet. Throws `unavailable`. */
   bringFiles?: (() => Promise<void>) | undefined
+  /**
+   * Called after a tool that may have changed files, where the run or its session may go on at another machine: resolves when they are stored, or
+   * with those that are not (D35.2).
+   */
+  storeFiles?: (() => Promise<readonly UnstoredFile[]>) | undefined
   /** Longer tool outputs are cut to this many characters. */
   maxOutputChars: number
   /**

@@ -1,11 +1,11 @@
 import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
-import type { AgentState, AskState, CallProgress, CallState } from './call-progress.ts'
+import { AgentTree, type SpentTurn } from './account.ts'
+import type { AgentState, AskState, CallProgress, CallState, UnstoredFile } from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
-import { AgentTree } from './sub-agents.ts'
 import type { Answer } from './turn.ts'
-import { startTotals, type Totals } from './usage.ts'
+import { addSpent, startTotals, type Totals } from './usage.ts'
 
 type StoredTotals = Omit<Totals, 'unpriced'> & { unpriced: readonly string[] }
 
@@ -17,6 +17,8 @@ export type RunState = {
   agents: { started: number; spent: StoredTotals }
   /** Whether plan mode is on. */
   isPlanning: boolean
+  /** The files that were changed and are not stored. */
+  unstored?: readonly UnstoredFile[]
   /** Set when the last complete turn was the last of the run. */
   stopReason?: DoneEvent['stop_reason']
 }
@@ -25,7 +27,7 @@ export type RunState = {
 export type StepState = {
   turn: number
   model: string
-  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'>
+  answer: Pick<Answer, 'blocks' | 'toolCalls' | 'outputChars' | 'outcome' | 'usage'> & { spent?: SpentTurn }
   calls: { readonly [callId: string]: CallState }
   /** By the id of the call and the number of the sub-agent in it. */
   agents: { readonly [key: string]: AgentState }
@@ -45,6 +47,8 @@ export type ProgressKeeper = {
 }
 
 export type EarlierProgress = { state: RunState; step?: StepState | undefined }
+
+type StepAnswer = Answer & { spent?: SpentTurn }
 
 type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
   calls: Map<string, CallState>
@@ -66,13 +70,16 @@ export class RunProgress implements CallProgress {
   #totals = startTotals()
   #stopReason: DoneEvent['stop_reason'] | undefined
   #step: Step | undefined
+  #unstored: readonly UnstoredFile[] = []
+  #lostFiles: readonly string[] = []
 
   /** `earlier`: another process has begun the run. */
   constructor(keeper: ProgressKeeper, earlier?: EarlierProgress) {
     this.#keeper = keeper
     this.#wasPlanning = earlier?.state.isPlanning
     if (!earlier) return
-    const { hasBegun, totals, agents, stopReason } = earlier.state
+    const { hasBegun, totals, agents, stopReason, unstored = [] } = earlier.state
+    this.#unstored = unstored
     this.#stopReason = stopReason
     this.#hasBegun = hasBegun
     this.#totals = totalsFrom(totals)
@@ -103,6 +110,7 @@ export class RunProgress implements CallProgress {
       totals: toStored(this.#totals),
       agents: { started, spent: toStored(spent) },
       isPlanning: this.#planMode?.isOn ?? this.#wasPlanning ?? false,
+      ...(this.#unstored.length > 0 && { unstored: this.#unstored }),
       ...(this.#stopReason && { stopReason: this.#stopReason }),
     }
   }
@@ -123,8 +131,8 @@ export class RunProgress implements CallProgress {
   }
 
   /** The model has answered, and its tool calls begin. */
-  beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage }: Answer): void {
-    const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }) }
+  beginStep(turn: number, model: string, { blocks, toolCalls, outputChars, outcome, usage, spent }: StepAnswer): void {
+    const answer = { blocks, toolCalls, outputChars, outcome, ...(usage && { usage }), ...(spent && { spent }) }
     this.#step = { ...noCalls(), turn, model, answer, isStored: false }
   }
 
@@ -168,6 +176,22 @@ export class RunProgress implements CallProgress {
     this.#keeper.note()
   }
 
+  /** It is stored with the result of the call. */
+  noteFiles(files: readonly UnstoredFile[]): void {
+    this.#unstored = files.slice(0, MAX_UNSTORED)
+  }
+
+  /** Files that an earlier process had changed are not here. */
+  loseFiles(paths: readonly string[]): void {
+    this.#lostFiles = paths
+  }
+
+  takeLostFiles(): readonly string[] {
+    const lost = this.#lostFiles
+    this.#lostFiles = []
+    return lost
+  }
+
   earlierAgent(key: string): AgentState | undefined {
     return this.#step?.agents.get(key)
   }
@@ -189,6 +213,7 @@ export class RunProgress implements CallProgress {
         this.#step?.changed.add(id)
         return this.#keeper.stored(this.#signal)
       },
+      noteFiles: (files) => this.noteFiles(files),
       ofAgent: () => child,
     }
     return child
@@ -201,9 +226,26 @@ export class RunProgress implements CallProgress {
   }
 }
 
+/** What an earlier process has used of a run, as far as it is stored. */
+export function spentBefore({ state: { totals, agents }, step }: EarlierProgress): Totals {
+  const { usage, costUsd } = agents.spent
+  const spent = addSpent(totalsFrom(totals), usage, costUsd)
+  const turn = step?.answer.spent
+  return turn ? addSpent(spent, turn.usage, turn.price ?? 0) : spent
+}
+
 const NEVER = new AbortController().signal
 
-const NOTHING_EARLIER = { earlier: () => undefined, end() {}, earlierAgent: () => undefined, endAgent() {} }
+const NOTHING_EARLIER = {
+  earlier: () => undefined,
+  end() {},
+  takeLostFiles: () => [],
+  earlierAgent: () => undefined,
+  endAgent() {},
+}
+
+/** So many files are known by their names when a run goes on elsewhere without them. */
+const MAX_UNSTORED = 100
 
 const noCalls = () => ({ calls: new Map(), agents: new Map(), agentAsks: [], changed: new Set<string>() })
 

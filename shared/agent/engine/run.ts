@@ -6,24 +6,15 @@ import {
   type RunErrorCode,
   type WarningEvent,
 } from '../../kernel/events.ts'
-import { quoted } from '../../kernel/text.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
-import type {
-  Failure,
-  Message,
-  ModelRoute,
-  PriceOf,
-  StructuredOutput,
-  ToolResultBlock,
-  Usage,
-} from '../providers/port.ts'
+import type { Failure, Message, ModelRoute, StructuredOutput, ToolResultBlock } from '../providers/port.ts'
+import { Account, AgentTree } from './account.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
-  AgentTree,
   createSubAgents,
   type Emit,
   type EngineSubAgents,
@@ -33,7 +24,7 @@ import {
 } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { addSpent, addTurn, done, estimateUsage, startTotals, type Totals, turnEnd, withTotals } from './usage.ts'
+import { done, withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
@@ -66,48 +57,63 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug. `lineage` is set
- * when another agent started this run as its sub-agent.
+ * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug, and comes behind the terminal
+ * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   input: RunInput,
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
+  const { agent, subAgentsFor } = agentOf(input, given, lineage)
+  const { account, context, resources } = agent
+  const { conversation, progress } = input
+  const { signal, models } = resources
+  try {
+    if (progress?.stopReason) return yield done(account.spent, progress.stopReason)
+    for (let turn = account.turns + 1; turn <= input.maxTurns; turn++) {
+      const first = models.main()
+      const earlier = progress?.earlierStep(turn)
+      yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
+      if (turn === 1) yield* input.warnings
+      const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
+      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
+      if (answer.failure) return yield withTotals(failureEvent(answer.failure), account.spent)
+      if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
+      const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
+      if (signal.aborted) await account.settled()
+      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
+
+      context.measure(answer.usage)
+      conversation.append(...turnMessages(answer, results))
+      const stopReason = stopReasonOf(answer, results)
+      yield* account.endTurn(route, stopReason)
+      if (ending) return yield withTotals(ending, account.spent)
+      if (stopReason) return yield done(account.spent, stopReason)
+    }
+    const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
+    yield withTotals(outOfTurns, account.spent)
+  } catch (cause) {
+    yield withTotals(errorEvent('internal', 'internal error'), account.spent)
+    throw cause
+  }
+}
+
+/** An agent at work. */
+type Agent = { account: Account; context: Context; resources: RunResources & { models: StickyModels } }
+
+/** Begins the run, or goes on with it. */
+function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models)
   const resources = { ...given, models, ...(progress && { progress }) }
-  const { signal } = resources
   const tree = progress?.tree ?? new AgentTree()
-  const subAgentsFor = subAgentsOf(input, resources, { tree: lineage?.tree ?? tree, caller: lineage })
-  const hasPrompt = progress?.start(signal, given.permissions.planMode) ?? false
+  const root = lineage?.tree ?? tree
+  const account = new Account({ tree, root, priceOf: models.priceOf, progress })
+  const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
   if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
-  const context = contextOf(input, resources, lineage?.tree ?? tree)
-  let totals = progress?.totals ?? startTotals()
-  const spent = () => addSpent(totals, tree.spent.usage, tree.spent.costUsd)
-  if (progress?.stopReason) return yield done(spent(), progress.stopReason)
-  for (let turn = totals.turns + 1; turn <= input.maxTurns; turn++) {
-    const first = models.main()
-    const earlier = progress?.earlierStep(turn)
-    yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
-    if (turn === 1) yield* input.warnings
-    const { answer, route } = yield* askModel(input, { first, earlier, context, resources })
-    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
-    if (answer.failure) return yield withTotals(failureEvent(answer.failure), spent())
-    if (!earlier) progress?.beginStep(turn, route.model, answer)
-    const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
-    if (signal.aborted) return yield withTotals(abortEvent(signal), spent())
-
-    context.measure(answer.usage)
-    const usage = answer.usage ?? estimateUsage(context.tokens, answer.outputChars)
-    conversation.append(...turnMessages(answer, results))
-    const stopReason = stopReasonOf(answer, results)
-    totals = yield* account({ turn, usage, route, stopReason }, { totals, progress, ...models })
-    if (ending) return yield ending
-    if (stopReason) return yield done(spent(), stopReason)
-  }
-  const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
-  yield withTotals(outOfTurns, spent())
+  const agent: Agent = { account, context: contextOf(input, resources, account), resources }
+  return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
 }
 
 /** A turn without tool calls is the last one. */
@@ -120,12 +126,7 @@ const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEv
 
 type Answered = { answer: Answer; route: ModelRoute }
 type EarlierAnswer = ReturnType<RunProgress['earlierStep']>
-type Asking = {
-  first: Route
-  earlier: EarlierAnswer
-  context: Context
-  resources: RunResources & { models: StickyModels }
-}
+type Asking = Agent & { first: Route; earlier: EarlierAnswer }
 
 /**
  * Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). An answer that an
@@ -133,12 +134,16 @@ type Asking = {
  */
 async function* askModel(
   input: RunInput,
-  { first, earlier, context, resources }: Asking,
+  { first, earlier, context, account, resources }: Asking,
 ): AsyncGenerator<AgentEvent, Answered, undefined> {
-  if (earlier) return yield* repeatAnswer(earlier, first)
+  if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources
-  const ask = (route: Route) => readAnswer(callModel(modelCall(input, route, resources)), input.stopSequences)
+  const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
+  const ask = (route: Route) => {
+    const call = modelCall(input, route, resources)
+    return readAnswer(callModel(call), options, account.turnCall(call))
+  }
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)
   if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
@@ -151,7 +156,7 @@ async function* askModel(
 /** The answer that another process got from the model, each block in one increment. */
 function* repeatAnswer(
   { model, answer }: NonNullable<EarlierAnswer>,
-  { primary, fallback }: Route,
+  { first: { primary, fallback }, account }: Pick<Asking, 'first' | 'account'>,
 ): Generator<AgentEvent, Answered> {
   for (const block of answer.blocks) {
     if (block.type === 'tool_use' || block.text === '') continue
@@ -159,17 +164,15 @@ function* repeatAnswer(
     yield { type: `${type}_delta`, text }
     yield { type, text }
   }
-  return { answer, route: fallback?.model === model ? fallback : primary }
+  const route = fallback?.model === model ? fallback : primary
+  account.resumeTurn(answer, route)
+  return { answer, route }
 }
 
-/** The summaries that compaction makes are no turns: their cost counts like the cost of sub-agents. */
-function contextOf(input: RunInput, { models, tools, signal }: RunResources, tree: AgentTree): Context {
+function contextOf(input: RunInput, { models, tools, signal }: RunResources, account: Account): Context {
   const { conversation, systemPrompt, background } = input
-  const onSpent = (usage: Usage, { provider, model }: ModelRoute) => {
-    tree.spent = addSpent(tree.spent, usage, models.priceOf(provider, model, usage) ?? 0)
-  }
   const fixed = { systemPrompt, background, tools: tools.toolBox.tools }
-  return createContext({ conversation, fixed, models, signal, onSpent })
+  return createContext({ conversation, fixed, models, signal, account })
 }
 
 type Family = { tree: AgentTree; caller: Lineage | undefined }
@@ -185,7 +188,8 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
       lineage,
     )
   }
-  const common = { tree, caller, toolBox: tools.toolBox, launch }
+  const onBug = (cause: unknown) => tools.onToolBug('sub-agent', cause)
+  const common = { tree, caller, toolBox: tools.toolBox, launch, onBug }
   return (emit: Emit): EngineSubAgents =>
     createSubAgents({ ...common, model: models.subAgents().primary.model, emit: caller?.emit ?? emit })
 }
@@ -210,29 +214,6 @@ function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[])
   if (results.length > 0) messages.push({ role: 'tool', results })
   return messages
 }
-
-type EndedTurn = { turn: number; usage: Usage; route: ModelRoute; stopReason: DoneEvent['stop_reason'] | undefined }
-
-/** Yields the turn's `turn_end` and adds its cost up. The first turn of a model without a price carries its warning (D4.10). */
-async function* account(
-  { turn, usage, route, stopReason }: EndedTurn,
-  { totals, progress, priceOf }: { totals: Totals; progress: RunProgress | undefined; priceOf: PriceOf },
-): AsyncGenerator<AgentEvent, Totals, undefined> {
-  const { provider, model } = route
-  const price = priceOf(provider, model, usage)
-  if (price === undefined && !totals.unpriced.has(model)) yield priceUnknown(model)
-  const after = addTurn(totals, usage, { model, price })
-  progress?.endTurn(after, stopReason)
-  yield turnEnd(turn, usage, price ?? 0)
-  return after
-}
-
-const priceUnknown = (model: string): AgentEvent => ({
-  type: 'warning',
-  code: 'price_unknown',
-  message: `the price of ${quoted(model)} is not known: its cost is reported as 0`,
-  detail: { model, suggestion: 'Set MODEL_PRICES, or `prices` of the instance.' },
-})
 
 const ABORT_MESSAGE: Partial<Record<RunErrorCode, string>> = {
   cancelled: 'the run was cancelled',

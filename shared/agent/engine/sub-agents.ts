@@ -1,11 +1,11 @@
 import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../../kernel/events.ts'
 import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
-import type { Usage } from '../providers/port.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import type { AgentTree } from './account.ts'
 import type { CallProgress } from './call-progress.ts'
+import { knownName } from './known-call.ts'
 import { LastAnswer } from './last-answer.ts'
-import { addSpent, startTotals, type Totals } from './usage.ts'
 
 /** Limits of D5.3. */
 const MAX_DEPTH = 2
@@ -13,13 +13,6 @@ const MAX_CHILDREN = 8
 const MAX_IN_RUN = 64
 /** api.md "Limits": the length of a sub-agent's result in `subagent_end`. */
 const MAX_RESULT_BYTES = 2_048
-
-/** Counts that all sub-agents of one run share. */
-export class AgentTree {
-  started = 0
-  /** The cost of all sub-agents. Their turns are not turns of the run. */
-  spent: Totals = startTotals()
-}
 
 /** The place of a sub-agent in its run's tree. The run itself has none. */
 export type Lineage = { tree: AgentTree; depth: number; id: string; emit: Emit }
@@ -36,6 +29,8 @@ export type SubAgentOptions = {
   toolBox: ToolBox
   model: string
   launch(task: AgentTask, child: Lineage, progress: CallProgress | undefined): AsyncIterable<AgentEvent>
+  /** Called when a sub-agent has thrown. Those beside it go on. */
+  onBug(cause: unknown): void
 }
 
 /** `progress` stores that the sub-agent's tool calls begin. */
@@ -89,20 +84,24 @@ async function runSubAgent(
   options: SubAgentOptions,
   progress: CallProgress | undefined,
 ): Promise<AgentReport> {
-  const { tree, caller, emit, model, launch } = options
+  const { tree, caller, emit, model, launch, onBug } = options
   const id = newId('sub')
   const start = performance.now()
   const parentage: Parentage = caller ? { subagent_id: id, parent_subagent_id: caller.id } : { subagent_id: id }
   const description = task.description ? { description: task.description } : {}
   await emit({ type: 'subagent_start', ...parentage, ...description, model, start_time_ms: Date.now() })
-  const collector = new ReportCollector(tree)
+  const collector = new ReportCollector()
   const lineage = { tree, depth: (caller?.depth ?? 0) + 1, id, emit }
-  for await (const event of launch(task, lineage, progress)) {
-    collector.add(event)
-    const wrapped = emit(wrap(event, parentage))
-    // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
-    if (event.type === 'permission_request' || event.type === 'permission_resolved') await emit(event)
-    await wrapped
+  try {
+    for await (const event of launch(task, lineage, progress)) {
+      collector.add(event)
+      const wrapped = emit(wrap(event, parentage))
+      // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
+      if (event.type === 'permission_request' || event.type === 'permission_resolved') await emit(event)
+      await wrapped
+    }
+  } catch (cause) {
+    onBug(cause)
   }
   await emit(endEvent(collector.report, parentage, Math.round(performance.now() - start)))
   return collector.report
@@ -128,15 +127,10 @@ function truncateBytes(result: string): string {
   return `${start.replace(/\uFFFD$/, '')}...`
 }
 
-/** Builds the report for the caller from a sub-agent's events, and adds its cost to the tree. */
+/** Builds the report for the caller from a sub-agent's events. */
 class ReportCollector {
-  readonly #tree: AgentTree
   readonly #answer = new LastAnswer()
   #end: Pick<AgentReport, 'status' | 'error'> = { status: 'failed', error: 'it ended without an answer' }
-
-  constructor(tree: AgentTree) {
-    this.#tree = tree
-  }
 
   get report(): AgentReport {
     return { ...this.#end, result: this.#answer.text }
@@ -144,7 +138,6 @@ class ReportCollector {
 
   add(event: AgentEvent): void {
     this.#answer.note(event)
-    if (event.type === 'turn_end') this.#tree.spent = addSpent(this.#tree.spent, usageOf(event), event.cost_usd)
     if (isTerminal(event)) this.#end = outcomeOf(event)
   }
 }
@@ -181,15 +174,6 @@ function outcomeOf(event: AgentEvent): Pick<AgentReport, 'status' | 'error'> {
   return { status: CANCELLED.has(event.code) ? 'cancelled' : 'failed', error: event.error }
 }
 
-function usageOf(event: Extract<AgentEvent, { type: 'turn_end' }>): Usage {
-  return {
-    input: event.input_tokens,
-    output: event.output_tokens,
-    cacheRead: event.cache_read_tokens ?? 0,
-    cacheWrite: event.cache_write_tokens ?? 0,
-  }
-}
-
 /** Tools that only the run itself may use. */
 const ROOT_ONLY: ReadonlySet<string> = new Set(['Team', 'ExitPlanMode'])
 /** Tools that start sub-agents: not for those at the last depth. */
@@ -201,11 +185,12 @@ const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
  */
 export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
   const isWithheld = (name: string) => ROOT_ONLY.has(name) || (depth >= MAX_DEPTH && STARTERS.has(name))
-  const isNamed = (name: string) => names === undefined || names.includes(name)
+  const known = names?.map((name) => knownName(name, toolBox))
+  const isNamed = (name: string) => known === undefined || known.includes(name)
   return {
     tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
     find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
-    policyOf: (name, input) => toolBox.policyOf(name, input),
+    policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

@@ -1,6 +1,6 @@
 import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/events.ts'
-import { countChars, truncate, truncateStart } from '../../kernel/text.ts'
+import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
@@ -71,7 +71,7 @@ type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: StepEvents; agen
 async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
   const { id, toolName } = call
   const known = earlierResult(call, step)
-  if (known) return announce(known, step)
+  if (known) return announce(withLostFiles(known, step), step)
   const { maxOutputChars } = step.tools
   const outcome = isWithinLimit
     ? await tracedOutcomeOf(call, step)
@@ -79,7 +79,7 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
   const { isError, attachments, ending } = outcome
-  const result = { id, toolName, output, isError, ...(attachments && { attachments }) }
+  const result = withLostFiles({ id, toolName, output, isError, ...(attachments && { attachments }) }, step)
   step.progress?.end(id, result)
   return announce(result, step, ending)
 }
@@ -124,7 +124,7 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
     return fail(`${problem} Call it again with valid JSON.`)
   }
   const problem = await toolBox.problemWith(toolName, input)
-  if (problem !== undefined) return fail(problem)
+  if (problem !== undefined) return fail(call.isReread ? `${problem} ${REREAD}` : problem)
   const permitted = await permit({ id: call.id, tool, input }, step)
   if ('refusal' in permitted) return permitted.refusal
   const outcome = await runTool(tool, permitted.input, { call, step })
@@ -145,8 +145,30 @@ async function runTool(
     if (!mayStart || step.signal.aborted) return fail('The run has ended.')
     const effects: Effects = { allowed: 0, refused: 0 }
     const outcome = await tryTool(tool, input, { call, step, effects })
-    if (effects.refused === 0 || effects.allowed > 0) return outcome
+    if (effects.refused === 0 || effects.allowed > 0) return storeEffects(tool, outcome, step)
   }
+}
+
+/** The model reads which changes are not stored: they go with this server. */
+async function storeEffects(
+  { usesFiles = false, isReadOnly = false }: Tool,
+  outcome: ToolOutcome,
+  { tools, progress }: Step,
+): Promise<ToolOutcome> {
+  const unstored = usesFiles && !isReadOnly ? await tools.storeFiles?.() : undefined
+  if (!unstored) return outcome
+  progress?.noteFiles(unstored)
+  if (unstored.length === 0) return outcome
+  const note = `These changes could not be stored yet, and are lost if this server fails: ${listOf(unstored.map(({ path }) => path))}`
+  return { ...outcome, output: `${outcome.output}\n\n[${note}]` }
+}
+
+/** The first result that the model reads in this process says which changes of an earlier one are not here. */
+function withLostFiles(result: ToolResultBlock, { progress }: Step): ToolResultBlock {
+  const lost = progress?.takeLostFiles() ?? []
+  if (lost.length === 0) return result
+  const note = `The server of this run failed. Earlier changes of these files are missing here: ${listOf(lost)}`
+  return { ...result, output: `${result.output}\n\n[${note}. Look at them before you rely on them.]` }
 }
 
 /** That a call which may change something begins is stored before: it is never made twice. */
@@ -197,6 +219,8 @@ const interrupted = (toolName: string): string =>
   `${toolName} was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.`
 
 const MAY_NOT_ACT = 'The call was not made, because this server lost its connection to the others. Try again.'
+
+const REREAD = 'Arguments that were JSON as a text have been read as JSON: write the values themselves.'
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 

@@ -1,3 +1,4 @@
+import { dataLine } from '../../kernel/prompt-data.ts'
 import { truncate } from '../../kernel/text.ts'
 import type { AssistantBlock, Message } from '../providers/port.ts'
 
@@ -8,34 +9,33 @@ export type TranscriptOptions = {
   hasToolDetails: boolean
 }
 
-/** Renders a conversation as text for a model. The assistant's thinking is left out. */
+/** Renders a conversation for a model, a line of JSON for each text, call and result. The assistant's thinking is left out. */
 export const renderMessages = (messages: readonly Message[], options: TranscriptOptions): string =>
-  messages.flatMap((message) => renderMessage(message, options)).join('\n')
+  messages.flatMap((message) => entriesOf(message, options).map(dataLine)).join('\n')
 
-function renderMessage(message: Message, options: TranscriptOptions): string[] {
+function entriesOf(message: Message, options: TranscriptOptions): object[] {
   const { maxCharsEach, hasToolDetails } = options
-  if (message.role === 'user') return [`User: ${truncate(message.text, maxCharsEach)}`]
-  if (message.role === 'assistant') return message.blocks.flatMap((block) => renderBlock(block, options))
+  if (message.role === 'user') return [{ user: truncate(message.text, maxCharsEach) }]
+  if (message.role === 'assistant') return message.blocks.flatMap((block) => entryOf(block, options))
   if (!hasToolDetails) return []
-  return message.results.map(({ toolName, output }) => `${toolName} gave: ${truncate(output, maxCharsEach)}`)
+  return message.results.map(({ toolName, output }) => ({ result: toolName, output: truncate(output, maxCharsEach) }))
 }
 
-function renderBlock(block: AssistantBlock, { maxCharsEach, hasToolDetails }: TranscriptOptions): string[] {
+function entryOf(block: AssistantBlock, { maxCharsEach, hasToolDetails }: TranscriptOptions): object[] {
   if (block.type === 'thinking') return []
-  if (block.type === 'text') return [`Assistant: ${truncate(block.text, maxCharsEach)}`]
-  if (!hasToolDetails) return [`Assistant calls ${block.toolName}`]
-  return [`Assistant calls ${block.toolName}: ${truncate(JSON.stringify(block.input), maxCharsEach)}`]
+  if (block.type === 'text') return [{ assistant: truncate(block.text, maxCharsEach) }]
+  if (!hasToolDetails) return [{ call: block.toolName }]
+  const input = JSON.stringify(block.input)
+  const shown = truncate(input, maxCharsEach)
+  return [{ call: block.toolName, input: shown === input ? block.input : shown }]
 }
 
 /** A finished run as it stands on a customer's ledger. */
 export type RecordedRun = { timestamp: string; input: string; output: string }
 
-/** Renders ledger entries as text for a model, in the order given. */
-export const renderRuns = (runs: readonly RecordedRun[]): string =>
-  runs
-    .map(({ timestamp, input, output }) => `[${timestamp}] customer: ${input}\n[${timestamp}] answer: ${output}`)
-    .join('\n')
+/** Renders an entry of a customer's ledger for a model, as one line. */
+export const renderRun = ({ timestamp, input, output }: RecordedRun): string =>
+  dataLine({ time: timestamp, customer: input, answer: output })
 
-/** Renders memory entries (D5.3) as text for a model, marked as memories. */
-export const renderMemories = (memories: readonly string[]): string =>
-  memories.map((memory) => `- [memory] ${memory}`).join('\n')
+/** Renders a memory entry (D5.3) for a model, as one line. */
+export const renderMemory = (memory: string): string => dataLine({ memory })

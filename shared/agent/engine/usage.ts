@@ -1,11 +1,11 @@
-import type { DoneEvent, ErrorEvent, RunTotals, TurnEndEvent } from '../../kernel/events.ts'
+import type { DoneEvent, ErrorEvent, PlanQueuedEvent, RunTotals, TurnEndEvent } from '../../kernel/events.ts'
 import type { Usage } from '../providers/port.ts'
 import { tokensOf } from './context/size.ts'
 
 /** The tokens, cost and turns of a run so far, and the models whose price is unknown. */
 export type Totals = { usage: Usage; costUsd: number; turns: number; unpriced: ReadonlySet<string> }
 
-const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
+export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 
 export const startTotals = (): Totals => ({ usage: NO_USAGE, costUsd: 0, turns: 0, unpriced: new Set() })
 
@@ -55,10 +55,13 @@ export const done = (totals: Totals, stopReason: DoneEvent['stop_reason']): Done
   stop_reason: stopReason,
 })
 
-/** The error of a failed run, with the totals of its complete turns. */
-export const withTotals = (error: ErrorEvent, totals: Totals): ErrorEvent => ({ ...error, ...fieldsOf(totals) })
+/** The end of a run that is no `done`, with what the run has used. */
+export const withTotals = <T extends ErrorEvent | PlanQueuedEvent>(end: T, totals: Totals): T => ({
+  ...end,
+  ...fieldsOf(totals),
+})
 
-function fieldsOf({ usage, costUsd, turns }: Totals): RunTotals {
+export function fieldsOf({ usage, costUsd, turns }: Totals): RunTotals {
   return {
     total_input_tokens: usage.input,
     total_output_tokens: usage.output,
@@ -80,3 +83,10 @@ function cacheTokens({ cacheRead, cacheWrite }: Usage) {
 export function estimateUsage(inputTokens: number, outputChars: number): Usage {
   return { ...NO_USAGE, input: inputTokens, output: tokensOf(outputChars) }
 }
+
+/** Each count that the provider has left out is estimated: every turn has an input, and text and tool calls are output (D5.8). */
+export const wholeUsage = (counted: Usage | undefined, estimated: Usage): Usage => ({
+  ...(counted ?? estimated),
+  input: counted?.input || estimated.input,
+  output: counted?.output || estimated.output,
+})

@@ -27,6 +27,7 @@ const HANDOFF_MS = 5_000
 const HANDOFF_STEP_MS = 50
 /** How long the deletion of a session that is stored is tried again: others know of the death of its worker after some seconds. */
 const DELETED_WITHIN_MS = 10_000
+const RELEASE_EVERY_MS = 500
 
 /**
  * Finds the worker of a session. Hashing chooses the worker of a new session; the claim is what decides, and what later calls
@@ -109,7 +110,7 @@ export class SessionRouter {
     const claim = await this.#claim(session)
     if (!claim) throw exists(session)
     if (await this.#isStored(session, claim)) {
-      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw exists(session)
     }
     return claim
@@ -117,9 +118,9 @@ export class SessionRouter {
 
   /** Asked under the claim: nobody else can create the session, or open it, meanwhile. */
   async #isStored(session: SessionKey, claim: Claim): Promise<boolean> {
-    const { isStored = async () => false, owners } = this.#deps
+    const { isStored = async () => false } = this.#deps
     return isStored(session).catch(async (cause: unknown) => {
-      await owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw cause
     })
   }
@@ -134,7 +135,10 @@ export class SessionRouter {
     if (epoch === undefined) throw noWorker()
     if (!(await isRebuilt())) throw rebuilding()
     const claim = { epoch, token: newToken() }
-    const holder = await owners.claim(session, claim, RESERVED_SECS)
+    const holder = await owners.claim(session, claim, RESERVED_SECS).catch((cause: unknown) => {
+      void this.#release(session, claim) // It may hold all the same.
+      throw cause
+    })
     if (isSameClaim(holder, claim)) return claim
     if (await this.#isAlive(holder.epoch)) return undefined
     return (await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS)) ? claim : undefined
@@ -152,9 +156,18 @@ export class SessionRouter {
       const mayMove = !creation.isLastTry && isRefusedForRoom(cause)
       const next = mayMove ? await this.#moveOn(session, claim) : undefined
       if (next) return this.#createAt(session, next, { ...creation, isLastTry: true })
-      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw cause
     }
+  }
+
+  /** Resolves after the first try. What has no answer is tried again behind the refusal, which lets the client create the session again. */
+  async #release(session: SessionKey, claim: Claim): Promise<void> {
+    const release = () => this.#deps.owners.release(session, claim)
+    const until = performance.now() + 1_000 * RESERVED_SECS // It expires by itself then.
+    await release().catch(
+      () => void retryUntil(release, { pauses: RELEASE_EVERY_MS, until, ref: false }).catch(() => {}),
+    )
   }
 
   /** Replaces the claim by one for the next worker. Returns `undefined` when there is none, or the claim is no longer this one. */

@@ -6,11 +6,12 @@ export type DialectName = (typeof DIALECT_NAMES)[number]
 
 const parseNames = listOf(oneOf(...DIALECT_NAMES))
 
-/** `none` switches all off where the default is another one. */
+/** `none` and `all` switch all off and on where the default is another one. */
 export const dialects: Parse<readonly DialectName[]> = (raw) => {
   if (raw.trim() === 'none') return Object.freeze([])
+  if (raw.trim() === 'all') return DIALECT_NAMES
   const names = parseNames(raw)
   return names instanceof InvalidValue
-    ? new InvalidValue(`\`none\`, or ${names.text}`)
+    ? new InvalidValue(`\`all\`, \`none\`, or ${names.text}`)
     : Object.freeze([...new Set(names)])
 }

@@ -1,7 +1,6 @@
-import { charsOf } from '../../agent/engine/context/size.ts'
+import { CallCount } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
-import { estimateUsage } from '../../agent/engine/usage.ts'
-import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
+import type { ModelPart, ModelProvider, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { BudgetRefusal, Budgets } from './budgets.ts'
@@ -73,11 +72,12 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpri
       new MeteredAnswer({
         refusal: () => budgets.refusal(tenant),
         open: () => plain.stream(request, signal)[Symbol.asyncIterator](),
-        spend(usage) {
+        spend(count) {
+          const usage = count.usageOf(request)
+          if (!usage) return
           const costUsd = priced(request.model, usage)
           budgets.spend(tenant, { tokens: usage.input + usage.output, costUsd })
         },
-        estimate: (outputChars) => estimateOf(request, outputChars),
       }),
   }
 }
@@ -85,18 +85,16 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpri
 type Metered = {
   refusal(): Promise<BudgetRefusal | undefined>
   open(): AsyncIterator<ModelPart>
-  spend(usage: Usage): void
-  estimate(outputChars: number): Usage
+  spend(count: CallCount): void
 }
 
 const OVER: IteratorResult<ModelPart> = { done: true, value: undefined }
 
-/** Not a generator, because that would add several promises to every delta. An answer that is cut off is estimated. */
+/** Not a generator, because that would add several promises to every delta. */
 class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
   readonly #call: Metered
   #parts: AsyncIterator<ModelPart> | undefined
-  #outputChars = 0
-  #hasBegun = false
+  readonly #counted = new CallCount()
   #isOver = false
 
   constructor(call: Metered) {
@@ -108,7 +106,7 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
   }
 
   next(): Promise<IteratorResult<ModelPart>> {
-    if (this.#parts) return this.#parts.next().then((result) => this.#count(result))
+    if (this.#parts) return this.#parts.next().then(this.#count, this.#fail)
     return this.#isOver ? Promise.resolve(OVER) : this.#start()
   }
 
@@ -125,38 +123,25 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
       return { done: false, value: failureOf(refusal) }
     }
     this.#parts = this.#call.open()
-    return this.#count(await this.#parts.next())
+    return this.#parts.next().then(this.#count, this.#fail)
   }
 
-  #count(result: IteratorResult<ModelPart>): IteratorResult<ModelPart> {
-    const part = result.done ? undefined : result.value
-    if (part?.type === 'finish') {
-      this.#isOver = true
-      this.#call.spend(part.usage ?? this.#call.estimate(this.#outputChars))
-    } else if (!part || part.type === 'failure') this.#end()
-    else {
-      this.#hasBegun = true
-      this.#outputChars += charsIn(part)
-    }
+  readonly #count = (result: IteratorResult<ModelPart>): IteratorResult<ModelPart> => {
+    if (!result.done) this.#counted.note(result.value)
+    if (result.done || result.value.type === 'finish' || result.value.type === 'failure') this.#end()
     return result
   }
 
-  /** The answer ends without the provider's count. One that had not begun costs nothing. */
+  readonly #fail = (cause: unknown): never => {
+    this.#end()
+    throw cause
+  }
+
   #end(): void {
-    if (this.#hasBegun && !this.#isOver) this.#call.spend(this.#call.estimate(this.#outputChars))
+    if (!this.#isOver) this.#call.spend(this.#counted)
     this.#isOver = true
   }
 }
-
-function charsIn(part: ModelPart): number {
-  if (part.type === 'text_delta' || part.type === 'thinking_delta') return part.text.length
-  return part.type === 'tool_call' ? part.input.length : 0
-}
-
-const CHARS_PER_TOKEN = 4
-
-const estimateOf = ({ system = '', messages }: ModelRequest, outputChars: number): Usage =>
-  estimateUsage(Math.ceil((system.length + charsOf(messages)) / CHARS_PER_TOKEN), outputChars)
 
 function failureOf({ code, message, reason }: BudgetRefusal): ModelPart {
   const isRetryable = code === 'storage_unavailable'

@@ -1,4 +1,4 @@
-import { inTags } from '../../kernel/text.ts'
+import { dataLine, inTags } from '../../kernel/prompt-data.ts'
 import type { FlowMemoryEntry } from './store/flow-memory.ts'
 
 type Entries = { corrections: readonly FlowMemoryEntry[]; precedents: readonly FlowMemoryEntry[] }
@@ -33,16 +33,10 @@ function linesOf(entries: readonly FlowMemoryEntry[], maxChars: number): string[
   const lines: string[] = []
   let left = maxChars
   for (const { content } of entries) {
-    const line = encode(content)
+    const line = dataLine(content)
     if (line.length > left) continue
     lines.push(line)
     left -= line.length
   }
   return lines
 }
-
-/** One line of JSON without angle brackets and line separators. */
-const encode = (content: unknown): string =>
-  JSON.stringify(content).replace(/[<>\u2028\u2029]/g, (character) => `\\u${hex(character)}`)
-
-const hex = (character: string): string => character.charCodeAt(0).toString(16).padStart(4, '0')

@@ -4,7 +4,7 @@ import { renderFrame } from '../../cluster/journal/frames.ts'
 import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { FlowEvent } from '../../kernel/events.ts'
-import { answerOf, failureEvent, resultEvent } from './execute/outcome.ts'
+import { terminalEvent } from './execute/outcome.ts'
 import type { Dispatch, DispatchOutput, TimelineEntry } from './port.ts'
 import { numbersBefore } from './transitions.ts'
 
@@ -66,11 +66,9 @@ const startOf = ({ trace_id, flow, provider_instance, model, started_at: at }: D
 })
 
 function terminalOf(dispatch: Dispatch, output: DispatchOutput | undefined): FlowEvent | undefined {
-  const { status, error, trace_id, ended_at } = dispatch
-  if (ended_at === null) return undefined
-  if (error) return failureEvent(error, trace_id, ended_at)
-  if (status !== 'ok' && status !== 'invalid_output') return undefined
-  return resultEvent(answerOf(dispatch, output), ended_at)
+  const { status, error, ended_at } = dispatch
+  const isOver = ended_at !== null && (error || status === 'ok' || status === 'invalid_output')
+  return isOver ? terminalEvent(dispatch, output) : undefined
 }
 
 /** The pause before a frame that followed the one before it after `gapMs`. */

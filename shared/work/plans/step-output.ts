@@ -1,6 +1,7 @@
 import type { PlanStep } from '../../kernel/plan-step.ts'
+import { inTags } from '../../kernel/prompt-data.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { inTags, truncate } from '../../kernel/text.ts'
+import { truncate } from '../../kernel/text.ts'
 import type { PlanRecord, Plans } from './port.ts'
 
 const MAX_OUTPUT_CHARS = 1024 * 1024

@@ -2,7 +2,7 @@ import type { JournalBudget } from '../../cluster/journal/journal.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
 /**
- * The bytes that the journals of a process hold, by tenant. While they are too many, tenants with more than an equal share give way,
+ * The bytes that the journals of a process hold, or the events that it is to record, by tenant. While they are too many, tenants with more than an equal share give way,
  * so that large answers of one tenant cost no other one the events that it may come back for.
  */
 export class JournalMemory {

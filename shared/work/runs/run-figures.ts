@@ -67,13 +67,14 @@ export class RunFigures {
     if (code === 'provider_failover' && detail['reason'] !== 'provider_skipped') this.requests.failed_over++
   }
 
-  /** The totals of a run hold what its sub-agents and summaries cost, too. */
+  /** The totals of a run hold what its sub-agents, its summaries and its cut turn cost, too (D4.10). */
   #noteEnd(event: RunEvent): void {
     this.code = endCodeOf(event)
     if (isProviderCode(this.code)) this.requests.failed++
     if (!('total_input_tokens' in event)) return
-    const { total_input_tokens, total_output_tokens = 0, cost_usd = 0 } = event as Partial<RunTotals>
+    const { total_input_tokens, total_output_tokens, cost_usd, cache_read_tokens = 0 } = event as RunTotals
     Object.assign(this.spent, { input_tokens: total_input_tokens, output_tokens: total_output_tokens, cost_usd })
+    this.cacheReadTokens = cache_read_tokens
   }
 
   #add(more: Spent): void {

@@ -2,7 +2,7 @@ import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
-import { errorEvent, isTerminal, type RunErrorCode, type RunEvent } from '../../kernel/events.ts'
+import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
 import { OpenAsks } from './open-asks.ts'
@@ -22,7 +22,7 @@ export type RunIdentity = {
   startedAt?: Date
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
   needsNoReader?: boolean
-  /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
+  /** The run does not begin before `accept` (D36.1). */
   isHeld?: boolean
   /** Its subject, when that is not a prompt. */
   kind?: 'flow' | 'plan'
@@ -40,6 +40,8 @@ export type EarlierEvents = {
   from: number
   reserved: number
   notice?: RunEvent
+  /** What the other process has used. */
+  used?: RunTotals
   /** Withdraws its open permission requests, and returns the events that say so. They stand before the end of a run that has not gone on here. */
   end?: () => Promise<readonly RunEvent[]>
 }
@@ -98,8 +100,8 @@ export type RunHooks = {
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
 
 /**
- * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may act (`accept`) is apart
- * from its state: an engine at work waits for that before its first tool.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether its client has it (`accept`) is apart
+ * from its state: a run whose turn has come waits for that.
  */
 export class Run {
   readonly id: string
@@ -123,6 +125,7 @@ export class Run {
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
+  readonly #usedBefore: RunTotals | undefined
   readonly #endEarlier: EarlierEvents['end']
   /** Set while it ends without having been executed. */
   #ending: Promise<void> | undefined
@@ -144,6 +147,7 @@ export class Run {
     this.ended = promise
     this.#resolveEnded = resolve
     const { earlier } = identity
+    this.#usedBefore = earlier?.used
     this.#endEarlier = earlier?.end
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
@@ -207,10 +211,24 @@ export class Run {
     return this.journal.follow(seq)
   }
 
-  /** Its client knows of the run, so it may act. */
+  /** Its client knows of the run, so it may begin. */
   accept(): void {
     this.#held?.resolve()
     this.#held = undefined
+  }
+
+  /** Whether no client has the run as yet. */
+  get isHeld(): boolean {
+    return this.#held !== undefined
+  }
+
+  /** Its client was told that the run was not accepted: it ends as if it had never been. Returns `false` for one that a client has. */
+  refuse(): boolean {
+    if (!this.isHeld || this.isEnded || this.isAbandoned) return false
+    this.abandon()
+    this.#resolveEnded?.()
+    this.#resolveEnded = undefined
+    return true
   }
 
   /** Another process goes on with the run. What is left of it here has no effect any more. */
@@ -226,7 +244,7 @@ export class Run {
     return this.#state.isAbandoned
   }
 
-  /** Resolves when the run may act or is cancelled. */
+  /** Resolves when the run may begin, or never will. */
   async whenAccepted(): Promise<void> {
     await this.#held?.promise
   }
@@ -243,8 +261,9 @@ export class Run {
     await this.#asks?.decided()
   }
 
-  /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
+  /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
+    if (this.#held) await this.#held.promise
     if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
@@ -268,6 +287,7 @@ export class Run {
     if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
+    if (by === 'caller') this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
     const last = errorEvent(code, 'the run was ended before its turn came')
     if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
     else if (by === 'caller') this.#append(last)
@@ -314,11 +334,12 @@ export class Run {
   }
 
   /** The end of the run resolves the permission requests that its executor has left open (D37.1). */
-  #append(event: RunEvent): void {
-    if (isTerminal(event)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
+  #append(given: RunEvent): void {
+    if (isTerminal(given)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
     if (this.isAbandoned) return
-    if (event.type === 'permission_request') this.#asks ??= new OpenAsks()
-    this.#asks?.note(event)
+    if (given.type === 'permission_request') this.#asks ??= new OpenAsks()
+    this.#asks?.note(given)
+    const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
     const { bytes, data } = this.journal.append(event)
     this.#hooks.onEvent()
     this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })

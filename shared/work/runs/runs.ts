@@ -81,7 +81,7 @@ export class Runs {
     this.#known.set(run.id, run)
     this.#live.add(run)
     this.#restartTime(run)
-    void run.ended.then(() => this.#settle(run))
+    void run.ended.then(() => run.isAbandoned || this.#settle(run))
     return run
   }
 
@@ -135,11 +135,26 @@ export class Runs {
   /** Forgets a run: another process has adopted it. Its readers get a gap. */
   release(run: Run): void {
     if (run.isAbandoned) return
+    run.abandon()
+    this.#remove(run)
+  }
+
+  #remove(run: Run): void {
     this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#leave(run)
-    run.abandon()
     this.#onChanged()
+  }
+
+  /** Ends a run that no client has as if it had never been, and another one by its cancellation. */
+  refuse(run: Run): void {
+    this.end(run, { isAccepted: false })
+  }
+
+  /** Cancels a run. `isAccepted: false`: its client was told that the run was not accepted. */
+  end(run: Run, { isAccepted }: { isAccepted: boolean }): void {
+    if (isAccepted || !run.refuse()) run.cancel('cancelled')
+    else this.#remove(run)
   }
 
   /** Aborts a run without a reader where there is no slot for another (D4.5d): one of the tenant's own when its share is full. */
@@ -150,7 +165,7 @@ export class Runs {
       this.#orphans.delete(orphan)
       this.#givenUp.add(orphan)
       this.#slots.add(orphan.tenant, -1)
-      orphan.cancel('cancelled')
+      this.refuse(orphan)
     }
   }
 
@@ -165,6 +180,7 @@ export class Runs {
     if (isOrphan) this.#orphans.add(run)
     else this.#orphans.delete(run)
     this.#restartTime(run)
+    if (run.isEnded && run.journal.readerCount === 0) this.#freeMemory()
   }
 
   async #until(isOver: () => boolean): Promise<void> {
@@ -209,7 +225,7 @@ export class Runs {
     if (this.#known.get(run.id) === run) this.#known.delete(run.id) // A plan that goes on here has a run of the same id.
     this.#ended.delete(run)
     this.#onChanged()
-    run.cancel('cancelled')
+    this.refuse(run)
     void run.ended.then(() => {
       this.#dropFrames(run)
       this.#hooks.onForgotten(run)
@@ -221,14 +237,9 @@ export class Runs {
     this.#replayable.delete(run)
   }
 
-  /**
-   * Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. The tenant that has the most gives way
-   * first, and before one with less than its share the live runs of the others.
-   */
+  /** Above the limits, drops the frames of ended runs, or forgets them; never those with a reader. */
   #enforceLimits(): void {
-    this.#dropFramesOf((tenant) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0))
-    if (this.#memory.isExceeded) for (const run of this.#live) run.journal.shrink()
-    this.#dropFramesOf((tenant) => this.#memory.usedBy(tenant))
+    this.#freeMemory()
     const { maxEnded = MAX_ENDED } = this.#limits
     while (this.#ended.size > maxEnded) {
       const run = this.#ended.next()
@@ -237,12 +248,18 @@ export class Runs {
     }
   }
 
-  #dropFramesOf(weightOf: (tenant: TenantId) => number): void {
+  /**
+   * The tenant that holds most gives way first: its ended runs, then what its live ones need not keep. One with less than an equal share keeps all,
+   * also when the others can free no more because of their readers.
+   */
+  #freeMemory(): void {
+    const weightOf = (tenant: TenantId) => (this.#memory.mustGiveWay(tenant) ? this.#memory.usedBy(tenant) : 0)
     while (this.#memory.isExceeded) {
       const run = this.#replayable.next(weightOf)
       if (!run) break
       this.#dropFrames(run)
     }
+    if (this.#memory.isExceeded) for (const run of this.#live) run.journal.shrink()
   }
 }
 

@@ -1,3 +1,4 @@
+import type { UnstoredFile } from '../../agent/engine/call-progress.ts'
 import { fileSystemTime, markWorkspaces, sweepWorkspaces } from '../../agent/tools/workspace/sweep.ts'
 import { removeWorkspace, workspacePath } from '../../agent/tools/workspace/workspace.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -19,14 +20,21 @@ export type Workspaces = {
   readonly kept?: KeptFiles
 }
 
+/** How many of a folder's files are stored. */
+export type SaveProgress = { stored: number; files: number }
+
 export type KeptFiles = {
   /** Resolves when the files of a folder are here. Throws `unavailable`. */
   bring(tenant: TenantId, scope: string): Promise<void>
   /**
    * Resolves when the store has the files of a folder. Throws `unavailable`, and tries again later by itself; `TooMuch`; and `conflict` when
-   * another process has taken them over.
+   * another process has taken them over. `onProgress` is called while it goes on.
    */
-  save(tenant: TenantId, scope: string): Promise<void>
+  save(tenant: TenantId, scope: string, onProgress?: (progress: SaveProgress) => void): Promise<void>
+  /** The files of a folder whose newest content the store lacks. */
+  unstored(tenant: TenantId, scope: string): Promise<readonly UnstoredFile[]>
+  /** Brings a folder here, and returns the paths of those of its files that are not as another process had them. */
+  lacks(tenant: TenantId, scope: string, files: readonly UnstoredFile[]): Promise<readonly string[]>
   /** Stores what is left, and removes what this process has on its disk. */
   close(): Promise<void>
 }

@@ -63,10 +63,12 @@ describe('the background of a customer’s line', () => {
     const background = await line.background()
     expect(questions(background)).to.deep.equal(['question 1', 'question 2'])
     write(1)
-    expect(await line.background()).to.match(/answer 2\n\[now\] customer: question 3\n\[now\] answer: answer 3\n<\//)
-    const short = customer({ chars: 3 })
+    expect(await line.background()).to.match(
+      /answer 2"}\n{"time":"now","customer":"question 3","answer":"answer 3"}\n<\//,
+    )
+    const short = customer({ chars: 16 })
     short.write(2)
-    for (const _ of [1, 2]) expect(await short.line.background()).to.match(/\nr 2\n<\//)
+    for (const _ of [1, 2]) expect(await short.line.background()).to.match(/\n{"answer":"r 2"}\n<\//)
   })
 
   it('reads only as many entries as it needs, and later only new ones', async () => {
@@ -131,13 +133,13 @@ describe('a customer’s line as Dream’s memory', () => {
     const history = await line.history()
     expect(asked).to.deep.equal([200, 200])
     expect(questions(history)).to.deep.equal(Array.from({ length: 200 }, (_, i) => `question ${i + 2}`))
-    expect(history.split('\n').slice(0, 2)).to.deep.equal(['[now] customer: question 2', '[now] answer: answer 2'])
+    expect(history.split('\n')[0]).to.equal('{"time":"now","customer":"question 2","answer":"answer 2"}')
   })
 
   it('D5.3: keeps every entry, in order', async () => {
     const { line, kept } = customer()
     await line.keep(['one', 'two'])
     expect(kept).to.deep.equal(['one', 'two'])
-    expect(await line.background()).to.include('- [memory] one\n- [memory] two')
+    expect(await line.background()).to.include('{"memory":"one"}\n{"memory":"two"}')
   })
 })

@@ -6,6 +6,8 @@ import { call, collect, resourcesOf, SOON, tool } from './tool-step-setup.ts'
 
 const ANSWER = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'complete' } as const
 
+const DONE_BEFORE = { toolName: 'Write', output: 'done before', isError: false }
+
 /** The progress of a run in its first turn. `stored` counts the stores that were waited for. */
 function setUp({ isOwn = true, step }: { isOwn?: boolean; step?: StepState } = {}) {
   const stored = { count: 0, noted: 0 }
@@ -22,6 +24,38 @@ const stepOf = (calls: StepState['calls'], agents: StepState['agents'] = {}): St
 })
 
 describe('the progress of a run', () => {
+  it('D35.2: a call that may have changed files counts when they are stored, and the model reads which are not', async () => {
+    const { progress } = setUp()
+    let unstored = [{ path: 'a.txt', mtimeMs: 5 }]
+    const asked: string[] = []
+    const storeFiles = async () => (asked.push(String(progress.earlier('w')?.result)), unstored)
+    const tools = [
+      { ...tool('Write'), usesFiles: true },
+      { ...tool('Read'), usesFiles: true, isReadOnly: true },
+      tool('Fetch'),
+    ]
+    const resources = { ...resourcesOf({ tools, storeFiles }), progress }
+    const read = await collect([call('r', 'Read'), call('f', 'Fetch')], resources)
+    expect([asked, read.results.map(({ output }) => output)]).to.deep.equal([[], ['Read ran', 'Fetch ran']])
+    const { results } = await collect([call('w', 'Write')], resources)
+    expect(asked, 'before it counts').to.deep.equal(['undefined'])
+    expect(results[0]?.output).to.include('Write ran').and.include('could not be stored').and.include('"a.txt"')
+    expect(progress.state.unstored).to.deep.equal(unstored)
+    expect(progress.takeStep(false)?.calls['w']?.result?.output).to.include('could not be stored')
+    unstored = []
+    await collect([call('w2', 'Write')], resources)
+    expect(progress.state).not.to.have.property('unstored')
+  })
+
+  it('D35.2: the first result in another process names the changes that are missing there, once', async () => {
+    const { progress } = setUp({ step: stepOf({ c1: { hasBegun: true, result: { ...DONE_BEFORE, id: 'c1' } } }) })
+    progress.loseFiles(['a.txt', 'b\udc80'])
+    const resources = { ...resourcesOf({ tools: [tool('Write')] }), progress }
+    const { results } = await collect([call('c1', 'Write'), call('c2', 'Write')], resources)
+    expect(results[0]?.output).to.include('done before').and.include('missing here: "a.txt", "b\\udc80"')
+    expect(results[1]?.output).to.equal('Write ran')
+  })
+
   it('D32.9a: that a tool which may change something begins is stored before; of one that reads, nothing is', async () => {
     const { progress, stored } = setUp()
     const seen: number[] = []

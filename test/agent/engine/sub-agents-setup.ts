@@ -1,9 +1,5 @@
-import {
-  AgentTree,
-  createSubAgents,
-  type Lineage,
-  type SubAgentOptions,
-} from '../../../shared/agent/engine/sub-agents.ts'
+import { AgentTree } from '../../../shared/agent/engine/account.ts'
+import { createSubAgents, type Lineage, type SubAgentOptions } from '../../../shared/agent/engine/sub-agents.ts'
 import { type AgentTask, succeed, type Tool, type ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { DONE } from '../../worker/events.ts'
@@ -39,6 +35,7 @@ export function setUp({ events = ANSWER, gate = Promise.resolve(), ...rest }: Pa
     emit: async (event) => void emitted.push(event),
     toolBox: boxOf('Read'),
     model: 'm',
+    onBug: () => {},
     async *launch() {
       await gate
       yield* events

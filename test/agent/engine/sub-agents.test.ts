@@ -1,6 +1,7 @@
 import { expect } from 'chai'
+import { AgentTree } from '../../../shared/agent/engine/account.ts'
 import type { CallProgress } from '../../../shared/agent/engine/call-progress.ts'
-import { AgentTree, keptSubAgents, narrow } from '../../../shared/agent/engine/sub-agents.ts'
+import { keptSubAgents, narrow } from '../../../shared/agent/engine/sub-agents.ts'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import { boxOf, lineageOf, setUp, TASK } from './sub-agents-setup.ts'
 

@@ -24,7 +24,7 @@ const faultsOf = ({ faults }: ChainReader) => [...new Set(faults.map(({ fault })
 describe('the reader that checks P4', () => {
   it('P4: accepts a stream that equals what was produced, however its bytes are split', () => {
     const reader = new ChainReader('c', COUNT)
-    for (const letter of `: ok\n\n: keepalive\n${whole}`) reader.read(letter)
+    for (const letter of `: ok\n: keepalive\n${whole}`) reader.read(letter)
     expect(faultsOf(reader)).to.deep.equal([])
     expect(reader.isWhole).to.equal(true)
     expect(reader.frames).to.equal(COUNT + 3)

@@ -22,6 +22,6 @@ export const frame = (seq: number, event: string, data: object = {}) =>
 /** Sends the headers of a stream, then frames. */
 export function send(res: ServerResponse, ...frames: string[]): ServerResponse {
   res.writeHead(200, { 'x-run-id': 'run_1', 'content-type': 'text/event-stream' })
-  res.write(`: ok\n\n${frames.join('')}`)
+  res.write(`: ok\n${frames.join('')}`)
   return res
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { SseReader } from '../sse-reader.ts'
 import { frame } from './fake-gateway.ts'
 
-const TEXT = `: ok\n\n${frame(1, 'text_delta', { text: 'grüße 😀' })}: keepalive\n: keepalive\n${frame(2, 'done')}`
+const TEXT = `: ok\n${frame(1, 'text_delta', { text: 'grüße 😀' })}: keepalive\n: keepalive\n${frame(2, 'done')}`
 
 describe('the SSE reader of the chaos client', () => {
   it('D4.2: finds the same frames however the bytes are split', () => {

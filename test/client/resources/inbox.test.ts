@@ -22,7 +22,7 @@ describe('the inbox of the client', () => {
         return void res.end(JSON.stringify({ permissions, next_cursor: null }))
       }
       lastEventIds.push(req.headers['last-event-id'] as string | undefined)
-      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(`: ok\n\n${streams.shift() ?? ''}`)
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(`: ok\n${streams.shift() ?? ''}`)
       if (streams.length > 0) res.end()
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -1,38 +1,51 @@
 import { randomUUID } from 'node:crypto'
-import { Chat } from '@ai-sdk/react'
-import {
-  DefaultChatTransport,
-  type DynamicToolUIPart,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  type UIMessage,
-} from 'ai'
+import * as react from '@ai-sdk/react'
+import type { DynamicToolUIPart, UIMessage } from 'ai'
+import * as seven from 'ai'
+import * as six from 'ai-6'
+import * as olderReact from 'ai-sdk-react-3'
 import { expect } from 'chai'
 import { until } from '../../support/until.ts'
 import { agent, BUSY_TRIES, pendingOf, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
 
 const STATE_OF_LIST = tool('TodoWrite', { todos: [] })
 
-/** `useChat` without a page: the same class with the same transport. */
-export function uiTests(product: RunningProduct): void {
-  const chatWith = (messages: UIMessage[] = [], id = `chat-${randomUUID()}`) =>
-    new Chat({
+type Packages = Pick<typeof seven, 'DefaultChatTransport' | 'lastAssistantMessageIsCompleteWithApprovalResponses'> &
+  Pick<typeof react, 'Chat'>
+type Chat = InstanceType<typeof react.Chat<UIMessage>>
+
+/** What `useChat` is made of, in the version that npm installs beside React 19, and in the one beside React 18. */
+export const UI_PACKAGES: Record<'7' | '6', Packages> = {
+  '7': { ...seven, ...react },
+  '6': { ...six, ...olderReact } as unknown as Packages,
+}
+
+const chatsOf =
+  (product: RunningProduct, packages: Packages) =>
+  (messages: UIMessage[] = [], id = `chat-${randomUUID()}`): Chat =>
+    new packages.Chat<UIMessage>({
       id,
       messages,
-      transport: new DefaultChatTransport({ api: `${product().url}/ui/chat` }),
-      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+      transport: new packages.DefaultChatTransport({ api: `${product().url}/ui/chat` }),
+      sendAutomaticallyWhen: packages.lastAssistantMessageIsCompleteWithApprovalResponses,
     })
 
-  const answerOf = ({ lastMessage }: Chat<UIMessage>) => (lastMessage?.role === 'assistant' ? lastMessage.parts : [])
-  const textOf = (chat: Chat<UIMessage>) =>
-    answerOf(chat)
-      .flatMap((part) => (part.type === 'text' ? [part.text] : []))
-      .join('|')
-  const callsOf = (chat: Chat<UIMessage>) =>
+const answerOf = ({ lastMessage }: Chat) => (lastMessage?.role === 'assistant' ? lastMessage.parts : [])
+
+const textOf = (chat: Chat) =>
+  answerOf(chat)
+    .flatMap((part) => (part.type === 'text' ? [part.text] : []))
+    .join('|')
+
+/** `useChat` without a page: the same class with the same transport. */
+export function uiTests(product: RunningProduct, packages: Packages): void {
+  const chatWith = chatsOf(product, packages)
+  const callsOf = (chat: Chat) =>
     answerOf(chat).filter((part): part is DynamicToolUIPart => part.type === 'dynamic-tool')
-  const approvalsOf = (chat: Chat<UIMessage>) => callsOf(chat).filter(({ state }) => state === 'approval-requested')
+  const approvalsOf = (chat: Chat) => callsOf(chat).filter(({ state }) => state === 'approval-requested')
 
   /** Answers what waits, and waits until the page has gone on with it. */
-  async function answer(chat: Chat<UIMessage>, approved: boolean, reason?: string): Promise<void> {
+  async function answer(chat: Chat, approved: boolean, reason?: string): Promise<void> {
     for (const { approval } of approvalsOf(chat))
       await chat.addToolApprovalResponse({ id: approval?.id ?? '', approved, ...(reason !== undefined && { reason }) })
     await until(() => chat.status === 'ready' && callsOf(chat).every(({ state }) => state !== 'approval-responded'), {
@@ -63,8 +76,9 @@ export function uiTests(product: RunningProduct): void {
     const chat = chatWith()
     await chat.sendMessage({ text: `${write('a.txt')}\n/say bye` })
     const [asked] = approvalsOf(chat)
-    expect(asked?.approval).to.deep.include({ requestReason: 'Write 5 bytes to the file a.txt.' })
-    expect(asked?.approval?.['descriptor']).to.have.nested.property('preview.kind', 'diff')
+    expect(asked?.approval?.['descriptor'])
+      .to.include({ message: 'Write 5 bytes to the file a.txt.' })
+      .and.have.nested.property('preview.kind', 'diff')
     await answer(chat, true)
     expect(callsOf(chat)).to.have.length(1)
     expect(callsOf(chat)[0]).to.include({ state: 'output-available' })
@@ -141,7 +155,11 @@ export function uiTests(product: RunningProduct): void {
     expect(chat.status).to.equal('error')
     expect(chat.error?.message).to.include('(provider_rejected)')
   })
+}
 
+/** The same for many pages at a time. */
+export function manyChatsTest(product: RunningProduct): void {
+  const chatWith = chatsOf(product, UI_PACKAGES['7'])
   it('200 chats at a time get their own answers', async () => {
     const answered = async (i: number) => {
       for (let tries = 1; ; tries++) {

@@ -35,7 +35,11 @@ export const asked = (id: string, tool: string): AgentEvent => ({
   message: `Write for ${tool}?`,
   expires_at: '2026-11-21T09:35:00.000Z',
 })
-export const resolved = (id: string, tool: string, rest: { allow?: boolean; input?: JsonObject } = {}): AgentEvent => ({
+export const resolved = (
+  id: string,
+  tool: string,
+  rest: { allow?: boolean; reason?: string; input?: JsonObject } = {},
+): AgentEvent => ({
   type: 'permission_resolved',
   id,
   tool_use_id: tool,

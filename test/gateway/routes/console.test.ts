@@ -73,13 +73,21 @@ describe('the routes of the console', () => {
     expect(await response.json()).to.deep.equal({ base_path: '/v1', sign_in: SETTINGS.signIn })
   })
 
-  it('D29a: `/` leads clients that prefer HTML there, and others get what they got without a console', async () => {
+  it('D29a, D29.5: `/` leads clients that prefer HTML there, and the 404 of others names its address; where it is not at home nothing does', async () => {
     const toBrowser = await at('/', BROWSER)
     expect([toBrowser.status, toBrowser.headers.get('location')]).to.deep.equal([302, '/console/'])
-    const plain = [await at('/', {}, null), await at('/'), await at('/', BROWSER, { ...SETTINGS, isHome: false })]
-    const bodies = await Promise.all(plain.map((response) => response.text()))
-    expect(plain.map(({ status }) => status)).to.deep.equal([404, 404, 404])
-    expect(new Set(bodies).size).to.equal(1)
+    for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
+      const toOthers = await at('/', headers)
+      const { error } = (await toOthers.json()) as { error: { message: string } }
+      expect(toOthers.status).to.equal(404)
+      expect(error.message)
+        .to.include(`${new URL(toOthers.url).origin}/console/`)
+        .and.include('begin with /v1')
+    }
+    for (const plain of [await at('/', {}, null), await at('/', BROWSER, { ...SETTINGS, isHome: false })]) {
+      expect(plain.status).to.equal(404)
+      expect(await plain.text()).not.to.include('console')
+    }
   })
 
   it('without CONSOLE its paths do not exist', async () => {

@@ -21,7 +21,7 @@ describe('the body of a stream', () => {
       wire.socket.once('data', (bytes) => resolve(bytes.toString()))
     })
     wire.send(request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`))
-    expect(await first).to.match(/^HTTP\/1\.1 200 OK\r\n[^]*: ok\n\n[^]*data: \{"text":"a"\}\n\n\r\n$/)
+    expect(await first).to.match(/^HTTP\/1\.1 200 OK\r\n[^]*: ok\n[^]*data: \{"text":"a"\}\n\n\r\n$/)
     wire.socket.destroy()
     await feed.left
   })
@@ -30,7 +30,7 @@ describe('the body of a stream', () => {
     const feed = new Feed()
     const { port } = await start({ methods: { followRun: async () => feed }, relay: { keepaliveMs: 15_000 } })
     const wire = await Wire.open(port)
-    await wire.send(request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)).until(/: ok\n\n/)
+    await wire.send(request(`GET /v1/runs/${RUN_ID}/events HTTP/1.1`)).until(/: ok\n/)
     const counting = countWrites()
     feed.push(renderFrame(1, delta('a')), 1)
     await wire.until(/data: \{"text":"a"\}\n\n\r\n$/)

@@ -1,78 +1,117 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { createKeepalive, type KeepaliveTarget } from '../../../services/gateway/streams/keepalive.ts'
 
-const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+const INTERVAL_MS = 15_000
+/** How late a comment may be. */
+const LATE_MS = 60
 
-/** A stream that notes the times of its comments. */
-class Stream implements KeepaliveTarget {
-  readonly beats: number[] = []
-  #wanted = 0
-  #done: (() => void) | undefined
+describe('the keepalive of streams', () => {
+  let clockMs: number
+  const now = () => clockMs
+  /** A stream that notes the times of its comments, each of which takes a while. */
+  class Stream implements KeepaliveTarget {
+    readonly beats: number[] = []
+    readonly #workMs: number
 
-  sendKeepalive(): void {
-    this.beats.push(performance.now())
-    if (this.beats.length >= this.#wanted) this.#done?.()
-  }
-
-  times(count: number): Promise<void> {
-    this.#wanted = count
-    return new Promise((resolve) => {
-      this.#done = resolve
-    })
-  }
-}
-
-describe('the keepalive wheel', () => {
-  it('api.md Limits: each stream gets one comment per interval, the first after a whole interval', async () => {
-    const keepalive = createKeepalive(300)
-    const streams = [new Stream(), new Stream()]
-    const start = performance.now()
-    const leavings = streams.map((stream) => keepalive.add(stream))
-    await Promise.all(streams.map((stream) => stream.times(2)))
-    for (const stream of streams) {
-      const [first = 0, second = 0] = stream.beats
-      expect(first - start).to.be.at.least(290)
-      expect(second - first).to.be.within(250, 1_000)
+    constructor(workMs = 0) {
+      this.#workMs = workMs
     }
-    for (const leave of leavings) leave()
+
+    sendKeepalive(): void {
+      this.beats.push(clockMs)
+      clockMs += this.#workMs
+    }
+  }
+
+  beforeEach(() => {
+    clockMs = 0
+    mock.timers.enable({ apis: ['setTimeout'] })
+  })
+  afterEach(() => mock.timers.reset())
+
+  function pass(ms: number): void {
+    for (let left = ms; left > 0; left--) {
+      clockMs++
+      mock.timers.tick(1)
+    }
+  }
+
+  const distances = ({ beats }: Stream) => beats.slice(1).map((beat, i) => beat - (beats[i] ?? 0))
+
+  it('api.md Limits: each stream gets one comment per interval, the first after a whole interval, and those that open at different times get theirs at different times', () => {
+    const keepalive = createKeepalive(INTERVAL_MS, now)
+    const [first, second] = [new Stream(), new Stream()]
+    keepalive.add(first)
+    pass(4_000)
+    keepalive.add(second)
+    pass(45_000)
+    expect(first.beats).to.deep.equal([15_000, 30_000, 45_000])
+    expect(second.beats).to.deep.equal([19_000, 34_000, 49_000])
   })
 
-  it('streams that open at different times get their comments at different times', async () => {
-    const keepalive = createKeepalive(300)
-    const [first, second, clock] = [new Stream(), new Stream(), new Stream()]
-    const other = createKeepalive(100)
-    const leavings = [keepalive.add(first)]
-    leavings.push(other.add(clock)) // Started later: when this wheel has completed a turn, the other one has too.
-    await clock.times(1)
-    leavings.push(keepalive.add(second))
-    await second.times(1)
-    expect((second.beats[0] ?? 0) - (first.beats[0] ?? 0)).to.be.greaterThan(50)
-    for (const leave of leavings) leave()
+  it('the clock decides: however many comments and other work come between, the interval is not stretched and never cut short', () => {
+    const keepalive = createKeepalive(INTERVAL_MS, now)
+    const streams = Array.from({ length: 150 }, () => new Stream(9))
+    for (const stream of streams) {
+      keepalive.add(stream)
+      pass(91)
+    }
+    pass(5 * INTERVAL_MS)
+    for (const stream of streams) {
+      expect(stream.beats).to.have.length.at.least(5)
+      for (const distance of distances(stream)) expect(distance).to.be.within(INTERVAL_MS, INTERVAL_MS + LATE_MS)
+    }
   })
 
-  it('one timer serves all streams, it stops with the last one, and does not keep the process alive', () => {
-    const before = timers()
-    const keepalive = createKeepalive(15_000)
-    const streams = Array.from({ length: 100 }, () => new Stream())
-    const leavings = streams.map((stream) => keepalive.add(stream))
-    expect(timers()).to.equal(before) // An unref'd timer is not an active resource.
-    for (const leave of leavings) leave()
-    expect(timers()).to.equal(before)
+  it('streams that are due at about the same time share a timer', () => {
+    const keepalive = createKeepalive(INTERVAL_MS, now)
+    const streams = Array.from({ length: 40 }, () => new Stream())
+    for (const stream of streams) {
+      keepalive.add(stream)
+      pass(1)
+    }
+    pass(INTERVAL_MS + LATE_MS)
+    expect(new Set(streams.flatMap(({ beats }) => beats))).to.have.property('size', 2)
   })
 
-  it('a stream that has left gets no more comments, also when it leaves during its own comment', async () => {
-    const keepalive = createKeepalive(100)
-    const leaving = new Stream()
-    const staying = new Stream()
-    const sendKeepalive = leaving.sendKeepalive.bind(leaving)
+  it('after a stall of several intervals each stream gets one comment, not one for each', () => {
+    const keepalive = createKeepalive(INTERVAL_MS, now)
+    const stream = new Stream()
+    keepalive.add(stream)
+    clockMs += 4 * INTERVAL_MS
+    pass(2 * INTERVAL_MS)
+    expect(stream.beats).to.deep.equal([5 * INTERVAL_MS, 6 * INTERVAL_MS])
+  })
+
+  it('a stream that has left gets no more comments, also when it leaves during its own comment', () => {
+    const keepalive = createKeepalive(INTERVAL_MS, now)
+    const [leaving, staying] = [new Stream(), new Stream()]
+    const leave = keepalive.add(leaving)
+    keepalive.add(staying)
     leaving.sendKeepalive = () => {
-      sendKeepalive()
+      leaving.beats.push(clockMs)
       leave()
     }
-    const leave = keepalive.add(leaving)
-    const leaveLast = keepalive.add(staying)
-    await staying.times(3)
+    pass(3 * INTERVAL_MS + LATE_MS)
     expect(leaving.beats).to.have.length(1)
-    leaveLast()
+    expect(staying.beats).to.have.length(3)
+  })
+
+  it('one timer serves all streams, stops with the last one, runs again with the next, and does not keep the process alive', () => {
+    mock.timers.reset()
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const set = mock.method(globalThis, 'setTimeout')
+    const cleared = mock.method(globalThis, 'clearTimeout')
+    const keepalive = createKeepalive(INTERVAL_MS)
+    const leavings = Array.from({ length: 100 }, () => keepalive.add(new Stream()))
+    expect(timers()).to.equal(before) // An unref'd timer is not an active resource.
+    expect(set.mock.callCount()).to.equal(1)
+    for (const leave of leavings) leave()
+    expect(cleared.mock.callCount()).to.equal(1)
+    keepalive.add(new Stream())()
+    expect([set.mock.callCount(), cleared.mock.callCount()]).to.deep.equal([2, 2])
+    mock.restoreAll()
   })
 })

@@ -36,7 +36,7 @@ describe('the relay', () => {
       'x-run-id': RUN_ID,
     })
     const first = await response.body?.getReader().read()
-    expect(Buffer.from(first?.value ?? []).toString()).to.equal(': ok\n\n')
+    expect(Buffer.from(first?.value ?? []).toString()).to.equal(': ok\n')
     feed.end()
   })
 
@@ -57,7 +57,7 @@ describe('the relay', () => {
     const feed = new Feed()
     const { port } = await following(feed)
     const wire = await Wire.open(port)
-    await wire.send(FOLLOW).until(/: ok\n\n/)
+    await wire.send(FOLLOW).until(/: ok\n/)
     for (let i = 1; i <= 3; i++) {
       feed.push(renderFrame(i, delta(`x${i}`)), i)
       await wire.until(new RegExp(`"x${i}"`))
@@ -118,7 +118,7 @@ describe('the relay', () => {
     const { url } = await following(feed)
     feed.fail(new Error('gone'))
     const response = await fetch(`${url}/runs/${RUN_ID}/events?last_event_id=41`)
-    expect(await response.text()).to.match(/^: ok\n\nid: 41\nevent: error\n/)
+    expect(await response.text()).to.match(/^: ok\nid: 41\nevent: error\n/)
   })
 
   it('no frames are requested while the client does not read, and none is lost', async () => {
@@ -265,7 +265,7 @@ describe('the relay', () => {
     const { port } = await start({ methods: { followRun: async () => framesOf(delta('a'), DONE) } })
     const wire = await Wire.open(port)
     const text = await wire.send(FOLLOW.replace('HTTP/1.1', 'HTTP/1.0')).end
-    expect(text).to.match(/\r\n\r\n: ok\n\nid: 1\nevent: text_delta\n[^]*event: done\n.*\n\n$/)
+    expect(text).to.match(/\r\n\r\n: ok\nid: 1\nevent: text_delta\n[^]*event: done\n.*\n\n$/)
   })
 })
 

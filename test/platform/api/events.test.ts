@@ -29,12 +29,7 @@ type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
 
 const SPENT = { cost_usd: 'required', cache_read_tokens: 'optional', cache_write_tokens: 'optional' } as const
-const ERROR = {
-  error: 'required',
-  code: 'required',
-  detail: 'required',
-  suggestion: 'required',
-  retryable: 'required',
+const TOTALS = {
   total_input_tokens: 'optional',
   total_output_tokens: 'optional',
   total_tokens: 'optional',
@@ -42,6 +37,14 @@ const ERROR = {
   turn_count: 'optional',
   cache_read_tokens: 'optional',
   cache_write_tokens: 'optional',
+} as const
+const ERROR = {
+  ...TOTALS,
+  error: 'required',
+  code: 'required',
+  detail: 'required',
+  suggestion: 'required',
+  retryable: 'required',
   session_kept: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
@@ -113,6 +116,7 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
   warning: { ...FIELDS.warning, at: 'required', agent: 'required' },
   result: {
     ...RESULT,
+    ...TOTALS,
     at: 'required',
     verdict: 'required',
     problems: 'optional',
@@ -158,6 +162,10 @@ const WARNINGS = members<WarningCode>({
   provider_failover: true,
   context_compacted: true,
   tool_output_truncated: true,
+  output_repaired: true,
+  context_window: true,
+  context_cut: true,
+  tools_left_out: true,
   output_truncated: true,
   customer_scope_fallback: true,
   price_unknown: true,

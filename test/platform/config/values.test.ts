@@ -51,6 +51,9 @@ describe('config: values', () => {
     ['TRUST_PROXY', '2', 'trustProxy', 2],
     ['TRUST_PROXY', 'loopback, 10.0.0.0/8,fd00::/8', 'trustProxy', ['loopback', '10.0.0.0/8', 'fd00::/8']],
     ['CORS_ORIGINS', '*', 'corsOrigins', ['*']],
+    ['DIALECTS', 'all', 'dialects', ['ui', 'openai', 'ag-ui', 'mcp', 'a2a']],
+    ['DIALECTS', 'none', 'dialects', []],
+    ['DIALECTS', 'ui, ui', 'dialects', ['ui']],
     [
       'CORS_ORIGINS',
       'https://App.example:443, http://localhost:3000,',

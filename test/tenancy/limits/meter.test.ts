@@ -99,7 +99,7 @@ describe('a metered provider', () => {
       ['thinking', [{ type: 'thinking_delta', text: 'y'.repeat(80) }]],
       ['a tool call', [{ type: 'tool_call', id: 't1', toolName: 'Read', input: 'y'.repeat(80) }]],
     ]
-    for (const [what, parts, count] of cutOff) expect(await spentOn(parts, count), what).to.deep.equal([30])
+    for (const [what, parts, count] of cutOff) expect(await spentOn(parts, count), what).to.deep.equal([31])
     expect(closed).to.equal(cutOff.length)
   })
 

@@ -164,6 +164,22 @@ describe('ended runs', () => {
     expect(kept.filter(Boolean).length).to.be.at.least(6)
   })
 
+  it('a neighbour keeps its frames while the runs of the tenant that holds most are all being read, and these give way when their readers leave', async () => {
+    const { open } = setUp({ maxLive: 100, maxJournalBytes: 20_000 })
+    const neighbour = open(NEIGHBOUR)
+    await neighbour.execute(sayMuch)
+    const greedy = Array.from({ length: 45 }, () => open())
+    const readers = greedy.map((run) => run.follow(0))
+    await Promise.all(greedy.map((run) => run.execute(sayMuch)))
+    await nextLoopTurn()
+    expect(neighbour.journal.readAfter(0), 'while they are read').not.to.equal(undefined)
+    for (const reader of readers) reader.close()
+    expect(neighbour.journal.readAfter(0), 'when they are read').not.to.equal(undefined)
+    const kept = greedy.map((run) => run.journal.readAfter(0) !== undefined)
+    expect(kept.filter(Boolean).length).to.be.within(6, 20)
+    expect(kept.lastIndexOf(false), 'the oldest went').to.be.below(kept.indexOf(true))
+  })
+
   it('the live runs of a tenant that holds most lose their oldest events before a neighbour loses any', async () => {
     const journal = { ...JOURNAL_LIMITS, floorBytes: 64_000 }
     const { open } = setUp({ maxLive: 100, maxJournalBytes: 400_000, journal })

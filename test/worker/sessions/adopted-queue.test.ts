@@ -5,7 +5,9 @@ import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { type Admission, NO_ADMISSION } from '../../../shared/tenancy/limits/admission.ts'
 import { createServerModels } from '../../../shared/work/runs/models.ts'
+import { createWorkspaces, type KeptFiles } from '../../../shared/work/runs/workspaces.ts'
 import { createDemoWorker, DEMO_MODELS } from '../../support/demo-worker.ts'
+import { ALL_KEPT } from '../../support/kept-files.ts'
 
 const startedAt = '2026-11-21T09:30:00.000Z'
 const waitingOf = (count: number) =>
@@ -76,6 +78,29 @@ describe('the queue of an adopted session', () => {
     worker.keep(session)
     await textOf(worker, keptId)
     expect(calls).to.deep.equal([`hand over ${leftId}`, `free ${keptId}`])
+    session.retire()
+  })
+
+  it('D35.2: run_recovered names the changes of files that are missing here', async () => {
+    const asked: unknown[] = []
+    const lacks: KeptFiles['lacks'] = async (_tenant, _scope, files) => (asked.push(files), ['turn2.txt'])
+    const workspaces = { ...createWorkspaces('/nowhere'), kept: { ...ALL_KEPT, lacks } }
+    const worker = createDemoWorker(createMemoryPermissionStore(), {}, { workspaces })
+    const [waiting] = waitingOf(1)
+    const spent = { usage: { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }, costUsd: 0, turns: 0, unpriced: [] }
+    const unstored = [
+      { path: 'turn2.txt', mtimeMs: 1 },
+      { path: 'a', mtimeMs: 2 },
+    ]
+    const state = { hasBegun: false, isPlanning: false, totals: spent, agents: { started: 0, spent }, unstored }
+    const earlier = { state, events: [], eventsFrom: 1, reserved: 0 }
+    const session = worker.adopt({ ...stateOf(0), waiting: waiting ? [{ ...waiting, earlier }] : [] })
+    worker.keep(session)
+    const text = await textOf(worker, waiting?.runId ?? '')
+    expect(asked).to.deep.equal([unstored])
+    expect(text).to.match(
+      /event: warning\n[^\n]*"code":"run_recovered"[^\n]*missing: \\"turn2.txt\\"[^\n]*"lost_files":\["turn2.txt"\]/,
+    )
     session.retire()
   })
 

@@ -13,6 +13,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { createWorkspaces } from '../../../shared/work/runs/workspaces.ts'
 import { statusOf, textOf } from '../../support/broker-answers.ts'
+import { ALL_KEPT } from '../../support/kept-files.ts'
 import { createMemoryRelay } from '../../support/relay.ts'
 import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
@@ -197,8 +198,7 @@ describe('runs that are stored', () => {
     const asking = await broker.startRun(TENANT, { prompt: '/tool Ask {}' })
     await isAsking(broker)
     const fresh = await broker.startRun(TENANT, { prompt: '/sleep 60000\n/say late' })
-    const kept = { bring: async () => {}, save: async () => {}, close: async () => {} }
-    const second = await openWorker({ workspaces: { ...createWorkspaces('/nowhere'), kept } })
+    const second = await openWorker({ workspaces: { ...createWorkspaces('/nowhere'), kept: ALL_KEPT } })
     first.link.cut()
     expect(await textOf(asking.frames)).to.match(/on its disk[^\n]*"code":"worker_lost"/)
     await until(() => second.worker.liveRuns() === 1, { what: 'the other run to begin' })

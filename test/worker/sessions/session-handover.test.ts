@@ -157,7 +157,7 @@ describe('a session that was handed over', () => {
     expect(other.summary).to.deep.equal(session.summary).and.include({ title: 'Boats', model: 'm' })
     expect(other.summary.usage.turns).to.equal(1)
     expect(other.conversation.messages).to.deep.equal(session.conversation.messages)
-    expect(other.start().background).to.equal(session.start().background).and.include('- [memory] The boat')
+    expect(other.start().background).to.equal(session.start().background).and.include('{"memory":"The boat')
     for (const each of [session, other]) each.retire()
   })
 })

@@ -11,7 +11,7 @@ export function Gantt({ plan, chosen }: { plan: Plan; chosen: string | null }) {
   useEffect(isOpen ? runClock : () => undefined, [isOpen])
   if (plan.started_at === null) return <p class="soft">The plan has not begun.</p>
   const from = Date.parse(plan.started_at)
-  const to = Math.max(from + 1, plan.ended_at === null ? clock.value : Date.parse(plan.ended_at))
+  const to = Math.max(from + 1, plan.ended_at === null ? clock().value : Date.parse(plan.ended_at))
   return (
     <ul class="gantt">
       {plan.steps.map((step) => (

@@ -2,8 +2,8 @@ import { hrefOf } from '../../base/router.ts'
 import { type Placed, placeSteps } from './layout.ts'
 import type { Plan } from './plan.ts'
 
-const BOX = { width: 188, height: 46 }
-const GAP = { x: 56, y: 16 }
+const BOX = { width: 188, height: 46 } as const
+const GAP = { x: 56, y: 16 } as const
 const EDGE = 12
 /** As many characters of a name fit into a box. */
 const SHOWN_CHARS = 20

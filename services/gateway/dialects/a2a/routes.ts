@@ -1,7 +1,9 @@
 import type { RequestHandler } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { isJsonObject } from '../../../../shared/kernel/json.ts'
+import type { Scope } from '../../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
+import { assertScope } from '../../middleware/scopes.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
 import { PROTOCOL_VERSION, showCard } from './card.ts'
@@ -10,15 +12,15 @@ import type { Call } from './opened-task.ts'
 import { asRpcError, RpcError, type RpcId, rpcAnswer, rpcFailure } from './rpc.ts'
 import { cancelTask, getTask, sendMessage, streamMessage, subscribeToTask } from './tasks.ts'
 
-type Method = (deps: DialectDeps, call: Call) => Promise<void>
+type Method = { scope: Scope; answer: (deps: DialectDeps, call: Call) => Promise<void> }
 
 const METHODS: ReadonlyMap<unknown, Method> = new Map<string, Method>([
-  ['SendMessage', sendMessage],
-  ['SendStreamingMessage', streamMessage],
-  ['GetTask', getTask],
-  ['ListTasks', listTasks],
-  ['CancelTask', cancelTask],
-  ['SubscribeToTask', subscribeToTask],
+  ['SendMessage', { scope: 'run', answer: sendMessage }],
+  ['SendStreamingMessage', { scope: 'run', answer: streamMessage }],
+  ['GetTask', { scope: 'read', answer: getTask }],
+  ['ListTasks', { scope: 'read', answer: listTasks }],
+  ['CancelTask', { scope: 'run', answer: cancelTask }],
+  ['SubscribeToTask', { scope: 'read', answer: subscribeToTask }],
 ])
 
 /** The methods of the protocol that this server does not have. */
@@ -40,7 +42,8 @@ function answer(deps: DialectDeps): RequestHandler {
     try {
       assertVersion(req.get('a2a-version'))
       const { method, params } = readRequest(request)
-      await method(deps, { req, res, id, params })
+      assertScope(res, method.scope)
+      await method.answer(deps, { req, res, id, params })
     } catch (cause) {
       const refusal = asRpcError(cause)
       if (!refusal || res.headersSent) throw cause

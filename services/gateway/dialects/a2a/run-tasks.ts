@@ -5,6 +5,7 @@ import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { sessionIdIn } from '../shared/conversation.ts'
 import { readResponse } from '../shared/response-stream.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
 import { historyOfRun } from './history.ts'
@@ -18,7 +19,8 @@ import type { TaskRef } from './task-id.ts'
 
 /** Sends a message to the session of its context. */
 export async function sendToSession(deps: DialectDeps, call: Call, message: IncomingMessage): Promise<OpenedTask> {
-  const { contextId = newId('sess'), messageId } = message
+  const { messageId, fields } = message
+  const contextId = message.contextId === undefined ? newId('sess') : sessionIdIn(fields, 'contextId')
   const key = message.contextId === undefined ? idempotencyKeyOf(call.req) : `${contextId} ${messageId}`
   const sent = { sessionId: contextId, message: { prompt: promptOf(message) }, seed: () => [], key }
   const { runId, frames } = await deps.conversations.send(call.res, 'a2a', sent)

@@ -2,6 +2,7 @@ import type { Response } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { assertCounted } from '../../middleware/counted.ts'
+import { assertScope, hasScope } from '../../middleware/scopes.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { historyLength, withHistory } from './history.ts'
 import { readMessage } from './message.ts'
@@ -47,13 +48,18 @@ export async function getTask(deps: DialectDeps, call: Call): Promise<void> {
   call.res.json(rpcAnswer(call.id, { result: task }))
 }
 
-/** `CancelTask`: answers with the task when its run has ended. */
+/** `CancelTask`: answers with the task when its run has ended; a token that may not read gets its ids and its state. */
 export async function cancelTask(deps: DialectDeps, call: Call): Promise<void> {
   const seen = await named(deps, call)
   const cancelled = await (seen.ref.isPlan ? cancelPlan : cancelRun)(deps, call.res, seen)
-  const task: JsonObject = await cancelled.read({ signal: leaving(call.res) })
-  call.res.json(rpcAnswer(call.id, { result: task }))
+  const task = await cancelled.read({ signal: leaving(call.res) })
+  call.res.json(rpcAnswer(call.id, { result: hasScope(call.res, 'read') ? task : withoutContent(task) }))
 }
+
+const withoutContent = ({ id, contextId, status }: JsonObject): JsonObject => ({
+  ...{ id, contextId },
+  status: { state: (status as JsonObject)['state'] },
+})
 
 const named = (deps: DialectDeps, { res, params }: Call): Promise<SeenTask> =>
   readTask(deps, res, readTaskId(params.text('id')))
@@ -69,6 +75,7 @@ async function open(deps: DialectDeps, call: Call): Promise<OpenedTask> {
     if (plan !== undefined) return submitPlan(deps, call, { ...message, plan })
     return flow === undefined ? sendToSession(deps, call, message) : runFlow(deps, call, { ...message, flow })
   }
+  assertScope(call.res, 'approve')
   const seen = await readTask(deps, call.res, readTaskId(taskId))
   if (seen.isOver) throw ended()
   return answerTask(deps, call.res, { message, seen })

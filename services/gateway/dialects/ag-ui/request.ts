@@ -2,7 +2,7 @@ import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.t
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { SESSION } from '../../params.ts'
-import type { PermissionAnswer } from '../shared/conversation.ts'
+import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { readMessages } from '../shared/messages.ts'
 
@@ -15,7 +15,7 @@ export type AgUiRequest = { threadId: string; runId: string; isCurrent: boolean 
 /** Throws `invalid_request` for what this server cannot take. */
 export function readAgUiRequest(body: JsonObject): AgUiRequest {
   const fields = new Fields(body)
-  const [threadId, runId, resumed] = [idIn(fields, 'threadId'), idIn(fields, 'runId'), fields.objects('resume')]
+  const [threadId, runId, resumed] = [sessionIdIn(fields, 'threadId'), runIdIn(fields), fields.objects('resume')]
   if (fields.objects('tools').length > 0)
     throw fields.wrong('tools', 'an empty list: the tools are those of this server, which calls them itself')
   const common = { threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? '') }
@@ -31,10 +31,11 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
 /** Clients send the version from 1.0 on. */
 const CURRENT = /^[1-9]\d*\.\d+$/
 
-function idIn(fields: Fields, name: string): string {
-  const id = fields.text(name)
+/** The client's own id of its run. */
+function runIdIn(fields: Fields): string {
+  const id = fields.text('runId')
   if (SESSION.pattern.test(id)) return id
-  throw fields.wrong(name, `an id that matches ${SESSION.pattern.source}`)
+  throw fields.wrong('runId', `an id that matches ${SESSION.pattern.source}`)
 }
 
 const INTERRUPT = /^(run_[0-9a-f]{32})\/(perm_[0-9a-f]{32})$/

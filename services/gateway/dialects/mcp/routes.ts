@@ -1,5 +1,15 @@
+import type { Scope } from '../../../../shared/tenancy/auth/port.ts'
 import type { RouteTable } from '../../../http/routes.ts'
+import { assertScope } from '../../middleware/scopes.ts'
 import type { DialectDeps } from '../dialect.ts'
+
+/** What else a client sends, such as `initialize` and `ping`, shows and changes nothing of a tenant. */
+const SCOPES: ReadonlyMap<unknown, Scope> = new Map<string, Scope>([
+  ['tools/list', 'read'],
+  ['subscriptions/listen', 'read'],
+  ['tools/call', 'run'],
+  ['notifications/cancelled', 'run'],
+])
 
 /** The Model Context Protocol over streamable HTTP, without sessions: each request may go to another gateway. */
 export function mcpRoutes(deps: DialectDeps): RouteTable {
@@ -7,6 +17,8 @@ export function mcpRoutes(deps: DialectDeps): RouteTable {
     '/mcp': {
       post: deps.admit(async (req, res) => {
         const message = await deps.readBody(req, res, 'DialectRequest')
+        const scope = SCOPES.get(message['method'])
+        if (scope) assertScope(res, scope)
         const { handleMessage } = await import('./handler.ts')
         await handleMessage(deps, { req, res, message })
       }),

@@ -1,4 +1,5 @@
 import { notFound } from '../../../../shared/kernel/errors.ts'
+import { NEW_SESSION } from '../../params.ts'
 
 /** A response is the part of a run between two pauses; `part` counts from 1. */
 export type ResponseRef = { runId: string; part: number; sessionId: string }
@@ -7,12 +8,12 @@ export type ResponseRef = { runId: string; part: number; sessionId: string }
 export const responseId = ({ runId, part, sessionId }: ResponseRef): string =>
   `resp_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}_${sessionId}`
 
-const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})_([A-Za-z0-9._:-]{1,128})$/
+const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})_(.*)$/
 
 /** Throws `not_found` for an id of another form. */
 export function readResponseId(id: string): ResponseRef {
-  const [, run, part = '', sessionId] = FORM.exec(id) ?? []
-  if (run !== undefined && sessionId !== undefined)
+  const [, run, part = '', sessionId = ''] = FORM.exec(id) ?? []
+  if (run !== undefined && NEW_SESSION.pattern.test(sessionId))
     return { runId: `run_${run}`, part: Number.parseInt(part, 16), sessionId }
   throw notFound('no response has this id')
 }

@@ -5,10 +5,11 @@ import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber, SESSION } from '../../params.ts'
+import { hasScope } from '../../middleware/scopes.ts'
+import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
-import type { PermissionAnswer } from '../shared/conversation.ts'
+import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
@@ -111,9 +112,9 @@ function answerOf(item: Fields): PermissionAnswer {
 function conversationOf(fields: Fields): string | undefined {
   const value = fields.get('conversation')
   if (value === undefined) return undefined
-  const id = typeof value === 'string' ? value : fields.object('conversation').text('id')
-  if (SESSION.pattern.test(id)) return id
-  throw fields.wrong('conversation', `the id of a session, which matches ${SESSION.pattern.source}`)
+  return typeof value === 'string'
+    ? sessionIdIn(fields, 'conversation')
+    : sessionIdIn(fields.object('conversation'), 'id')
 }
 
 const projectionOf = ({ ref, created, echo }: Opened) =>
@@ -142,11 +143,12 @@ function retrieve(deps: DialectDeps): RequestHandler {
   }
 }
 
+/** A token that may cancel but not read gets the response without its output. */
 async function answerSoFar(res: Response, opened: Opened & { until: number }): Promise<void> {
   const projection = projectionOf(opened)
   await answerUntilLeft(res, async (signal) => {
     await readResponse(opened.source, projection, { signal, until: opened.until })
-    return projection.response
+    return hasScope(res, 'read') ? projection.response : { ...projection.response, output: [] }
   })
 }
 

@@ -1,13 +1,15 @@
 import type { Response } from 'express'
-import type { Broker, OpenedRun } from '../../../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed, OpenedRun } from '../../../../shared/cluster/commands/broker.ts'
 import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
+import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
+import type { Fields } from './fields.ts'
 
 /** A message to a session, which is created with `seed` when there is none. */
 export type SentMessage = {
@@ -20,6 +22,13 @@ export type SentMessage = {
 
 /** The answer of a person to a permission request, as a dialect carries it. */
 export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** Reads the id of a session from a request. Throws `invalid_request` for one that `POST /sessions` would refuse. */
+export function sessionIdIn(fields: Fields, name: string): string {
+  const id = fields.text(name)
+  if (NEW_SESSION.pattern.test(id)) return id
+  throw fields.wrong(name, NEW_SESSION.wanted)
+}
 
 /** Starts the runs of conversations that a dialect keeps as sessions, and answers their permission requests. */
 export class Conversations {
@@ -40,24 +49,28 @@ export class Conversations {
   async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
     assertAdmitted(res)
     const message = { ...sent.message, background: true }
-    const open = () => this.#open(res, { ...sent, seed, message })
+    const open = (onNamed?: OnNamed) => this.#open(res, { ...sent, seed, message }, onNamed)
     if (key === undefined) return { ...(await open()), isReplayed: false }
     const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
     return started
   }
 
-  async #open(res: Response, { sessionId, message, seed }: Omit<SentMessage, 'key'>): Promise<OpenedRun> {
+  async #open(
+    res: Response,
+    { sessionId, message, seed }: Omit<SentMessage, 'key'>,
+    onNamed?: OnNamed,
+  ): Promise<OpenedRun> {
     const tenant = tenantOf(res)
     try {
-      return await this.#broker.sendMessage(tenant, sessionId, message)
+      return await this.#broker.sendMessage(tenant, sessionId, message, onNamed)
     } catch (cause) {
       if (!hasKind(cause, 'not_found')) throw cause
     }
     await this.#broker.createSession(tenant, sessionId, seed()).catch((cause: unknown) => {
       if (!hasKind(cause, 'conflict')) throw cause // Another request has created it in the meantime.
     })
-    return this.#broker.sendMessage(tenant, sessionId, message)
+    return this.#broker.sendMessage(tenant, sessionId, message, onNamed)
   }
 
   /**

@@ -16,6 +16,8 @@ export class UiProjection implements Projection<UiChunk> {
   readonly #metadata: JsonObject
   /** The calls whose latest permission request was denied. */
   readonly #denied = new Set<string>()
+  /** The inputs that people were asked to allow, by the id of the request. */
+  readonly #asked = new Map<string, JsonObject>()
   /** The block that is open, and how many have been. */
   #open: { block: Block; id: string; sent: number } | undefined
   #blocks = 0
@@ -139,6 +141,7 @@ export class UiProjection implements Projection<UiChunk> {
         return [{ type: 'data-progress', data: { toolCallId, progress, detail }, transient: true }]
       }
       case 'permission_request':
+        this.#asked.set(event.id, event.input)
         return [requestOf(event, toolCallId)]
       case 'permission_resolved':
         return this.#answered(event, tool)
@@ -147,15 +150,19 @@ export class UiProjection implements Projection<UiChunk> {
     }
   }
 
-  /** The answer may have come from elsewhere. An input that it has changed replaces the one that is shown. */
+  /**
+   * The answer may have come from elsewhere. A call that is allowed has its input again, as the answer may have changed it, so that a page
+   * asks no longer. Version 6 of the package refuses chunks that it does not know, so the answer itself is a part of our own.
+   */
   #answered(
     { id, allow, reason, tool_name: toolName, input }: Of<'permission_resolved'>,
     tool: ReturnType<typeof ofTool>,
   ): UiChunk[] {
     if (!allow) this.#denied.add(tool.toolCallId)
-    const answer = { approvalId: id, approved: allow, ...(reason && { reason }) }
-    const changed: UiChunk[] = input ? [{ type: 'tool-input-available', ...tool, toolName, input }] : []
-    return [...changed, { type: 'tool-approval-response', ...answer }]
+    const data = given({ toolCallId: tool.toolCallId, approved: allow, reason: reason || undefined })
+    const allowed = { type: 'tool-input-available', ...tool, toolName, input: input ?? this.#asked.get(id) } as const
+    this.#asked.delete(id)
+    return [...(allow ? [allowed] : []), { type: 'data-approval', id, data }]
   }
 
   #resultOf({ output, is_error: isError }: Of<'tool_result'>, tool: ReturnType<typeof ofTool>): UiChunk {
@@ -187,7 +194,7 @@ const KINDS: Record<string, Block> = { text_delta: 'text', thinking_delta: 'reas
 
 function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChunk {
   const { id, message, preview, expires_at: expiresAt } = request
-  const approvalDescriptor = { expiresAt, ...(preview && { preview }) }
+  const approvalDescriptor = { message, expiresAt, ...(preview && { preview }) } // Version 6 of the package drops the reason.
   return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
 }
 

@@ -2,8 +2,8 @@ import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.t
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { isJsonObject } from '../../../../shared/kernel/json.ts'
-import { PERMISSION, RUN, SESSION } from '../../params.ts'
-import type { PermissionAnswer } from '../shared/conversation.ts'
+import { PERMISSION, RUN } from '../../params.ts'
+import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
@@ -16,9 +16,7 @@ export type UiRequest = { chatId: string; model: string | undefined } & (
 /** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
 export function readUiRequest(body: JsonObject): UiRequest {
   const fields = new Fields(body)
-  const chatId = fields.text('id')
-  if (!SESSION.pattern.test(chatId))
-    throw fields.wrong('id', `the id of a chat, which matches ${SESSION.pattern.source}`)
+  const chatId = sessionIdIn(fields, 'id')
   const messages = fields.has('message') ? [fields.object('message')] : fields.objects('messages')
   const last = messages.at(-1)
   if (!last) throw fields.wrong('messages', 'a list with the new message at its end')

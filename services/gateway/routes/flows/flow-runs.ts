@@ -1,15 +1,18 @@
 import type { Request, RequestHandler } from 'express'
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
-import { FLOW, idempotencyKeyOf, pathId } from '../../params.ts'
+import { FLOW, idempotencyKeyOf, lastEventId, pathId } from '../../params.ts'
+import { streamStarted } from '../../starting/answer-start.ts'
 import type { Relay } from '../../streams/sse.ts'
 import { requires } from '../requires.ts'
 import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
 
 type Deps = {
+  broker: Broker
   flows: FlowSurface | undefined
   readBody: ReadBody
   relay: Relay
@@ -18,7 +21,7 @@ type Deps = {
 }
 
 /** Runs and evaluates flows (api.md "Named flows"). Without a master key both answer 503. */
-export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTable {
+export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): RouteTable {
   const executed = (create: (execution: FlowRunSurface) => RequestHandler): RequestHandler =>
     requires('flows', flows)(({ execution }) => requires('config', execution)(create))
   return {
@@ -27,12 +30,15 @@ export function flowRunRoutes({ flows, readBody, relay, admit }: Deps): RouteTab
         executed(({ calls }) => async (req, res) => {
           const name = pathId(req, 'name', FLOW)
           const idempotencyKey = idempotencyKeyOf(req)
+          const after = idempotencyKey === undefined ? 0 : lastEventId(req)
           const request = await readBody(req, res, 'FlowRunRequest')
           const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
           res.setHeader('X-Trace-ID', started.traceId)
-          if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-          if (wantsEvents(req)) relay({ runId: runIdOf(started.traceId), frames: await started.frames() }, res)
-          else await answerUntilLeft(res, (signal) => started.answer(signal))
+          const { isReplayed } = started
+          if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+          if (!wantsEvents(req)) return answerUntilLeft(res, (signal) => started.answer(signal))
+          const run = { runId: runIdOf(started.traceId), frames: await started.frames() }
+          await streamStarted({ broker, relay }, res, { ...run, isReplayed, after })
         }),
       ),
     },

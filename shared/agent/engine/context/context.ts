@@ -1,5 +1,6 @@
 import type { AgentEvent, WarningEvent } from '../../../kernel/events.ts'
-import type { ModelRoute, Usage } from '../../providers/port.ts'
+import type { Usage } from '../../providers/port.ts'
+import type { Account } from '../account.ts'
 import type { Conversation } from '../conversation.ts'
 import type { Models } from '../resources.ts'
 import type { Answer } from '../turn.ts'
@@ -14,8 +15,8 @@ export type ContextOptions = {
   /** Summaries come from the run's own models. */
   models: Models
   signal: AbortSignal
-  /** Called with the cost of each summary. */
-  onSpent(usage: Usage, route: ModelRoute): void
+  /** Counts the summaries. */
+  account: Pick<Account, 'sideCall'>
 }
 
 /** Keeps the requests of one run within its model's window (D5.6). */
@@ -108,9 +109,7 @@ function targetTokens({ reason, window }: Size, tokens: number): number {
 }
 
 async function* summaryOf({ older, summaryChars }: CompactionPlan, maxChars: number, options: ContextOptions) {
-  const { onSpent } = options
-  const { text, spent } = yield* summarize(older, { maxChars, summaryChars }, options)
-  if (spent) onSpent(spent.usage, spent.route)
+  const text = yield* summarize(older, { maxChars, summaryChars }, options)
   return summaryMessage(text ?? digestOf(older, summaryChars))
 }
 

@@ -1,4 +1,5 @@
-import { countChars, inTags, truncate } from '../../../kernel/text.ts'
+import { dataLine, inTags } from '../../../kernel/prompt-data.ts'
+import { countChars, truncate } from '../../../kernel/text.ts'
 import type { Message, ModelRequest } from '../../providers/port.ts'
 import { renderMessages } from '../transcript.ts'
 
@@ -46,7 +47,7 @@ export function digestOf(messages: readonly Message[], maxChars: number): string
     .join('\n')
   let prompts = ''
   for (const text of texts.filter((prompt) => !prompt.startsWith(MARK)).toReversed()) {
-    const item = `\n- ${truncate(text, PROMPT_CHARS)}`
+    const item = `\n${dataLine({ user: truncate(text, PROMPT_CHARS) })}`
     if (countChars(head + item + prompts) > maxChars) break
     prompts = item + prompts
   }

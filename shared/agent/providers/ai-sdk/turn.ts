@@ -7,7 +7,9 @@ import {
   abortedAnswer,
   breachFailure,
   contentFiltered,
+  emptyAnswer,
   type FailedCall,
+  mayBeEmpty,
   truncatedAnswer,
   unreadableAnswer,
 } from '../failures/failures.ts'
@@ -63,7 +65,7 @@ export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, u
     watch.close()
   }
   if (signal.aborted) return
-  yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn.call)
+  yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn)
 }
 
 /** Sends the request, and sends it again without an option that the model refuses. */
@@ -113,9 +115,11 @@ function packageFailure(error: unknown, call: FailedCall): Failure {
   return unreadableAnswer(isBadChunk ? 'bad_chunk' : 'bad_answer', call)
 }
 
-function lastParts(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart[] {
+function lastParts(finish: FinishPart | undefined, answer: PartReader, { call, request }: Turn): ModelPart[] {
   const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
   const reason = finish && answer.toFinishReason(finish.finishReason)
+  const isEmpty = reason === 'end_turn' && !answer.hasText && !mayBeEmpty(request)
+  if (isEmpty) return [{ type: 'failure', failure: emptyAnswer(call) }]
   if (finish && reason) return [...answer.calls, { type: 'finish', reason, usage: toUsage(finish.usage) }]
   if (unified === 'content-filter') return [{ type: 'failure', failure: contentFiltered(call) }]
   return [{ type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }]

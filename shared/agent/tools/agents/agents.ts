@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../kernel/events.ts'
+import { inTags } from '../../../kernel/prompt-data.ts'
 import {
   type AgentReport,
   type AgentTask,
@@ -102,10 +103,10 @@ async function runTeam(tasks: readonly AgentTask[], { agents }: ToolContext): Pr
   return toOutcome(tasks, await Promise.all(tasks.map((task) => agents.run(task))))
 }
 
-/** Puts each result under its task's description. The outcome is an error only when all tasks failed. */
+/** Puts each result under its task's description, between tags, so that none can pass for another one. The outcome is an error only when all tasks failed. */
 function toOutcome(tasks: readonly AgentTask[], reports: readonly AgentReport[]): ToolOutcome {
   const sections = reports.map(
-    (report, i) => `## ${i + 1}. ${tasks[i]?.description} (${report.status})\n${textOf(report)}`,
+    (report, i) => `## ${i + 1}. ${tasks[i]?.description} (${report.status})\n${inTags('result', textOf(report))}`,
   )
   const failed = reports.flatMap(({ status }, i) => (status === 'completed' ? [] : [tasks[i]?.description]))
   const summary =

@@ -1,4 +1,5 @@
-import { inTags, truncate, truncateStart } from '../../../kernel/text.ts'
+import { inTags } from '../../../kernel/prompt-data.ts'
+import { truncate, truncateStart } from '../../../kernel/text.ts'
 import { fail, succeed, type Tool } from '../port.ts'
 
 const MAX_ENTRIES = 20
@@ -26,7 +27,7 @@ export function createDreamTool(): Tool {
       const history = await memory.history()
       if (history === '') return fail('There is no history yet: dream after some conversation.')
       const focus = typeof input['focus'] === 'string' ? `Look for: ${input['focus']}\n\n` : ''
-      const prompt = `${focus}${inTags('history', truncateStart(history, MAX_HISTORY_CHARS))}`
+      const prompt = `${focus}${inTags('history', newestLines(history))}`
       const task = { description: 'Dream', prompt, system: SYSTEM_PROMPT, tools: [] }
       const refusal = agents.refusal([task])
       if (refusal !== undefined) return fail(refusal)
@@ -39,6 +40,12 @@ export function createDreamTool(): Tool {
       return succeed(`Kept ${entries.length} memory entries:\n${entries.map((entry) => `- ${entry}`).join('\n')}`)
     },
   }
+}
+
+/** The end of a history, in whole lines if there is more than one. */
+function newestLines(history: string): string {
+  const end = truncateStart(history, MAX_HISTORY_CHARS)
+  return end === history ? end : end.slice(end.indexOf('\n') + 1)
 }
 
 function entriesOf(result: string): string[] {

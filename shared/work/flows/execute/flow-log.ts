@@ -1,7 +1,9 @@
 import {
   type AgentEvent,
   type FlowEvent,
+  isTerminal,
   type OutputProblem,
+  type RunTotals,
   type TurnEndEvent,
   type WarningEvent,
 } from '../../../kernel/events.ts'
@@ -85,7 +87,7 @@ export class FlowLog {
 export class RunCost {
   #counted: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
 
-  /** The tokens and dollars that an event adds. The totals at the end of a good run hold those of summaries too. */
+  /** The tokens and dollars that an event adds. The totals at the end hold those of summaries and of a cut turn, too. */
   of(event: AgentEvent): Spent | undefined {
     const spent = this.#added(event)
     if (spent) this.#counted = sum(this.#counted, spent, 1)
@@ -95,8 +97,8 @@ export class RunCost {
   #added(event: AgentEvent): Spent | undefined {
     if (event.type === 'turn_end') return event
     if (event.type === 'subagent_event' && event.event_type === 'turn_end') return event as unknown as TurnEndEvent
-    if (event.type !== 'done') return undefined
-    const { total_input_tokens: input_tokens, total_output_tokens: output_tokens, cost_usd } = event
+    if (!isTerminal(event) || !('total_input_tokens' in event)) return undefined
+    const { total_input_tokens: input_tokens, total_output_tokens: output_tokens, cost_usd } = event as RunTotals
     return sum({ input_tokens, output_tokens, cost_usd }, this.#counted, -1)
   }
 }

@@ -5,10 +5,12 @@ import {
   type FlowEvent,
   type FlowFailure,
   type RunErrorCode,
+  type RunTotals,
   type Verdict,
 } from '../../../kernel/events.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
+type Totals = Pick<Dispatch, 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'>
 type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'>
 type Payload = Pick<DispatchOutput, 'output' | 'problems'>
 
@@ -82,13 +84,9 @@ export function refusalOf(refusal: AppError): FlowFailure {
   return { status: refusal.status, type, message, ...(code !== undefined && { code }) }
 }
 
-/** The terminal event of an execution that has answered. `at` is in ISO 8601. */
-export const resultEvent = (answer: FlowAnswer, at: string): FlowEvent => ({ type: 'result', ...answer, at })
-
-/** The terminal event of an execution that has failed. */
-export function failureEvent(failure: FlowFailure, traceId: string, at: string): FlowEvent {
+function failureEvent(failure: FlowFailure, { trace_id }: Dispatch, at: string): FlowEvent {
   const { status, message } = failure
-  return { ...errorEvent(eventCodeOf(failure), message), status, trace_id: traceId, at }
+  return { ...errorEvent(eventCodeOf(failure), message), status, trace_id, at }
 }
 
 /** Not every failure has a code of D4.8: then the status decides. */
@@ -100,10 +98,20 @@ function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
   return status === 503 ? 'storage_unavailable' : 'internal'
 }
 
-/** The terminal event of an execution that has ended. */
+/** The terminal event of an execution that has ended, with what it has used. */
 export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): FlowEvent {
-  const { error, trace_id: traceId, ended_at: endedAt, started_at: startedAt } = dispatch
+  const { error, ended_at: endedAt, started_at: startedAt } = dispatch
   const at = endedAt ?? startedAt
-  if (error) return failureEvent(error, traceId, at)
-  return resultEvent(answerOf(dispatch, output), at)
+  const end: FlowEvent = error
+    ? failureEvent(error, dispatch, at)
+    : { type: 'result', ...answerOf(dispatch, output), at }
+  return { ...end, ...totalsOf(dispatch) }
 }
+
+const totalsOf = ({ turns, input_tokens, output_tokens, cost_usd }: Totals): RunTotals => ({
+  total_input_tokens: input_tokens,
+  total_output_tokens: output_tokens,
+  total_tokens: input_tokens + output_tokens,
+  cost_usd,
+  turn_count: turns,
+})

@@ -1,4 +1,5 @@
 import { rename, rm } from 'node:fs/promises'
+import type { UnstoredFile } from '../../../agent/engine/call-progress.ts'
 import { removeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import { newToken } from '../../../kernel/ids.ts'
@@ -6,6 +7,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { contentOf, readAll } from '../../../platform/objects/content.ts'
 import type { Objects, WriteCondition } from '../../../platform/objects/port.ts'
+import type { SaveProgress } from '../workspaces.ts'
 import type { Gate } from './gate.ts'
 import { filesPrefix, manifestKey, removeKept } from './keys.ts'
 import {
@@ -15,6 +17,7 @@ import {
   MAX_MANIFEST_BYTES,
   type Manifest,
   readManifest,
+  type StoredContent,
   writeManifest,
 } from './manifest.ts'
 import { type ScanLimits, scanFolder, TooMuch } from './scan.ts'
@@ -33,7 +36,7 @@ export type KeptFolderDeps = {
 export type FolderIdentity = { tenant: TenantId; scope: string; path: string }
 
 /** What the store has of a folder that this process has claimed. */
-type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles }
+type Claim = { manifest: Manifest; tag: string; hashed: HashedFiles; sent: Map<string, StoredContent> }
 
 const CLAIM_TRIES = 5
 const RETRY_MS = 5_000
@@ -52,6 +55,7 @@ export class KeptFolder {
   #isBehind = false
   #retry: NodeJS.Timeout | undefined
   #leftOut: ReadonlySet<string> = new Set()
+  readonly #watchers = new Set<(progress: SaveProgress) => void>()
   /** When the manifest was written or looked for the last time, on the clock of `performance.now()`. */
   #usedMs = performance.now()
 
@@ -78,10 +82,40 @@ export class KeptFolder {
 
   /**
    * Resolves when the store has all files, at once when they were never brought here. Throws `unavailable`, and tries again later by itself;
-   * `TooMuch`; and `conflict` when another process has claimed the folder.
+   * `TooMuch`; and `conflict` when another process has claimed the folder. `onProgress` is called while it goes on, also with an operation that
+   * goes on before.
    */
-  save(): Promise<void> {
-    return this.#bringing ? this.#next(() => this.#trySave()) : Promise.resolve()
+  async save(onProgress: (progress: SaveProgress) => void = () => {}): Promise<void> {
+    if (!this.#bringing) return
+    this.#watchers.add(onProgress)
+    try {
+      await this.#next(() => this.#trySave())
+    } finally {
+      this.#watchers.delete(onProgress)
+    }
+  }
+
+  /** The files whose newest content the store lacks, as far as it is known. */
+  async unstored(): Promise<UnstoredFile[]> {
+    const claim = this.#claim
+    const scan = claim && (await scanFolder(this.identity.path, { maxBytes: Infinity, maxFiles: Infinity }))
+    if (!claim || !scan) return []
+    const stored = new Map(claim.manifest.files.map((file) => [file.path, file]))
+    return scan.files.flatMap(({ path, bytes, mtimeMs }) => {
+      const known = stored.get(path)
+      return known?.bytes === bytes && known.mtimeMs === mtimeMs ? [] : [{ path, mtimeMs }]
+    })
+  }
+
+  /** Those of the files that are not here as they were; all of them while the store cannot be read. */
+  async lacks(files: readonly UnstoredFile[]): Promise<string[]> {
+    if (files.length === 0) return []
+    const scan = await this.bring().then(
+      () => scanFolder(this.identity.path, this.#deps.limits),
+      () => undefined, // It is reported.
+    )
+    const here = new Map(scan?.files.map(({ path, mtimeMs }) => [path, mtimeMs]))
+    return files.flatMap(({ path, mtimeMs }) => (here.get(path) === mtimeMs ? [] : [path]))
   }
 
   /** Leaves the folder to other processes, and removes it here unless the store lacks something. */
@@ -133,7 +167,7 @@ export class KeptFolder {
     await removeWorkspace(path)
     if (claim.isNew) return this.#use(claim)
     const staged = `${path}.${newToken()}.new`
-    const keyOf = ({ object }: KeptFile) => `${filesPrefix(this.#name)}${object}`
+    const keyOf = (object: string) => `${filesPrefix(this.#name)}${object}`
     try {
       await fetchContent(staged, claim.manifest, { objects, keyOf, gate })
       await rename(staged, path)
@@ -145,7 +179,7 @@ export class KeptFolder {
   }
 
   #use({ manifest, tag }: Pick<Claim, 'manifest' | 'tag'>): void {
-    this.#claim = { manifest, tag, hashed: new Map() }
+    this.#claim = { manifest, tag, hashed: new Map(), sent: new Map() }
   }
 
   /** Writes the manifest as the newest owner. A new owner name also gives the objects of this process names of their own. */
@@ -202,11 +236,14 @@ export class KeptFolder {
     if (!claim || !scan) return
     const { objects, gate } = this.#deps
     const place = { root: this.identity.path, prefix: filesPrefix(this.#name), objects, gate }
-    const { files, hashed } = await sendContents(scan.files, { ...claim, ...place })
+    const onProgress = (progress: SaveProgress) => {
+      for (const watcher of this.#watchers) watcher(progress)
+    }
+    const { files, hashed } = await sendContents(scan.files, { ...claim, ...place, onProgress })
     const content = { folders: scan.folders, files, links: scan.links }
     const unread = scan.files.flatMap(({ path }) => (hashed.has(path) ? [] : [path]))
     this.#reportLeftOut([...scan.leftOut, ...unread])
-    if (isSameContent(content, claim.manifest)) {
+    if (isSameContent(content, claim.manifest) && claim.sent.size === 0) {
       this.#claim = { ...claim, hashed }
       return
     }
@@ -223,7 +260,7 @@ export class KeptFolder {
       this.#forget()
       throw new AppError('conflict', 'another server has taken the files over')
     }
-    this.#claim = { manifest, tag, hashed }
+    this.#claim = { manifest, tag, hashed, sent: new Map() }
   }
 
   /** Deletes contents that the manifest does not name any more. What remains goes with the folder. */

@@ -52,7 +52,9 @@ export class KeptWorkspaces implements Workspaces {
     this.#plain = createWorkspaces(root)
     this.kept = {
       bring: (tenant, scope) => this.#bring(tenant, scope),
-      save: async (tenant, scope) => this.#folders.get(workspacePath('', tenant, scope))?.save(),
+      save: async (tenant, scope, onProgress) => this.#folders.get(workspacePath('', tenant, scope))?.save(onProgress),
+      unstored: async (tenant, scope) => (await this.#folders.get(workspacePath('', tenant, scope))?.unstored()) ?? [],
+      lacks: (tenant, scope, files) => this.#folderOf(tenant, scope).lacks(files),
       close: () => this.#close(),
     }
   }

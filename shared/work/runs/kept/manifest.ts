@@ -1,8 +1,12 @@
 import { relativePath } from '../../../agent/tools/workspace/workspace.ts'
 import { parseJson } from '../../../kernel/json.ts'
+import { shownPath } from './path-bytes.ts'
 
-/** Paths are relative to the folder. `object` names the object with the content, among those of the folder. */
-export type KeptFile = { path: string; mode: number; mtimeMs: number; bytes: number; sha256: string; object: string }
+/** `object` names the object with the content, among those of the folder. `packed`: where the content begins in it, and how long it is as a whole. */
+export type StoredContent = { object: string; packed?: { at: number; of: number } }
+
+/** Paths are relative to the folder. Bytes of them that are not UTF-8 are escaped (`path-bytes.ts`). */
+export type KeptFile = StoredContent & { path: string; mode: number; mtimeMs: number; bytes: number; sha256: string }
 export type KeptSubfolder = { path: string; mode: number }
 export type KeptLink = { path: string; target: string }
 
@@ -21,18 +25,29 @@ export const EMPTY_CONTENT: FolderContent = { folders: [], files: [], links: [] 
 /** The most that is read of a manifest: 10,000 entries have 4 MB. */
 export const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
-export const writeManifest = (manifest: Manifest): string => JSON.stringify({ format: 1, ...manifest })
+/** Releases that know only format 1 know neither packed contents nor names that are not UTF-8. */
+export const writeManifest = (manifest: Manifest): string => {
+  const { folders, files, links } = manifest
+  const isPlain = [...folders, ...files, ...links].every((each) => each.path.isWellFormed() && !('packed' in each))
+  return JSON.stringify({ format: isPlain ? 1 : 2, ...manifest })
+}
+
+const FORMATS: readonly unknown[] = [1, 2]
 
 /** Throws when it is no manifest, or names something outside of its folder. */
 export function readManifest(text: string): Manifest {
   const manifest = parseJson(text) as (Manifest & { format: unknown }) | undefined
-  if (manifest?.format !== 1) throw new Error('the manifest of the folder has a format that this version does not know')
+  if (!manifest || !FORMATS.includes(manifest.format))
+    throw new Error('the manifest of the folder has a format that this version does not know')
   const { owner, revision, tenant, scope, folders, files, links } = manifest
   for (const { path } of [...folders, ...files, ...links]) assertInside(path)
   for (const { path, target } of links) if (!isLinkInside(path, target)) throw outside(path)
-  for (const { object } of files) if (!OBJECT.test(object)) throw new Error('the manifest names a wrong object')
+  if (!files.every(isStored)) throw new Error('the manifest names a wrong object')
   return { owner, revision, tenant, scope, folders, files, links }
 }
+
+const isStored = ({ object, bytes, packed }: KeptFile): boolean =>
+  OBJECT.test(object) && (!packed || (packed.at >= 0 && packed.at + bytes <= packed.of))
 
 const OBJECT = /^[0-9a-f]{16}\/\d+-[0-9a-f]{64}$/
 
@@ -49,10 +64,11 @@ const comparable = ({ folders, files, links }: FolderContent) => [
 const byPath = ([one]: (string | number)[], [other]: (string | number)[]): number =>
   String(one) < String(other) ? -1 : 1
 
-/** Whether a path is one that the tools accept, in the spelling that they give it. */
+/** Whether a path is one that the tools accept, in the spelling that they give it; they do not know names that are not UTF-8. */
 export function isPathInside(path: string): boolean {
+  const shown = shownPath(path)
   try {
-    return relativePath(path) === path && path !== '.'
+    return relativePath(shown) === shown && shown !== '.'
   } catch {
     return false
   }

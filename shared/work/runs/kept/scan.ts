@@ -1,7 +1,7 @@
 import { lstat, readdir, readlink } from 'node:fs/promises'
-import { join } from 'node:path'
-import { ignoring, isUnreadable } from '../../../agent/tools/workspace/workspace.ts'
+import { ignoring, isAbsent, isUnreadable } from '../../../agent/tools/workspace/workspace.ts'
 import { isLinkInside, isPathInside, type KeptLink, type KeptSubfolder } from './manifest.ts'
+import { placeOf, textOf } from './path-bytes.ts'
 
 /** `mark` changes when the file does, as far as the file system tells. */
 export type ScannedFile = { path: string; mode: number; mtimeMs: number; ctimeMs: number; bytes: number; mark: string }
@@ -10,7 +10,7 @@ export type Scan = {
   folders: KeptSubfolder[]
   files: ScannedFile[]
   links: KeptLink[]
-  /** What cannot be kept: links that lead out, sockets and the like, and names that the tools refuse. */
+  /** What cannot be kept: links that lead out, sockets and the like, names that the tools refuse, and what cannot be read. */
   leftOut: string[]
 }
 
@@ -23,6 +23,9 @@ export type ScanLimits = {
 /** The folder holds more than is kept. The message is written for the user. */
 export class TooMuch extends Error {}
 
+/** A file system answers several questions in little more time than one. */
+const AT_ONCE = 64
+
 /** Lists what a folder holds, without following links; `undefined` when there is no folder. Throws `TooMuch`. */
 export async function scanFolder(root: string, limits: ScanLimits): Promise<Scan | undefined> {
   if (!(await ignoring(isUnreadable, lstat(root)))) return undefined
@@ -30,25 +33,48 @@ export async function scanFolder(root: string, limits: ScanLimits): Promise<Scan
   const pending = ['']
   const seen = { bytes: 0, files: 0 }
   for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
-    const names = (await ignoring(isUnreadable, readdir(join(root, folder)))) ?? []
+    const names = await namesIn(scan, root, folder)
     seen.files += names.length
     if (seen.files > limits.maxFiles) throw new TooMuch(`the folder holds more than ${limits.maxFiles} files`)
-    for (const name of names) {
-      const path = folder === '' ? name : `${folder}/${name}`
-      const added = await addEntry(scan, root, path)
-      if (added === 'folder') pending.push(path)
-      else seen.bytes += added
+    for (let at = 0; at < names.length; at += AT_ONCE) {
+      const paths = names.slice(at, at + AT_ONCE).map((name) => (folder === '' ? name : `${folder}/${name}`))
+      for (const [i, added] of (await Promise.all(paths.map((path) => addEntry(scan, root, path)))).entries()) {
+        if (added === 'folder') pending.push(paths[i] ?? '')
+        else seen.bytes += added
+      }
     }
     if (seen.bytes > limits.maxBytes) throw new TooMuch(`the folder holds more than ${limits.maxBytes} bytes`)
   }
   return scan
 }
 
+async function namesIn({ leftOut }: Scan, root: string, folder: string): Promise<string[]> {
+  const names = await readable(readdir(placeOf(root, folder), { encoding: 'buffer' }))
+  if (names === 'refused') leftOut.push(folder === '' ? '.' : folder)
+  return Array.isArray(names) ? names.map(textOf) : []
+}
+
+/** `undefined`: it was removed meanwhile. */
+const readable = <T>(reading: Promise<T>): Promise<T | 'refused' | undefined> =>
+  ignoring(isGone, reading).catch((cause: unknown) => {
+    if (!isUnreadable(cause)) throw cause
+    return 'refused'
+  })
+
+/** `ENOTDIR`: a file has taken the place of a folder. */
+const isGone = (cause: unknown): boolean =>
+  isAbsent(cause) || (cause instanceof Error && 'code' in cause && cause.code === 'ENOTDIR')
+
+/** All of them: who may do what, set-user-ID, set-group-ID and sticky. */
+const PERMISSIONS = 0o7777
+
 /** Returns the bytes of what was added, or that it is a folder. */
 async function addEntry(scan: Scan, root: string, path: string): Promise<number | 'folder'> {
-  const stats = await ignoring(isUnreadable, lstat(join(root, path)))
-  if (!stats) return 0 // It was removed meanwhile.
-  const mode = stats.mode & 0o777
+  const place = placeOf(root, path)
+  const stats = await readable(lstat(place))
+  if (stats === 'refused') scan.leftOut.push(path)
+  if (stats === undefined || stats === 'refused') return 0
+  const mode = stats.mode & PERMISSIONS
   if (isPathInside(path) && stats.isDirectory()) {
     scan.folders.push({ path, mode })
     return 'folder'
@@ -59,8 +85,13 @@ async function addEntry(scan: Scan, root: string, path: string): Promise<number 
     scan.files.push({ path, mode, mtimeMs: Math.floor(mtimeMs), ctimeMs, bytes, mark })
     return bytes
   }
-  const target = stats.isSymbolicLink() ? await ignoring(isUnreadable, readlink(join(root, path))) : undefined
+  const target = stats.isSymbolicLink() ? await targetOf(place) : undefined
   if (target !== undefined && isPathInside(path) && isLinkInside(path, target)) scan.links.push({ path, target })
   else scan.leftOut.push(path)
   return 0
+}
+
+async function targetOf(link: string | Buffer): Promise<string | undefined> {
+  const target = await readable(readlink(link, { encoding: 'buffer' }))
+  return target instanceof Buffer ? textOf(target) : undefined
 }

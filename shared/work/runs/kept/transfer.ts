@@ -1,14 +1,15 @@
 import { createHash, type Hash } from 'node:crypto'
-import { chmod, type FileHandle, mkdir, open, symlink, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { constants } from 'node:fs'
+import { chmod, type FileHandle, mkdir, open, readlink, realpath, symlink, utimes } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { openFile, readUpTo } from '../../../agent/tools/workspace/file.ts'
-import { isUnreadable, makeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
+import { ignoring, isUnreadable, makeWorkspace } from '../../../agent/tools/workspace/workspace.ts'
 import { AppError } from '../../../kernel/errors.ts'
-import { contentOf } from '../../../platform/objects/content.ts'
+import { contentOf, readAll } from '../../../platform/objects/content.ts'
 import type { ObjectContent, Objects } from '../../../platform/objects/port.ts'
 import type { Gate } from './gate.ts'
 import type { FolderContent, KeptFile } from './manifest.ts'
+import { bytesOf, placeOf } from './path-bytes.ts'
 
 /** A file up to this size is sent as it was when it was hashed. */
 const IN_MEMORY_BYTES = 2 * 1024 * 1024
@@ -17,12 +18,17 @@ const IN_MEMORY_BYTES = 2 * 1024 * 1024
  * Reads a file of a folder; `undefined` when it is not there any more, or has become something else. A link that has taken the place of
  * a folder is not followed out.
  */
-export async function readContent(root: string, path: string): Promise<ObjectContent | undefined> {
+export async function readContent(
+  root: string,
+  path: string,
+  onProgress: () => void = () => {},
+): Promise<ObjectContent | undefined> {
   try {
-    const handle = await openFile(root, path)
+    const handle = await openKept(root, path)
     try {
       const { size } = await handle.stat()
-      return size <= IN_MEMORY_BYTES ? contentOf(await readUpTo(handle, size)) : await largeContent(handle, root, path)
+      if (size <= IN_MEMORY_BYTES) return contentOf(await readUpTo(handle, size))
+      return await largeContent(handle, { root, path, onProgress })
     } finally {
       await handle.close()
     }
@@ -32,28 +38,49 @@ export async function readContent(root: string, path: string): Promise<ObjectCon
   }
 }
 
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+
+/** The tools know no name that is not UTF-8: whether such a file lies inside the folder is asked of the opened file itself. */
+async function openKept(root: string, path: string): Promise<FileHandle> {
+  const place = placeOf(root, path)
+  if (typeof place === 'string') return openFile(root, path)
+  const handle = await open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    const opened = await ignoring(isUnreadable, readlink(`/proc/self/fd/${handle.fd}`, { encoding: 'buffer' }))
+    const inside = Buffer.from(`${await realpath(root)}/`)
+    const isKept = (await handle.stat()).isFile() && opened?.subarray(0, inside.length).equals(inside)
+    if (!isKept) throw new AppError('not_found', 'no such file')
+    return handle
+  } catch (cause) {
+    await handle.close()
+    throw cause
+  }
+}
+
 /** `ENXIO`: a socket has taken its place. */
 const isGone = (cause: unknown): boolean =>
   isUnreadable(cause) || (cause instanceof Error && 'code' in cause && cause.code === 'ENXIO')
 
-async function largeContent(handle: FileHandle, root: string, path: string): Promise<ObjectContent> {
+type Source = { root: string; path: string; onProgress(): void }
+
+async function largeContent(handle: FileHandle, source: Source): Promise<ObjectContent> {
   const hash = createHash('sha256')
   let bytes = 0
   for await (const chunk of handle.createReadStream({ autoClose: false, start: 0 })) {
     hash.update(chunk as Uint8Array)
     bytes += (chunk as Uint8Array).length
+    source.onProgress()
   }
   const sha256 = hash.digest('hex')
-  return { bytes, sha256, open: () => Readable.from(unchanged(root, path, { bytes, sha256 })) }
+  return { bytes, sha256, open: () => Readable.from(unchanged(source, { bytes, sha256 })) }
 }
 
 /** Reads the file again. Breaks off before its last bytes when it has changed, so that no object gets the name of another content. */
 async function* unchanged(
-  root: string,
-  path: string,
+  { root, path, onProgress }: Source,
   { bytes, sha256 }: Pick<ObjectContent, 'bytes' | 'sha256'>,
 ): AsyncGenerator<Uint8Array> {
-  const handle = await openFile(root, path)
+  const handle = await openKept(root, path)
   try {
     const hash = createHash('sha256')
     let last: Uint8Array | undefined
@@ -61,6 +88,7 @@ async function* unchanged(
       if (last) yield last
       last = chunk as Uint8Array
       hash.update(last)
+      onProgress()
     }
     if (hash.digest('hex') !== sha256) throw new Error('the file has changed while it was sent')
     if (last) yield last
@@ -69,34 +97,65 @@ async function* unchanged(
   }
 }
 
-type Fetching = { objects: Pick<Objects, 'find'>; keyOf(file: KeptFile): string; gate: Gate }
+type Fetching = { objects: Pick<Objects, 'find'>; keyOf(object: string): string; gate: Gate }
 
 /** Makes a folder at `root`, where there is nothing, with what a manifest lists. Each file is checked by its hash. */
 export async function fetchContent(root: string, content: FolderContent, fetching: Fetching): Promise<void> {
   await makeWorkspace(root)
-  for (const { path } of content.folders) await mkdir(join(root, path), { mode: 0o700 })
-  await fetching.gate.each(content.files, (file) => fetchFile(join(root, file.path), file, fetching))
-  for (const { path, target } of content.links) await symlink(target, join(root, path))
-  for (const { path, mode } of content.folders.toReversed()) await chmod(join(root, path), mode)
+  for (const { path } of content.folders) await mkdir(placeOf(root, path), { mode: 0o700 })
+  const [alone, packed] = [content.files.filter((file) => !file.packed), content.files.filter((file) => file.packed)]
+  await fetching.gate.each(alone, (file) => fetchFile(root, file, fetching))
+  const packs = Map.groupBy(packed, ({ object }) => object)
+  await fetching.gate.each(packs, ([object, files]) => fetchPack(root, { object, files }, fetching))
+  for (const { path, target } of content.links) await symlink(bytesOf(target), placeOf(root, path))
+  for (const { path, mode } of content.folders.toReversed()) await chmod(placeOf(root, path), mode)
 }
 
-async function fetchFile(target: string, file: KeptFile, { objects, keyOf }: Fetching): Promise<void> {
-  const found = await objects.find(keyOf(file))
-  if (!found) throw new Error(`the object of ${JSON.stringify(file.path)} is missing in the store`)
+async function fetchFile(root: string, file: KeptFile, { objects, keyOf }: Fetching): Promise<void> {
+  const found = await objects.find(keyOf(file.object))
+  if (!found) throw missing(file)
+  await makeFile(root, file, found.body)
+}
+
+/** The most that is read of a packed object: it has at most 1 MiB and some small files. */
+const MAX_PACK_BYTES = 16 * 1024 * 1024
+
+type Pack = { object: string; files: readonly KeptFile[] }
+
+async function fetchPack(root: string, { object, files }: Pack, { objects, keyOf }: Fetching): Promise<void> {
+  const found = await objects.find(keyOf(object))
+  if (!found && files[0]) throw missing(files[0])
+  const content = found ? await readAll(found.body, MAX_PACK_BYTES) : Buffer.alloc(0)
+  for (const file of files) {
+    const { at = 0 } = file.packed ?? {}
+    await makeFile(root, file, [content.subarray(at, at + file.bytes)])
+  }
+}
+
+const missing = ({ path }: KeptFile) => new Error(`the object of ${JSON.stringify(path)} is missing in the store`)
+
+async function makeFile(root: string, file: KeptFile, body: AsyncIterable<Uint8Array> | Uint8Array[]): Promise<void> {
+  const target = placeOf(root, file.path)
   const hash = createHash('sha256')
-  const handle = await open(target, 'wx', file.mode)
+  const handle = await open(target, 'wx', file.mode & 0o777)
   try {
-    await handle.writeFile(hashed(found.body, hash))
+    await handle.writeFile(hashed(body, hash))
     if (hash.digest('hex') !== file.sha256) throw new Error(`the object of ${JSON.stringify(file.path)} is damaged`)
     await handle.chmod(file.mode)
   } finally {
     await handle.close()
   }
-  const at = file.mtimeMs / 1_000
+  const at = timeOf(file.mtimeMs)
   await utimes(target, at, at)
 }
 
-async function* hashed(body: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+/**
+ * The time as `utimes` takes it: in seconds, of which a fraction may be cut off below the millisecond, so it is a little later. A negative number
+ * would be replaced by the time of now; its text is not.
+ */
+const timeOf = (mtimeMs: number): string => String((mtimeMs % 1_000 === 0 ? mtimeMs : mtimeMs + 0.0005) / 1_000)
+
+async function* hashed(body: AsyncIterable<Uint8Array> | Uint8Array[], hash: Hash): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) {
     hash.update(chunk)
     yield chunk

@@ -1,11 +1,10 @@
+import type { JournalBudget } from '../../../cluster/journal/journal.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 
 /** Bytes of one run's events that are kept. A run with more is not replayed after its time. */
 const MAX_RUN_BYTES = 1024 * 1024
-const MAX_PROCESS_BYTES = 64 * 1024 * 1024
-
-/** The room that the captured events of all runs of a process take. */
-export type CaptureRoom = { bytes: number }
+/** Of all runs of a process: above it, runs of tenants with more than an equal share lose theirs. */
+export const MAX_CAPTURED_BYTES = 64 * 1024 * 1024
 
 /** An event of a run, its number, and when it came, in milliseconds after the start of the run. `data` are those of its frame, if they are short. */
 export type CapturedEvent = { seq: number; atMs: number; event: RunEvent; data?: string | undefined }
@@ -18,11 +17,12 @@ const MAX_DATA_CHARS = 2 * 1024
  * events themselves, which share their texts with the conversation, and short data as they are, so that they need not be rendered again.
  */
 export class CapturedEvents {
-  readonly #room: CaptureRoom
+  readonly #room: JournalBudget
   #all: CapturedEvent[] | undefined = []
   #bytes = 0
 
-  constructor(room: CaptureRoom) {
+  /** `room` is shared by the runs of a process. */
+  constructor(room: JournalBudget) {
     this.#room = room
   }
 
@@ -40,14 +40,14 @@ export class CapturedEvents {
   add(captured: CapturedEvent, bytes: number): void {
     if (!this.#all) return
     this.#bytes += bytes
-    this.#room.bytes += bytes
-    if (this.#bytes > MAX_RUN_BYTES || this.#room.bytes > MAX_PROCESS_BYTES) return this.drop()
+    this.#room.add(bytes)
+    if (this.#bytes > MAX_RUN_BYTES || this.#room.isExceeded()) return this.drop()
     if (captured.data !== undefined && captured.data.length > MAX_DATA_CHARS) captured.data = undefined
     this.#all.push(captured)
   }
 
   drop(): void {
-    this.#room.bytes -= this.#bytes
+    this.#room.add(-this.#bytes)
     this.#bytes = 0
     this.#all = undefined
   }

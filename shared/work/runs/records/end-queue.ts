@@ -34,7 +34,7 @@ export interface WaitingEnd {
   settle?(isRecorded: boolean, hasEvents?: boolean): void
 }
 
-/** Ends that wait for the store. Beyond it the oldest are dropped, and counted. */
+/** Ends that wait for the store. Beyond it the oldest of the tenant that has most are dropped, and counted. */
 const MAX_WAITING = 10_000
 const MAX_BATCH = 500
 /** So many are written without waiting for others: more at once would cost no less for each. */
@@ -44,7 +44,7 @@ const FULL_BATCH = 100
 export class EndQueue {
   readonly #deps: EndQueueDeps
   readonly #loop: WriteLoop
-  readonly #waiting: WaitingEnd[] = []
+  #waiting: WaitingEnd[] = []
   #dueAt = Infinity
   /** How many were dropped since the last line about them. */
   #dropped = 0
@@ -118,7 +118,9 @@ export class EndQueue {
   #dropSurplus(): void {
     const surplus = this.#waiting.length - MAX_WAITING
     if (surplus <= 0) return
-    this.#drop(this.#waiting.splice(0, surplus))
+    const dropped = surplusOf(this.#waiting, surplus)
+    this.#waiting = this.#waiting.filter((end) => !dropped.has(end))
+    this.#drop([...dropped])
     this.#dropped += surplus
   }
 
@@ -133,6 +135,17 @@ export class EndQueue {
     for (const end of lost) end.settle?.(false)
     this.#deps.metrics.count('run_records_lost', lost.length)
   }
+}
+
+/** So many ends, each the oldest of the tenant that has most then. */
+function surplusOf(waiting: readonly WaitingEnd[], count: number): Set<WaitingEnd> {
+  const byTenant = Map.groupBy(waiting, ({ tenant }) => tenant)
+  const surplus = new Set<WaitingEnd>()
+  while (surplus.size < count) {
+    const most = [...byTenant.values()].reduce((one, other) => (other.length > one.length ? other : one))
+    for (const end of most.splice(0, 1)) surplus.add(end)
+  }
+  return surplus
 }
 
 /** Title and events show what a prompt and its answer say. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import { isLost, type RunSummary } from '../../../cluster/commands/runs.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
@@ -5,6 +6,7 @@ import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { titleOf } from './record.ts'
+import { RecordedRest } from './recorded-rest.ts'
 import { isAway, type RunHistory } from './run-history.ts'
 import type { RunWitness } from './run-witness.ts'
 
@@ -29,11 +31,14 @@ export const createRecordedBroker = (
       async () => withPhases(await broker.getRun(tenant, runId), () => history.get(tenant, runId)),
       () => history.get(tenant, runId),
     ),
-  followRun: (tenant, runId, after) =>
-    orRecorded(
-      () => broker.followRun(tenant, runId, after),
-      () => replay(history, { tenant, runId, after, areSessionsKept }),
-    ),
+  followRun: (tenant, runId, after) => {
+    const read = (from: number) => replay(history, { tenant, runId, after: from, areSessionsKept })
+    const readRest = async (from: number) => recordedSoon(await endOf(broker, tenant, runId), () => read(from))
+    return orRecorded(
+      async () => new RecordedRest(await broker.followRun(tenant, runId, after), readRest),
+      () => read(after),
+    )
+  },
   async cancelRun(tenant, runId) {
     await orRecorded(
       async () => [await broker.cancelRun(tenant, runId)],
@@ -80,6 +85,38 @@ async function withPhases(run: RunSummary, read: () => Promise<RunSummary | unde
     return undefined
   })
   return recorded?.phases ? { ...run, phases: recorded.phases } : run
+}
+
+/** When a run has ended, in milliseconds since 1970; `undefined` while it goes on. */
+async function endOf(broker: Pick<Broker, 'getRun'>, tenant: TenantId, runId: string): Promise<number | undefined> {
+  try {
+    const { ended_at } = await broker.getRun(tenant, runId)
+    return ended_at === null ? undefined : Date.parse(ended_at)
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return 0
+    if (!isAway(cause)) throw cause
+    return undefined
+  }
+}
+
+/** A record is written behind the end of its run. */
+const RECORDED_WITHIN_MS = 1_000
+const LOOK_EVERY_MS = 50
+
+/** Reads the record of a run, and for a while again where it has none yet. While the store is away there is none. */
+async function recordedSoon<T>(
+  endedMs: number | undefined,
+  read: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  if (endedMs === undefined) return undefined
+  for (;;) {
+    const recorded = await read().catch((cause: unknown) => {
+      if (!isAway(cause)) throw cause
+      return undefined
+    })
+    if (recorded !== undefined || Date.now() > endedMs + RECORDED_WITHIN_MS) return recorded
+    await sleep(LOOK_EVERY_MS)
+  }
 }
 
 type Following = { tenant: TenantId; runId: string; after: number; areSessionsKept: boolean }

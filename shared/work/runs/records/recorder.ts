@@ -1,5 +1,6 @@
+import { JournalMemory } from '../journal-memory.ts'
 import type { RunFigures } from '../run-figures.ts'
-import type { CaptureRoom } from './captured-events.ts'
+import { MAX_CAPTURED_BYTES } from './captured-events.ts'
 import { EndQueue, type EndQueueDeps } from './end-queue.ts'
 import { OpenRuns, type OpenRunsDeps } from './open-runs.ts'
 import type { RunFacts } from './record.ts'
@@ -11,7 +12,7 @@ export type RunRecorderDeps = EndQueueDeps & OpenRunsDeps
 export class RunRecorder implements RecordingOwner {
   readonly #ends: EndQueue
   readonly #open: OpenRuns
-  readonly room: CaptureRoom = { bytes: 0 }
+  readonly room = new JournalMemory(MAX_CAPTURED_BYTES)
 
   constructor(deps: RunRecorderDeps) {
     this.#ends = new EndQueue(deps)

@@ -2,16 +2,18 @@ import { renderData } from '../../../cluster/journal/frames.ts'
 import type { RunEvent } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { isoTime } from '../../../kernel/time.ts'
+import type { JournalMemory } from '../journal-memory.ts'
 import type { NotedFrame } from '../run.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
-import { type CapturedEvent, CapturedEvents, type CaptureRoom, isDelta } from './captured-events.ts'
+import { type CapturedEvent, CapturedEvents, isDelta } from './captured-events.ts'
 import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
 
 /** The owner of all recordings of a process. Each recording calls it when its run has ended, its record is stored, or another process goes on with the run. */
 export interface RecordingOwner {
-  readonly room: CaptureRoom
+  /** For the events of its runs. */
+  readonly room: Pick<JournalMemory, 'budgetOf'>
   /** The run has ended. */
   onEnded(recording: RunRecording): void
   /** Its record is stored or given up. */
@@ -36,7 +38,7 @@ export class RunRecording implements WaitingEnd {
     this.facts = facts
     this.#figures = figures
     this.#owner = owner
-    this.#events = new CapturedEvents(owner.room)
+    this.#events = new CapturedEvents(owner.room.budgetOf(facts.tenant))
   }
 
   get hasEnded(): boolean {

@@ -5,7 +5,19 @@ import type { Answer } from '../../../../shared/agent/engine/turn.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
 import type { Message, ModelProvider, Usage } from '../../../../shared/agent/providers/port.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
-import { asksForSummary, calls, gives, play, says200, scripted, TOO_LONG, talk, USAGE, user } from './setup.ts'
+import {
+  accountOf,
+  asksForSummary,
+  calls,
+  gives,
+  play,
+  says200,
+  scripted,
+  TOO_LONG,
+  talk,
+  USAGE,
+  user,
+} from './setup.ts'
 
 /** The fixed part of the requests is 2 characters long: `[]`. */
 function contextOf(messages: readonly Message[], window?: number, own: Partial<ModelProvider> = {}) {
@@ -28,7 +40,7 @@ function contextOf(messages: readonly Message[], window?: number, own: Partial<M
       },
     },
     signal: new AbortController().signal,
-    onSpent: (usage) => spent.push(usage),
+    account: accountOf(({ usage }) => spent.push(usage)),
   })
   return { context, conversation, spent, windows }
 }

@@ -36,7 +36,7 @@ describe('a context that the provider finds too long', () => {
     const [, asked] = provider.requests
     expect([asked?.tools, asked?.stopSequences]).to.deep.equal([[], []])
     expect(asked?.messages).to.have.length(1)
-    expect(textOf(asked?.messages[0])).to.include('User: prompt 0').and.include('Assistant: answer 18')
+    expect(textOf(asked?.messages[0])).to.include('{"user":"prompt 0').and.include('{"assistant":"answer 18')
     expect(textOf(asked?.messages[0])).not.to.include('and now?')
   })
 
@@ -94,7 +94,7 @@ describe('a context that the provider finds too long', () => {
       const provider = scripted(TOO_LONG, answer, says200('ok'))
       const { last } = await play(provider, { messages: talk(20) })
       const digest = textOf(provider.requests[2]?.messages[0])
-      expect(digest).to.include('- prompt 18 ').and.include('p…').and.not.include('answer')
+      expect(digest).to.include('{"user":"prompt 18 ').and.include('p…').and.not.include('answer')
       expect(digest.split('\n').every((line) => line.length < 220)).to.equal(true)
       expect(last).to.include({ type: 'done' })
     })
@@ -200,7 +200,7 @@ describe('a context that comes near the window', () => {
       prompt: 'p'.repeat(2_000),
       stopSequences: ['END'],
     })
-    expect(done).to.include({ stop_reason: 'stop_sequence', total_output_tokens: 100 })
+    expect(done).to.include({ stop_reason: 'stop_sequence', total_output_tokens: 101 })
     expect(done?.total_input_tokens).to.be.within(1_500, 1_550)
   })
 })

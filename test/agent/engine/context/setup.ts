@@ -1,3 +1,5 @@
+import type { Account } from '../../../../shared/agent/engine/account.ts'
+import { CallCount } from '../../../../shared/agent/engine/call-count.ts'
 import { Conversation } from '../../../../shared/agent/engine/conversation.ts'
 import type { Models, RunResources } from '../../../../shared/agent/engine/resources.ts'
 import { type RunInput, run } from '../../../../shared/agent/engine/run.ts'
@@ -70,6 +72,26 @@ export function scripted(...answers: Answer[]): ModelProvider & { requests: Mode
   }
   return { type: 'scripted', requests, stream }
 }
+
+type Spent = { usage: Usage; route: ModelRoute }
+
+/** Tells what each call that is no turn has used. */
+export const accountOf = (onSpent: (spent: Spent) => void): Pick<Account, 'sideCall'> => ({
+  sideCall({ primary, request }) {
+    const count = new CallCount()
+    let route = primary
+    return {
+      note(part) {
+        if (part.type === 'served_by') route = part.route
+        count.note(part)
+      },
+      end() {
+        const usage = count.usageOf(request)
+        if (usage) onSpent({ usage, route })
+      },
+    }
+  },
+})
 
 /** Recognises a request for a summary by its system prompt. */
 export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes('shorten the conversation')

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { type Summary, summarize } from '../../../../shared/agent/engine/context/summarize.ts'
+import { summarize } from '../../../../shared/agent/engine/context/summarize.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
-import type { ModelPart, ModelProvider } from '../../../../shared/agent/providers/port.ts'
-import { says200, scripted, TOO_LONG, talk, USAGE } from './setup.ts'
+import type { ModelPart, ModelProvider, ModelRoute, Usage } from '../../../../shared/agent/providers/port.ts'
+import { accountOf, says200, scripted, TOO_LONG, talk, USAGE } from './setup.ts'
 
-const NONE: Summary = { text: undefined, spent: undefined }
+const NONE = { text: undefined, spent: undefined }
 const MESSAGES = talk(2)
 
 /** Summarises in at most 100 characters. */
@@ -18,11 +18,15 @@ async function play(provider: ModelProvider, { maxChars = 10_000, spare, signal 
   }
   const models = { main: none, subAgents: none, summaries: route, priceOf: () => 0, windowOf: () => undefined }
   const lengths = { maxChars, summaryChars: 100 }
-  const steps = summarize(MESSAGES, lengths, { models, signal: signal ?? new AbortController().signal })
+  let spent: { usage: Usage; route: ModelRoute } | undefined
+  const account = accountOf((each) => {
+    spent = each
+  })
+  const steps = summarize(MESSAGES, lengths, { models, signal: signal ?? new AbortController().signal, account })
   const warnings: string[] = []
   while (true) {
     const { done, value } = await steps.next()
-    if (done) return { ...value, warnings }
+    if (done) return { text: value, spent, warnings }
     warnings.push(value.type === 'warning' ? value.code : value.type)
   }
 }
@@ -43,9 +47,11 @@ describe('a summary', () => {
     expect(provider.requests).to.have.length(0)
   })
 
-  it('is missing when the model fails, even after some text, and the failed call costs nothing', async () => {
+  it('is missing when the model fails, which costs something only after some text', async () => {
     expect(await play(scripted(TOO_LONG))).to.deep.include(NONE)
-    expect(await play(scripted([{ type: 'text_delta', text: 'they' }, ...TOO_LONG]))).to.deep.include(NONE)
+    const { text, spent } = await play(scripted([{ type: 'text_delta', text: 'they' }, ...TOO_LONG]))
+    expect(text).to.equal(undefined)
+    expect(spent?.usage.output).to.equal(1)
   })
 
   it('is missing when the model says nothing, which costs something all the same', async () => {

@@ -89,7 +89,8 @@ describe('Team', () => {
       },
     )
     expect(await call('Team', ofSize(2), agents)).to.deep.equal({
-      output: '## 1. t1 (completed)\nthe answer\n\n## 2. t2 (completed)\nthe answer',
+      output:
+        '## 1. t1 (completed)\n<result>\nthe answer\n</result>\n\n## 2. t2 (completed)\n<result>\nthe answer\n</result>',
       isError: false,
     })
   })

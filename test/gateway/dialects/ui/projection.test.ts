@@ -1,23 +1,34 @@
-import { readUIMessageStream, type UIMessage, type UIMessageChunk, uiMessageChunkSchema } from 'ai'
+import type { UIMessage, UIMessageChunk } from 'ai'
+import * as seven from 'ai'
+import * as six from 'ai-6'
 import { expect } from 'chai'
 import type { UiChunk } from '../../../../services/gateway/dialects/ui/chunks.ts'
 import { UiProjection } from '../../../../services/gateway/dialects/ui/projection.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import * as of from '../recorded.ts'
 
-const schema = uiMessageChunkSchema()
 const respond = (events: AgentEvent[], ...part: [Parameters<typeof of.respond>[2]?]) =>
   of.respond(new UiProjection(of.RUN, 'chat-1'), events, ...part).chunks
 
-/** The message that the package's own reader makes of one response, or of several. */
-async function messageOf(...responses: UiChunk[][]): Promise<UIMessage | undefined> {
+type Package = Pick<typeof seven, 'readUIMessageStream' | 'uiMessageChunkSchema'>
+
+/** The message that a package's own reader makes of one response, or of several. */
+async function readBy(reader: Package, responses: readonly UiChunk[][]): Promise<UIMessage | undefined> {
+  const schema = reader.uiMessageChunkSchema()
   let message: UIMessage | undefined
   for (const chunks of responses) {
-    for (const chunk of chunks) expect(await schema.validate?.(chunk)).to.include({ success: true })
+    for (const chunk of chunks) expect(await schema.validate?.(chunk), chunk.type).to.include({ success: true })
     const stream = ReadableStream.from<UIMessageChunk>(chunks)
     const options = { stream, ...(message && { message }), terminateOnError: true }
-    for await (const each of readUIMessageStream(options)) message = each
+    for await (const each of reader.readUIMessageStream(options)) message = each
   }
+  return message
+}
+
+/** The message that version 7 makes; version 6 makes one with the same parts. */
+async function messageOf(...responses: UiChunk[][]): Promise<UIMessage | undefined> {
+  const [message, older] = await Promise.all([readBy(seven, responses), readBy(six as unknown as Package, responses)])
+  expect(partsOf(older)).to.deep.equal(partsOf(message))
   return message
 }
 
@@ -49,6 +60,8 @@ describe("the UI message stream of a run, read by the package's own reader", () 
       'dynamic-tool output-available',
       'data-subagent',
       'dynamic-tool output-denied',
+      'data-approval',
+      'data-approval',
       'step-start',
       'text done',
     ])
@@ -111,7 +124,17 @@ describe("the UI message stream of a run, read by the package's own reader", () 
   it('an input that the answer has changed is the one that is shown', async () => {
     const events = [of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a', { input: { path: 'b' } })]
     const message = await messageOf(respond([...events, of.result('a')], { passed: 99 }))
-    expect(message?.parts.at(-1)).to.deep.include({ input: { path: 'b' }, state: 'output-available' })
+    expect(message?.parts.at(1)).to.deep.include({ input: { path: 'b' }, state: 'output-available' })
+  })
+
+  it('a call that was allowed elsewhere asks no longer while it works, and the answer is a part of the message', async () => {
+    const asked = [of.turn(1), of.call('a'), of.asked('p', 'a')]
+    const message = await messageOf(respond([...asked, of.resolved('p', 'a', { reason: 'by phone' })], { passed: 99 }))
+    expect(message?.parts.at(1)).to.deep.include({ input: { path: 'a' }, state: 'input-available' })
+    expect(message?.parts.at(2)).to.deep.include({
+      ...{ type: 'data-approval', id: 'p' },
+      data: { toolCallId: 'a', approved: true, reason: 'by phone' },
+    })
   })
 
   it('what is only of the moment is sent and not kept', async () => {

@@ -9,7 +9,7 @@ import { openStream } from '../../../support/api-client.ts'
 import { useFixture } from '../../../support/fixture.ts'
 import { useContract } from '../../described.ts'
 import { openFlows } from '../../flow-setup.ts'
-import { framesOf, refusalOf, useGateways } from '../../setup.ts'
+import { framesOf, LIVE_RUN, refusalOf, useGateways } from '../../setup.ts'
 import { Wire } from '../../wire.ts'
 
 const TRACE = newTraceId()
@@ -53,6 +53,23 @@ describe('runs of flows', () => {
     start({ flows: flows().surface(parts), identify: async () => ({ tenant: DEFAULT_TENANT, subject }) })
 
   const run = '/flows/invoice-total/run'
+
+  it('D25a: a stream that is repeated with its key goes on behind the event that the client has', async () => {
+    const followed: number[] = []
+    const { post } = await start({
+      flows: flows().surface(callsOf({ isReplayed: true })),
+      methods: {
+        getRun: async () => ({ ...LIVE_RUN, event_count: 2 }),
+        async followRun(_tenant, _id, after) {
+          followed.push(after)
+          return framesOf(...EVENTS.slice(after))
+        },
+      },
+    })
+    const headers = { accept: 'text/event-stream', 'idempotency-key': 'k', 'last-event-id': '1' }
+    expect(await (await post(run, BODY, headers)).text()).to.match(/^: ok\nid: \d+\nevent: result\n/)
+    expect(followed).to.deep.equal([1])
+  })
 
   it('D6.5: answers with the JSON of api.md Named flows, X-Trace-ID and no X-Run-ID', async () => {
     const { post } = await open(callsOf({}))

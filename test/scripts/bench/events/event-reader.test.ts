@@ -16,7 +16,7 @@ function readerOf(...chunks: string[]) {
 describe('the event bench’s reader', () => {
   it('the result is the same wherever the network splits the stream', () => {
     const later = '2026-11-22T10:00:01.000Z'
-    const stream = `: ok\n\n${event('7-5')}: keepalive\n: keepalive\n${event('7-6', later)}: keepalive\n`
+    const stream = `: ok\n${event('7-5')}: keepalive\n: keepalive\n${event('7-6', later)}: keepalive\n`
     for (let at = 0; at <= stream.length; at++) {
       const { reader, times } = readerOf(stream.slice(0, at), stream.slice(at))
       expect(reader).to.include({ isOpen: true, faults: 0 })
@@ -26,8 +26,8 @@ describe('the event bench’s reader', () => {
   })
 
   it('is open only after the first comment, and begins behind the position it was given', () => {
-    expect(readerOf(': ok\n').reader.isOpen).to.equal(false)
-    const { reader } = readerOf(': ok\n\n')
+    expect(readerOf(': ok').reader.isOpen).to.equal(false)
+    const { reader } = readerOf(': ok\n')
     expect(reader.isOpen).to.equal(true)
     expect(reader.isAt('7-4')).to.equal(true)
   })
@@ -41,7 +41,7 @@ describe('the event bench’s reader', () => {
       [event('7-5'), resetFrame({ generation: 7, n: 6 })],
       [event('7-5'), 'event: run.ended\ndata: {}\n\n'],
     ]
-    for (const stream of broken) expect(readerOf(': ok\n\n', ...stream).reader.faults, stream.join('')).to.equal(1)
-    expect(readerOf(': ok\n\n', event('7-6'), event('7-5')).reader.faults).to.equal(2)
+    for (const stream of broken) expect(readerOf(': ok\n', ...stream).reader.faults, stream.join('')).to.equal(1)
+    expect(readerOf(': ok\n', event('7-6'), event('7-5')).reader.faults).to.equal(2)
   })
 })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import { answerIn, storedAnswer, terminalFrame } from '../../../../shared/work/flows/calls/answer.ts'
-import { answerOf, resultEvent } from '../../../../shared/work/flows/execute/outcome.ts'
+import { answerOf, terminalEvent } from '../../../../shared/work/flows/execute/outcome.ts'
 import { FAILED, newDispatch, OK, OUTPUT, START } from '../../../contract/dispatch-setup.ts'
 
 const AT = new Date(START + 5_000).toISOString()
@@ -11,7 +11,7 @@ const FAILED_RUN = { ...newDispatch(START, { ended_at: AT }), ...FAILED }
 const ANSWER = answerOf(OK_RUN, OUTPUT)
 const TURN = { agent: 'main', turn_number: 1, model: 'm', input_tokens: 1, output_tokens: 1, cost_usd: 0 }
 const PROGRESS = renderFrame(1, { type: 'progress', ...TURN, at: AT })
-const RESULT = renderFrame(2, resultEvent(ANSWER, AT))
+const RESULT = renderFrame(2, terminalEvent(OK_RUN, OUTPUT))
 
 describe('the answer of a flow run', () => {
   it('is read from the last frames of the run, as text or as bytes', () => {

@@ -3,14 +3,16 @@ import { AppError } from '../../../../shared/kernel/errors.ts'
 import { type FlowFailure, isTerminal, type RunErrorCode } from '../../../../shared/kernel/events.ts'
 import {
   answerOf,
-  failureEvent,
   failureOf,
   invalidSubAgent,
   refusalOf,
-  resultEvent,
+  terminalEvent,
 } from '../../../../shared/work/flows/execute/outcome.ts'
+import { newDispatch } from '../../../contract/dispatch-setup.ts'
 
 const AT = '2026-01-02T03:04:05.678Z'
+const USED = { turns: 2, input_tokens: 30, output_tokens: 4, cost_usd: 0.5 }
+const TOTALS = { total_input_tokens: 30, total_output_tokens: 4, total_tokens: 34, cost_usd: 0.5, turn_count: 2 }
 
 const DISPATCH = {
   trace_id: 'trace_1',
@@ -19,6 +21,9 @@ const DISPATCH = {
   served_instance: 'one',
 } as const
 const OUTPUT = { output: { answer: 'yes' } }
+
+const failed = (error: FlowFailure) =>
+  terminalEvent(newDispatch(0, { trace_id: 'trace_1', error, ...USED, ended_at: AT }), undefined)
 
 describe('the answer of an execution', () => {
   it('api.md "Named flows": has the fields of the synchronous body, and of the event', () => {
@@ -31,7 +36,8 @@ describe('the answer of an execution', () => {
       served_instance: 'one',
     }
     expect(answerOf(DISPATCH, OUTPUT)).to.deep.equal(answer)
-    expect(resultEvent(answerOf(DISPATCH, OUTPUT), AT)).to.deep.equal({ type: 'result', ...answer, at: AT })
+    const ended = newDispatch(0, { ...DISPATCH, ...USED, ended_at: AT })
+    expect(terminalEvent(ended, OUTPUT)).to.deep.equal({ type: 'result', ...answer, at: AT, ...TOTALS })
   })
 
   it('D6.4: has no output when that is invalid', () => {
@@ -66,8 +72,8 @@ describe('the failure of an execution', () => {
       for (const code of codes) {
         const failure = failureOf(code, 'why')
         expect(failure).to.deep.equal({ status, type, message: 'why', code })
-        const event = failureEvent(failure, 'trace_1', AT)
-        expect(event).to.include({ type: 'error', error: 'why', code, status, trace_id: 'trace_1', at: AT })
+        const event = failed(failure)
+        expect(event).to.include({ type: 'error', error: 'why', code, status, trace_id: 'trace_1', at: AT, ...TOTALS })
         expect(event).to.have.property('suggestion').that.is.not.empty
         expect(isTerminal(event)).to.equal(true)
       }
@@ -108,7 +114,7 @@ describe('the failure of an execution', () => {
   ]
   for (const [failure, code, retryable] of coded) {
     it(`D4.8: is an event with the code ${code} for ${JSON.stringify(failure)}`, () => {
-      const event = failureEvent({ status: 0, type: 't', message: 'm', ...failure }, 'trace_1', AT)
+      const event = failed({ status: 0, type: 't', message: 'm', ...failure })
       expect(event).to.include({ code, retryable })
     })
   }

@@ -180,10 +180,13 @@ describe('workspaces that a store keeps', () => {
       { files: [{ ...file, path: '../out' }] },
       { files: [{ ...file, path: '/tmp/out' }] },
       { files: [{ ...file, path: 'a', object: '../../other' }] },
+      { files: [{ ...file, path: 'a', packed: { at: 5, of: 5 } }] },
+      { files: [{ ...file, path: 'a\udc80/../b' }] },
+      { files: [{ ...file, path: 'a\ud800' }] },
       { folders: [{ path: 'a/../../b', mode: 0o700 }] },
       { links: [{ path: 'a', target: '../b' }] },
       { links: [{ path: 'a', target: '/b' }] },
-      { format: 2 },
+      { format: 3 },
     ]) {
       await objects.write(`folders/acme/${scope}`, contentOf(JSON.stringify({ ...base, ...wrong })))
       const one = await open()

@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import type { RunEvent } from '../../../../shared/kernel/events.ts'
+import { JournalMemory } from '../../../../shared/work/runs/journal-memory.ts'
 import { type CapturedEvent, CapturedEvents, isDelta } from '../../../../shared/work/runs/records/captured-events.ts'
-import { textOf } from './setup.ts'
+import { newBudget } from '../../../support/journal-budget.ts'
+import { tenantId } from '../../../support/tenant.ts'
+import { TENANT, textOf } from './setup.ts'
 
 const MIB = 1024 * 1024
 
 describe('the captured events of a run', () => {
   const capture = () => {
-    const room = { bytes: 0 }
+    const room = newBudget(64 * MIB)
     return { room, events: new CapturedEvents(room) }
   }
 
@@ -38,15 +41,17 @@ describe('the captured events of a run', () => {
     expect(room.bytes).to.equal(0)
   })
 
-  it('of a run for which the process has no room are not kept; those of the others are', () => {
-    const { events, room } = capture()
-    const before = new CapturedEvents(room)
-    before.add(captured(1), 10)
-    room.bytes += 64 * MIB - 10
-    events.add(captured(1), 1)
-    expect(events.all).to.equal(undefined)
-    expect(before.all).not.to.equal(undefined)
-    expect(room.bytes).to.equal(64 * MIB)
+  it('of a run for which the process has no room are not kept: of the tenant that takes most of it, and of no other one', () => {
+    const room = new JournalMemory(64 * MIB)
+    const large = Array.from({ length: 64 }, () => new CapturedEvents(room.budgetOf(TENANT)))
+    for (const events of large) events.add(captured(1), MIB)
+    const small = new CapturedEvents(room.budgetOf(tenantId('t_small')))
+    small.add(captured(1), 1)
+    expect(small.all, 'the small run of another tenant').to.have.length(1)
+    const next = new CapturedEvents(room.budgetOf(TENANT))
+    next.add(captured(1), 1)
+    expect(next.all).to.equal(undefined)
+    expect(large.every(({ all }) => all !== undefined)).to.equal(true)
   })
 
   it('give their room back once when they are dropped', () => {

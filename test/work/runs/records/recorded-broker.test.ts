@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import type { RunSummary } from '../../../../shared/cluster/commands/runs.ts'
-import type { Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
-import { renderFrame } from '../../../../shared/cluster/journal/frames.ts'
+import type { FrameStream, Frames } from '../../../../shared/cluster/journal/frame-stream.ts'
+import { failureFrame, renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RunRecord } from '../../../../shared/work/runs/records/record.ts'
 import { createRecordedBroker } from '../../../../shared/work/runs/records/recorded-broker.ts'
+import { RecordedRest } from '../../../../shared/work/runs/records/recorded-rest.ts'
 import { RunHistory } from '../../../../shared/work/runs/records/run-history.ts'
 import { recordOf, runId, TENANT, textOf } from './setup.ts'
 
@@ -39,9 +40,10 @@ describe('a broker with the records of runs', () => {
     })
     return createRecordedBroker(parts, { history })
   }
-  const follow = async (broker: Broker, after = 0) => {
+  const follow = async (broker: Broker, after = 0) => readAll(await broker.followRun(TENANT, ID, after))
+  const readAll = async (stream: AsyncIterable<Frames>) => {
     const pieces: Frames[] = []
-    for await (const piece of await broker.followRun(TENANT, ID, after)) pieces.push(piece)
+    for await (const piece of stream) pieces.push(piece)
     return pieces
   }
   const framesOf = (...numbers: number[]) => numbers.map((seq) => renderFrame(seq, textOf(`${seq}`))).join('')
@@ -119,6 +121,67 @@ describe('a broker with the records of runs', () => {
     const [piece, ...more] = await follow(setUp({ record: recordOf(1) }), 3)
     expect(more).to.deep.equal([])
     expect(piece).to.include({ lastSeq: 3, failure: 'stream_gap' })
+  })
+
+  describe('whose run a process knows without its frames', () => {
+    const GAP = failureFrame(3, 'stream_gap')
+    const ended = (agoMs = 0): RunSummary => ({ ...recordOf(1), ended_at: new Date(Date.now() - agoMs).toISOString() })
+    let left = 0
+    const kept = (known: RunSummary | Error, { record, frames }: Given, look = () => record, first: Frames = GAP) => {
+      const stream = (): FrameStream => {
+        const all = [first]
+        const next = async () => ({ done: all.length === 0, value: all.shift() }) as IteratorResult<Frames>
+        const leave = async () => ({ done: true, value: ++left }) as const
+        return { [Symbol.asyncIterator]: () => ({ next, return: leave }) }
+      }
+      const answer = async () => {
+        if (known instanceof Error) throw known
+        return known
+      }
+      const parts = { getRun: answer, followRun: async () => stream() } as unknown as Broker
+      const store = { get: async () => look(), frames: async () => frames, page: async () => [] }
+      const now = () => Date.parse('2026-11-24T12:00:00.000Z')
+      return createRecordedBroker(parts, { history: new RunHistory({ store, retentionDays: async () => 30, now }) })
+    }
+    const given = { record: recordOf(1), frames: framesOf(1, 4, 9) }
+
+    it('D20.3: replays its record behind the last frame that the reader has, in place of stream_gap', async () => {
+      const rest = [{ text: NOTE + framesOf(4, 9), lastSeq: 9 }]
+      expect(await follow(kept(ended(), given), 3)).to.deep.equal(rest)
+      expect(await follow(kept(notFound('it was forgotten'), given), 3)).to.deep.equal(rest)
+    })
+
+    it('looks for the record again until it is written, which is soon after the end', async () => {
+      let looks = 0
+      const broker = kept(ended(), { frames: framesOf(4) }, () => (++looks > 2 ? recordOf(1) : undefined))
+      expect(await follow(broker, 3)).to.deep.equal([{ text: NOTE + framesOf(4), lastSeq: 4 }])
+    })
+
+    it('passes the frames that are kept on, and the leave of the reader', async () => {
+      const broker = kept(ended(), given, undefined, { text: framesOf(4), lastSeq: 4 })
+      expect(await follow(broker, 3)).to.deep.equal([{ text: framesOf(4), lastSeq: 4 }])
+      const frames = await broker.followRun(TENANT, ID, 3)
+      left = 0
+      await frames[Symbol.asyncIterator]().return?.()
+      expect(left).to.equal(1)
+    })
+
+    it('passes stream_gap on while the run goes on, where nothing is recorded, and inside a large frame', async () => {
+      const running: RunSummary = { ...ended(), ended_at: null }
+      const none: Given = {}
+      for (const broker of [
+        kept(running, given),
+        kept(ended(5_000), none),
+        kept(ended(5_000), { record: recordOf(1) }),
+      ])
+        expect((await follow(broker, 3)).map(({ failure }) => failure)).to.deep.equal(['stream_gap'])
+      const rest = new RecordedRest(pieces(), async () => expect.fail('it was read'))
+      expect((await readAll(rest)).map(({ failure }) => failure)).to.deep.equal([undefined, 'stream_gap'])
+    })
+    async function* pieces(): AsyncGenerator<Frames> {
+      yield { text: 'id: 4', lastSeq: 3, pieces: 1 }
+      yield GAP
+    }
   })
 
   it('D20.4: a run whose process died ends with worker_lost, also when its events were stored later', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
+import { tenantId } from '../../../support/tenant.ts'
 import { BATCH_MS, DONE, OTHER, runId, STEP_WAIT_MS, setUpRecorder, textOf, useClock } from './setup.ts'
 
 const AWAY = new AppError('unavailable', 'the store is away')
@@ -164,6 +165,17 @@ describe('the recorder of runs', () => {
       lines.map((line) => (JSON.parse(line) as { count: number }).count),
       'one line for all',
     ).to.deep.equal([3])
+  })
+
+  it('D20.2: beyond 10,000 the runs of the tenant that has most of them are dropped, and none of another tenant', async () => {
+    const { recorder, store, begin } = setUpRecorder()
+    store.failure = () => AWAY
+    const small = tenantId('t_small')
+    begin(0, { tenant: small }).end()
+    for (let n = 1; n < 10_003; n++) begin(n).end()
+    store.failure = () => undefined
+    await recorder.settled()
+    expect([0, 1, 2, 3, 4].map((n) => store.records.has(runId(n)))).to.deep.equal([true, false, false, false, true])
   })
 
   it('runs that end while a command of the store goes on count among the 10,000 when it fails', async () => {

@@ -1,12 +1,19 @@
 import { expect } from 'chai'
+import { JournalMemory } from '../../../../shared/work/runs/journal-memory.ts'
 import { type RecordingOwner, RunRecording } from '../../../../shared/work/runs/records/recording.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
-import { DONE, factsOf, runId, textOf } from './setup.ts'
+import { DONE, factsOf, runId, TENANT, textOf } from './setup.ts'
 
 describe('the recording of a run', () => {
   const setUp = () => {
     const calls: string[] = []
-    const room = { bytes: 0 }
+    const memory = new JournalMemory(1e6)
+    const room = {
+      budgetOf: memory.budgetOf.bind(memory),
+      get bytes() {
+        return memory.usedBy(TENANT)
+      },
+    }
     const owner: RecordingOwner = {
       room,
       onEnded: () => void calls.push('ended'),

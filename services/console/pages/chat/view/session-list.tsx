@@ -50,7 +50,7 @@ function Row({ session, isCurrent }: { session: Session; isCurrent: boolean }) {
     active_run_id: active,
     usage,
   } = session
-  const isAsking = asks.value.some((ask) => ask.session_id === id)
+  const isAsking = asks().value.some((ask) => ask.session_id === id)
   return (
     <li>
       <a href={hrefOf(`/chat/${encodeURIComponent(id)}`)} aria-current={isCurrent ? 'page' : undefined}>

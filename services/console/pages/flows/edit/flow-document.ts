@@ -1,5 +1,6 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { isObject, type JsonObject, type Path, withValue } from '../../../base/json-value.ts'
+import { ofTab } from '../../../base/tab.ts'
 import type { Flow } from '../flow.ts'
 
 /** A definition as it is written: the form and the JSON are two views of its text. */
@@ -34,17 +35,17 @@ export class FlowDocument {
   }
 }
 
-const open = new Map<string, FlowDocument>()
+const open = ofTab(() => new Map<string, FlowDocument>())
 
 /** The document of a flow. It stays while the tab is open, so that a look at another view loses nothing. */
 export function documentOf(flow: Flow): FlowDocument {
-  const known = open.get(flow.name) ?? new FlowDocument(flow)
-  open.set(flow.name, known)
+  const known = open().get(flow.name) ?? new FlowDocument(flow)
+  open().set(flow.name, known)
   return known
 }
 
 /** Drops what was written, for a flow that is deleted. */
-export const closeDocument = (name: string): void => void open.delete(name)
+export const closeDocument = (name: string): void => void open().delete(name)
 
 const print = (value: unknown) => JSON.stringify(value, null, 2)
 

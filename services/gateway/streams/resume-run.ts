@@ -1,0 +1,29 @@
+import type { Response } from 'express'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import { isLost, type RunSummary } from '../../../shared/cluster/commands/runs.ts'
+import { LOST_SEQ } from '../../../shared/cluster/journal/frames.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { answerHead, answerNothingLeft, type Relay } from './sse.ts'
+
+export type Resumed = {
+  runId: string
+  /** Number of the last event that the client has; 0 for none. */
+  after: number
+}
+
+/** Streams the events of a run behind those that the client has (D4.5c), or answers HEAD of it. Throws `not_found` for an unknown run. */
+export async function resumeRun(
+  { broker, relay }: { broker: Broker; relay: Relay },
+  res: Response,
+  { runId, after }: Resumed,
+): Promise<void> {
+  const isHead = res.req.method === 'HEAD'
+  const run = isHead || after > 0 ? await broker.getRun(tenantOf(res), runId) : undefined
+  if (run && isOver(run, after)) return answerNothingLeft(runId, res)
+  if (isHead) return answerHead(runId, res)
+  relay({ runId, frames: await broker.followRun(tenantOf(res), runId, after), after }, res)
+}
+
+/** A number above the last event counts as the last (D4.5c). */
+const isOver = (run: RunSummary, after: number): boolean =>
+  run.ended_at !== null && after >= (isLost(run) ? LOST_SEQ : run.event_count)

@@ -1,0 +1,170 @@
+import type { AgentEvent, DoneEvent } from '../../kernel/events.ts'
+import { quoted } from '../../kernel/text.ts'
+import type { ModelCall } from '../providers/failures/failover.ts'
+import type { CallPart } from '../providers/failures/retry.ts'
+import type { ModelRoute, PriceOf, Usage } from '../providers/port.ts'
+import { CallCount } from './call-count.ts'
+import { addSpent, addTurn, estimateUsage, NO_USAGE, startTotals, type Totals, turnEnd } from './usage.ts'
+
+/** The model calls of a run and of all its sub-agents. */
+export class AgentTree {
+  /** How many sub-agents were started. */
+  started = 0
+  /** The cost of the calls that are no complete turn of the run itself: those of its sub-agents, summaries, and a turn that was asked again. */
+  spent: Totals = startTotals()
+  #openCalls = 0
+  #ended: PromiseWithResolvers<void> | undefined
+
+  add({ usage, price = 0 }: Cost): void {
+    this.spent = addSpent(this.spent, usage, price)
+  }
+
+  onCallBegun(): void {
+    this.#openCalls++
+  }
+
+  onCallEnded(): void {
+    this.#openCalls--
+    if (this.#openCalls > 0) return
+    this.#ended?.resolve()
+    this.#ended = undefined
+  }
+
+  /** Resolves when no call is under way. */
+  async callsEnded(): Promise<void> {
+    if (this.#openCalls === 0) return
+    this.#ended ??= Promise.withResolvers()
+    await this.#ended.promise
+  }
+}
+
+/** `price` is in US dollars, `undefined` when it is unknown. */
+type Cost = { usage: Usage; route: ModelRoute; price: number | undefined }
+
+/** What the model's answer of a turn has used. */
+export type SpentTurn = { usage: Usage; price?: number | undefined }
+
+/** A process of an older release has not stored what the answer has used. */
+type ResumedAnswer = { spent?: SpentTurn | undefined; usage?: Usage | undefined; outputChars: number }
+
+/** A model call under way. */
+export type OpenCall = {
+  note(part: CallPart): void
+  /** The call is over, however it has ended. */
+  end(): void
+}
+
+type AccountOptions = {
+  /** The agent's own. */
+  tree: AgentTree
+  /** That of the run which the agent belongs to. */
+  root: AgentTree
+  priceOf: PriceOf
+  /** Stores the totals of the complete turns, and has those that another process has stored. */
+  progress: { readonly totals: Totals; endTurn(totals: Totals, stopReason: StopReason): void } | undefined
+}
+
+type StopReason = DoneEvent['stop_reason'] | undefined
+
+/** What the model calls of one agent cost. Each counts when it is over, also when its turn never completes (D4.10). */
+export class Account {
+  readonly #options: AccountOptions
+  /** The complete turns. */
+  #totals: Totals
+  /** The call of the turn under way, when it is over. */
+  #turn: Cost | undefined
+
+  constructor(options: AccountOptions) {
+    this.#options = options
+    this.#totals = options.progress?.totals ?? startTotals()
+  }
+
+  /** How many turns are complete. */
+  get turns(): number {
+    return this.#totals.turns
+  }
+
+  /** What the turn under way has used, as another process gets it. */
+  get turn(): SpentTurn {
+    const { usage, price } = this.#turn ?? { usage: NO_USAGE, price: 0 }
+    return { usage, ...(price !== undefined && { price }) }
+  }
+
+  /** All that the agent has used; of the run itself also all that its sub-agents have. */
+  get spent(): Totals {
+    const { usage, costUsd } = this.#options.tree.spent
+    const spent = addSpent(this.#totals, usage, costUsd)
+    return this.#turn ? addSpent(spent, this.#turn.usage, this.#turn.price ?? 0) : spent
+  }
+
+  /** The calls of sub-agents end after the run's signal was aborted: then `spent` is whole. */
+  async settled(): Promise<void> {
+    const { tree, root } = this.#options
+    if (tree === root) await root.callsEnded()
+  }
+
+  /** A call begins whose answer is the turn. */
+  turnCall(call: ModelCall): OpenCall {
+    return this.#open(call, (cost) => {
+      if (this.#turn) this.#options.tree.add(this.#turn)
+      this.#turn = cost
+    })
+  }
+
+  /** A call begins that is no turn: for a summary. */
+  sideCall(call: ModelCall): OpenCall {
+    return this.#open(call, (cost) => this.#options.tree.add(cost))
+  }
+
+  /** Another process has made the call of the turn under way. */
+  resumeTurn({ spent, usage, outputChars }: ResumedAnswer, route: ModelRoute): void {
+    const { price } = spent ?? {}
+    this.#turn = spent
+      ? { usage: spent.usage, route, price }
+      : this.#priced(usage ?? estimateUsage(0, outputChars), route)
+  }
+
+  /** Yields the end of the turn under way. The first turn of a model without a price carries its warning (D4.10). */
+  *endTurn(served: ModelRoute, stopReason: StopReason): Generator<AgentEvent, void> {
+    const { usage, route, price } = this.#turn ?? this.#priced(NO_USAGE, served)
+    const { model } = route
+    if (price === undefined && !this.#totals.unpriced.has(model)) yield priceUnknown(model)
+    this.#totals = addTurn(this.#totals, usage, { model, price })
+    this.#turn = undefined
+    this.#options.progress?.endTurn(this.#totals, stopReason)
+    yield turnEnd(this.turns, usage, price ?? 0)
+  }
+
+  #open({ primary, request }: ModelCall, count: (cost: Cost) => void): OpenCall {
+    const { tree, root } = this.#options
+    const parts = new CallCount()
+    let route = primary
+    root.onCallBegun()
+    return {
+      note(part) {
+        if (part.type === 'served_by') route = part.route
+        parts.note(part)
+      },
+      end: () => {
+        const usage = parts.usageOf(request)
+        if (usage) {
+          const cost = this.#priced(usage, route)
+          count(cost)
+          if (root !== tree) root.add(cost)
+        }
+        root.onCallEnded()
+      },
+    }
+  }
+
+  #priced(usage: Usage, route: ModelRoute): Cost {
+    return { usage, route, price: this.#options.priceOf(route.provider, route.model, usage) }
+  }
+}
+
+const priceUnknown = (model: string): AgentEvent => ({
+  type: 'warning',
+  code: 'price_unknown',
+  message: `the price of ${quoted(model)} is not known: its cost is reported as 0`,
+  detail: { model, suggestion: 'Set MODEL_PRICES, or `prices` of the instance.' },
+})

@@ -1,0 +1,47 @@
+import type { CallPart } from '../providers/failures/retry.ts'
+import type { ModelRequest, Usage } from '../providers/port.ts'
+import { charsOf, fixedChars, tokensOf } from './context/size.ts'
+import { estimateUsage, wholeUsage } from './usage.ts'
+
+/**
+ * Counts what one model call has used, from its parts. Runs and budgets count with it, so that both show the same (D4.10). What the provider
+ * has not counted, as in an answer that is cut off, is estimated; an answer that had not begun costs nothing.
+ */
+export class CallCount {
+  #counted: Usage | undefined
+  #outputChars = 0
+  #hasBegun = false
+
+  note(part: CallPart): void {
+    switch (part.type) {
+      case 'failure':
+      case 'warning':
+      case 'served_by':
+        return
+      case 'finish':
+        this.#counted = part.usage
+        break
+      case 'text_delta':
+      case 'thinking_delta':
+        this.#outputChars += part.text.length
+        break
+      case 'tool_call':
+        this.#outputChars += part.input.length
+        break
+      case 'text_end':
+      case 'thinking_end':
+    }
+    this.#hasBegun = true
+  }
+
+  /** `undefined` when the call costs nothing. */
+  usageOf(request: CountedRequest): Usage | undefined {
+    if (!this.#hasBegun) return undefined
+    return wholeUsage(this.#counted, estimateUsage(tokensIn(request), this.#outputChars))
+  }
+}
+
+type CountedRequest = Pick<ModelRequest, 'system' | 'messages' | 'tools'>
+
+const tokensIn = ({ system, messages, tools }: CountedRequest): number =>
+  tokensOf(fixedChars({ systemPrompt: system, background: undefined, tools }) + charsOf(messages))

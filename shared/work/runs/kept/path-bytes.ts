@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+
+/** A byte that belongs to no UTF-8 character stands as one of U+DC80 to U+DCFF, which no valid text holds alone. */
+const ESCAPE = 0xdc00
+const ESCAPED = /[\udc80-\udcff]/gu
+/** No character of UTF-8 is longer. */
+const MAX_CHARACTER_BYTES = 4
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The name of a file as text, also where its bytes are not UTF-8. */
+export function textOf(bytes: Buffer): string {
+  const text = bytes.toString()
+  if (!text.includes('\ufffd') || Buffer.from(text).equals(bytes)) return text
+  let escaped = ''
+  for (let at = 0; at < bytes.length; ) {
+    const character = characterAt(bytes, at)
+    escaped += character ?? String.fromCharCode(ESCAPE + (bytes[at] ?? 0))
+    at += character === undefined ? 1 : Buffer.byteLength(character)
+  }
+  return escaped
+}
+
+function characterAt(bytes: Buffer, at: number): string | undefined {
+  for (let length = 1; length <= MAX_CHARACTER_BYTES; length++) {
+    try {
+      return decoder.decode(bytes.subarray(at, at + length))
+    } catch {} // It is longer, or none.
+  }
+  return undefined
+}
+
+/** The bytes of a text that `textOf` has made, where they are not its UTF-8. */
+export function bytesOf(text: string): string | Buffer {
+  if (text.isWellFormed()) return text
+  const parts = text.split(/([\udc80-\udcff])/u)
+  return Buffer.concat(
+    parts.map((part) => (part.match(ESCAPED) ? Buffer.of(part.charCodeAt(0) - ESCAPE) : Buffer.from(part))),
+  )
+}
+
+/** The place of a kept path on this machine. */
+export function placeOf(root: string, path: string): string | Buffer {
+  const bytes = bytesOf(path)
+  return typeof bytes === 'string' ? join(root, bytes) : Buffer.concat([Buffer.from(`${root}/`), bytes])
+}
+
+/** The same path with another character in place of each byte that is not UTF-8. */
+export const shownPath = (path: string): string => path.replaceAll(ESCAPED, '\ufffd')
