@@ -95,7 +95,7 @@ async function prepareLate(
   { models, prepareRun, prepareOneShot, isFolderShared }: AdoptedQueueDeps,
 ): Promise<RunExecutor> {
   const { tenant, id } = session
-  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) throw lostFiles()
+  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) throw filesAreGone()
   await models.load(tenant)
   if (isOneShotSession(id)) return prepareOneShot(tenant, message)({ ...session.start(), events: earlier?.events })
   const prepared = prepareRun(tenant, message)
@@ -106,7 +106,7 @@ async function prepareLate(
 const hasResults = (earlier: WaitingMessage['earlier']): boolean =>
   earlier !== undefined && (earlier.state.totals.turns > 0 || earlier.step !== undefined)
 
-const lostFiles = () =>
+const filesAreGone = () =>
   new AppError('unavailable', 'the worker of this run failed, and the files of the run were on its disk', {
     code: 'worker_lost',
   })

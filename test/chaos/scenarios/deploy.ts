@@ -8,7 +8,7 @@ import { startMongoInMemory } from '../../support/mongo-in-memory.ts'
 import { until } from '../../support/until.ts'
 import { paced } from '../prompts.ts'
 import { createSessions } from '../sessions.ts'
-import { type Member, World } from '../world.ts'
+import { World } from '../world.ts'
 import { backgroundRun, type Ended, FollowedRun, flow, plan } from './deploy/work.ts'
 import { EchoModel } from './flows/model.ts'
 import { flowSettings, prepareFlow } from './flows/setup.ts'
@@ -115,7 +115,7 @@ async function begin(world: World, size: Size, random: Random) {
 /** The exits of workers that have nothing to do, while another one stays. */
 async function stopIdle(world: World): Promise<Exit[]> {
   const exits: Exit[] = []
-  for (const member of world.workers.slice(0, -1) as Member[])
+  for (const member of world.workers.slice(0, -1))
     exits.push({ name: member.name, ...(await world.stop(member, { withinMs: CLOSE_MS, noticedAfterMs: NOTICED_MS })) })
   return exits
 }

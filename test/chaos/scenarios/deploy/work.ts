@@ -85,9 +85,8 @@ export class FollowedRun {
       this.#isRecorded ||= stream.isRecorded
     }
     const last = this.frames.at(-1)
-    const end_ =
-      last?.event === 'done' ? this.#problems : `${last?.event} ${String(last?.data['code'])} (${end.status})`
-    return { what: `${this.#what} ${this.#runId}`, end: end_, pauseMs: this.#pauseMs }
+    const how = last?.event === 'done' ? this.#problems : `${last?.event} ${String(last?.data['code'])} (${end.status})`
+    return { what: `${this.#what} ${this.#runId}`, end: how, pauseMs: this.#pauseMs }
   }
 
   #isOpen({ status, terminal }: Awaited<StreamClient['ended']>): boolean {
@@ -123,7 +122,7 @@ async function untilEnd(world: World, { path, random, isOver }: Polling): Promis
   for (const until = now() + 4 * PATIENCE_MS; now() < until; await sleep(RETRY_MS)) {
     const { status, body } = await world.ask(random.pick(world.gateways), { path })
     if (status !== 200) continue
-    last = String((body as { status: string }).status)
+    last = (body as { status: string }).status
     if (isOver(last)) return last === 'done' ? 'ok' : last
   }
   return last
