@@ -8,6 +8,7 @@ export const ROOTS = 'roots'
  * who is above. The last room that matches is a file's own. `shared/` is the system and `services/` are its processes.
  */
 export const ROOMS: readonly (readonly [room: string, files: string])[] = [
+  ['reading', 'shared/reading/**'],
   ['kernel', 'shared/kernel/**'],
   ['platform/config', 'shared/platform/config/**'],
   ['platform/net', 'shared/platform/net/**'],
@@ -113,7 +114,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'swagger-ui-dist': ['services/gateway/**'],
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
-  marked: ['services/console/parts/markdown/**'],
+  'markdown-it': ['services/console/parts/markdown/**'],
   uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
@@ -127,6 +128,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
+  jsonrepair: ['shared/work/flows/execute/repair.ts'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/platform/redis/{connect,link}.ts'],
   bullmq: ['shared/work/queue/bullmq{,-*}.ts'],
@@ -204,7 +206,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/work/flows/**', 'yaml'],
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
-  ['services/console/sign-in/session.ts', 'services/console/sign-in/oidc.ts'], // Only where people sign in at an issuer.
+  ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
+  ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

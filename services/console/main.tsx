@@ -1,7 +1,8 @@
 import { render } from 'preact'
 import { watchAddress } from './base/router.ts'
 import { Console } from './shell/console.tsx'
-import { startSignIn } from './sign-in/session.ts'
+import { watchSignOut } from './sign-in/session.ts'
+import { startSignIn } from './sign-in/start.ts'
 import './style/tokens.css'
 import './style/base.css'
 import './style/parts.css'
@@ -9,6 +10,7 @@ import './style/parts.css'
 const root = document.querySelector('#console')
 if (root === null) throw new Error('the page has no place for the console')
 watchAddress()
+watchSignOut()
 void startSignIn().then(() => {
   root.replaceChildren()
   render(<Console />, root)

@@ -35,7 +35,7 @@ export function createDecisionAudit({ decided, auditOf, log }: DecisionAuditDeps
   }
 }
 
-/** A longer input is left out. */
+/** A longer input or preview is left out. */
 const MAX_INPUT_CHARS = 64 * 1024
 
 function recordOf(
@@ -43,9 +43,10 @@ function recordOf(
   { allow, how, reason, remember, by, input: edited }: Decision,
   { decidedAt, audit }: { decidedAt: string; audit: Audit },
 ): DecidedPermission {
-  const { tool_name, tool_use_id, created_at, message, input } = details
+  const { tool_name, tool_use_id, created_at, message, input, preview } = details
   const ran = edited ?? input
   const isShort = JSON.stringify(ran).length <= MAX_INPUT_CHARS
+  const seen = edited === undefined && JSON.stringify(preview ?? '').length <= MAX_INPUT_CHARS ? preview : undefined
   return {
     id,
     session_id: scopeId,
@@ -59,6 +60,6 @@ function recordOf(
     remembered: remember !== undefined,
     created_at,
     decided_at: decidedAt,
-    ...(audit.store_payloads && { message, reason, ...(isShort && { input: ran }) }),
+    ...(audit.store_payloads && { message, reason, ...(isShort && { input: ran }), ...(seen && { preview: seen }) }),
   }
 }

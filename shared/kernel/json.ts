@@ -34,3 +34,18 @@ export function jsonBytes(value: unknown): number {
 
 /** Escapes a key for a JSON pointer. */
 export const escapePointer = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
+
+const LINE_ENDS = /[\u0085\u2028\u2029]/
+const escapedLineEnd = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/**
+ * The value as JSON for the `data:` of an event stream. Some clients end a line at each line end that Unicode knows, and JSON leaves three of
+ * them as they are: they are escaped.
+ */
+export function frameJson(value: object | string): string {
+  return withoutLineEnds(JSON.stringify(value))
+}
+
+/** JSON that is rendered already, as `frameJson` renders it. */
+export const withoutLineEnds = (json: string): string =>
+  LINE_ENDS.test(json) ? json.replaceAll(new RegExp(LINE_ENDS, 'g'), escapedLineEnd) : json

@@ -5,6 +5,11 @@ import type { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
+type Listed = { permissions: { id: string; run_id: string }[]; next_cursor: string | null; total?: number }
+
+/** More than a page of the list has, and fewer than the runs of a worker. */
+const MANY = 210
+
 const WRITE = '/tool Write {"path": "notes/a.txt", "content": "hello"}'
 
 describe('approvals in the console', () => {
@@ -109,6 +114,17 @@ describe('approvals in the console', () => {
     expect(await resolved(stream)).to.include({ allow: true })
   })
 
+  it('a reason that is being written stays, with what happened, when another device decides', async () => {
+    const { id, stream } = await ask('typed')
+    const page = await pages.open('/approvals')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByLabel('Reason').fill('because of the')
+    await pages.product.call('POST', `/sessions/typed/permissions/${id}`, { allow: true })
+    await stream.all()
+    await page.getByLabel('Decision').getByText('You had written: because of the').waitFor()
+    await page.getByText('Allowed by anonymous').waitFor()
+  })
+
   it('a link to a request that was decided shows who decided it', async () => {
     const { id, stream } = await ask('link')
     await pages.product.call('POST', `/sessions/link/permissions/${id}`, { allow: false, reason: 'no' })
@@ -116,6 +132,7 @@ describe('approvals in the console', () => {
     const page = await pages.open(`/approvals/${id}`)
     await page.getByText('Denied by anonymous').waitFor()
     await page.getByText('Reason: no').waitFor()
+    await page.getByLabel('Decision').locator('.diff .added').getByText('+hello').waitFor() // As it was asked.
   })
 
   it('what is allowed for a session is listed, and can be taken back', async () => {
@@ -136,6 +153,52 @@ describe('approvals in the console', () => {
     await page.getByRole('button', { name: 'Deny 2 requests …' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deny 2 requests' }).click()
     for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
+  })
+
+  it('nothing allows a call before its end was on the screen, and nothing in it is hidden', async () => {
+    const { call, stream } = pages.product
+    await call('POST', '/sessions', { session_id: 'long' })
+    const content = `${'a\n'.repeat(300)}the end\u202e\u200b`
+    const input = JSON.stringify({ path: 'notes/a.txt', content })
+    const asking = await stream('/sessions/long/messages', { prompt: `/tool Write ${input}` })
+    const { id } = (await asking.until('permission_request')).data
+    const page = await pages.open(`/approvals/${String(id)}`)
+    const card = page.locator(`[data-ask="${String(id)}"]`)
+    await card.getByText('This is not all of it').waitFor()
+    await card.getByText('You have not seen all of it').waitFor()
+    for (const name of ['Allow once', 'Allow Write for this session'])
+      expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
+    await card.getByRole('region', { name: 'What it does' }).evaluate('(box) => { box.scrollTop = box.scrollHeight }')
+    await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
+    expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
+    await card.getByRole('button', { name: 'Edit' }).click()
+    expect(await card.getByLabel('Input of Write').inputValue()).to.include('the end\\u202e\\u200b')
+    await call('POST', `/sessions/long/permissions/${String(id)}`, { allow: false })
+    await asking.all()
+  })
+
+  it('of more requests than a page has the true number is told, the list goes on, and a link finds each', async () => {
+    const { call } = pages.product
+    const start = (i: number) =>
+      call('POST', '/agent/run', { prompt: `${WRITE.replace('a.txt', `${i}.txt`)}`, background: true })
+    for (let i = 0; i < MANY; i += 20)
+      await Promise.all(Array.from({ length: Math.min(20, MANY - i) }, (_, k) => start(i + k)))
+    const listed = async (query: string) => (await call('GET', `/permissions?limit=200${query}`)).body as Listed
+    await until(async () => (await listed('')).total === MANY, { what: 'all to wait' })
+    const first = await listed('')
+    const last = (await listed(`&cursor=${String(first.next_cursor)}`)).permissions.at(-1)
+    const page = await pages.open(`/approvals/${String(last?.id)}`)
+    await page.locator(`[data-ask="${String(last?.id)}"]`).waitFor()
+    await until(async () => (await page.title()).startsWith(`(${MANY}) `), { what: 'the title' })
+    expect(await page.locator('.rail .count').first().innerText()).to.include(String(MANY))
+    await page.getByText(`200 of ${MANY} are shown`).waitFor()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await until(async () => (await page.locator('.asks li').count()) === MANY, { what: 'the whole list' })
+    for (const { run_id } of [...first.permissions, ...(last ? [last] : [])]) await call('DELETE', `/runs/${run_id}`)
+    await until(async () => (await page.title()).startsWith(`(${MANY - 201}) `), { what: 'those that are left' })
+    for (const { run_id } of (await listed('')).permissions) await call('DELETE', `/runs/${run_id}`)
+    await page.goto(pages.at('/approvals'))
+    await page.getByText('Nothing waits for you').waitFor()
   })
 
   it('the tab counts the requests that wait, and the browser shows a notice of each to whoever has allowed it', async () => {

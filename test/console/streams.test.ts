@@ -43,6 +43,29 @@ describe('long streams in the console', function () {
     expect(tasks.filter(({ ms, microtasks }) => ms > LONGEST_MS || microtasks > MOST_MICROTASKS)).to.deep.equal([])
   })
 
+  it('a conversation of 1,000 messages is opened in parts, and nothing is drawn again when it stands', async () => {
+    const text = 'Some **words** and `code`, with a [link](https://example.com).\n\n- one\n- two'
+    const messages = Array.from({ length: 1_000 }, (_, i) => ({
+      role: i % 2 ? 'assistant' : 'user',
+      content: `${i} ${text}`,
+    }))
+    await pages.product.call('POST', '/sessions', { session_id: 'long', messages })
+    const page = await pages.open('/chat?new=1')
+    await page.getByLabel('Message').waitFor()
+    const tasksOf = await traceTasks(page)
+    await page.locator('.sessions a[href$="/chat/long"]').click()
+    await until(async () => (await page.locator('.exchange').count()) === 500, { what: 'all of the conversation' })
+    await page.locator('.exchange strong').last().waitFor()
+    const tasks = await tasksOf()
+    expect(tasks.filter(({ ms }) => ms > LONGEST_MS)).to.deep.equal([])
+    expect(
+      tasks.reduce((sum, { ms }) => sum + ms, 0),
+      'ms in all',
+    ).to.be.below(10_000)
+    const changes = await page.evaluate<number>(CHANGES)
+    expect(changes, 'nodes that are drawn again').to.be.below(20)
+  })
+
   it('a stream that is cut five times is whole, with each event once, and the page says that it connects again', async () => {
     const words = Array.from({ length: 300 }, (_, i) => `word${i} `)
     const steps = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
@@ -77,6 +100,14 @@ describe('long streams in the console', function () {
     await page.locator('.live.live').waitFor()
   }
 })
+
+/** How many nodes of the conversation change in a second in which nothing happens. */
+const CHANGES = `new Promise((resolve) => {
+  let changes = 0
+  new MutationObserver((found) => changes += found.length)
+    .observe(document.querySelector('.exchanges'), { subtree: true, childList: true, characterData: true, attributes: true })
+  setTimeout(() => resolve(changes), 1_000)
+})`
 
 /** Counts how often the page has said that it connects again. */
 const WATCH_CONNECTION = `{

@@ -1,14 +1,15 @@
 import { expect } from 'chai'
 import { reply } from '../../shared/cluster/permissions/reply.ts'
-import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import type { PendingPermission, PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { encodeCursor, type PageRequest } from '../../shared/kernel/cursor.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
-import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { DEFAULT_TENANT, type TenantId } from '../../shared/kernel/tenant.ts'
 import { tenantId } from '../support/tenant.ts'
 import { newRequest } from './pending-permission.ts'
 
 const ALL: PageRequest = { limit: 200 }
+const OTHER = tenantId('other')
 
 /** The tests of the list (D4.12) that every `PermissionStore` passes; `open` returns one. */
 export function permissionListContract(open: () => Promise<PermissionStore>): void {
@@ -85,6 +86,23 @@ export function permissionListContract(open: () => Promise<PermissionStore>): vo
     expect(rest.next_cursor).to.equal(null)
     const seen = [first, second, rest].flatMap(({ permissions }) => permissions.map(({ id }) => id))
     expect(seen).to.deep.equal([...requests, late].filter((request) => request !== fourth).map(({ id }) => id))
+  })
+
+  it('D24.3: a page that has not all says how many are pending, and one is found by its id alone, by its tenant', async () => {
+    const requests: PendingPermission[] = []
+    for (let i = 0; i < 5; i++) requests.push(await opened())
+    await opened({ tenant: OTHER })
+    const [first] = requests
+    if (!first) throw new Error('none')
+    const page = await store.list(DEFAULT_TENANT, { limit: 2 })
+    expect(page.total).to.equal(5)
+    await reply(store, first, { allow: true })
+    const rest = await store.list(DEFAULT_TENANT, { limit: 2, cursor: page.next_cursor ?? '' })
+    expect(rest.total).to.equal(4)
+    const find = (tenant: TenantId, { id } = requests[1] ?? first) => store.find({ tenant, id, scopeId: undefined })
+    expect((await find(DEFAULT_TENANT))?.id).to.equal(requests[1]?.id)
+    expect(await find(OTHER)).to.equal(undefined)
+    expect(await find(DEFAULT_TENANT, first)).to.equal(undefined)
   })
 
   it('D2.7: a full last page has no next cursor', async () => {

@@ -57,7 +57,6 @@ const BROKER: Partial<Broker> = {
   getRun: async () => RUN,
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
-  findPermission: async () => undefined,
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),
@@ -259,7 +258,7 @@ describe('values that are generated from the API description', () => {
       receive: createReceiveUpload(dir.path),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
-    const decided = { page: async () => ({ permissions: [], next_cursor: null }) } as never
+    const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never
     const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }
     const server = { maxRequestsPerSocket: 1_000_000 } // The fetch of Node crashes when the last answer of a connection is large.
     return start({ server, methods: BROKER, config, transcription, ledger, decided, usage, ...surfaces })

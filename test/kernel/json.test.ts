@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { escapePointer, fitsDepth, isJsonObject, jsonBytes, parseJson } from '../../shared/kernel/json.ts'
+import { escapePointer, fitsDepth, frameJson, isJsonObject, jsonBytes, parseJson } from '../../shared/kernel/json.ts'
 
 describe('values of JSON', () => {
   it('a text that is not JSON has no value', () => {
@@ -47,4 +47,11 @@ describe('values of JSON', () => {
   })
 
   it('a key of a JSON pointer is escaped', () => expect(escapePointer('a/b~c~1')).to.equal('a~1b~0c~01'))
+
+  it('stands on one line of an event stream, for clients too that end lines as Unicode does', () => {
+    const value = { 'k\u2028': 'a\u2028b\u2029c\u0085d\n' }
+    expect(frameJson(value)).to.match(/^[\x20-\x7e]+$/)
+    expect(JSON.parse(frameJson(value))).to.deep.equal(value)
+    expect(frameJson({ a: 'é' })).to.equal('{"a":"é"}')
+  })
 })

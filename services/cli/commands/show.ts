@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AgentEngine, Schema } from '../../../shared/client/client.ts'
+import type { AgentEngine } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { type Found, type Kind, resolveId } from '../resolve-id.ts'
 import { fieldLines } from '../text/fields.ts'
@@ -34,15 +34,6 @@ async function read(client: AgentEngine, { kind, id }: Found): Promise<object> {
     case 'session':
       return (await client.sessions.open(id)).get()
     case 'permission':
-      return (await findPermission(client, id)) ?? { id, state: 'unknown: it is neither pending nor recorded' }
+      return client.permissions.get(id)
   }
-}
-
-/** A request that is pending, else the newest that was decided. */
-async function findPermission(
-  client: AgentEngine,
-  id: string,
-): Promise<Schema<'PendingPermission'> | Schema<'DecidedPermission'> | undefined> {
-  for await (const pending of client.permissions.list()) if (pending.id === id) return pending
-  return (await client.permissions.decided().all(1_000)).find((each) => each.id === id)
 }

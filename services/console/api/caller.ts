@@ -1,20 +1,16 @@
 import { computed, signal } from '@preact/signals'
 import type { Schema } from '../../../shared/client/api.ts'
-import { get } from './engine.ts'
+import { ofTab } from '../base/tab.ts'
 
 export type Caller = Schema<'MeResponse'>
 
 /** The person who is signed in, the scopes of the token and the features of the server. */
-export const caller = signal<Caller | undefined>(undefined)
-
-export async function learnCaller(): Promise<void> {
-  caller.value = await get<Caller>('/me')
-}
+export const caller = ofTab(() => signal<Caller | undefined>(undefined))
 
 /** Whether the token may be used for something. The server decides; the console hides what it would refuse. */
-export const may = (scope: Schema<'Scope'>): boolean => caller.value?.scopes.includes(scope) ?? false
+export const may = (scope: Schema<'Scope'>): boolean => caller().value?.scopes.includes(scope) ?? false
 
-export const has = (feature: string): boolean => caller.value?.features[feature] ?? false
+export const has = (feature: string): boolean => caller().value?.features[feature] ?? false
 
 /** The reason why nothing can be started, or undefined. */
-export const canRun = computed(() => may('run'))
+export const canRun = ofTab(() => computed(() => may('run')))

@@ -1,27 +1,31 @@
 import { type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
 import { learnServerTime } from '../base/clock.ts'
+import { leaving, ofTab } from '../base/tab.ts'
 
 /** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
 export type TokenSource = (refused?: string) => Promise<string | undefined>
 
-let opened: Transport | undefined
-let base = ''
-let isGuarded = false
+type Engine = { transport?: Transport; base: string; isGuarded: boolean }
+
+const engine = ofTab((): Engine => ({ base: '', isGuarded: false }))
 
 /** Opens the connection to the API, for everything below. */
 export function openEngine(basePath: string, token: TokenSource | undefined): void {
-  isGuarded = token !== undefined
-  base = location.origin + basePath
-  opened = new Transport({ url: base, token, fetch: fetchTimed })
+  const base = apiAt(basePath)
+  const opened = new Transport({ url: base, token, fetch: fetchUntil(leaving().signal) })
+  Object.assign(engine(), { transport: opened, base, isGuarded: token !== undefined } satisfies Engine)
 }
 
+export const apiAt = (basePath: string): string => location.origin + basePath
+
 /** The address of the API, as it is shown in commands. */
-export const apiUrl = (): string => base
+export const apiUrl = (): string => engine().base
 
 /** Whether the API wants a token. */
-export const needsToken = (): boolean => isGuarded
+export const needsToken = (): boolean => engine().isGuarded
 
 export function transport(): Transport {
+  const { transport: opened } = engine()
   if (opened === undefined) throw new Error('nobody is signed in yet')
   return opened
 }
@@ -32,9 +36,14 @@ export const get = <T>(path: string, query?: Query, options?: CallOptions): Prom
 export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
   transport().json<T>(method, path, { body })
 
-/** Every answer tells the server's time, to which deadlines are counted. */
-const fetchTimed: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init)
-  learnServerTime(response.headers.get('date'))
-  return response
-}
+/** Sends until the person leaves. Every answer tells the server's time, to which deadlines are counted. */
+const fetchUntil =
+  (left: AbortSignal): typeof fetch =>
+  async (input, init) => {
+    const response = await fetch(input, {
+      ...init,
+      signal: AbortSignal.any([left, ...(init?.signal ? [init.signal] : [])]),
+    })
+    learnServerTime(response.headers.get('date'))
+    return response
+  }

@@ -1,19 +1,20 @@
 import { signal } from '@preact/signals'
 import type { TenantEvent } from '../../../shared/client/api.ts'
 import { hrefOf, navigate } from '../base/router.ts'
+import { ofTab } from '../base/tab.ts'
 import { onEvent } from './live.ts'
 
 const current = (): NotificationPermission => ('Notification' in globalThis ? Notification.permission : 'denied')
 
 /** Whether the browser shows notices of the console: `default` until the person was asked. */
-export const noticePermission = signal<NotificationPermission>(current())
+export const noticePermission = ofTab(() => signal<NotificationPermission>(current()))
 
 export async function askForNotices(): Promise<void> {
-  noticePermission.value = await Notification.requestPermission()
+  noticePermission().value = await Notification.requestPermission()
 }
 
 /** The notices of requests that wait, by their ids. */
-const shown = new Map<string, Notification>()
+const shown = ofTab(() => new Map<string, Notification>())
 const MOST_SHOWN = 20
 
 /** Shows a notice of the browser for each new permission request, where the person allows it, until the returned function is called. */
@@ -21,7 +22,7 @@ export function watchNotices(): () => void {
   const stop = onEvent(onRequest)
   return () => {
     stop()
-    for (const id of shown.keys()) take(id)
+    for (const id of shown().keys()) take(id)
   }
 }
 
@@ -37,12 +38,12 @@ function onRequest({ event, data }: TenantEvent): void {
     window.focus()
     navigate(hrefOf(`/approvals/${encodeURIComponent(id)}`))
   })
-  shown.set(id, notice)
-  const [oldest] = shown.keys()
-  if (shown.size > MOST_SHOWN && oldest !== undefined) take(oldest)
+  shown().set(id, notice)
+  const [oldest] = shown().keys()
+  if (shown().size > MOST_SHOWN && oldest !== undefined) take(oldest)
 }
 
 function take(id: string): void {
-  shown.get(id)?.close()
-  shown.delete(id)
+  shown().get(id)?.close()
+  shown().delete(id)
 }

@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals'
 import { learnServerTime } from '../base/clock.ts'
 import type { Overview } from '../base/overview.ts'
+import { ofTab } from '../base/tab.ts'
 
 /** The newest answer and the time of it, and why there is no newer one. */
-export const overview = signal<{ data?: Overview; readAt?: number; problem?: string }>({})
+export const overview = ofTab(() => signal<{ data?: Overview; readAt?: number; problem?: string }>({}))
 
 /** It has no events, unlike the API: it is asked again after this time, while somebody sees the page. */
 const EVERY_MS = 5_000
@@ -34,8 +35,8 @@ async function readOverview(): Promise<void> {
     const response = await fetch('/', { headers, signal: AbortSignal.timeout(WITHIN_MS) })
     if (!response.ok) throw new Error(`The process answered ${response.status}.`)
     learnServerTime(response.headers.get('date'))
-    overview.value = { data: (await response.json()) as Overview, readAt: Date.now() }
+    overview().value = { data: (await response.json()) as Overview, readAt: Date.now() }
   } catch (cause) {
-    overview.value = { ...overview.peek(), problem: cause instanceof Error ? cause.message : String(cause) }
+    overview().value = { ...overview().peek(), problem: cause instanceof Error ? cause.message : String(cause) }
   }
 }

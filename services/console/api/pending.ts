@@ -2,35 +2,71 @@ import { computed, signal } from '@preact/signals'
 import type { Schema, TenantEvent } from '../../../shared/client/api.ts'
 import { announce } from '../base/announce.ts'
 import { serverNow } from '../base/clock.ts'
+import { ofTab } from '../base/tab.ts'
 import { get } from './engine.ts'
 import { onEvent } from './live.ts'
 import { LiveResource } from './resource.ts'
 
 export type Ask = Schema<'PendingPermission'>
 
+/** `total`: how many wait in all, of which the server has given the first. */
+type Pending = { asks: readonly Ask[]; total: number }
+
 /** The permission requests that wait for an answer. One list for the whole tab: the badge, Home, Chat and Approvals show it. */
-export const pending = new LiveResource(readPending, isNew)
+export const pending = ofTab(() => new LiveResource(readPending, isNew))
+
+/** Read at a time, and more when somebody asks for them. */
+const PAGE = 200
+const wanted = ofTab(() => signal(PAGE))
+
+const NONE: Readonly<Pending> = { asks: [], total: 0 }
+const known = ofTab(() => computed(() => pending().state.value.data ?? NONE)) // The same while it is read again.
 
 /** The nearest deadline comes first. */
-export const asks = computed<readonly Ask[]>(() =>
-  (pending.state.value.data ?? []).toSorted((one, other) => one.expires_at.localeCompare(other.expires_at)),
+export const asks = ofTab(() =>
+  computed<readonly Ask[]>(() =>
+    known().value.asks.toSorted((one, other) => one.expires_at.localeCompare(other.expires_at)),
+  ),
 )
 
+/** How many wait, those that are not read included. */
+export const waitingCount = ofTab(() => computed(() => known().value.total))
+
 /** The ids of requests that were decided while this tab was open, however that was: they are not asked again. */
-const decided = signal<ReadonlySet<string>>(new Set())
+const decided = ofTab(() => signal<ReadonlySet<string>>(new Set()))
 
 function isNew({ event, data }: TenantEvent): boolean {
-  return event === 'permission.requested' && !asks.peek().some(({ id }) => id === data['request_id'])
+  return (
+    event === 'permission.requested' &&
+    !asks()
+      .peek()
+      .some(({ id }) => id === data['request_id'])
+  )
 }
 
-async function readPending(): Promise<Ask[]> {
-  const { permissions } = await get<Schema<'ListPermissionsResponse'>>('/permissions', { state: 'pending', limit: 200 })
-  return (permissions as Ask[]).filter(({ id }) => !decided.peek().has(id))
+async function readPending(): Promise<Pending> {
+  const found: Ask[] = []
+  let total: number | undefined
+  let cursor: string | undefined
+  do {
+    const page = await get<Schema<'ListPermissionsResponse'>>('/permissions', { state: 'pending', limit: PAGE, cursor })
+    found.push(...(page.permissions as Ask[]))
+    total ??= page.total
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined && found.length < wanted().peek())
+  const waiting = found.filter(({ id }) => !decided().peek().has(id))
+  return { asks: waiting, total: cursor === undefined ? waiting.length : Math.max(total ?? 0, waiting.length + 1) }
+}
+
+/** Reads further ones of a long list. */
+export function readMorePending(): void {
+  wanted().value = known().peek().asks.length + PAGE
+  pending().reload()
 }
 
 /** Keeps the list up to date, until the returned function is called. A decision needs no further request. */
 export function watchPending(): () => void {
-  const stops = [pending.watch(), onEvent(onDecision)]
+  const stops = [pending().watch(), onEvent(onDecision)]
   return () => stops.forEach((stop) => stop())
 }
 
@@ -43,20 +79,31 @@ function onDecision({ event, data }: TenantEvent): void {
 /** Puts a request on the list that the stream of its run has told. */
 export function learn(ask: Ask): void {
   const isOver = Date.parse(ask.expires_at) < serverNow()
-  if (isOver || decided.peek().has(ask.id) || asks.peek().some(({ id }) => id === ask.id)) return
-  pending.set([...asks.peek(), ask])
+  if (
+    isOver ||
+    decided().peek().has(ask.id) ||
+    asks()
+      .peek()
+      .some(({ id }) => id === ask.id)
+  )
+    return
+  const { asks: before, total } = known().peek()
+  if (total > before.length) return pending().want() // The server counts it already, or does not.
+  pending().set({ asks: [...before, ask], total: total + 1 })
 }
 
 /** A request was decided: it is not asked again, whatever a list that was read before says. */
 export function settle(id: string): void {
-  decided.value = new Set([...decided.peek(), id])
+  decided().value = new Set([...decided().peek(), id])
   forget((ask) => ask.id === id)
 }
 
-/** Takes requests off the list. */
+/** Takes requests off the list. One that is not whole is read again, since others take their places. */
 function forget(isOver: (ask: Ask) => boolean): void {
-  const [over, left] = [asks.peek().filter(isOver), asks.peek().filter((ask) => !isOver(ask))]
+  const { asks: before, total } = known().peek()
+  const over = before.filter(isOver)
+  if (total > before.length) pending().want()
   if (over.length === 0) return
-  decided.value = new Set([...decided.peek(), ...over.map(({ id }) => id)])
-  pending.set(left.slice())
+  decided().value = new Set([...decided().peek(), ...over.map(({ id }) => id)])
+  pending().set({ asks: before.filter((ask) => !isOver(ask)), total: total - over.length })
 }

@@ -1,31 +1,33 @@
 import { signal } from '@preact/signals'
+import { ofTab } from './tab.ts'
 
-/** How far this machine's clock is behind the server's, by the newest answer. Deadlines are the server's times. */
-let offsetMs = 0
+/** The clock of the server. `offsetMs`: how far this machine's is behind it, by the newest answer. Deadlines are the server's times. */
+const server = ofTab(() => ({
+  offsetMs: 0,
+  readers: 0,
+  timer: undefined as ReturnType<typeof setInterval> | undefined,
+}))
 
 export function learnServerTime(date: string | null): void {
   const at = date === null ? Number.NaN : Date.parse(date)
-  if (!Number.isNaN(at) && Math.abs(at - Date.now()) > 1_500) offsetMs = at - Date.now()
-  else if (!Number.isNaN(at)) offsetMs = 0
+  if (!Number.isNaN(at)) server().offsetMs = Math.abs(at - Date.now()) > 1_500 ? at - Date.now() : 0
 }
 
-export const serverNow = (): number => Date.now() + offsetMs
+export const serverNow = (): number => Date.now() + server().offsetMs
 
 /** The server's time, once a second while something shows it. */
-export const clock = signal(serverNow())
-
-let readers = 0
-let timer: ReturnType<typeof setInterval> | undefined
+export const clock = ofTab(() => signal(serverNow()))
 
 /** Lets the clock run until the returned function is called. */
 export function runClock(): () => void {
-  if (readers++ === 0) clock.value = serverNow() // It runs for the others.
-  timer ??= setInterval(() => {
-    clock.value = serverNow()
+  const [own, shown] = [server(), clock()]
+  if (own.readers++ === 0) shown.value = serverNow() // It runs for the others.
+  own.timer ??= setInterval(() => {
+    shown.value = serverNow()
   }, 1_000)
   return () => {
-    if (--readers > 0) return
-    clearInterval(timer)
-    timer = undefined
+    if (--own.readers > 0) return
+    clearInterval(own.timer)
+    own.timer = undefined
   }
 }

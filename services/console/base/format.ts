@@ -78,7 +78,7 @@ export const absolute = (at: string): string => ABSOLUTE.format(new Date(at))
 const DAY = { weekday: 'short', day: 'numeric', month: 'short' } as const
 const TIME = { hour: '2-digit', minute: '2-digit' } as const
 const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(undefined, options)
-const [ON_DAY, AT_TIME, AT_SECOND] = [format(DAY), format(TIME), format({ ...TIME, second: '2-digit' })]
+const [ON_DAY, AT_TIME, AT_SECOND] = [format(DAY), format(TIME), format({ ...TIME, second: '2-digit' })] as const
 
 /** `Thu, Nov 26, 03:00` in the reader's own zone and language, without the day when it is that of `before`; with seconds where there are some. */
 export function moment(at: string, before?: string): string {

@@ -1,15 +1,16 @@
 import { computed, signal } from '@preact/signals'
 import { keepScroll, restoreScroll, scrollToTop, watchScroll } from './scroll.ts'
+import { ofTab } from './tab.ts'
 
 /** Where the console is served. */
 const ROOT = '/console'
 
 export type Place = { path: string; query: URLSearchParams }
 
-const place = signal<Place>(read())
+const place = ofTab(() => signal<Place>(read()))
 
 /** The page that the address names, without the console's own prefix, and its filters. */
-export const here = computed(() => place.value)
+export const here = ofTab(() => computed(() => place().value))
 
 /** The address of a page. Filters that are empty are left out. */
 export function hrefOf(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
@@ -22,19 +23,19 @@ export function hrefOf(path: string, query: Readonly<Record<string, string | und
 
 /** Goes to another page, of which the top is shown, or changes what is shown of this one. */
 export function navigate(href: string, { replace = false } = {}): void {
-  const { path } = place.peek()
+  const { path } = place().peek()
   if (replace) history.replaceState(history.state, '', href)
   else {
     keepScroll()
     history.pushState(null, '', href)
   }
-  place.value = read()
-  if (!replace && place.peek().path !== path) scrollToTop()
+  place().value = read()
+  if (!replace && place().peek().path !== path) scrollToTop()
 }
 
 /** Changes filters of the page that is shown, without a new entry in the browser's history. */
 export function setFilters(changes: Readonly<Record<string, string | undefined>>): void {
-  const { path, query } = place.peek()
+  const { path, query } = place().peek()
   navigate(hrefOf(path, { ...Object.fromEntries(query), ...changes }), { replace: true })
 }
 
@@ -42,7 +43,7 @@ export function setFilters(changes: Readonly<Record<string, string | undefined>>
 export function watchAddress(): void {
   watchScroll()
   addEventListener('popstate', () => {
-    place.value = read()
+    place().value = read()
     restoreScroll()
   })
   document.addEventListener('click', (event) => {

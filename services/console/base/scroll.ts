@@ -1,7 +1,10 @@
+import { ofTab } from './tab.ts'
+
 /** Input by which a reader moves on the page. From then on the page is not scrolled to its former place any more. */
 const OWN_MOVES = ['wheel', 'touchstart', 'mousedown', 'keydown'] as const
 
-let observer: MutationObserver | undefined
+/** It waits for the page to be long enough. */
+const waiting = ofTab((): { observer?: MutationObserver | undefined } => ({}))
 
 const scrolled = (): Element | null => document.querySelector('#page')
 
@@ -13,7 +16,7 @@ export function watchScroll(): void {
 }
 
 export function keepScroll(): void {
-  if (observer) return // It is not yet where it shall be.
+  if (waiting().observer) return // It is not yet where it shall be.
   history.replaceState({ top: scrolled()?.scrollTop ?? 0 }, '')
 }
 
@@ -33,12 +36,13 @@ export function restoreScroll(): void {
     stop()
     page.scrollTop = top
   }
-  observer = new MutationObserver(scroll)
+  const observer = new MutationObserver(scroll)
+  waiting().observer = observer
   observer.observe(document.body, { childList: true, subtree: true })
-  requestAnimationFrame(() => observer && scroll()) // The page may be long enough already, and not change again.
+  requestAnimationFrame(() => waiting().observer && scroll()) // The page may be long enough already, and not change again.
 }
 
 function stop(): void {
-  observer?.disconnect()
-  observer = undefined
+  waiting().observer?.disconnect()
+  waiting().observer = undefined
 }

@@ -9,8 +9,9 @@ export function lazy<Props>(
   Before: FunctionComponent<Props> = () => null,
 ): FunctionComponent<Props> {
   const loaded = signal<{ View: FunctionComponent<Props> } | undefined>(undefined)
+  // Each of the components that show it starts: one value for all, as each new one would draw all of them again.
   const start = () => {
-    if (loaded.peek() === undefined) load().then((View) => (loaded.value = { View }), tellFailure)
+    if (loaded.peek() === undefined) load().then((View) => (loaded.value ??= { View }), tellFailure)
   }
   return (props) => {
     useEffect(start, [])

@@ -3,11 +3,13 @@ import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { goLive } from '../api/live.ts'
 import { watchNotices } from '../api/notices.ts'
-import { asks, watchPending } from '../api/pending.ts'
+import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
 import { here, match } from '../base/router.ts'
+import { ofTab } from '../base/tab.ts'
 import { Icon } from '../parts/icon.tsx'
+import { lazy } from '../parts/lazy.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { signIn } from '../sign-in/session.ts'
 import { SignInPage } from '../sign-in/sign-in-page.tsx'
@@ -18,15 +20,25 @@ import { Rail } from './rail.tsx'
 import { TopBar } from './top-bar.tsx'
 import './shell.css'
 
+const loadExpired = () => import('../sign-in/expired.tsx').then((loaded) => loaded.Expired)
+const Expired = lazy(loadExpired)
+
 /** The whole console: the frame, and in it the page that the address names. */
 export function Console() {
-  if (signIn.value.state !== 'in') return <SignInPage signIn={signIn.value} />
-  return <SignedIn />
+  const now = signIn().value
+  if (now.state !== 'in' && now.state !== 'expired') return <SignInPage signIn={now} />
+  return (
+    <>
+      <SignedIn />
+      {now.state === 'expired' && <Expired problem={now.problem} />}
+    </>
+  )
 }
 
 function SignedIn() {
   useEffect(() => {
     void goLive()
+    void loadExpired().catch(() => {}) // The server may be away when it is needed.
     const stops = [watchPending(), watchNotices(), watchKeys()]
     return () => stops.forEach((stop) => stop())
   }, [])
@@ -44,7 +56,7 @@ function SignedIn() {
       </main>
       <Palette />
       <div class="toasts">
-        {toasts.value.map(({ id, text, tone }) => (
+        {toasts().value.map(({ id, text, tone }) => (
           <div key={id} class={`notice ${tone}`}>
             <Icon name={tone === 'bad' ? 'warn' : 'check'} />
             <span class="grow">{text}</span>
@@ -52,7 +64,7 @@ function SignedIn() {
         ))}
       </div>
       <div class="visually-hidden" role="status" aria-live="polite">
-        {announcement.value}
+        {announcement().value}
       </div>
     </div>
   )
@@ -60,7 +72,7 @@ function SignedIn() {
 
 /** The tab says how many requests wait, also while nobody looks at the page. */
 function TabTitle({ name }: { name: string | undefined }) {
-  const waiting = asks.value.length
+  const waiting = waitingCount().value
   useEffect(() => {
     document.title = [waiting > 0 && `(${waiting})`, name && `${name} ·`, 'agent-engine'].filter(Boolean).join(' ')
   }, [name, waiting])
@@ -70,7 +82,7 @@ function TabTitle({ name }: { name: string | undefined }) {
 type Found = { page: Page; params: Record<string, string> }
 
 function findPage(): Found | undefined {
-  const { path } = here.value
+  const { path } = here().value
   for (const page of offered())
     for (const pattern of page.patterns) {
       const params = match(pattern, path)
@@ -80,12 +92,12 @@ function findPage(): Found | undefined {
 }
 
 /** The code of the pages that were opened. */
-const loaded = signal<ReadonlyMap<string, FunctionComponent<PageProps> | Error>>(new Map())
+const loaded = ofTab(() => signal<ReadonlyMap<string, FunctionComponent<PageProps> | Error>>(new Map()))
 
 function PageFrame({ page, params }: Found) {
-  const View = loaded.value.get(page.path)
+  const View = loaded().value.get(page.path)
   useEffect(() => {
-    if (!loaded.peek().has(page.path)) void load(page)
+    if (!loaded().peek().has(page.path)) void load(page)
   }, [page])
   if (View instanceof Error)
     return (
@@ -100,12 +112,12 @@ function PageFrame({ page, params }: Found) {
         The server may have been updated since you opened the console.
       </Empty>
     )
-  return View ? <View params={params} query={here.value.query} /> : null
+  return View ? <View params={params} query={here().value.query} /> : null
 }
 
 async function load(page: Page): Promise<void> {
   const view = await page.load().catch((cause: unknown) => new Error('not loaded', { cause }))
-  loaded.value = new Map(loaded.value).set(page.path, view)
+  loaded().value = new Map(loaded().value).set(page.path, view)
 }
 
 const NoPage = () => (

@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals'
 import { isChord, isTyping } from '../base/keys.ts'
 import { hrefOf, navigate } from '../base/router.ts'
+import { ofTab } from '../base/tab.ts'
 import { offered } from './pages.tsx'
 
-export const isPaletteOpen = signal(false)
+export const isPaletteOpen = ofTab(() => signal(false))
 
 export const openPalette = (): void => {
-  isPaletteOpen.value = true
+  isPaletteOpen().value = true
 }
 
 /** `g` waits this long for the letter of a page. */

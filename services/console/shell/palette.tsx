@@ -8,7 +8,7 @@ const Search = lazy(() => import('../parts/palette/search.tsx').then((loaded) =>
 
 /** Goes to a page, or to a thing that is found by its name or its id. */
 export function Palette() {
-  return isPaletteOpen.value ? <Search pages={pageGoals()} onClose={() => (isPaletteOpen.value = false)} /> : null
+  return isPaletteOpen().value ? <Search pages={pageGoals()} onClose={() => (isPaletteOpen().value = false)} /> : null
 }
 
 const pageGoals = (): Goal[] =>

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { asks } from '../api/pending.ts'
+import { waitingCount } from '../api/pending.ts'
 import { hrefOf } from '../base/router.ts'
 import icon from '../icon.svg'
 import { Icon } from '../parts/icon.tsx'
@@ -45,7 +45,7 @@ const entryOf = (page: Page, current: Page | undefined) => (
 )
 
 function Entry({ page, isCurrent }: { page: Page; isCurrent: boolean }) {
-  const waiting = page.path === '/approvals' ? asks.value.length : 0
+  const waiting = page.path === '/approvals' ? waitingCount().value : 0
   return (
     <li>
       <a class="entry" href={hrefOf(page.path)} aria-current={isCurrent ? 'page' : undefined} title={page.name}>

@@ -2,7 +2,7 @@ import { caller } from '../api/caller.ts'
 import { needsToken } from '../api/engine.ts'
 import { type LiveState, liveState } from '../api/live.ts'
 import { Icon } from '../parts/icon.tsx'
-import { signOut } from '../sign-in/session.ts'
+import { withTokens } from '../sign-in/start.ts'
 import { openPalette } from './keys.ts'
 import type { Page } from './pages.tsx'
 
@@ -21,9 +21,9 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
       <span>Go to …</span>
       <kbd aria-hidden="true">Ctrl K</kbd>
     </button>
-    <span class={`live ${liveState.value}`} role="status">
+    <span class={`live ${liveState().value}`} role="status">
       <i />
-      <span>{LIVE[liveState.value]}</span>
+      <span>{LIVE[liveState().value]}</span>
     </span>
     <WhoMenu />
   </header>
@@ -31,7 +31,7 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
 
 /** The tenant and subject of the person, the server, and the scopes of the token. */
 function WhoMenu() {
-  const me = caller.value
+  const me = caller().value
   const facts = {
     Tenant: me?.tenant,
     You: me?.subject,
@@ -53,7 +53,7 @@ function WhoMenu() {
           ])}
         </dl>
         {needsToken() && (
-          <button type="button" class="button plain" onClick={signOut}>
+          <button type="button" class="button plain" onClick={() => void withTokens().then(({ signOut }) => signOut())}>
             Sign out
           </button>
         )}

@@ -1,15 +1,19 @@
+import { isObject } from '../base/json-value.ts'
+import { keep, kept } from './browser-store.ts'
 import type { OidcSignIn } from './config.ts'
+import type { Tokens } from './held-tokens.ts'
+import { discover, exchange, shortened } from './issuer.ts'
 
-/** Signs a person in at the issuer by code with PKCE. Tokens are kept in memory only; a reload asks the issuer again, without a prompt. */
-
-type Endpoints = { authorization_endpoint: string; token_endpoint: string }
-
-export type Tokens = { access: string; refresh: string | undefined; expiresAt: number }
+/** Asks the issuer who the person is, by code with PKCE, and reads its answer. Tokens are kept in memory only. */
 
 /** Kept while the browser is at the issuer: what proves that the answer belongs to this tab's question. It is no token. */
 type Question = { state: string; verifier: string; back: string }
 
 const QUESTION = 'agent-engine.sign-in'
+/** By this channel the window in which a person signs in again gives the issuer's answer to the tab that waits for it. */
+const CHANNEL = 'agent-engine.sign-in'
+/** Begins the state of a question that is asked in a window of its own. */
+const IN_WINDOW = 'window.'
 
 const redirectUri = () => `${location.origin}/console/signed-in`
 
@@ -18,74 +22,106 @@ export async function leaveForIssuer(
   settings: OidcSignIn,
   { isSilent, back }: { isSilent: boolean; back: string },
 ): Promise<void> {
-  const { authorization_endpoint } = await discover(settings)
-  const question: Question = { state: randomText(), verifier: randomText(), back }
-  sessionStorage.setItem(QUESTION, JSON.stringify(question))
-  const url = new URL(authorization_endpoint)
+  const question = { state: randomText(), verifier: randomText(), back }
+  const url = await questionUrl(settings, question)
+  if (isSilent) url.searchParams.set('prompt', 'none')
+  keep('sessionStorage', QUESTION, JSON.stringify(question))
+  location.assign(url)
+}
+
+/** Asks in a window of its own, so that the page stays as it is. `undefined` where the browser opens none. */
+export async function askInWindow(settings: OidcSignIn): Promise<{ tokens: Promise<Tokens> } | undefined> {
+  const question = { state: IN_WINDOW + randomText(), verifier: randomText(), back: '' }
+  const url = await questionUrl(settings, question)
+  const answered = answerTo(question.state)
+  if (window.open(url, '_blank', 'popup,width=480,height=680') === null) return undefined
+  return { tokens: answered.then((answer) => tokensOf(settings, question, answer)) }
+}
+
+/** How the browser came back: with tokens, or without, where somebody has to act. `undefined` when it does not come from the issuer. */
+export type Return = { back: string; tokens?: Tokens; problem?: string; isHandedOver?: boolean }
+
+/** The issuer's answers that mean that somebody has to act. */
+const TO_ACT = /^(login|interaction|consent|account_selection)_required$/
+
+export async function readReturn(settings: OidcSignIn): Promise<Return | undefined> {
+  if (!location.pathname.endsWith('/signed-in')) return undefined
+  const answer = new URLSearchParams(location.search)
+  const question = readQuestion()
+  const back = question?.back ?? '/console/'
+  history.replaceState(null, '', back) // Whatever comes of it, the address does not keep the code.
+  if (answer.get('state')?.startsWith(IN_WINDOW)) {
+    const channel = new BroadcastChannel(CHANNEL) // Only pages of this origin hear it.
+    // oxlint-disable-next-line require-post-message-target-origin -- It is no window.
+    channel.postMessage(String(answer))
+    return { back, isHandedOver: true }
+  }
+  const isAnswer = question !== undefined && answer.get('state') === question.state
+  if (!isAnswer || TO_ACT.test(answer.get('error') ?? '')) return { back }
+  return tokensOf(settings, question, answer).then(
+    (tokens) => ({ back, tokens }),
+    (cause: unknown) => ({ back, problem: cause instanceof Error ? cause.message : String(cause) }),
+  )
+}
+
+async function questionUrl(settings: OidcSignIn, { state, verifier }: Question): Promise<URL> {
+  const url = new URL((await discover(settings)).authorization_endpoint)
   const parameters = {
     response_type: 'code',
     client_id: settings.client_id,
     redirect_uri: redirectUri(),
     scope: settings.scope,
-    state: question.state,
-    code_challenge: await challengeOf(question.verifier),
+    state,
+    code_challenge: await challengeOf(verifier),
     code_challenge_method: 'S256',
     ...audienceOf(settings),
-    ...(isSilent && { prompt: 'none' }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-  location.assign(url)
+  return url
 }
 
-/** How the browser came back: with tokens, or with the issuer's refusal. `undefined` when it does not come from the issuer. */
-export type Return = { back: string; tokens?: Tokens; refusal?: string }
+/** The question of this tab, once. One that is broken is none. */
+function readQuestion(): Question | undefined {
+  const text = kept('sessionStorage', QUESTION)
+  keep('sessionStorage', QUESTION, undefined)
+  try {
+    const found: unknown = JSON.parse(text ?? '')
+    if (!isObject(found)) return undefined
+    const { state, verifier, back } = found
+    if (typeof state !== 'string' || typeof verifier !== 'string' || typeof back !== 'string') return undefined
+    return back.startsWith(`${location.origin}/console`) ? { state, verifier, back } : undefined
+  } catch {
+    return undefined
+  }
+}
 
-export async function readReturn(settings: OidcSignIn): Promise<Return | undefined> {
-  const answer = new URLSearchParams(location.search)
-  if (!location.pathname.endsWith('/signed-in')) return undefined
-  const question = JSON.parse(sessionStorage.getItem(QUESTION) ?? 'null') as Question | null
-  sessionStorage.removeItem(QUESTION)
-  const back = question?.back ?? '/console/'
-  if (question === null || answer.get('state') !== question.state) return { back, refusal: 'stale' }
+const answerTo = (state: string): Promise<URLSearchParams> =>
+  new Promise((resolve) => {
+    const channel = new BroadcastChannel(CHANNEL)
+    channel.addEventListener('message', ({ data }) => {
+      const answer = new URLSearchParams(String(data))
+      if (answer.get('state') !== state) return
+      channel.close()
+      resolve(answer)
+    })
+  })
+
+/** The tokens for the issuer's answer. Throws its refusal. */
+async function tokensOf(settings: OidcSignIn, { verifier }: Question, answer: URLSearchParams): Promise<Tokens> {
+  const { authorization_response_iss_parameter_supported: tellsIssuer } = await discover(settings)
+  const iss = answer.get('iss')
+  // RFC 9207: else the answer of one issuer could be given for another's.
+  if (iss === null ? tellsIssuer : iss !== settings.issuer)
+    throw new Error(`The answer is not from ${settings.issuer}. Sign in again.`)
   const code = answer.get('code')
-  if (code === null) return { back, refusal: answer.get('error') ?? 'no code' }
-  const grant = {
+  if (code === null) throw new Error(`The issuer says: ${shortened(answer.get('error') ?? 'no code')}`)
+  return exchange(settings, {
     grant_type: 'authorization_code',
     code,
     redirect_uri: redirectUri(),
-    code_verifier: question.verifier,
-  }
-  return { back, tokens: await exchange(settings, { ...grant, ...audienceOf(settings) }) }
-}
-
-export const renew = (settings: OidcSignIn, refresh: string): Promise<Tokens> =>
-  exchange(settings, { grant_type: 'refresh_token', refresh_token: refresh })
-
-async function exchange(settings: OidcSignIn, grant: Record<string, string>): Promise<Tokens> {
-  const { token_endpoint } = await discover(settings)
-  const body = new URLSearchParams({ ...grant, client_id: settings.client_id })
-  const response = await fetch(token_endpoint, { method: 'POST', body })
-  if (!response.ok) throw new Error(`the issuer refuses the sign-in (${response.status})`)
-  const answer = (await response.json()) as { access_token: string; refresh_token?: string; expires_in?: number }
-  const expiresAt = Date.now() + (answer.expires_in ?? 3_600) * 1000
-  return { access: answer.access_token, refresh: answer.refresh_token ?? grant['refresh_token'], expiresAt }
-}
-
-let discovered: Promise<Endpoints> | undefined
-
-/** The issuer is asked once; a failure is not kept. */
-function discover({ issuer }: OidcSignIn): Promise<Endpoints> {
-  discovered ??= readEndpoints(issuer).catch((cause: unknown) => {
-    discovered = undefined
-    throw cause
+    code_verifier: verifier,
+    ...audienceOf(settings),
   })
-  return discovered
-}
-
-async function readEndpoints(issuer: string): Promise<Endpoints> {
-  const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-  if (!response.ok) throw new Error(`the issuer answers ${response.status}`)
-  return (await response.json()) as Endpoints
 }
 
 /** Some issuers read `audience`, others the `resource` of RFC 8707, which is a URI. */

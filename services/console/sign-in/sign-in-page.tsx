@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { Field } from '../parts/field.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { type SignIn, signInAtIssuer, startSignIn, useToken } from './session.ts'
+import type { SignIn } from './session.ts'
+import { startSignIn, withTokens } from './start.ts'
 import './sign-in.css'
 
 /** Stands in place of the console until somebody is signed in. */
@@ -12,9 +13,14 @@ export function SignInPage({ signIn }: { signIn: SignIn }) {
         <h1>agent-engine</h1>
         {'problem' in signIn && signIn.problem !== undefined && <Notice tone="bad">{signIn.problem}</Notice>}
         {signIn.state === 'starting' && <p class="soft">Connecting …</p>}
+        {signIn.state === 'handed-over' && <p>You are signed in again. You can close this window.</p>}
         {signIn.state === 'token' && <TokenForm />}
         {signIn.state === 'issuer' && (
-          <button type="button" class="button main" onClick={() => void signInAtIssuer()}>
+          <button
+            type="button"
+            class="button main"
+            onClick={() => void withTokens().then(({ signInAtIssuer }) => signInAtIssuer())}
+          >
             Sign in
           </button>
         )}
@@ -28,12 +34,13 @@ export function SignInPage({ signIn }: { signIn: SignIn }) {
   )
 }
 
-function TokenForm() {
+export function TokenForm() {
   const token = useSignal('')
   const isBusy = useSignal(false)
   const submit = async (event: Event) => {
     event.preventDefault()
     isBusy.value = true
+    const { useToken } = await withTokens()
     await useToken(token.value.trim())
     isBusy.value = false
   }

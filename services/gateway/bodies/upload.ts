@@ -10,6 +10,7 @@ import { UploadLine, type UploadLineLimits, type UploadPlace } from '../../../sh
 import { liftBodyDeadline } from '../../http/server.ts'
 import { leaving } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
+import { FilePartType } from './file-part-type.ts'
 import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 
 export type UploadLimits = RateLimits & {
@@ -62,6 +63,7 @@ type Receiving = {
   fileName: string
   fields: [name: string, value: string][]
   fieldBytes: number
+  fileType: FilePartType
   refuse(error: AppError): void
 }
 
@@ -77,7 +79,8 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
       .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
       .catch(closing(req, res))
     const early = Promise.withResolvers<never>()
-    const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, refuse: early.reject }
+    const fileType = new FilePartType(req.headers['content-type'])
+    const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, fileType, refuse: early.reject }
     uploads.set(req, receiving)
     const received = receiveForm(req, res).finally(() => uploads.delete(req))
     const watch = watchRate(req, limits, receiving.refuse)
@@ -145,6 +148,7 @@ function formReceiver(dir: string, uploads: ReadonlyMap<Request, Receiving>, lim
       parser.on('file', (_name: string, file: NodeJS.EventEmitter) => {
         file.on('limit', () => receiving.refuse(tooLarge(limits)))
       })
+      req.on('data', (chunk: Buffer) => receiving.fileType.push(chunk))
       req.pipe(parser)
     },
   }
@@ -171,12 +175,12 @@ function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: 
   if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })
 }
 
-function toUpload({ file }: Request, { fields }: Receiving, place: UploadPlace): ReceivedUpload {
+function toUpload({ file }: Request, { fields, fileType }: Receiving, place: UploadPlace): ReceivedUpload {
   if (!file) throw invalidRequest('the form has no file: send one in the field file', { param: '/file' })
   place.shrinkTo(file.size)
   return {
     fields,
-    file: { path: file.path, name: file.originalname, contentType: file.mimetype, bytes: file.size },
+    file: { path: file.path, name: file.originalname, contentType: fileType.value, bytes: file.size },
     async discard() {
       await rm(file.path, { force: true })
       place.leave()

@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express'
 import type { ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
-import { invalidRequest } from '../../../shared/kernel/errors.ts'
+import { invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { fitsDepth } from '../../../shared/kernel/json.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
@@ -55,6 +55,14 @@ export function permissionRoutes(deps: Deps): RouteTable {
         res.json({ status: 'deleted', count })
       },
     },
+    '/permissions/:request_id': {
+      async get(req, res) {
+        const [tenant, id] = [tenantOf(res), pathId(req, 'request_id', PERMISSION)]
+        const found = (await broker.findPermission(tenant, undefined, id)) ?? (await decided?.find(tenant, id))
+        if (!found) throw notFound(`there is no permission request ${id}: it may be older than the records are kept`)
+        res.json(found)
+      },
+    },
   }
 }
 
@@ -97,6 +105,8 @@ async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: Json
   if (!toolBox.find(toolName)) return
   const problem = await toolBox.problemWith(toolName, input)
   if (problem !== undefined) throw refuse(problem)
-  if (toolBox.policyOf(toolName, input) === 'deny')
-    throw refuse(`this server's policy forbids ${toolName} with this input; change it, or deny the call`)
+  if (toolBox.policyOf(toolName, input, true) === 'deny')
+    throw refuse(
+      `this server's policy forbids ${toolName} with this input, or it may run what the policy forbids; change it, or deny the call`,
+    )
 }

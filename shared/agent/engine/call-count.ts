@@ -1,11 +1,11 @@
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { ModelRequest, Usage } from '../providers/port.ts'
 import { charsOf, fixedChars, tokensOf } from './context/size.ts'
-import { estimateUsage } from './usage.ts'
+import { estimateUsage, wholeUsage } from './usage.ts'
 
 /**
- * Counts what one model call has used, from its parts. Runs and budgets count with it, so that both show the same (D4.10). Where the provider
- * has not counted, as in an answer that is cut off, it is estimated; an answer that had not begun costs nothing.
+ * Counts what one model call has used, from its parts. Runs and budgets count with it, so that both show the same (D4.10). What the provider
+ * has not counted, as in an answer that is cut off, is estimated; an answer that had not begun costs nothing.
  */
 export class CallCount {
   #counted: Usage | undefined
@@ -37,7 +37,7 @@ export class CallCount {
   /** `undefined` when the call costs nothing. */
   usageOf(request: CountedRequest): Usage | undefined {
     if (!this.#hasBegun) return undefined
-    return this.#counted ?? estimateUsage(tokensIn(request), this.#outputChars)
+    return wholeUsage(this.#counted, estimateUsage(tokensIn(request), this.#outputChars))
   }
 }
 

@@ -4,6 +4,7 @@ import { inSpan } from '../../kernel/trace.ts'
 import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
 import type { AgentTree } from './account.ts'
 import type { CallProgress } from './call-progress.ts'
+import { knownName } from './known-call.ts'
 import { LastAnswer } from './last-answer.ts'
 
 /** Limits of D5.3. */
@@ -184,11 +185,12 @@ const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
  */
 export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
   const isWithheld = (name: string) => ROOT_ONLY.has(name) || (depth >= MAX_DEPTH && STARTERS.has(name))
-  const isNamed = (name: string) => names === undefined || names.includes(name)
+  const known = names?.map((name) => knownName(name, toolBox))
+  const isNamed = (name: string) => known === undefined || known.includes(name)
   return {
     tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
     find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
-    policyOf: (name, input) => toolBox.policyOf(name, input),
+    policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

@@ -82,7 +82,9 @@ async function previewOf({ tool, input }: ReadyCall, tools: PermissionStep['tool
 async function checkEdited(name: string, input: JsonObject, { tools: { toolBox } }: PermissionStep): Promise<Permit> {
   const problem = await toolBox.problemWith(name, input)
   if (problem !== undefined) return refuse(`The user allowed ${name} with another input, which is wrong. ${problem}`)
-  if (toolBox.policyOf(name, input) === 'deny')
-    return refuse(`The user allowed ${name} with another input, which this server's policy forbids. Go on without it.`)
+  if (toolBox.policyOf(name, input, true) === 'deny')
+    return refuse(
+      `The user allowed ${name} with another input, which this server's policy forbids, or may forbid. Go on without it.`,
+    )
   return { input, isEdited: true }
 }

@@ -123,7 +123,7 @@ async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
     return fail(`${problem} Call it again with valid JSON.`)
   }
   const problem = await toolBox.problemWith(toolName, input)
-  if (problem !== undefined) return fail(problem)
+  if (problem !== undefined) return fail(call.isReread ? `${problem} ${REREAD}` : problem)
   const permitted = await permit({ id: call.id, tool, input }, step)
   if ('refusal' in permitted) return permitted.refusal
   const outcome = await runTool(tool, permitted.input, { call, step })
@@ -218,6 +218,8 @@ const interrupted = (toolName: string): string =>
   `${toolName} was interrupted by a failure of this server. It may have run, completely or in part. Find out what it has done before you call it again.`
 
 const MAY_NOT_ACT = 'The call was not made, because this server lost its connection to the others. Try again.'
+
+const REREAD = 'Arguments that were JSON as a text have been read as JSON: write the values themselves.'
 
 const namesOf = ({ tools }: ToolBox): string => tools.map(({ name }) => name).join(', ')
 

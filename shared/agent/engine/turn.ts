@@ -2,7 +2,9 @@ import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import type { ToolBox } from '../tools/port.ts'
 import type { OpenCall } from './account.ts'
+import { knownCall } from './known-call.ts'
 import { StopMatcher } from './stop-sequences.ts'
 import { TextBuilder } from './text-builder.ts'
 import { isPossiblyCut } from './tool-input.ts'
@@ -10,7 +12,11 @@ import { isPossiblyCut } from './tool-input.ts'
 export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
   /** The output limit may have cut its input: the call is not run (D4.4). */
   isCut?: boolean
+  /** Its input held JSON as text. */
+  isReread?: boolean
 }
+
+export type AnswerOptions = { stopSequences: readonly string[]; tools: Pick<ToolBox, 'tools' | 'find'> }
 
 /** The outcome of one model call. */
 export type Answer = {
@@ -29,10 +35,10 @@ export type Answer = {
 /** Yields a model's answer as events (D4.3), enforces the stop sequences, counts what it uses, and returns the whole answer. */
 export async function* readAnswer(
   parts: AsyncIterable<CallPart>,
-  stopSequences: readonly string[],
+  options: AnswerOptions,
   call: OpenCall,
 ): AsyncGenerator<AgentEvent, Answer, undefined> {
-  const reader = new AnswerReader(stopSequences)
+  const reader = new AnswerReader(options)
   try {
     for await (const part of parts) {
       call.note(part)
@@ -49,10 +55,12 @@ export async function* readAnswer(
 class AnswerReader {
   readonly answer: Answer = { blocks: [], toolCalls: [], outputChars: 0, outcome: 'aborted' }
   readonly #stop: StopMatcher
+  readonly #tools: AnswerOptions['tools']
   readonly #text = new TextBuilder()
   readonly #thinking = new TextBuilder()
 
-  constructor(stopSequences: readonly string[]) {
+  constructor({ stopSequences, tools }: AnswerOptions) {
+    this.#tools = tools
     this.#stop = new StopMatcher(stopSequences)
   }
 
@@ -78,7 +86,7 @@ class AnswerReader {
       case 'thinking_end':
         return this.#thinkingEnd(part)
       case 'tool_call':
-        this.answer.toolCalls.push(part)
+        this.answer.toolCalls.push(knownCall(part, this.#tools))
         this.answer.outputChars += part.input.length
         return []
       case 'finish':

@@ -83,3 +83,10 @@ function cacheTokens({ cacheRead, cacheWrite }: Usage) {
 export function estimateUsage(inputTokens: number, outputChars: number): Usage {
   return { ...NO_USAGE, input: inputTokens, output: tokensOf(outputChars) }
 }
+
+/** Each count that the provider has left out is estimated: every turn has an input, and text and tool calls are output (D5.8). */
+export const wholeUsage = (counted: Usage | undefined, estimated: Usage): Usage => ({
+  ...(counted ?? estimated),
+  input: counted?.input || estimated.input,
+  output: counted?.output || estimated.output,
+})

@@ -20,6 +20,8 @@ export class CallWatch {
   #timer: NodeJS.Timeout
   #wakeAt = 0
   #turnEndsAt: number
+  /** The model has ended its answer: the response may stay open until then. */
+  #graceEndsAt = Number.POSITIVE_INFINITY
   /** The deadline for the next bytes; undefined while no read is pending. */
   #waitEndsAt: number | undefined
   #hasBytes = false
@@ -73,7 +75,16 @@ export class CallWatch {
 
   /** The model's last event was read. The response gets a short time to end, so that its connection can be reused. */
   expectEnd(): void {
-    this.#turnEndsAt = Math.min(this.#turnEndsAt, performance.now() + END_GRACE_MS)
+    this.#endWithin(END_GRACE_MS)
+  }
+
+  /** The model has named its finish reason: what follows, such as token counts, gets a short time from now. */
+  expectRest(): void {
+    this.#endWithin(this.#limits.finishMs)
+  }
+
+  #endWithin(ms: number): void {
+    this.#graceEndsAt = performance.now() + ms
     this.#rearm()
   }
 
@@ -100,7 +111,7 @@ export class CallWatch {
   }
 
   #arm(now: number): NodeJS.Timeout {
-    this.#wakeAt = Math.min(this.#turnEndsAt, this.#waitEndsAt ?? now + this.#limits.idleMs)
+    this.#wakeAt = Math.min(this.#turnEndsAt, this.#graceEndsAt, this.#waitEndsAt ?? now + this.#limits.idleMs)
     return setTimeout(this.#check, Math.max(1, Math.ceil(this.#wakeAt - now)))
   }
 
@@ -109,11 +120,12 @@ export class CallWatch {
     const delayMs = now - this.#wakeAt
     if (delayMs > OWN_PAUSE_MS) {
       this.#turnEndsAt += delayMs
+      this.#graceEndsAt += delayMs
       if (this.#waitEndsAt !== undefined) this.#waitEndsAt += delayMs
       this.#timer = this.#arm(now) // Bytes that arrived during the pause are read before the next check.
       return
     }
-    if (now >= this.#turnEndsAt) this.end('turn')
+    if (now >= Math.min(this.#turnEndsAt, this.#graceEndsAt)) this.end('turn')
     else if (this.#waitEndsAt !== undefined && now >= this.#waitEndsAt) this.end(this.#hasBytes ? 'idle' : 'first_byte')
     else this.#timer = this.#arm(now)
   }

@@ -7,6 +7,8 @@ export type ModelLimits = ByteLimits & {
   /** Between two chunks. Counts only while a read is pending, so that a slow reader is not taken for a silent provider. */
   idleMs: number
   turnMs: number
+  /** From the model's finish reason to the end of the response: token counts may follow. Comments do not prolong it. */
+  finishMs: number
 }
 
 export const MODEL_LIMITS: ModelLimits = {
@@ -14,6 +16,7 @@ export const MODEL_LIMITS: ModelLimits = {
   firstByteMs: 300_000,
   idleMs: 300_000,
   turnMs: 600_000,
+  finishMs: 2_000,
   maxTurnBytes: 32 * 1024 * 1024,
   maxEventBytes: 1024 * 1024,
 }

@@ -8,6 +8,7 @@ export type ByteLimits = {
 }
 
 const LF = 10
+const CR = 13
 
 /** Counts the bytes of one streamed response and checks that they are UTF-8 text. */
 export class StreamMeter {
@@ -16,6 +17,8 @@ export class StreamMeter {
   /** Bytes of the current event, its unfinished last text line excluded. */
   #eventBytes = 0
   #textLineBytes = 0
+  /** The last chunk ends with CR: an LF that follows belongs to it. */
+  #endsInCr = false
   /** The beginning of a character whose other bytes are in the next chunk. */
   #partialCharacter: Uint8Array = Buffer.alloc(0)
 
@@ -39,8 +42,10 @@ export class StreamMeter {
 
   /** An event ends at an empty text line. The carriage return of a CRLF counts as one byte of its line. */
   #fitsEvents(chunk: Uint8Array): boolean {
-    let start = 0
-    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+    let start = this.#endsInCr && chunk[0] === LF ? 1 : 0
+    this.#endsInCr = chunk[chunk.length - 1] === CR
+    const endOfLine = lineEndsOf(chunk)
+    for (let end = endOfLine(start); end >= 0; end = endOfLine(start)) {
       const lineBytes = this.#textLineBytes + end - start
       this.#eventBytes += lineBytes
       if (this.#eventBytes > this.#limits.maxEventBytes) return false
@@ -58,6 +63,17 @@ export class StreamMeter {
     const end = bytes.length - trailingPartialBytes(bytes)
     this.#partialCharacter = bytes.subarray(end)
     return isUtf8(bytes.subarray(0, end))
+  }
+}
+
+/** Finds the ends of lines from left to right: LF, CRLF, or CR alone. -1: there is none. */
+function lineEndsOf(chunk: Uint8Array): (from: number) => number {
+  let cr = chunk.indexOf(CR)
+  return (from) => {
+    if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from)
+    const lf = chunk.indexOf(LF, from)
+    const isCrFirst = cr >= 0 && (lf < 0 || cr < lf)
+    return !isCrFirst || lf === cr + 1 ? lf : cr
   }
 }
 

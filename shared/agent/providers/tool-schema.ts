@@ -34,7 +34,7 @@ function shapeOf(schema: unknown, { root, depth }: Place): Shape {
   if (!isJsonObject(schema) || depth > MAX_DEPTH) return EMPTY
   const inner = (each: unknown) => shapeOf(each, { root, depth: depth + 1 })
   const parts = listOf(schema['allOf']).map(inner)
-  if (typeof schema['$ref'] === 'string') parts.push(inner(resolve(schema['$ref'], root)))
+  if (typeof schema['$ref'] === 'string') parts.push(inner(resolveRef(schema['$ref'], root)))
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     const alternatives = listOf(schema[keyword]).map(inner)
     if (alternatives.length > 0) parts.push(eitherOf(alternatives))
@@ -69,7 +69,7 @@ function mergeProperties(parts: readonly Shape[]): JsonObject {
 }
 
 /** Resolves a reference within the schema, such as `#/$defs/input`. */
-function resolve(ref: string, root: JsonObject): unknown {
+export function resolveRef(ref: string, root: JsonObject): unknown {
   if (!ref.startsWith('#/')) return undefined
   const names = ref.slice(2).split('/')
   return names.reduce<unknown>((value, name) => {

@@ -9,9 +9,10 @@ import { matchesWildcard } from './wildcard.ts'
 export type PolicyRules = {
   /**
    * The policy of the longest rule that matches, of equally long ones the strictest; `undefined` when none does. A call that does several
-   * things is allowed by no rule that names one of them, and one that may be what a longer rule denies is asked for.
+   * things is allowed by no rule that names one of them, and one that may be what a longer rule denies is asked for. `isEdited`: a person has
+   * written the input, and nobody is asked again: what may be denied is then denied.
    */
-  policyOf(tool: Tool, input: JsonObject): Policy | undefined
+  policyOf(tool: Tool, input: JsonObject, isEdited?: boolean): Policy | undefined
 }
 
 const STRICTNESS: Record<Policy, number> = { allow: 0, ask: 1, deny: 2 }
@@ -22,10 +23,11 @@ export function createPolicyRules(policies: ReadonlyMap<string, Policy>): Policy
   const rules = [...policies].map(([text, policy]) => ({ ...readRule(text), length: text.length, policy }))
   rules.sort((a, b) => b.length - a.length || STRICTNESS[b.policy] - STRICTNESS[a.policy])
   return {
-    policyOf(tool, input) {
+    policyOf(tool, input, isEdited = false) {
       const named = rules.filter(({ name }) => matchesWildcard(name, tool.name))
       const hasSubjects = named.some(({ subject }) => subject !== undefined)
-      return decide(named, hasSubjects ? tool.ruleSubject?.(input) : undefined)
+      const decided = decide(named, hasSubjects ? tool.ruleSubject?.(input) : undefined)
+      return isEdited && decided.mayBeDenied ? 'deny' : decided.policy
     },
   }
 }
@@ -39,15 +41,18 @@ export function readRule(text: string): { name: string; subject: string | undefi
 
 type Rule = { subject: string | undefined; policy: Policy }
 
+type Decided = { policy: Policy | undefined; mayBeDenied: boolean }
+
 /** `rules` are those for the tool, the one that counts most first. */
-function decide(rules: readonly Rule[], subject: RuleSubject | undefined): Policy | undefined {
-  let mustAsk = false
+function decide(rules: readonly Rule[], subject: RuleSubject | undefined): Decided {
+  let [mustAsk, mayBeDenied] = [false, false]
   for (const { subject: named, policy } of rules) {
     const isWhole = named === undefined || subject?.isOnly(named)
-    if (isWhole) return mustAsk && policy === 'allow' ? 'ask' : policy
+    if (isWhole) return { policy: mustAsk && policy === 'allow' ? 'ask' : policy, mayBeDenied }
     const isPart = subject?.includes(named)
-    if (isPart && policy === 'deny') return policy
+    if (isPart && policy === 'deny') return { policy, mayBeDenied }
+    if (policy === 'deny' && subject && isPart === undefined) mayBeDenied = true
     if (policy !== 'allow' && subject && isPart !== false) mustAsk = true
   }
-  return mustAsk ? 'ask' : undefined
+  return { policy: mustAsk ? 'ask' : undefined, mayBeDenied }
 }

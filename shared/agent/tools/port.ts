@@ -119,7 +119,8 @@ export interface ToolBox {
   /** In the order in which the model sees them. */
   readonly tools: readonly Tool[]
   find(name: string): Tool | undefined
-  policyOf(name: string, input: JsonObject): Policy
+  /** `isEdited`: a person has written the input, and nobody is asked again: a call that may be what a rule denies is then denied. */
+  policyOf(name: string, input: JsonObject, isEdited?: boolean): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): Promise<string | undefined>
 }

@@ -10,7 +10,7 @@ export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<v
       const tool = toolBox.find(name)
       return tool && !tool.isReadOnly ? recorded(tool, beforeAction) : tool
     },
-    policyOf: (name, input) => toolBox.policyOf(name, input),
+    policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

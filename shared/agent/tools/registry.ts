@@ -44,10 +44,10 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
   const rules = createPolicyRules(permissions)
   return {
     ...list,
-    policyOf(name, input) {
+    policyOf(name, input, isEdited) {
       const tool = find(name)
       if (!tool) return 'deny'
-      const policy = rules.policyOf(tool, input) ?? tool.defaultPolicy
+      const policy = rules.policyOf(tool, input, isEdited) ?? tool.defaultPolicy
       return policy === 'allow' && tool.alwaysAsks ? 'ask' : policy
     },
     async problemWith(name, input) {

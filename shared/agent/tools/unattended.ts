@@ -17,9 +17,9 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
     },
     find: (name) => toolBox.find(name),
     problemWith: (name, input) => toolBox.problemWith(name, input),
-    policyOf(name, input) {
+    policyOf(name, input, isEdited) {
       const tool = toolBox.find(name)
-      const policy = toolBox.policyOf(name, input)
+      const policy = toolBox.policyOf(name, input, isEdited)
       if (policy === 'deny' || !tool || tool.alwaysAsks) return 'deny'
       const usual = policy === 'allow' || WORKSPACE_TOOLS.has(name) ? 'allow' : 'deny'
       return (rules.policyOf(tool, input) ?? usual) === 'allow' ? 'allow' : 'deny'
@@ -33,7 +33,7 @@ export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
   return {
     tools: toolBox.tools.filter(({ name }) => named.has(name)),
     find: (name) => (named.has(name) ? toolBox.find(name) : undefined),
-    policyOf: (name, input) => toolBox.policyOf(name, input),
+    policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

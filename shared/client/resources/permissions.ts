@@ -15,6 +15,10 @@ export const createPermissions = (transport: Transport) => ({
   list: (options?: CallOptions): Pages<Schema<'PendingPermission'>> =>
     pages<Schema<'PendingPermission'>>(transport, '/permissions')(undefined, options),
 
+  /** One that is pending, or was decided: then it has `decided_at`. Throws `ApiError` 404 for one that is not known. */
+  get: (requestId: string, options?: CallOptions): Promise<Schema<'PendingPermission'> | Schema<'DecidedPermission'>> =>
+    transport.json('GET', path`/permissions/${requestId}`, options),
+
   /** Those that were decided, newest first: by whom, when and how. */
   decided: (query?: { since?: string }, options?: CallOptions): Pages<Schema<'DecidedPermission'>> =>
     pages<Schema<'DecidedPermission'>>(transport, '/permissions')({ state: 'decided', ...query }, options),

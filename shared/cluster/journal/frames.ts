@@ -1,4 +1,5 @@
 import { type ErrorEvent, errorEvent, type RunErrorCode, type RunEvent, sessionKept } from '../../kernel/events.ts'
+import { frameJson } from '../../kernel/json.ts'
 import type { Frames } from './frame-stream.ts'
 
 /** Renders an event as its SSE frame (D4.2). It is rendered once; from here on the text is passed through unparsed. */
@@ -6,8 +7,8 @@ export const renderFrame = (seq: number, event: RunEvent): string => frameOf(seq
 
 /** The fields of an event as JSON, which are the data of its frame. */
 export function renderData(event: RunEvent): string {
-  // JSON.stringify leaves out a property that is undefined. Building a copy without `type` would take twice the time.
-  return JSON.stringify({ ...event, type: undefined })
+  // JSON leaves out a property that is undefined. Building a copy without `type` would take twice the time.
+  return frameJson({ ...event, type: undefined })
 }
 
 /** The frame of the event with these data. */

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../../kernel/events.ts'
+import { frameJson } from '../../kernel/json.ts'
 
 /** An event with a text above this size is large. */
 const LARGE_CHARS = 64 * 1024
@@ -32,7 +33,7 @@ export class LargeFrame {
     let rendered = ''
     for (const { text, isRaw } of this.#segments) {
       const slice = text.slice(cutAt(text, from - start), cutAt(text, from + PIECE_CHARS - start))
-      rendered += isRaw ? slice : JSON.stringify(slice).slice(1, -1)
+      rendered += isRaw ? slice : frameJson(slice).slice(1, -1)
       start += text.length
     }
     return Buffer.from(rendered)
@@ -55,7 +56,7 @@ function segmentsOf(seq: number, { type, ...fields }: RunEvent): Segment[] {
     if (typeof value === 'string') {
       segments.push({ text: `${raw}"`, isRaw: true }, { text: value, isRaw: false })
       raw = '"'
-    } else raw += JSON.stringify(value)
+    } else raw += typeof value === 'object' && value !== null ? frameJson(value) : JSON.stringify(value)
   }
   segments.push({ text: `${raw}}\n\n`, isRaw: true })
   return segments

@@ -32,6 +32,11 @@ export class DecidedPermissions {
     await this.#decisions.insert(tenant, { ...decided, expires_ms })
   }
 
+  async find(tenant: TenantId, id: string): Promise<DecidedPermission | undefined> {
+    const found = await this.#decisions.get(tenant, { id })
+    return found && shown(found.doc)
+  }
+
   /** Newest first, back to `since`, a time in ISO 8601. Throws `invalid_request` for an invalid cursor or time. */
   async page(
     tenant: TenantId,

@@ -9,6 +9,7 @@ import type {
   PermissionKey,
   PermissionPage,
   PermissionStore,
+  SoughtPermission,
   PermissionSummary,
 } from './store.ts'
 
@@ -94,9 +95,10 @@ class PendingList {
     if (listed?.size === 0) this.#tenants.delete(tenant)
   }
 
-  find(tenant: TenantId, { scopeId, id }: Pick<PermissionKey, 'scopeId' | 'id'>): PermissionSummary | undefined {
+  find(tenant: TenantId, { scopeId, id }: Omit<SoughtPermission, 'tenant'>): PermissionSummary | undefined {
     const found = this.#tenants.get(tenant)?.get(id)
-    return found && found.summary.session_id === scopeId && !isOver(found.deadline) ? found.summary : undefined
+    const isOfScope = scopeId === undefined || found?.summary.session_id === scopeId
+    return found && isOfScope && !isOver(found.deadline) ? found.summary : undefined
   }
 
   async page(
@@ -112,10 +114,17 @@ class PendingList {
       if (listed.place <= after || isOver(listed.deadline) || !(await isLive(listed.summary.run_id))) continue
       bytes += listed.bytes
       const isFull = permissions.length === limit || (permissions.length > 0 && bytes > MAX_PAGE_BYTES)
-      if (isFull) return { permissions, next_cursor: writePlace(last) }
+      if (isFull) return { permissions, next_cursor: writePlace(last), total: await this.#count(tenant, isLive) }
       permissions.push(listed.summary)
       last = listed.place
     }
     return { permissions, next_cursor: null }
+  }
+
+  async #count(tenant: TenantId, isLive: (runId: string) => Promise<boolean>): Promise<number> {
+    let count = 0
+    for (const { deadline, summary } of this.#tenants.get(tenant)?.values() ?? [])
+      if (!isOver(deadline) && (await isLive(summary.run_id))) count++
+    return count
   }
 }

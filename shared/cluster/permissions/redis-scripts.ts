@@ -98,7 +98,7 @@ export const FORGET: Script = {
 
 /**
  * Reads a part of the tenant's list: rows of place and summary, how the part ended (`last`: the list's end; `more`: its limit;
- * `full`: the limit of bytes), and the place of the last id it has read.
+ * `full`: the limit of bytes), the place of the last id it has read, and how many ids the list has.
  */
 export const LIST: Script = {
   name: 'aePending',
@@ -112,10 +112,10 @@ export const LIST: Script = {
         drop(ids[i])
       else
         bytes = bytes + #summary
-        if #rows > 0 and bytes > tonumber(ARGV[3]) then return { rows, 'full', upTo } end
+        if #rows > 0 and bytes > tonumber(ARGV[3]) then return { rows, 'full', upTo, redis.call('ZCARD', KEYS[2]) } end
         rows[#rows + 1] = { ids[i + 1], summary }
       end
       upTo = ids[i + 1]
     end
-    return { rows, #ids == ARGV[2] * 2 and 'more' or 'last', upTo }`,
+    return { rows, #ids == ARGV[2] * 2 and 'more' or 'last', upTo, redis.call('ZCARD', KEYS[2]) }`,
 }

@@ -46,7 +46,7 @@ function createStore(link: RedisLink, { channel, decisions }: Own): PermissionSt
     async find({ tenant, scopeId, id }) {
       const text = await link.run(FIND, [asksOf(tenant)], [id])
       const found = typeof text === 'string' ? (JSON.parse(text) as PermissionSummary) : undefined
-      return found?.session_id === scopeId ? found : undefined
+      return scopeId === undefined || found?.session_id === scopeId ? found : undefined
     },
     decision: (request) => decisions.of(request),
     list: (tenant, page, isLive) => listPending(link, tenant, { ...page, isLive }),
@@ -60,7 +60,7 @@ function createStore(link: RedisLink, { channel, decisions }: Own): PermissionSt
 const MIN_STEP = 50
 
 type ListRequest = PageRequest & { isLive: ((runId: string) => Promise<boolean>) | undefined }
-type Step = [rows: [place: string, summary: string][], end: 'last' | 'more' | 'full', upTo: string | null]
+type Step = [rows: [place: string, summary: string][], end: 'last' | 'more' | 'full', upTo: string | null, count: number]
 
 async function listPending(
   link: RedisLink,
@@ -71,23 +71,25 @@ async function listPending(
   let from = cursor === undefined ? '-inf' : `(${readPlace(cursor)}`
   let isOver = false
   let hasMore = false
+  let total = 0
   while (!isOver) {
     const args = [from, Math.max(MIN_STEP, limit + 1), MAX_PAGE_BYTES]
-    const [rows, end, upTo] = (await link.run(LIST, keysOf(tenant, ''), args)) as Step
+    const [rows, end, upTo, count] = (await link.run(LIST, keysOf(tenant, ''), args)) as Step
     for (const [place, text] of rows) {
       const summary = JSON.parse(text) as PermissionSummary
       if (await isLive(summary.run_id)) found.push({ place, summary })
     }
     from = `(${upTo}`
+    total = count
     hasMore = found.length > limit || (end === 'full' && found.length > 0)
     isOver = hasMore || end === 'last'
   }
   const page = found.slice(0, limit)
+  const permissions = page.map(({ summary }) => summary)
   const last = page.at(-1)
-  return {
-    permissions: page.map(({ summary }) => summary),
-    next_cursor: last && hasMore ? writePlace(Number(last.place)) : null,
-  }
+  return last && hasMore
+    ? { permissions, next_cursor: writePlace(Number(last.place)), total }
+    : { permissions, next_cursor: null }
 }
 
 /** Neither id contains a space, so the key is unambiguous. The keys of a tenant are on one node of a Redis Cluster. */

@@ -5,7 +5,8 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 /** One item of `GET /permissions` (D4.12). `session_id` is the first id of the reply's path: a one-shot run's own id (D4.1). */
 export type PermissionSummary = ApiType<'PendingPermission'>
 
-export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null }
+/** `total`: how many are pending in all, where the page has not all of them. */
+export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null; total?: number }
 
 /** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
 export type PendingPermission = {
@@ -18,6 +19,9 @@ export type PendingPermission = {
 }
 
 export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
+
+/** Without `scopeId` it may be of any session or run of the tenant. */
+export type SoughtPermission = Pick<PendingPermission, 'tenant' | 'id'> & { scopeId: string | undefined }
 
 /** How a permission request ended. `expired`: no reply came in time. `withdrawn`: the run ended before a reply came. */
 export type PermissionDecision = {
@@ -45,7 +49,7 @@ export interface PermissionStore {
    */
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
   /** Returns a request that is pending and not expired. */
-  find(request: PermissionKey): Promise<PermissionSummary | undefined>
+  find(request: SoughtPermission): Promise<PermissionSummary | undefined>
   /** Resolves when the request is decided. */
   decision(request: PermissionKey): Promise<PermissionDecision>
   /**

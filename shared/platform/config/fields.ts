@@ -201,7 +201,7 @@ export const FIELDS = {
   toolPermissions: field(
     'TOOL_PERMISSIONS',
     or(toolPolicies, '{}'),
-    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(npm test)`, and the longest that matches wins. A rule for Bash compares the words of the command: to allow `git *`, `npm *` or an interpreter allows every command, since they start others.',
+    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(npm test)`, and the longest that matches wins. A rule for Bash compares the words of the command: to allow `git *`, `npm *` or an interpreter allows every command, since they start others. A denial also makes a line ask that may run what it names, as behind `sudo`, `env` or `xargs`, in variables and quotes or by `find -delete`, and such a line is not accepted as a changed input. What scripts and programs do by themselves no rule sees.',
   ),
   planPermissions: field(
     'PLAN_PERMISSIONS',

@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 const LF = 10
 const CR = 13
 const SPACE = 32
+const BOM = '\uFEFF'
 
 /** Bytes that arrive in chunks of any size, of which each whole unit is reported. */
 export interface StreamParser {
@@ -16,6 +17,7 @@ export class LineParser implements StreamParser {
   readonly #onLine: (line: string) => void
   readonly #decoder = new StringDecoder('utf8')
   #rest = ''
+  #isAtStart = true
 
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine
@@ -24,37 +26,49 @@ export class LineParser implements StreamParser {
   push(chunk: Uint8Array): void {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n')
     this.#rest = lines.pop() ?? ''
-    for (const line of lines) if (line.trim() !== '') this.#onLine(line)
+    for (const line of lines) this.#report(line)
   }
 
   end(): void {
     const rest = this.#rest + this.#decoder.end()
     this.#rest = ''
-    if (rest.trim() !== '') this.#onLine(rest)
+    this.#report(rest)
+  }
+
+  #report(line: string): void {
+    const text = this.#isAtStart && line.startsWith(BOM) ? line.slice(1) : line
+    this.#isAtStart = false
+    if (text.trim() !== '') this.#onLine(text)
   }
 }
 
-/** Parses the bytes of an event stream, in chunks of any size, and reports the data of each event. Other fields are ignored. */
+/**
+ * Parses the bytes of an event stream, in chunks of any size, and reports the data of each event. Other fields are ignored. A line
+ * ends with CR, LF or both, and the stream may begin with a byte order mark (WHATWG "server-sent events").
+ */
 export class EventParser implements StreamParser {
   readonly #onData: (data: string) => void
   readonly #decoder = new StringDecoder('utf8')
-  /** The text after the last line feed. */
+  /** The text after the last line end. */
   #rest = ''
   #data: string | undefined
+  #isAtStart = true
+  /** The parsed text ends with CR: an LF that follows belongs to it. */
+  #endsInCr = false
 
   constructor(onData: (data: string) => void) {
     this.#onData = onData
   }
 
   push(chunk: Uint8Array): void {
-    const cut = chunk.lastIndexOf(LF) + 1
+    const cut = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1
     if (cut > 0) this.#parse(this.#rest + this.#decoder.write(chunk.subarray(0, cut)))
     // Decoded apart from the text above: a slice of that text would keep all of it in memory.
     const rest = this.#decoder.write(chunk.subarray(cut))
     this.#rest = cut > 0 ? rest : this.#rest + rest
   }
 
-  /** Reads what is left: some servers end without the blank line, or without a line feed. */
+  /** Reads what is left: some servers end without the blank line, or without a line end. */
   end(): void {
     const rest = this.#rest + this.#decoder.end()
     this.#rest = ''
@@ -62,16 +76,23 @@ export class EventParser implements StreamParser {
     this.#endEvent()
   }
 
-  #parse(text: string): void {
-    let start = 0
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+  #parse(whole: string): void {
+    const text = this.#withLineFeeds(whole)
+    let start = this.#isAtStart && text.startsWith(BOM) ? 1 : 0
+    this.#isAtStart = false
+    for (let end = text.indexOf('\n', start); end >= 0; end = text.indexOf('\n', start)) {
       this.#parseField(text, start, end)
       start = end + 1
     }
   }
 
-  #parseField(text: string, start: number, lineFeed: number): void {
-    const end = text.charCodeAt(lineFeed - 1) === CR ? lineFeed - 1 : lineFeed
+  #withLineFeeds(whole: string): string {
+    const text = this.#endsInCr && whole.charCodeAt(0) === LF ? whole.slice(1) : whole
+    this.#endsInCr = whole.charCodeAt(whole.length - 1) === CR
+    return text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text
+  }
+
+  #parseField(text: string, start: number, end: number): void {
     if (end <= start) return this.#endEvent()
     if (!text.startsWith('data:', start)) return
     const data = text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end)

@@ -1,3 +1,4 @@
+import { frameJson } from '../../kernel/json.ts'
 import type { EventPosition, LoggedEvent, TenantEvent, TenantEventType } from './port.ts'
 
 /** The place before the first event of a log that has none. */
@@ -12,7 +13,7 @@ export function positionOf(id: string): EventPosition | undefined {
 }
 
 /** An event as a log stores it: its type, and the JSON text that its readers get. */
-export const storedText = ({ type, at, data }: TenantEvent): string => `${type} ${JSON.stringify({ ...data, at })}`
+export const storedText = ({ type, at, data }: TenantEvent): string => `${type} ${frameJson({ ...data, at })}`
 
 /** The SSE frame of a stored event (D16a). */
 export function loggedEvent(position: EventPosition, stored: string): LoggedEvent {

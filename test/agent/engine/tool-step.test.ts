@@ -274,6 +274,12 @@ describe('tool step', () => {
       call('x', 'Read'),
       /path is missing/,
     ],
+    [
+      'input whose JSON texts were read and is wrong still',
+      { tools: [tool('Read')], problem: 'list must be array' },
+      { ...call('x', 'Read'), isReread: true },
+      /list must be array.*JSON as a text have been read as JSON/,
+    ],
     ['a policy of deny', { tools: [tool('Read')], policy: 'deny' }, call('x', 'Read'), /switched off/],
     [
       'a tool that throws',

@@ -3,9 +3,11 @@ import { type Answer, readAnswer } from '../../../shared/agent/engine/turn.ts'
 import { failure } from '../../../shared/agent/providers/failures/failures.ts'
 import type { CallPart } from '../../../shared/agent/providers/failures/retry.ts'
 import type { Usage } from '../../../shared/agent/providers/port.ts'
+import type { Tool } from '../../../shared/agent/tools/port.ts'
 import { eventLoop } from '../../../shared/kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { scripted } from './context/setup.ts'
+import { tool } from './tool-step-setup.ts'
 
 const USAGE: Usage = { input: 10, cacheRead: 0, cacheWrite: 0, output: 2 }
 const FINISH = { type: 'finish', reason: 'end_turn', usage: USAGE } satisfies CallPart
@@ -15,7 +17,7 @@ const thinking = (piece: string): CallPart => ({ type: 'thinking_delta', text: p
 const UNCOUNTED = { note() {}, end() {} }
 
 /** `read` lists the parts that were taken from the model. */
-async function play(parts: CallPart[], stopSequences: string[] = []) {
+async function play(parts: CallPart[], stopSequences: string[] = [], tools: readonly Tool[] = []) {
   const read: CallPart[] = []
   async function* stream() {
     for (const part of parts) {
@@ -24,7 +26,8 @@ async function play(parts: CallPart[], stopSequences: string[] = []) {
     }
   }
   const events: AgentEvent[] = []
-  const steps = readAnswer(stream(), stopSequences, UNCOUNTED)
+  const toolBox = { tools, find: (name: string) => tools.find((each) => each.name === name) }
+  const steps = readAnswer(stream(), { stopSequences, tools: toolBox }, UNCOUNTED)
   let next = await steps.next()
   for (; !next.done; next = await steps.next()) events.push(next.value)
   return { events, read, answer: next.value satisfies Answer }
@@ -184,5 +187,11 @@ describe('the answer of a model', () => {
     expect(answer.blocks).to.deep.equal([{ type: 'text', text: pieces.join('') }])
     const two = await play([...pieces.map(text), { type: 'text_end' }, text('second'), FINISH])
     expect(two.answer.blocks[1]).to.deep.equal({ type: 'text', text: 'second' })
+  })
+
+  it('has its tool calls with the name of the tool that is meant, and with their values', async () => {
+    const given: CallPart = { type: 'tool_call', id: 'a', toolName: 'functions.dig', input: '"{}"' }
+    const { answer } = await play([given, { ...FINISH, reason: 'tool_use' }], [], [tool('Dig')])
+    expect(answer.toolCalls).to.deep.equal([{ ...given, toolName: 'Dig', input: '{}', isReread: true }])
   })
 })

@@ -6,6 +6,7 @@ import {
   estimateUsage,
   startTotals,
   turnEnd,
+  wholeUsage,
   withTotals,
 } from '../../../shared/agent/engine/usage.ts'
 import type { Usage } from '../../../shared/agent/providers/port.ts'
@@ -89,5 +90,16 @@ describe('the events that carry usage', () => {
     expect(estimateUsage(7, 8)).to.deep.equal({ input: 7, cacheRead: 0, cacheWrite: 0, output: 2 })
     expect(estimateUsage(7, 9)).to.include({ output: 3 })
     expect(estimateUsage(0, 0)).to.include({ input: 0, output: 0 })
+  })
+
+  it('D5.8: a count that the provider has left out is estimated', () => {
+    const estimated = { ...NO_CACHE, input: 7, output: 2 }
+    expect(wholeUsage(undefined, estimated)).to.deep.equal(estimated)
+    expect(wholeUsage({ ...NO_CACHE, input: 0, output: 5, cacheRead: 1 }, estimated)).to.deep.equal({
+      ...estimated,
+      output: 5,
+      cacheRead: 1,
+    })
+    expect(wholeUsage({ ...NO_CACHE, input: 9, output: 0 }, estimated)).to.include({ input: 9, output: 2 })
   })
 })

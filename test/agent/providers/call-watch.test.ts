@@ -9,6 +9,7 @@ const LIMITS: ModelLimits = {
   firstByteMs: 100,
   idleMs: 60,
   turnMs: 1_000,
+  finishMs: 50,
   maxTurnBytes: 1_000,
   maxEventBytes: 100,
 }

@@ -37,6 +37,8 @@ describe('the meter of a streamed response', () => {
       'event_bytes',
     ],
     ['an empty text line ends an event', ['0123456789\n\n0123456789\n\n'], OK],
+    ['an empty text line ends an event where lines end with CR alone', ['012345678\r\r', '012345678\r', '\r0'], OK],
+    ['a CRLF in two chunks is one line end', ['01234567\r', '\nabc\r\n'], 'event_bytes'],
     ['an empty text line with a carriage return ends an event', ['01234567\r\n\r\n01234567\r\n\r\n'], OK],
     ['a text line of two bytes ends no event', ['01234\nab\n0123'], 'event_bytes'],
     ['an event that ends in the next chunk ends there', ['0123456789\n', '\n0123456789\n'], OK],

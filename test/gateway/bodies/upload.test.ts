@@ -123,6 +123,22 @@ describe('uploads', () => {
     expect(await isEmpty()).to.equal(true)
   })
 
+  const TYPES: [what: string, header: string, type: string][] = [
+    ['keeps the parameters of its type', 'Content-Type: audio/webm;codecs=opus', 'audio/webm;codecs=opus'],
+    ['keeps a type in another spelling', 'content-type:  audio/ogg; codecs="a; b"  ', 'audio/ogg; codecs="a; b"'],
+    ['is of no known type without one', 'X-Other: text/plain', 'application/octet-stream'],
+    ['is of no known type with a wrong one', 'Content-Type: audio', 'application/octet-stream'],
+  ]
+  for (const [what, header, type] of TYPES) {
+    it(`D9.2: a file ${what}`, async () => {
+      const fields = `${part('model', 'm')}${part('note', 'Content-Type: text/x; filename=')}`
+      const upload = `--${B}\r\nContent-Disposition: form-data; name="file"; filename="a.webm"\r\n${header}\r\n\r\nxy\r\n`
+      const { body } = await post(`${fields}${upload}${END}`)
+      expect(body).to.have.property('file').that.deep.equals({ name: 'a.webm', contentType: type, bytes: 2 })
+      await received[0]?.discard()
+    })
+  }
+
   it('a file name with a path keeps its last part alone, and names no file of ours', async () => {
     await post([file(1, { fileName: '../../etc/passwd' }), END].join(''))
     const [upload] = received

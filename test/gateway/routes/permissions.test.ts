@@ -36,6 +36,21 @@ describe('the list of pending permissions', () => {
     expect(asked).to.deep.equal([{ limit: 50 }, { limit: 200, cursor: 'a-b_1' }])
   })
 
+  it('D24.3: GET /permissions/{id} shows a request that is pending, and 404 says what may have become of another', async () => {
+    const { get } = await start({
+      methods: {
+        findPermission: async (_tenant, scope, id) =>
+          scope === undefined && id === PERMISSION_ID ? PENDING : undefined,
+      },
+    })
+    const path = '/permissions/{request_id}'
+    expect(await described('GET', path, await get(`/permissions/${PERMISSION_ID}`))).to.deep.equal(PENDING)
+    const other = await get(`/permissions/perm_${'0'.repeat(32)}`)
+    expect(other.status).to.equal(404)
+    expect(await described('GET', path, other)).to.nested.include({ 'error.type': 'not_found_error' })
+    expect((await get('/permissions/x')).status).to.equal(404)
+  })
+
   it('D2.7, D2.11: a wrong limit or cursor, or one given twice, is 400 and names the parameter', async () => {
     const { get } = await start()
     for (const [query, param] of [

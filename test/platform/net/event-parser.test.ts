@@ -39,10 +39,19 @@ describe('the parser of an event stream', () => {
   it('reports the same wherever the bytes are divided, within a character too, and however lines end', () => {
     const lines = ['data: größer 🦉', ': c', '', 'id: 1', 'data: x: y', 'data: ', '', '', 'data: ende', '', '']
     fc.assert(
-      fc.property(fc.constantFrom('\n', '\r\n'), CUTS, (newline, cuts) => {
+      fc.property(fc.constantFrom('\n', '\r\n', '\r'), CUTS, (newline, cuts) => {
         expect(read(EventParser, ...pieces(lines.join(newline), cuts))).to.deep.equal(['größer 🦉', 'x: y\n', 'ende'])
       }),
     )
+  })
+})
+
+describe('a byte order mark at the start of a stream', () => {
+  it('hides neither the first event nor the first line, and is text further on', () => {
+    const events = [Buffer.from('\uFEFF').subarray(0, 1), Buffer.from('\uFEFFdata: a\n\ndata: \uFEFFb\n\n').subarray(1)]
+    expect(read(EventParser, ...events)).to.deep.equal(['a', '\uFEFFb'])
+    expect(read(EventParser, '\uFEFFdata: a')).to.deep.equal(['a'])
+    expect(read(LineParser, '\uFEFF{"a":1}\n\uFEFFb\n')).to.deep.equal(['{"a":1}', '\uFEFFb'])
   })
 })
 

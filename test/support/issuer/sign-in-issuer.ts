@@ -10,6 +10,8 @@ export type SignInIssuer = {
   url: string
   /** The grant types of the token requests, in order. */
   grants: readonly string[]
+  /** How its token endpoint fails from now on: it is away, or it refuses every grant. `undefined`: it does not. */
+  failure: 'away' | 'refuses' | undefined
   /** Makes the console of an origin known; until then the issuer has no client. */
   register(client: { id: string; origin: string; tokenSecs: number }): void
   close(): Promise<void>
@@ -21,14 +23,16 @@ export async function startSignInIssuer(signer: Signer): Promise<SignInIssuer> {
   const grants: string[] = []
   const server = createServer((req, res) => {
     if (!provider) return void res.writeHead(503).end()
+    if (issuer.failure && req.method === 'POST' && req.url === '/token') return fail(issuer.failure, req, res)
     if (req.url?.startsWith('/interaction/')) return void signIn(provider, req, res)
     provider.callback()(req, res)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
+  const issuer: SignInIssuer = {
     url,
     grants,
+    failure: undefined,
     register(client) {
       provider = createProvider(url, { ...client, signer })
       provider.on('grant.success', ({ oidc }) => void grants.push(String(oidc.params['grant_type'])))
@@ -39,6 +43,13 @@ export async function startSignInIssuer(signer: Signer): Promise<SignInIssuer> {
       await once(server, 'close')
     },
   }
+  return issuer
+}
+
+function fail(failure: 'away' | 'refuses', req: IncomingMessage, res: ServerResponse): void {
+  if (failure === 'away') return void req.socket.destroy()
+  const headers = { 'content-type': 'application/json', 'access-control-allow-origin': '*' }
+  res.writeHead(400, headers).end('{"error":"invalid_grant"}')
 }
 
 type Settings = { id: string; origin: string; tokenSecs: number; signer: Signer }
@@ -54,6 +65,7 @@ function createProvider(url: string, { id, origin, tokenSecs, signer }: Settings
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
         redirect_uris: [`${origin}/console/signed-in`],
+        post_logout_redirect_uris: [`${origin}/console/`],
       },
     ],
     jwks: { keys: [signer.privateJwk] },
@@ -72,6 +84,12 @@ function createProvider(url: string, { id, origin, tokenSecs, signer }: Settings
     },
     features: {
       devInteractions: { enabled: false },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (context: { body: string }, form: string) => {
+          context.body = `${form}<button form="op.logoutForm" name="logout" value="yes">Leave</button>`
+        },
+      },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: () => ({ ...server, jwt: { sign: { alg: signer.alg } } }),

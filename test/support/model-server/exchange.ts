@@ -44,7 +44,21 @@ async function play(answer: ScriptedAnswer, exchange: Exchange): Promise<void> {
   if (wire.opensBeforeFailing || !failsAtOnce) await player.write(encoder.open())
   if (!(await player.play(acts))) return
   const usage = { ...call.usage, output: player.sent, ...answer.usage }
-  res.end(encoder.close({ finish, rawFinish: answer.rawFinish, stopSequence, usage }))
+  const end = encoder.close({ finish, rawFinish: answer.rawFinish, stopSequence, usage })
+  if (!answer.afterFinish) return void res.end(end)
+  await player.write(end.replace(LAST_EVENT, ''))
+  await player.play(AFTER_FINISH[answer.afterFinish])
+}
+
+/** What follows the finish reason as an event of its own. Google's and OpenAI's responses have no such event. */
+const LAST_EVENT = /data: \[DONE\]\n\n$|event: message_stop\n.*\n\n$/
+
+const COMMENTS: Act[] = Array.from({ length: 500 }, () => [{ raw: ': still here\n\n' }, { wait: 20 }]).flat()
+
+const AFTER_FINISH: Record<NonNullable<ScriptedAnswer['afterFinish']>, Act[]> = {
+  silence: [{ hang: true }],
+  comments: COMMENTS,
+  reset: [{ reset: true }],
 }
 
 /** The usage of the call before the model has written anything. */

@@ -46,6 +46,8 @@ export type ScriptedAnswer = {
   usage?: Partial<Usage>
   /** Ends the answer where one of the request's stop sequences begins, as providers do. */
   honourStop?: boolean
+  /** Sends the finish reason, but not the last event, and leaves the response open, with comments, or resets it. */
+  afterFinish?: 'silence' | 'comments' | 'reset'
   /** The stop sequence that Anthropic's format reports. Nothing is cut. */
   stopSequence?: string
 }

@@ -15,7 +15,7 @@ export function Waterfall({ run }: { run: Run }) {
   const rows = rowsOf(run)
   if (run.phases === undefined && !isOpen) return <NotKept run={run} />
   if (rows.length === 0) return null
-  const end = isOpen ? clock.value : Date.parse(run.ended_at ?? '')
+  const end = isOpen ? clock().value : Date.parse(run.ended_at ?? '')
   const total = Math.max(1, end - Date.parse(run.started_at), ...rows.map(({ from, to = from }) => to))
   return (
     <section class="card padded" aria-label="Waterfall">

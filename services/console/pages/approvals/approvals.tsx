@@ -19,7 +19,7 @@ export function Approvals({ params, query }: PageProps) {
   return (
     <div class="page approvals">
       <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
-        {noticePermission.value === 'default' && (
+        {noticePermission().value === 'default' && (
           <button type="button" class="button notify" onClick={() => void askForNotices()}>
             Notify me
           </button>

@@ -9,7 +9,7 @@ import { ReasonField } from '../../parts/reason-field.tsx'
 /** Denies the selected requests together. Allowing is done one by one. */
 export function DenySelected({ selected }: { selected: Signal<ReadonlySet<string>> }) {
   const isOpen = useSignal(false)
-  const chosen = asks.value.filter(({ id }) => selected.value.has(id))
+  const chosen = asks().value.filter(({ id }) => selected.value.has(id))
   if (chosen.length === 0) return null
   const deny = async (reason: string) => {
     isOpen.value = false

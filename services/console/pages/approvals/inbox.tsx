@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { may } from '../../api/caller.ts'
-import { type Ask, asks, pending } from '../../api/pending.ts'
+import { type Ask, asks, pending, readMorePending, waitingCount } from '../../api/pending.ts'
 import { hrefOf } from '../../base/router.ts'
 import { AskCard } from '../../parts/ask/ask-card.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -14,18 +14,21 @@ import { Outcome } from './outcome.tsx'
 /** The list of what waits, and the chosen request beside it. */
 export function Inbox({ id }: { id: string | undefined }) {
   const selected = useSignal<ReadonlySet<string>>(new Set())
-  const { data, error } = pending.state.value
-  if (data === undefined && error) return <Failure error={error} onRetry={pending.reload} />
-  const waiting = asks.value
+  const { data, error } = pending().state.value
+  if (data === undefined && error) return <Failure error={error} onRetry={pending().reload} />
+  const waiting = asks().value
   const chosen = waiting.find((ask) => ask.id === id) ?? (id === undefined ? waiting[0] : undefined)
   return (
     <>
       {may('approve') && <DenySelected selected={selected} />}
-      {waiting.length === 0 && id === undefined ? (
+      {waitingCount().value === 0 && id === undefined ? (
         data !== undefined && <NothingWaits />
       ) : (
         <div class={id === undefined ? 'inbox' : 'inbox has-chosen'}>
-          <AskList waiting={waiting} chosen={chosen?.id} selected={selected} />
+          <div class="stack close">
+            <AskList waiting={waiting} chosen={chosen?.id} selected={selected} />
+            <MoreAsks />
+          </div>
           <div class="detail">
             {id !== undefined && (
               <a class="button plain back" href={hrefOf('/approvals')}>
@@ -37,6 +40,22 @@ export function Inbox({ id }: { id: string | undefined }) {
         </div>
       )}
     </>
+  )
+}
+
+/** What a long list leaves out is said, and can be read. */
+function MoreAsks() {
+  const [shown, all] = [asks().value.length, waitingCount().value]
+  if (shown >= all) return null
+  return (
+    <div class="row">
+      <span class="grow soft small">
+        {shown} of {all} are shown.
+      </span>
+      <button type="button" class="button" onClick={readMorePending}>
+        Show more
+      </button>
+    </div>
   )
 }
 

@@ -1,32 +1,53 @@
 import { useResource } from '../../api/resource.ts'
-import { findDecided, sentenceOf } from '../../parts/ask/reply.ts'
-import { Json } from '../../parts/json.tsx'
+import { AskCard } from '../../parts/ask/ask-card.tsx'
+import { Preview } from '../../parts/ask/preview.tsx'
+import { type Decided, findRequest, isDecided, sentenceOf } from '../../parts/ask/reply.ts'
+import { typedReason } from '../../parts/ask/typed-reasons.ts'
+import { Line } from '../../parts/foreign.tsx'
 import { Failure } from '../../parts/loading.tsx'
-import { Empty } from '../../parts/notice.tsx'
+import { Empty, Notice } from '../../parts/notice.tsx'
 import { Ago } from '../../parts/time.tsx'
+import { AskContext } from './ask-context.tsx'
 import { DecisionBadge } from './decision-badge.tsx'
 
-/** A request of a link that waits no more: how it was decided, and by whom. */
+/** A request of a link that is not on the list: one of the many that wait, or one that was decided. */
 export function Outcome({ id }: { id: string }) {
-  const { state, reload } = useResource(id, () => findDecided(id))
+  const isOver = ({ event, data }: { event: string; data: Record<string, unknown> }) =>
+    event === 'permission.resolved' && data['request_id'] === id
+  const { state, reload } = useResource(id, () => findRequest(id), isOver)
   const { data, error, isLoading } = state.value
-  if (isLoading) return null
   if (error) return <Failure error={error} onRetry={reload} />
+  if (!data && isLoading) return null
   if (!data)
     return <Empty title="This request is not known">It was decided long ago, or belongs to another tenant.</Empty>
-  const sentence = sentenceOf(data)
+  if (isDecided(data)) return <Receipt decided={data} />
+  return (
+    <AskCard key={id} ask={data} hasKeys>
+      <AskContext ask={data} />
+    </AskCard>
+  )
+}
+
+/** How a request was decided, by whom, and what it was about, as whoever decided it has seen it. */
+function Receipt({ decided }: { decided: Decided }) {
+  const sentence = sentenceOf(decided)
   return (
     <section class="card padded stack" aria-label="Decision">
       <div class="row">
-        <DecisionBadge decided={data} />
-        <strong>{data.tool_name}</strong>
+        <DecisionBadge decided={decided} />
+        <strong>{decided.tool_name}</strong>
         <span class="soft">
-          {sentence.charAt(0).toUpperCase() + sentence.slice(1)}, <Ago at={data.decided_at} />
+          {sentence.charAt(0).toUpperCase() + sentence.slice(1)}, <Ago at={decided.decided_at} />
         </span>
       </div>
-      {data.reason && <p>Reason: {data.reason}</p>}
-      {data.message && <p class="soft">{data.message}</p>}
-      {data.input && <Json value={data.input} />}
+      {decided.reason && <p>Reason: {decided.reason}</p>}
+      {typedReason(decided.id).value !== '' && (
+        <Notice tone="warn">
+          Somebody was faster. You had written: <Line text={typedReason(decided.id).value} />
+        </Notice>
+      )}
+      {decided.message && <p class="soft">{decided.message}</p>}
+      {decided.input && <Preview ask={{ ...decided, input: decided.input }} />}
     </section>
   )
 }

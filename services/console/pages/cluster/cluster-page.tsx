@@ -13,7 +13,7 @@ import './cluster.css'
 /** The state of a deployment as one of its processes knows it. */
 export function ClusterPage() {
   useEffect(watchOverview, [])
-  const { data, readAt, problem } = overview.value
+  const { data, readAt, problem } = overview().value
   return (
     <>
       <header class="cluster-bar">

@@ -14,7 +14,7 @@ export function Budget() {
   if (!usage) return null
   const sum = (field: 'runs' | 'failed' | 'input_tokens' | 'output_tokens' | 'cost_usd') =>
     usage.rows.reduce((total, row) => total + row[field], 0)
-  const limits = caller.value?.limits
+  const limits = caller().value?.limits
   return (
     <Figures>
       <Figure name="Spent today" used={sum('cost_usd')} of={limits?.['usd_per_day']} show={money} />

@@ -1,7 +1,7 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { caller, has, may } from '../../api/caller.ts'
 import { useList } from '../../api/list.ts'
-import { asks } from '../../api/pending.ts'
+import { asks, waitingCount } from '../../api/pending.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
@@ -27,7 +27,13 @@ export function Home() {
         <CopyAs method="GET" path="/runs" query={{ limit: '50' }} />
       </div>
       <Loaded from={list}>
-        {({ items }) => (items.length === 0 && asks.value.length === 0 ? <FirstVisit /> : <Columns runs={items} />)}
+        {({ items, next }) =>
+          items.length === 0 && asks().value.length === 0 ? (
+            <FirstVisit />
+          ) : (
+            <Columns runs={items} isPart={next !== undefined} />
+          )
+        }
       </Loaded>
     </div>
   )
@@ -35,7 +41,8 @@ export function Home() {
 
 const isOpen = ({ status }: Run) => status === 'running' || status === 'waiting'
 
-function Columns({ runs }: { runs: readonly Run[] }) {
+/** `isPart`: there are older runs, some of which may go on. */
+function Columns({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
   const plans = useNewestPlans()
   const working = runs.filter((run) => isOpen(run) && run.kind !== 'plan' && run.kind !== 'step')
   const done = runs.filter((run) => !isOpen(run) && run.kind !== 'step').slice(0, 20)
@@ -43,17 +50,23 @@ function Columns({ runs }: { runs: readonly Run[] }) {
     <div class="columns">
       <Column
         title="Needs you"
-        count={asks.value.length + plans.failed.length}
+        count={waitingCount().value + plans.failed.length}
         empty="No request waits for an answer, and no plan has failed today."
       >
-        {asks.value.map((ask) => (
+        {asks().value.map((ask) => (
           <AskRow key={ask.id} ask={ask} />
         ))}
+        {otherAsks()}
         {plans.failed.map((plan) => (
           <PlanRow key={plan.id} plan={plan} />
         ))}
       </Column>
-      <Column title="Working" count={working.length + plans.working.length} empty="No agent is at work.">
+      <Column
+        title="Working"
+        count={working.length + plans.working.length}
+        isPart={isPart && working.length > 0}
+        empty="No agent is at work."
+      >
         {plans.working.map((plan) => (
           <PlanRow key={plan.id} plan={plan} />
         ))}
@@ -70,9 +83,19 @@ function Columns({ runs }: { runs: readonly Run[] }) {
   )
 }
 
+/** Leads to the requests that are not read here. */
+function otherAsks() {
+  if (waitingCount().value <= asks().value.length) return null
+  return (
+    <li>
+      <a href={hrefOf('/approvals')}>All {waitingCount().value} requests</a>
+    </li>
+  )
+}
+
 /** A server on which nothing has run: the one next step is a chat. */
 function FirstVisit() {
-  const model = caller.value?.model
+  const model = caller().value?.model
   return (
     <div class="card first-visit">
       <Empty

@@ -2,7 +2,7 @@ import { caller } from '../../api/caller.ts'
 
 /** A plan to begin with: four steps in three waves. The demo model does what its prompts say. */
 export function firstPlan() {
-  const isDemo = caller.peek()?.model === 'demo'
+  const isDemo = caller().peek()?.model === 'demo'
   const prompt = (demo: string, real: string) => (isDemo ? demo : real)
   return {
     title: 'Release notes',

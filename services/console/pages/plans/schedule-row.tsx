@@ -43,12 +43,12 @@ const whenOf = ({ cron, timezone, every_secs }: Schedule) =>
 /** Those that have passed since they were read are left out. */
 function NextTimes({ ticks }: { ticks: readonly string[] }) {
   useEffect(runClock, [])
-  const [next, ...others] = ticks.filter((tick) => Date.parse(tick) > clock.value)
+  const [next, ...others] = ticks.filter((tick) => Date.parse(tick) > clock().value)
   if (next === undefined) return <>–</>
   return (
     <div class="next-times">
       <time dateTime={next}>
-        <strong class="number">{moment(next)}</strong> <span class="soft">{relative(next, clock.value)}</span>
+        <strong class="number">{moment(next)}</strong> <span class="soft">{relative(next, clock().value)}</span>
       </time>
       {others.length > 0 && (
         <ol class="small soft" aria-label="Then">

@@ -17,7 +17,7 @@ const LABEL_PX = 72
 const LABELS = {
   day: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
   hour: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
-}
+} as const
 
 /** A tick below the middle of each bar, as far as they have room, and half a bar of space at both ends. */
 export function axesOf({

@@ -60,7 +60,7 @@ export function UsageChart({ rows, sums, bucket, span }: ChartProps) {
 
 /** The budget of a day, where it can be shown beside the bars. */
 function budgetNear(highest: number): number | undefined {
-  const budget = caller.value?.limits?.['usd_per_day'] ?? undefined
+  const budget = caller().value?.limits?.['usd_per_day'] ?? undefined
   return budget !== undefined && budget <= highest * BUDGET_IN_SIGHT ? budget : undefined
 }
 
@@ -113,7 +113,7 @@ function drawLine({ ctx, bbox, valToPos }: uPlot, value: number, colour: string)
   ctx.restore()
 }
 
-const SECONDS = { hour: 3_600, day: 86_400 }
+const SECONDS = { hour: 3_600, day: 86_400 } as const
 
 type Stacking = Pick<ChartProps, 'bucket' | 'span'> & { keys: readonly string[]; count: number }
 

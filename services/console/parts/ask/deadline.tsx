@@ -9,7 +9,7 @@ import './deadline.css'
 export function Deadline({ ask }: { ask: Pick<Ask, 'created_at' | 'expires_at'> }) {
   useEffect(runClock, [])
   const [from, to] = [Date.parse(ask.created_at), Date.parse(ask.expires_at)]
-  const left = Math.max(0, Math.min(1, (to - clock.value) / (to - from)))
+  const left = Math.max(0, Math.min(1, (to - clock().value) / (to - from)))
   return (
     <span class={`deadline ${left < 0.2 ? 'late' : ''}`}>
       <progress class="meter" max={1} value={left} aria-hidden="true" />

@@ -31,7 +31,7 @@ export async function denyAll(asks: readonly Ask[], reason: string): Promise<voi
       allow: false,
       reason,
     }).catch(tellFailure)
-  pending.reload()
+  pending().reload()
 }
 
 /** `denied by ada`, `allowed by bob with changes`. */
@@ -45,15 +45,23 @@ export function sentenceOf({ allow, how, by, edited }: Decided): string {
 const ATTEMPTS = 6
 const PAUSE_MS = 500
 
-/** The record of a decided request among the newest. */
-export async function findDecided(id: string): Promise<Decided | undefined> {
+/** The record of a request that this tab knows to be decided. */
+async function findDecided(id: string): Promise<Decided | undefined> {
+  const found = await findRequest(id)
+  return found && isDecided(found) ? found : undefined
+}
+
+export const isDecided = (request: Ask | Decided): request is Decided => 'decided_at' in request
+
+/** A request that waits, or was decided. `undefined` for one that is not known. */
+export async function findRequest(id: string): Promise<Ask | Decided | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const { permissions } = await get<Schema<'ListPermissionsResponse'>>('/permissions', {
-      state: 'decided',
-      limit: 100,
-    })
-    const found = (permissions as Decided[]).find((each) => each.id === id)
-    if (found) return found
+    try {
+      return await get<Ask | Decided>(`/permissions/${encodeURIComponent(id)}`)
+    } catch (cause) {
+      if (!(cause instanceof ApiError) || (cause.status !== 404 && cause.status !== 400)) throw cause
+      if (cause.status === 400) return undefined
+    }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
   return undefined

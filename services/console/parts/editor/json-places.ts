@@ -1,33 +1,27 @@
 /** A part of a JSON text: from its first character to behind its last. */
 export type Span = { from: number; to: number }
 
-/** The place of a value, or of the nearest one that holds it. */
-export function placeOf(text: string, pointer: string): Span | undefined {
-  const places = placesIn(text)
-  for (let at = pointer; ; at = at.slice(0, at.lastIndexOf('/'))) {
-    const found = places.get(at)
-    if (found || at === '') return found
-  }
-}
-
 /**
- * Where the values of a JSON text stand, by their JSON pointers. Stops at the first mistake: the values before it have places.
+ * The place of a value by its JSON pointer, or of the nearest one that holds it. Reads to the first mistake: the values before it have
+ * places.
  */
-function placesIn(text: string): ReadonlyMap<string, Span> {
-  const places = new Map<string, Span>()
+export function placeOf(text: string, pointer: string): Span | undefined {
+  const reader = new Reader(text, pointer.split('/').slice(1).map(unescaped))
   try {
-    new Reader(text, places).value('')
+    reader.value(0)
   } catch {
     // The text is not JSON to its end.
   }
-  return places
+  return reader.found?.span
 }
+
+const unescaped = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /** Where a text stops being JSON: the index of what no JSON text has there. `undefined` for JSON. */
 export function mistakeIn(text: string): number | undefined {
-  const reader = new Reader(text, new Map())
+  const reader = new Reader(text, [])
   try {
-    reader.value('')
+    reader.value(0)
     return reader.isAtEnd() ? undefined : reader.at
   } catch {
     return reader.at
@@ -39,15 +33,20 @@ export const lineAt = (text: string, index: number): number => text.slice(0, ind
 
 const MOST_DEPTH = 200
 
+/** Of a value on the way to the wanted one: how many names lead to it. */
+type Level = number | undefined
+
 class Reader {
   readonly #text: string
-  readonly #places: Map<string, Span>
+  readonly #wanted: readonly string[]
+  found: { level: number; span: Span } | undefined
   #at = 0
   #depth = 0
 
-  constructor(text: string, places: Map<string, Span>) {
+  /** `wanted`: the names that lead to the value whose place is looked for. */
+  constructor(text: string, wanted: readonly string[]) {
     this.#text = text
-    this.#places = places
+    this.#wanted = wanted
   }
 
   get at(): number {
@@ -59,29 +58,33 @@ class Reader {
     return this.#at === this.#text.length
   }
 
-  value(pointer: string): void {
+  value(level: Level): void {
     this.#skipBlanks()
     const from = this.#at
     const first = this.#text[from]
     if (++this.#depth > MOST_DEPTH) throw new RangeError('nested too deeply')
-    if (first === '{') this.#members(pointer)
-    else if (first === '[') this.#items(pointer)
+    if (first === '{') this.#members(level)
+    else if (first === '[') this.#items(level)
     else this.#take(first === '"' ? STRING : LITERAL)
     this.#depth--
-    this.#places.set(pointer, { from, to: this.#at })
+    if (level !== undefined && level >= (this.found?.level ?? 0)) this.found = { level, span: { from, to: this.#at } }
   }
 
-  #members(pointer: string): void {
+  #members(level: Level): void {
     this.#each('}', () => {
       const name = JSON.parse(this.#take(STRING)) as string
       this.#expect(':')
-      this.value(`${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+      this.value(this.#below(level, name))
     })
   }
 
-  #items(pointer: string): void {
+  #items(level: Level): void {
     let i = 0
-    this.#each(']', () => this.value(`${pointer}/${i++}`))
+    this.#each(']', () => this.value(this.#below(level, `${i++}`)))
+  }
+
+  #below(level: Level, name: string): Level {
+    return level !== undefined && this.#wanted[level] === name ? level + 1 : undefined
   }
 
   #each(end: string, read: () => void): void {

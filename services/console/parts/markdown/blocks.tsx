@@ -1,53 +1,60 @@
-import type { Token, Tokens } from 'marked'
-import type { ComponentChildren, JSX } from 'preact'
+import { type ComponentChildren, h, type JSX } from 'preact'
 import { Inline } from './inline.tsx'
+import type { MarkdownNode } from './read-markdown.ts'
 
-/** Deeper nesting is shown as text. */
-const MOST_DEPTH = 12
-
-type BlocksProps = { tokens: readonly Token[]; depth: number }
-
-export function Blocks({ tokens, depth }: BlocksProps): JSX.Element {
+export function Blocks({ nodes }: { nodes: readonly MarkdownNode[] }): JSX.Element {
   return (
     <>
-      {tokens.map((token, i) => (
-        <Block key={i} token={token} depth={depth} />
+      {nodes.map((node, i) => (
+        <Block key={i} node={node} />
       ))}
     </>
   )
 }
 
-function Block({ token, depth }: { token: Token; depth: number }): JSX.Element | null {
-  if (depth > MOST_DEPTH) return <p class="as-is">{token.raw}</p>
-  const inner = () => <Inline tokens={'tokens' in token ? (token.tokens ?? []) : []} depth={depth + 1} />
-  switch (token.type) {
-    case 'space':
-    case 'def':
-      return null
+const TAGS = { blockquote: 'blockquote', bullet_list: 'ul', thead: 'thead', tbody: 'tbody', tr: 'tr' } as const
+
+function Block({ node: { type, token, children } }: { node: MarkdownNode }): JSX.Element {
+  const inner = () => <Blocks nodes={children} />
+  switch (type) {
+    case 'inline':
+      return <Inline nodes={children} />
     case 'hr':
       return <hr />
     case 'heading':
-      return <Heading depth={(token as Tokens.Heading).depth}>{inner()}</Heading>
+      return <Heading depth={Number(token.tag.slice(1))}>{inner()}</Heading>
     case 'paragraph':
-      return <p>{inner()}</p>
-    case 'text':
-      return <>{'tokens' in token && token.tokens ? inner() : (token as Tokens.Text).text}</>
-    case 'code':
-      return <pre class="code">{(token as Tokens.Code).text}</pre>
-    case 'blockquote':
-      return (
-        <blockquote>
-          <Blocks tokens={(token as Tokens.Blockquote).tokens} depth={depth + 1} />
-        </blockquote>
-      )
-    case 'list':
-      return <List list={token as Tokens.List} depth={depth + 1} />
+      return token.hidden ? inner() : <p>{inner()}</p>
+    case 'code_block':
+    case 'fence':
+      return <pre class="code">{token.content.replace(/\n$/, '')}</pre>
+    case 'ordered_list':
+      return <ol start={Number(token.attrGet('start') ?? 1)}>{inner()}</ol>
+    case 'list_item':
+      return <Item nodes={children} />
     case 'table':
-      return <Table table={token as Tokens.Table} depth={depth + 1} />
+      return (
+        <div class="table-wrap">
+          <table class="table">{inner()}</table>
+        </div>
+      )
+    case 'blockquote':
+    case 'bullet_list':
+    case 'thead':
+    case 'tbody':
+    case 'tr':
+      return h(TAGS[type], null, inner())
+    case 'th':
+      return <th class={sideOf(token)}>{inner()}</th>
+    case 'td':
+      return <td class={sideOf(token)}>{inner()}</td>
     default:
-      return <p class="as-is">{token.raw}</p> // HTML among them.
+      return <p class="as-is">{token.content}</p>
   }
 }
+
+const sideOf = (token: MarkdownNode['token']) =>
+  String(token.attrGet('style')).includes('right') ? 'right' : undefined
 
 /** The page has headings of its own above those of a text. */
 function Heading({ depth, children }: { depth: number; children: ComponentChildren }): JSX.Element {
@@ -58,37 +65,31 @@ function Heading({ depth, children }: { depth: number; children: ComponentChildr
   )
 }
 
-function List({ list: { ordered, start, items }, depth }: { list: Tokens.List; depth: number }): JSX.Element {
-  const rows = items.map((item, i) => (
-    <li key={i}>
-      {item.task && (
-        <input type="checkbox" checked={item.checked ?? false} disabled aria-label={item.checked ? 'done' : 'open'} />
-      )}
-      <Blocks tokens={item.tokens} depth={depth} />
+/** An item of a list. One that begins with `[ ]` or `[x]` is a task. */
+function Item({ nodes }: { nodes: readonly MarkdownNode[] }): JSX.Element {
+  const first = nodes[0]?.children[0]?.children[0]?.token
+  const mark = first?.type === 'text' ? /^\[([ xX])\] /.exec(first.content) : null
+  if (!first || !mark)
+    return (
+      <li>
+        <Blocks nodes={nodes} />
+      </li>
+    )
+  const isDone = mark[1] !== ' '
+  return (
+    <li>
+      <input type="checkbox" checked={isDone} disabled aria-label={isDone ? 'done' : 'open'} />
+      <Blocks nodes={withoutMark(nodes, mark[0].length)} />
     </li>
-  ))
-  return ordered ? <ol start={start === '' ? 1 : start}>{rows}</ol> : <ul>{rows}</ul>
+  )
 }
 
-function Table({ table: { header, rows }, depth }: { table: Tokens.Table; depth: number }): JSX.Element {
-  const cells = (row: Tokens.TableCell[], Cell: 'th' | 'td') =>
-    row.map(({ tokens, align }, i) => (
-      <Cell key={i} class={align === 'right' ? 'right' : undefined}>
-        <Inline tokens={tokens} depth={depth} />
-      </Cell>
-    ))
-  return (
-    <div class="table-wrap">
-      <table class="table">
-        <thead>
-          <tr>{cells(header, 'th')}</tr>
-        </thead>
-        <tbody>
-          {rows.map((row, i) => (
-            <tr key={i}>{cells(row, 'td')}</tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
+/** The nodes without the first characters of their first text. */
+function withoutMark([first, ...rest]: readonly MarkdownNode[], length: number): readonly MarkdownNode[] {
+  if (!first) return []
+  if (first.type !== 'text') return [{ ...first, children: withoutMark(first.children, length) }, ...rest]
+  return [
+    { ...first, token: Object.assign(Object.create(first.token), { content: first.token.content.slice(length) }) },
+    ...rest,
+  ]
 }

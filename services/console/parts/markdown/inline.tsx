@@ -1,50 +1,41 @@
-import type { Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
+import type { MarkdownNode } from './read-markdown.ts'
 
-const MOST_DEPTH = 16
-
-export function Inline({ tokens, depth }: { tokens: readonly Token[]; depth: number }): JSX.Element {
+export function Inline({ nodes }: { nodes: readonly MarkdownNode[] }): JSX.Element {
   return (
     <>
-      {tokens.map((token, i) => (
-        <Piece key={i} token={token} depth={depth} />
+      {nodes.map((node, i) => (
+        <Piece key={i} node={node} />
       ))}
     </>
   )
 }
 
-function Piece({ token, depth }: { token: Token; depth: number }): JSX.Element {
-  if (depth > MOST_DEPTH) return <>{token.raw}</>
-  const inner = () => <Inline tokens={'tokens' in token ? (token.tokens ?? []) : []} depth={depth + 1} />
-  switch (token.type) {
+function Piece({ node: { type, token, children } }: { node: MarkdownNode }): JSX.Element {
+  const inner = () => <Inline nodes={children} />
+  switch (type) {
     case 'strong':
       return <strong>{inner()}</strong>
     case 'em':
       return <em>{inner()}</em>
-    case 'del':
+    case 's':
       return <s>{inner()}</s>
-    case 'br':
+    case 'hardbreak':
       return <br />
-    case 'codespan':
-      return <code>{(token as Tokens.Codespan).text}</code>
+    case 'softbreak':
+      return <>{'\n'}</>
+    case 'code_inline':
+      return <code>{token.content}</code>
     case 'link':
-      return <SafeLink href={(token as Tokens.Link).href}>{inner()}</SafeLink>
+      return <SafeLink href={String(token.attrGet('href'))}>{inner()}</SafeLink>
     case 'image': // Nothing is loaded from where a text points to.
-      return <SafeLink href={(token as Tokens.Image).href}>{(token as Tokens.Image).text || 'image'}</SafeLink>
-    case 'escape':
-      return <>{(token as Tokens.Escape).text}</>
-    case 'text':
-      return <>{'tokens' in token && token.tokens ? inner() : decode((token as Tokens.Text).text)}</>
+      return <SafeLink href={String(token.attrGet('src'))}>{token.content || 'image'}</SafeLink>
+    case 'as_is':
+      return <span class="as-is">{token.content}</span>
     default:
-      return <>{token.raw}</> // HTML among them.
+      return <>{token.content}</>
   }
 }
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: '\u00a0' }
-
-/** The entities that models write. */
-const decode = (text: string) =>
-  text.replaceAll(/&(amp|lt|gt|quot|#39|nbsp);/g, (all, name: string) => ENTITIES[name] ?? all)
 
 const SCHEMES = new Set(['http:', 'https:', 'mailto:'])
 

@@ -1,8 +1,10 @@
-import { useSignal } from '@preact/signals'
+import { computed, useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
 import type { PermissionView, ToolBlock } from '../../../../shared/client/view/run-view.ts'
-import { asks } from '../../api/pending.ts'
+import { type Ask, asks } from '../../api/pending.ts'
 import { bytes, duration } from '../../base/format.ts'
 import { AskCard } from '../ask/ask-card.tsx'
+import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { Json } from '../json.tsx'
 import { memo } from '../memo.ts'
@@ -13,16 +15,19 @@ type ToolCardProps = { block: ToolBlock; permission: PermissionView | undefined;
 /** A call of a tool as one line that unfolds, and below it the permission that it waits for. */
 export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) => {
   const isOpen = useSignal(false)
-  const ask = asks.value.find(
-    ({ tool_use_id, session_id }) => tool_use_id === block.call.id && session_id === sessionId,
-  )
+  const found = useMemo(() => computed(() => askFor(block.call.id, sessionId)), [block.call.id, sessionId])
+  const ask = found.value // The card is drawn again for its own request only.
   return (
     <>
       <details class="tool card" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
         <summary>
           <Icon name="tool" />
-          <strong>{block.call.tool_name}</strong>
-          <span class="grow cut soft mono">{firstValue(block.call.input)}</span>
+          <strong>
+            <Line text={block.call.tool_name} />
+          </strong>
+          <span class="grow cut soft mono">
+            <Line text={firstValue(block.call.input)} />
+          </span>
           {block.durationMs !== undefined && <span class="small soft number">{duration(block.durationMs)}</span>}
           <StateBadge state={stateOf(block, permission, ask !== undefined)} />
         </summary>
@@ -33,6 +38,9 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
     </>
   )
 })
+
+const askFor = (toolUseId: string, sessionId: string): Ask | undefined =>
+  asks().value.find(({ tool_use_id, session_id }) => tool_use_id === toolUseId && session_id === sessionId)
 
 function stateOf({ result }: ToolBlock, permission: PermissionView | undefined, isAsking: boolean): string {
   if (permission?.state === 'denied') return 'denied'

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { Wire } from '../shared/response-stream.ts'
 import { TextTemplate } from '../shared/text-template.ts'
 import { type RpcAnswer, type RpcId, rpcAnswer } from './rpc.ts'
@@ -9,7 +10,7 @@ export function rpcWire(id: RpcId): Wire<RpcAnswer> {
   const template = new TextTemplate()
   const rendered = (answer: RpcAnswer): string => {
     const piece = 'result' in answer ? pieceOf(answer.result) : undefined
-    if (!piece) return `data: ${JSON.stringify(rpcAnswer(id, answer))}\n\n`
+    if (!piece) return `data: ${frameJson(rpcAnswer(id, answer))}\n\n`
     const { key, text, make } = piece
     return template.write(key, text, (other) => rpcAnswer(id, { result: make(other) }))
   }

@@ -1,11 +1,12 @@
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { CallKey } from '../shared/open-calls.ts'
 
 export type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 export type AgUiEvent = JsonObject & { type: string }
 
 export const AG_UI_WIRE = {
-  render: (events: readonly AgUiEvent[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''),
+  render: (events: readonly AgUiEvent[]) => events.map((event) => `data: ${frameJson(event)}\n\n`).join(''),
   end: '',
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Request as ExpressRequest, Response as ExpressResponse } from 'express'
+import { withoutLineEnds } from '../../../../shared/kernel/json.ts'
 
 /** The request as the SDK takes it, without its body and its credentials, which have been read. */
 export function toWebRequest(req: ExpressRequest, signal: AbortSignal): Request {
@@ -15,12 +16,16 @@ export async function sendWebResponse(response: Response, res: ExpressResponse, 
   res.status(response.status)
   for (const [name, value] of response.headers) if (name !== 'connection') res.setHeader(name, value)
   if (response.body) res.flushHeaders()
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   try {
     for await (const chunk of response.body ?? []) {
-      if (!res.write(chunk)) await once(res, 'drain', { signal: left })
+      if (!res.write(isStream ? framesOf(chunk) : chunk)) await once(res, 'drain', { signal: left })
     }
   } catch (cause) {
     if (!left.aborted) throw cause
   }
   res.end()
 }
+
+/** The SDK writes each frame as one chunk. */
+const framesOf = (chunk: Uint8Array): string => withoutLineEnds(Buffer.from(chunk).toString())

@@ -1,5 +1,6 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, DoneEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import type { OpenCalls } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
@@ -110,7 +111,7 @@ export function chatWire(): Wire<ChatChunk> {
   const rendered = (chunk: ChatChunk): string => {
     const { delta = {} } = chunk.choices?.[0] ?? {}
     const { content, role } = delta
-    if (typeof content !== 'string' || role !== undefined) return `data: ${JSON.stringify(chunk)}\n\n`
+    if (typeof content !== 'string' || role !== undefined) return `data: ${frameJson(chunk)}\n\n`
     return template.write('content', content, (text) => withContent(chunk, text))
   }
   return { render: (chunks) => chunks.map(rendered).join(''), end: 'data: [DONE]\n\n' }

@@ -1,3 +1,4 @@
+import { frameJson } from '../../../../shared/kernel/json.ts'
 import type { Wire } from '../shared/response-stream.ts'
 import type { ResponseEvent } from './response-output.ts'
 
@@ -17,8 +18,7 @@ export function responseWire(after = -1): Wire<ResponseEvent> {
   }
 }
 
-const rendered = (event: object & { type: string }): string =>
-  `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+const rendered = (event: object & { type: string }): string => `event: ${event.type}\ndata: ${frameJson(event)}\n\n`
 
 /**
  * Writes the pieces of a block, of which a stream is mostly made. They differ in their number and their text, so the rest is written once for
@@ -32,13 +32,13 @@ class DeltaWriter {
 
   write(event: ResponseEvent, delta: string): string {
     if (event.type !== this.#type || event['item_id'] !== this.#item) this.#begin(event)
-    return `${this.#head}${event.sequence_number},${this.#fields}${JSON.stringify(delta)}}\n\n`
+    return `${this.#head}${event.sequence_number},${this.#fields}${frameJson(delta)}}\n\n`
   }
 
   #begin({ type, sequence_number: _number, delta: _delta, ...fields }: ResponseEvent): void {
     this.#type = type
     this.#item = fields['item_id']
     this.#head = `event: ${type}\ndata: {"type":${JSON.stringify(type)},"sequence_number":`
-    this.#fields = `${JSON.stringify(fields).slice(1, -1)},"delta":`
+    this.#fields = `${frameJson(fields).slice(1, -1)},"delta":`
   }
 }

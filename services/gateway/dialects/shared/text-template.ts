@@ -1,3 +1,5 @@
+import { frameJson } from '../../../../shared/kernel/json.ts'
+
 /** Stands for the text in a template. No other value there contains it. */
 const MARK = '\u0000text\u0000'
 
@@ -11,10 +13,10 @@ export class TextTemplate {
   write(key: string, text: string, make: (text: string) => object): string {
     if (key !== this.#key) {
       this.#key = key
-      const [head = '', tail = ''] = JSON.stringify(make(MARK)).split(JSON.stringify(MARK))
+      const [head = '', tail = ''] = frameJson(make(MARK)).split(JSON.stringify(MARK))
       this.#head = `data: ${head}`
       this.#tail = `${tail}\n\n`
     }
-    return this.#head + JSON.stringify(text) + this.#tail
+    return this.#head + frameJson(text) + this.#tail
   }
 }

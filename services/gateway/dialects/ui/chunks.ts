@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { frameJson } from '../../../../shared/kernel/json.ts'
 
 /** A chunk of the AI SDK's UI message stream that versions 6 and 7 of the package `ai` take (its `uiMessageChunkSchema`), as far as this server sends them. */
 export type UiChunk =
@@ -27,6 +28,6 @@ export type UiChunk =
 type OfTool = { toolCallId: string; dynamic: true; providerExecuted: true; toolMetadata?: { subagentId: string } }
 
 const renderChunks = (chunks: readonly UiChunk[]): string =>
-  chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+  chunks.map((chunk) => `data: ${frameJson(chunk)}\n\n`).join('')
 
 export const UI_WIRE = { render: renderChunks, end: 'data: [DONE]\n\n' }

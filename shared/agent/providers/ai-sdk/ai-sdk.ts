@@ -36,13 +36,14 @@ export async function createAiSdkProvider(settings: AiSdkSettings): Promise<Mode
   const base = apiBase(type, baseUrl)
   const transport = settings.fetch ?? (await createTransport({ connectMs: limits.connectMs, proxy: settings.proxy }))
   // Always given: without a base URL, the package would read one from the environment.
-  const fetch = createWatchedFetch(withQueryOf(base, transport), watches)
+  const fetch = createWatchedFetch(withQueryOf(base, transport), { dialect, watches })
   const vendor = await createVendor(dialect, { baseURL: base.origin + base.pathname, apiKey, fetch })
   const models = new Map<string, LanguageModelV4>()
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
     contextWindow: options.context_window,
+    takesTools: (model) => !leftOut.has(model, 'tools'),
     stream(request, signal) {
       if (configFailure) return failWith(configFailure)
       const call: FailedCall = { type, model: request.model, apiKey, instance }

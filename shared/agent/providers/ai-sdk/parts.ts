@@ -1,5 +1,6 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { JsonObject } from '../../../kernel/events.ts'
+import { CallInput, isJson, isSameCall } from '../call-input.ts'
 import { endingOf } from '../finish-reasons.ts'
 import type { ModelPart, Usage } from '../port.ts'
 import { checkedUsage } from '../token-counts.ts'
@@ -10,12 +11,16 @@ type Source = { namespace: string }
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
 
+type Call = Extract<ModelPart, { type: 'tool_call' }>
+
 const NOTHING: readonly ModelPart[] = []
 
 /** Converts the package's parts of one answer into `ModelPart`s: blocks without ids, one open at a time. Unknown parts are skipped. */
 export class PartReader {
   /** The answer's tool calls: they are made only when the answer is whole, so they follow its end. */
-  readonly calls: ModelPart[] = []
+  readonly calls: Call[] = []
+  hasText = false
+  readonly #inputs = new Map<string, CallInput>()
   readonly #source: Source
   #openBlock: 'text' | 'thinking' | undefined
   #isBlockEmpty = true
@@ -33,6 +38,7 @@ export class PartReader {
     if (part.type === 'reasoning-start') return this.#startThinking(part)
     if (part.type === 'reasoning-delta') return this.#addThinking(part)
     if (part.type === 'reasoning-end') return this.#endThinking(part)
+    if (part.type === 'tool-input-delta') this.#addInput(part)
     return part.type === 'tool-call' && !part.providerExecuted ? this.#addCall(part) : NOTHING
   }
 
@@ -50,6 +56,7 @@ export class PartReader {
     const ended = this.#openBlock === kind ? NOTHING : this.#closeBlock()
     this.#openBlock = kind
     this.#isBlockEmpty = false
+    if (kind === 'text') this.hasText = true
     return ended.length === 0 ? [delta] : [...ended, delta]
   }
 
@@ -72,11 +79,23 @@ export class PartReader {
     return this.#openBlock === 'thinking' ? this.#closeBlock() : NOTHING
   }
 
-  #addCall({ toolCallId, toolName, input, providerMetadata }: StreamPart<'tool-call'>): readonly ModelPart[] {
+  #addInput({ id, delta }: StreamPart<'tool-input-delta'>): void {
+    const input = this.#inputs.get(id) ?? new CallInput()
+    this.#inputs.set(id, input)
+    input.add(delta)
+  }
+
+  /** A call that is sent twice is made once. */
+  #addCall({ toolCallId, toolName, input: whole, providerMetadata }: StreamPart<'tool-call'>): readonly ModelPart[] {
     const ended = this.#closeBlock()
+    const input = isJson(whole) ? whole : (this.#inputs.get(toolCallId)?.text ?? whole)
     const own = providerMetadata?.[this.#source.namespace]
     const meta = own && { meta: { [this.#source.namespace]: own } }
-    this.calls.push({ type: 'tool_call', id: toolCallId, toolName, input, ...meta })
+    const call: Call = { type: 'tool_call', id: toolCallId, toolName, input, ...meta }
+    const at = this.calls.findIndex((earlier) => isSameCall(earlier, call))
+    const earlier = this.calls[at]
+    if (earlier) this.calls[at] = isJson(earlier.input) ? earlier : { ...earlier, ...call }
+    else this.calls.push(call)
     return ended
   }
 

@@ -1,5 +1,8 @@
 import type { CallWatch } from '../call-watch.ts'
 import type { HttpsProxy } from '../port.ts'
+import { type BodyReader, EventBody } from './event-body.ts'
+import { createEventFields } from './event-fields.ts'
+import type { VendorDialect } from './vendors.ts'
 
 export type Fetch = typeof globalThis.fetch
 
@@ -41,18 +44,24 @@ export function withQueryOf(base: URL, transport: Fetch): Fetch {
   }
 }
 
+type Watched = { dialect: VendorDialect; watches: WeakMap<AbortSignal, CallWatch> }
+
 /**
- * Wraps `fetch` so that the watch of each call sees its bytes. The watch is found by the call's signal, which the package hands
- * through to `fetch`. Redirects are not followed: they would carry the key to another host.
+ * Wraps `fetch` so that the watch of each call sees its bytes, and the package gets events as it takes them (`EventBody`). The watch is
+ * found by the call's signal, which the package hands through to `fetch`. Redirects are not followed: they would carry the key to another host.
  */
-export function createWatchedFetch(transport: Fetch, watches: WeakMap<AbortSignal, CallWatch>): Fetch {
+export function createWatchedFetch(transport: Fetch, { dialect, watches }: Watched): Fetch {
   return async (input, init) => {
     const watch = init?.signal && watches.get(init.signal)
     if (!watch) throw new Error('a request to a model has no CallWatch')
     watch.isSent = true
-    const response = withWatchedBody(await transport(input, { ...init, redirect: 'manual' }), watch)
-    if (response.ok && isJson(response)) throw new JsonAnswer(await readText(response))
-    return response
+    const response = await transport(input, { ...init, redirect: 'manual' })
+    const reader = watchedReader(response, watch)
+    if (!reader) return response
+    if (!response.ok) return withReader(response, reader)
+    if (isJson(response)) throw new JsonAnswer(await readText(reader))
+    const events = new EventBody(reader, createEventFields(dialect), watch)
+    return withReader(response, { ...reader, read: () => events.read() })
   }
 }
 
@@ -68,26 +77,29 @@ class JsonAnswer extends Error {
 
 const isJson = ({ headers }: Response) => headers.get('content-type')?.startsWith('application/json') === true
 
-async function readText({ body }: Response): Promise<string> {
-  const reader = body?.getReader()
+async function readText(reader: BodyReader): Promise<string> {
   const chunks: Uint8Array[] = []
-  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) chunks.push(next.value)
-  return Buffer.concat(chunks).toString()
+  for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
+  return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-function withWatchedBody(response: Response, watch: CallWatch): Response {
-  if (response.ok && response.headers.get('content-type')?.startsWith('text/html')) watch.end('web_page')
-  if (!response.body) return response
-  const reader = response.body.getReader()
-  const watchedReader = {
-    read: () => read(reader, response.ok, watch),
-    cancel: (reason: unknown) => reader.cancel(reason),
-    releaseLock: () => reader.releaseLock(),
-  }
-  // Not a second web stream, which would cost CPU for every chunk: the package uses a body's reader and `cancel` only.
-  const body = { getReader: () => watchedReader, cancel: watchedReader.cancel }
-  return Object.defineProperty(response, 'body', { value: body })
+type ClosableReader = BodyReader & { cancel(reason?: unknown): Promise<void>; releaseLock(): void }
+
+function watchedReader({ ok, headers, body }: Response, watch: CallWatch): ClosableReader | undefined {
+  if (ok && headers.get('content-type')?.startsWith('text/html')) watch.end('web_page')
+  const reader = body?.getReader()
+  return (
+    reader && {
+      read: () => read(reader, ok, watch),
+      cancel: (reason) => reader.cancel(reason),
+      releaseLock: () => reader.releaseLock(),
+    }
+  )
 }
+
+/** Not a second web stream, which would cost CPU for every chunk: the package uses a body's reader and `cancel` only. */
+const withReader = (response: Response, reader: ClosableReader): Response =>
+  Object.defineProperty(response, 'body', { value: { getReader: () => reader, cancel: reader.cancel } })
 
 async function read(reader: ReadableStreamDefaultReader<Uint8Array>, isStream: boolean, watch: CallWatch) {
   watch.beginRead()

@@ -7,7 +7,9 @@ import {
   abortedAnswer,
   breachFailure,
   contentFiltered,
+  emptyAnswer,
   type FailedCall,
+  mayBeEmpty,
   truncatedAnswer,
   unreadableAnswer,
 } from '../failures/failures.ts'
@@ -63,7 +65,7 @@ export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, u
     watch.close()
   }
   if (signal.aborted) return
-  yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn.call)
+  yield* failure ? [{ type: 'failure' as const, failure }] : lastParts(finish, answer, turn)
 }
 
 /** Sends the request, and sends it again without an option that the model refuses. */
@@ -73,11 +75,14 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
     const options = takenOptions(turn)
     const messages = takenMessages(turn)
     try {
-      const callOptions = toCallOptions({ ...request, messages }, vendor, options)
+      const tools = leftOut.takenTools(request)
+      const callOptions = toCallOptions({ ...request, messages, tools }, vendor, options)
       return (await model.doStream({ ...callOptions, abortSignal: watch.signal })).stream
     } catch (error) {
       if (signal.aborted || !watch.isSent) throw error
-      const sent = [...Object.keys(options), ...(hasAttachments(messages) ? ['attachments'] : [])]
+      const hasTools = leftOut.takenTools(request).length > 0
+      const more = [...(hasAttachments(messages) ? ['attachments'] : []), ...(hasTools ? ['tools'] : [])]
+      const sent = [...Object.keys(options), ...more]
       if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
       watch.restart()
     }
@@ -113,9 +118,11 @@ function packageFailure(error: unknown, call: FailedCall): Failure {
   return unreadableAnswer(isBadChunk ? 'bad_chunk' : 'bad_answer', call)
 }
 
-function lastParts(finish: FinishPart | undefined, answer: PartReader, call: FailedCall): ModelPart[] {
+function lastParts(finish: FinishPart | undefined, answer: PartReader, { call, request }: Turn): ModelPart[] {
   const { unified, raw } = finish?.finishReason ?? { unified: 'interrupted' }
   const reason = finish && answer.toFinishReason(finish.finishReason)
+  const isEmpty = reason === 'end_turn' && !answer.hasText && !mayBeEmpty(request)
+  if (isEmpty) return [{ type: 'failure', failure: emptyAnswer(call) }]
   if (finish && reason) return [...answer.calls, { type: 'finish', reason, usage: toUsage(finish.usage) }]
   if (unified === 'content-filter') return [{ type: 'failure', failure: contentFiltered(call) }]
   return [{ type: 'failure', failure: unified === 'interrupted' ? truncatedAnswer(call) : abortedAnswer(call, raw) }]

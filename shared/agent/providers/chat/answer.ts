@@ -4,6 +4,7 @@ import { classifyFailure } from '../failures/classify.ts'
 import {
   abortedAnswer,
   contentFiltered,
+  emptyAnswer,
   type FailedCall,
   truncatedAnswer,
   unreadableAnswer,
@@ -26,6 +27,8 @@ export type AnswerSource = {
   stopSequences: readonly string[]
   /** `lines`: Ollama's own format, a JSON object on each line. */
   framing: 'events' | 'lines'
+  /** An end without text and without a tool call is a valid one. */
+  mayBeEmpty: boolean
 }
 
 type FinishReason = Extract<ModelPart, { type: 'finish' }>['reason']
@@ -59,6 +62,11 @@ export class ChatAnswer {
         : new EventParser((data) => this.#readEvent(data))
   }
 
+  /** The model has named its finish reason: the answer is whole, whatever becomes of the connection. */
+  get isFinished(): boolean {
+    return this.#finishReason !== undefined
+  }
+
   /** Returns the parts that a piece of the stream contains. */
   read(bytes: Uint8Array): readonly ModelPart[] {
     this.#parts = []
@@ -72,7 +80,7 @@ export class ChatAnswer {
   /** Returns the last parts, at the end of the stream. */
   end(): readonly ModelPart[] {
     this.#parts = []
-    if (this.#document) this.#readDocument(Buffer.concat(this.#document).toString())
+    if (this.#document) this.#readDocument(new TextDecoder().decode(Buffer.concat(this.#document)))
     else this.#stream.end()
     if (!this.isOver) this.#end()
     return this.#parts
@@ -142,7 +150,7 @@ export class ChatAnswer {
   }
 
   #applyDelta({ content, refusal, tool_calls: calls, ...delta }: Delta): boolean {
-    if (!this.#addThinking(delta)) return false
+    this.#addThinking(delta)
     if (typeof content === 'string') this.#addText(content)
     else if (Array.isArray(content)) for (const { kind, text } of contentPieces(content)) this.#addDelta(kind, text)
     else if (isPresent(content)) return false
@@ -150,13 +158,12 @@ export class ChatAnswer {
     return !isPresent(calls) || this.#addToolCalls(calls)
   }
 
-  #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): boolean {
+  /** Servers name the same thinking twice, or one of the fields is empty beside another. */
+  #addThinking({ reasoning_content: own, reasoning, reasoning_details: details }: Delta): void {
     if (typeof own === 'string') this.#source.quirks.sendsReasoning = true
     const detailed = isPresent(details) ? this.#details.add(details) : ''
-    const thinking = own ?? reasoning ?? detailed
-    if (!isOptionalText(thinking)) return false
-    if (thinking) this.#addDelta('thinking', thinking)
-    return true
+    const thinking = [own, reasoning, detailed].find((text) => typeof text === 'string' && text !== '')
+    if (typeof thinking === 'string') this.#addDelta('thinking', thinking)
   }
 
   #addText(text: string): void {
@@ -222,13 +229,14 @@ export class ChatAnswer {
 
   /** Some servers send `stop` although the answer has tool calls, and `tool_calls` although it has none. */
   #toFinish(rawReason: string): FinishReason | Failure {
-    const { call } = this.#source
+    const { call, mayBeEmpty } = this.#source
     const ending = endingOf(rawReason)
     if (ending === undefined) return abortedAnswer(call, rawReason)
     if (ending === 'filtered' || (ending === 'stop' && this.#isRefused)) return contentFiltered(call)
     if (ending === 'length') return 'max_tokens'
     if (!this.#calls.isEmpty) return 'tool_use'
-    return ending === 'stop_sequence' ? 'stop_sequence' : 'end_turn'
+    if (ending === 'stop_sequence') return ending
+    return this.#hasText || mayBeEmpty ? 'end_turn' : emptyAnswer(call)
   }
 
   #fail(failure: Failure): void {

@@ -35,6 +35,11 @@ export class ChatExchange {
     }
   }
 
+  /** The model has named its finish reason: what follows gets a short time. */
+  expectRest(): void {
+    this.#watch.expectRest()
+  }
+
   /** Closes the connection, unless the response was read to its end or is being drained. */
   close(): void {
     if (!this.#isDraining) this.#watch.close()
@@ -91,7 +96,7 @@ export class ChatExchange {
     } catch {
       // The status and the bytes so far are used.
     }
-    return Buffer.concat(chunks).toString()
+    return new TextDecoder().decode(Buffer.concat(chunks)) // Without a byte order mark.
   }
 
   #breachFailure(): Failure | undefined {

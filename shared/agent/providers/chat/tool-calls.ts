@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isJsonObject, parseJson } from '../../../kernel/json.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
+import { CallInput, isJson, isSameCall } from '../call-input.ts'
 import type { ModelPart } from '../port.ts'
 import { NAMESPACE } from './conversation.ts'
 
@@ -11,7 +12,7 @@ type Piece = {
   extra_content?: { google?: { thought_signature?: unknown } | null } | null
 }
 
-type Call = { index: number | undefined; id: string; name: string; input: string; signature: string | undefined }
+type Call = { index: number | undefined; id: string; toolName: string; input: CallInput; signature: string | undefined }
 
 /** Assembles tool calls from their pieces. They are complete at the end of the answer only. */
 export class ToolCalls {
@@ -28,7 +29,7 @@ export class ToolCalls {
 
   /** Every call names its tool, and its input is JSON. */
   get areComplete(): boolean {
-    return this.#calls.every(({ name, input }) => name !== '' && parseJson(input) !== undefined)
+    return this.#merged().every(({ toolName, input }) => toolName !== '' && isJson(input))
   }
 
   get isEmpty(): boolean {
@@ -44,16 +45,16 @@ export class ToolCalls {
     const open = index === undefined ? (this.#byId.get(id) ?? this.#lastFor(id, name)) : this.#byIndex.get(index)
     const call = open && continues(open, { id, name, input }) ? open : this.#start(index)
     call.id ||= id
-    call.name ||= name
-    call.input += input
+    call.toolName ||= name
+    call.input.add(input)
     call.signature ??= nonBlank(piece.extra_content?.google?.thought_signature) || undefined
     if (id !== '') this.#byId.set(id, call)
   }
 
   /** Returns the calls in order; `undefined` when one of them names no tool. */
   end(): ModelPart[] | undefined {
-    const calls = this.#calls.filter(({ name, input }) => name !== '' || input !== '')
-    if (calls.some(({ name }) => name === '')) return undefined
+    const calls = this.#merged().filter(({ toolName, input }) => toolName !== '' || input !== '')
+    if (calls.some(({ toolName }) => toolName === '')) return undefined
     if (calls.every(({ index }) => index !== undefined)) calls.sort((a, b) => Number(a.index) - Number(b.index))
     const ids = new Set<string>()
     return calls.map((call) => {
@@ -63,13 +64,17 @@ export class ToolCalls {
     })
   }
 
+  #merged(): WholeCall[] {
+    return mergeEqual(this.#calls.map((call) => ({ ...call, input: call.input.text })))
+  }
+
   /** A piece without index, id and name continues the last call. */
   #lastFor(id: string, name: string): Call | undefined {
     return id === '' && name === '' ? this.#calls.at(-1) : undefined
   }
 
   #start(index: number | undefined): Call {
-    const call = { index, id: '', name: '', input: '', signature: undefined }
+    const call = { index, id: '', toolName: '', input: new CallInput(), signature: undefined }
     this.#calls.push(call)
     if (index !== undefined) this.#byIndex.set(index, call)
     return call
@@ -79,23 +84,35 @@ export class ToolCalls {
 /**
  * Decides whether a piece continues `call`. Some servers repeat the name and the id in each piece, and some give several calls
  * the same index, so neither is enough: a piece starts another call when its name differs, or when its id or the start of its
- * input indicates a new call and the input so far is complete.
+ * input indicates a new call and the input so far is complete. A piece with the call's own index and id never does.
  */
 function continues(call: Call, { id, name, input }: { id: string; name: string; input: string }): boolean {
-  if (name === '' || call.name === '') return true
-  if (name !== call.name) return false
+  if (name === '' || call.toolName === '') return true
+  if (name !== call.toolName) return false
+  if (id !== '' && id === call.id && call.index !== undefined) return true
   const isOtherId = id !== '' && call.id !== '' && id !== call.id
   const startsInput = /^\s*[{[]/.test(input)
   if (isOtherId && startsInput) return false
-  return !((isOtherId || startsInput) && isComplete(call.input))
+  return !call.input.beginsAnew(isOtherId ? '{' : input)
 }
 
-/** Longer inputs are not checked: parsing them again for each piece would take too long. */
-const MAX_CHECKED_CHARS = 64 * 1024
+type WholeCall = Omit<Call, 'input'> & { input: string }
 
-function isComplete(input: string): boolean {
-  if (input.length > MAX_CHECKED_CHARS || !(input.endsWith('}') || input.endsWith(']'))) return false
-  return parseJson(input) !== undefined
+function mergeEqual(calls: readonly WholeCall[]): WholeCall[] {
+  const merged: WholeCall[] = []
+  for (const call of calls) {
+    const at = merged.findIndex((earlier) => isSameCall(earlier, call))
+    const earlier = merged[at]
+    if (earlier) merged[at] = mergeTwo(earlier, call)
+    else merged.push(call)
+  }
+  return merged
+}
+
+function mergeTwo(one: WholeCall, other: WholeCall): WholeCall {
+  const whole = [one, other].find(({ input }) => isJson(input))
+  const input = whole?.input ?? one.input + other.input
+  return { ...one, toolName: one.toolName || other.toolName, input, signature: one.signature ?? other.signature }
 }
 
 const nonBlank = (value: unknown): string => (typeof value === 'string' && value.trim() !== '' ? value : '')
@@ -107,7 +124,7 @@ function inputOf({ function: called }: Piece): string {
   return isJsonObject(input) ? JSON.stringify(input) : ''
 }
 
-function toPart({ name, input, signature }: Call, id: string, origin: string): ModelPart {
+function toPart({ toolName, input, signature }: WholeCall, id: string, origin: string): ModelPart {
   const meta = signature !== undefined && { meta: { [NAMESPACE]: { origin, thought_signature: signature } } }
-  return { type: 'tool_call', id, toolName: name, input, ...meta }
+  return { type: 'tool_call', id, toolName, input, ...meta }
 }

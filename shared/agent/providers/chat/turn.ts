@@ -1,5 +1,5 @@
 import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
-import type { FailedCall } from '../failures/failures.ts'
+import { type FailedCall, mayBeEmpty } from '../failures/failures.ts'
 import type { Failure, ModelPart, ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
 import { type AnswerSource, ChatAnswer } from './answer.ts'
@@ -30,12 +30,14 @@ export class ChatTurn extends PullIterator<ModelPart> {
   #sent: readonly OptionalPart[] = []
   #parts: readonly ModelPart[] = []
   #takenCount = 0
+  #isEnding = false
 
   constructor(input: TurnInput) {
     super()
     this.#input = input
     const { call, quirks, framing, request } = input
-    this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences: request.stopSequences })
+    const { stopSequences } = request
+    this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences, mayBeEmpty: mayBeEmpty(request) })
   }
 
   protected override pull(): ModelPart | Promise<ModelPart | undefined> {
@@ -71,6 +73,7 @@ export class ChatTurn extends PullIterator<ModelPart> {
     const result = await exchange.read()
     if (result === undefined) return this.#answer.end()
     if (!(result instanceof Uint8Array)) {
+      if (this.#answer.isFinished) return this.#answer.end() // An error of the connection no longer matters.
       if (!this.#canSendAgain(result)) return this.#answer.fail(result)
       exchange.close()
       this.#exchange = undefined
@@ -78,7 +81,14 @@ export class ChatTurn extends PullIterator<ModelPart> {
     }
     const parts = this.#answer.read(result)
     if (parts.at(-1)?.type === 'finish') exchange.drain()
+    else if (this.#answer.isFinished) this.#expectRest(exchange, parts.length > 0)
     return parts
+  }
+
+  /** Counts the time from the finish reason, or from what an odd server still says behind it. */
+  #expectRest(exchange: ChatExchange, hasParts: boolean): void {
+    if (!this.#isEnding || hasParts) exchange.expectRest()
+    this.#isEnding = true
   }
 
   /** Whether the server refused an option, without which the request can be sent again. */

@@ -1,6 +1,7 @@
 import { PROVIDER_TYPES, type ProviderType } from '../../../kernel/provider-types.ts'
+import { quoted } from '../../../kernel/text.ts'
 import type { Breach, ModelLimits } from '../limits.ts'
-import type { Failure, FailureCode } from '../port.ts'
+import type { Failure, FailureCode, ModelRequest } from '../port.ts'
 
 /** The facts about a call that its failure messages name. `apiKey` is removed from the provider's texts. */
 export type FailedCall = {
@@ -58,6 +59,14 @@ const isHeaderValue = (apiKey: string): boolean => /^[\x21-\x7e]*$/.test(apiKey)
 /** The stream ended before the model's last event. */
 export const truncatedAnswer = ({ type }: FailedCall): Failure =>
   failure('provider_unavailable', 'truncated', `${type} ended its answer before it was complete`, RETRYABLE)
+
+/** After tool calls a model may have nothing more to say. Elsewhere an end without text and without a tool call is no answer. */
+export const mayBeEmpty = ({ messages }: Pick<ModelRequest, 'messages'>): boolean => messages.at(-1)?.role === 'tool'
+
+export const emptyAnswer = ({ type, model }: FailedCall): Failure => {
+  const message = `${type} ended its answer without text and without a tool call: try again, or use another model than ${quoted(model)}`
+  return failure('provider_unavailable', 'empty_answer', message, RETRYABLE)
+}
 
 /** The answer ended for a reason that is no regular end. `rawReason`, the provider's own, is repeated when it is one word. */
 export function abortedAnswer({ type }: FailedCall, rawReason = ''): Failure {

@@ -1,5 +1,6 @@
 import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/client'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { fitResult } from './fit-result.ts'
 
 /** Why a request has no answer that can be used. The text follows the name of the server. */
 export class AnswerProblem {
@@ -41,13 +42,14 @@ export class Answers {
     return message.id
   }
 
-  /** To be called with each message before the package gets it. */
+  /** To be called with each message before the package gets it: the result of a call is made one that it takes. */
   received(message: JSONRPCMessage): void {
     if ('method' in message) return
     const id = Number(message.id)
     const isCall = this.#waiting.get(id) === 'tools/call'
-    if (isCall && 'result' in message && !hasContent(message.result)) this.#end(id, MALFORMED)
-    else this.#waiting.delete(id)
+    if (isCall && 'result' in message && !hasContent(message.result)) return this.#end(id, MALFORMED)
+    if (isCall && 'result' in message && 'content' in message.result) message.result = fitResult(message.result)
+    this.#waiting.delete(id)
   }
 
   /** Reads a text in which one message is wanted. `owner`: the request to which the server sent it, where that is known. */

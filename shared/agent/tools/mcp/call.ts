@@ -70,10 +70,18 @@ const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): Request
 
 function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
   const { text: said, attachments } = readContent(content)
-  const text = said || (structuredContent === undefined ? '(no output)' : JSON.stringify(structuredContent))
+  const isHeld = structuredContent === undefined || holds(said, structuredContent)
+  const text =
+    [said, isHeld ? '' : JSON.stringify(structuredContent)].filter((each) => each !== '').join('\n') || '(no output)'
   const shown = truncate(text, MAX_ANSWER_CHARS, `…\n[The answer was cut at ${MAX_ANSWER_CHARS} characters.]`)
   const outcome = isError === true ? fail(shown) : succeed(shown)
   return attachments.length === 0 ? outcome : { ...outcome, attachments }
+}
+
+/** Whether a text says all that structured content holds: most servers send it as JSON, or in words. */
+function holds(text: string, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return text.includes(String(value))
+  return text !== '' && Object.values(value).every((each) => holds(text, each))
 }
 
 const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)

@@ -6,6 +6,7 @@ import { truncate } from '../../../kernel/text.ts'
 import { withRest } from '../rest-line.ts'
 import { MAX_TOOLS } from '../usable-tools.ts'
 import type { McpConnection } from './connection.ts'
+import { fitSchema } from './fit-schema.ts'
 
 /** A tool as its server describes it. */
 export type ServerTool = {
@@ -47,15 +48,24 @@ export async function listTools(connection: McpConnection): Promise<{ tools: Ser
 async function readPages(client: Client, list: ToolList): Promise<void> {
   if (!client.getServerCapabilities()?.tools) return
   let cursor: string | undefined
+  const seen = new Set<string>()
   for (let page = 0; page < MAX_PAGES; page++) {
-    // Not with the package's own method, which refuses the whole list when one tool of it is malformed.
-    const params = cursor === undefined ? {} : { cursor }
-    const { tools, nextCursor } = await client.request({ method: 'tools/list', params }, ANY_PAGE)
-    for (const tool of tools) if (!list.add(tool)) return
-    cursor = nextCursor
+    const read = await readPage(client, cursor).catch((cause: unknown) => {
+      if (page === 0) throw cause
+    })
+    if (!read) return list.end(`page ${page + 1} of its list could not be read`)
+    for (const tool of read.tools) if (!list.add(tool)) return
+    cursor = read.nextCursor
     if (cursor === undefined) return
+    if (seen.has(cursor)) return list.end('its list names a page for the second time')
+    seen.add(cursor)
   }
+  list.end(`its list has more than ${MAX_PAGES} pages`)
 }
+
+/** Not with the package's own method, which refuses the whole list when one tool of it is malformed. */
+const readPage = (client: Client, cursor: string | undefined): Promise<Page> =>
+  client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, ANY_PAGE)
 
 /** The tools of a server's list. Entries that are malformed count as well, so that no list is read without end. */
 class ToolList {
@@ -65,6 +75,7 @@ class ToolList {
   #entries = 0
   #chars = 0
   #isCut = false
+  #end: string | undefined
 
   constructor(server: string) {
     this.#server = server
@@ -85,12 +96,20 @@ class ToolList {
     return true
   }
 
+  /** Nothing more is read, for this reason. */
+  end(reason: string): void {
+    this.#end = reason
+  }
+
   problems(): string[] {
     const server = `the MCP server ${this.#server}`
     const room = `${MAX_TOOLS} tools or ${MAX_LIST_CHARS / 1024} KB`
     return [
       ...withRest(this.#malformed, (count) => `${count} more tools of ${server} are left out for such reasons.`),
       ...(this.#isCut ? [`The list of ${server} is longer than ${room}: the tools behind that are left out.`] : []),
+      ...(this.#end === undefined
+        ? []
+        : [`The tools of ${server} behind those that were listed are left out: ${this.#end}.`]),
     ]
   }
 }
@@ -116,10 +135,11 @@ const ANY_PAGE = {
 /** Takes from an entry what is used of it, and nothing else that the server sent. `chars`: its size. */
 function readTool(entry: unknown): { tool: ServerTool; chars: number } | { problem: string } {
   if (!isJsonObject(entry)) return { problem: 'it is no object' }
-  const { name, title, description, inputSchema, annotations, execution } = entry
+  const { name, title, description, inputSchema: given, annotations, execution } = entry
   if (typeof name !== 'string' || name === '') return { problem: 'it has no name' }
   if (name.length > MAX_NAME_CHARS) return { problem: 'its name is too long' }
   if (!isTextOrAbsent(title) || !isTextOrAbsent(description)) return { problem: 'its title or description is no text' }
+  const inputSchema = fitSchema(given ?? {})
   if (!isJsonObject(inputSchema) || inputSchema['type'] !== 'object')
     return { problem: 'its input schema is not that of an object' }
   if (isJsonObject(execution) && execution['taskSupport'] === 'required')
@@ -127,7 +147,7 @@ function readTool(entry: unknown): { tool: ServerTool; chars: number } | { probl
   const schemaChars = JSON.stringify(inputSchema).length
   if (schemaChars > MAX_SCHEMA_CHARS) return { problem: 'its schema is too large' }
   const words = description ?? title
-  const shown = words === undefined ? undefined : truncate(words.toWellFormed(), MAX_DESCRIPTION_CHARS)
+  const shown = typeof words !== 'string' ? undefined : truncate(words.toWellFormed(), MAX_DESCRIPTION_CHARS)
   const hints = isJsonObject(annotations) ? annotations : {}
   const isReadOnly = hints['readOnlyHint'] === true
   const isIdempotent = hints['idempotentHint'] === true
@@ -135,7 +155,8 @@ function readTool(entry: unknown): { tool: ServerTool; chars: number } | { probl
   return { tool: { name, description: shown, inputSchema, isReadOnly, isIdempotent }, chars }
 }
 
-const isTextOrAbsent = (value: unknown): value is string | undefined => value === undefined || typeof value === 'string'
+/** Some servers send null for what is absent. */
+const isTextOrAbsent = (value: unknown): boolean => value === undefined || value === null || typeof value === 'string'
 
 const shownName = (entry: unknown): string =>
   isJsonObject(entry) && typeof entry['name'] === 'string' ? truncate(entry['name'], MAX_SHOWN_CHARS) : 'without a name'

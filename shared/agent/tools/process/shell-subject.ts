@@ -3,13 +3,14 @@ import type { RuleSubject } from '../port.ts'
 import { matchesWildcard } from '../wildcard.ts'
 import { readShellText, type ShellCommand } from './shell-words.ts'
 
-/** Characters that a program that is itself a shell, or understands patterns, may take for more than text. */
-const MAY_BE_CODE = /[$`|;&<>(){}*?[\]~#!\\]/
-const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/
+/** Characters that a program that is itself a shell, or understands patterns, may take for more than text; some only where a word begins. */
+const MAY_BE_CODE = /[$`|;&<>(){}*?[\]\\]|(?:^|[\s=:])~|(?:^|\s)[#!]/
+const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-](?:[A-Za-z0-9_@%+=:,./^#!-]|(?<![=:])~)*$/
 
 /**
  * Returns the subject of a shell command for rules such as `Bash(npm test)`: its words, with one blank between two, and words that had to be
- * quoted in single quotes. A rule names the spelling of a command and is no wall: what a command starts itself, nobody sees here.
+ * quoted in single quotes. A rule names the spelling of a command and is no wall: what a command starts itself, nobody sees here. Where it
+ * is not certain that a line does not run what a rule names, `includes` says so.
  */
 export function shellSubject(command: string): RuleSubject {
   const { commands, isSingle, isUnderstood } = readShellText(command)
@@ -49,7 +50,7 @@ const matchesRule = (pattern: string, spelling: string): boolean =>
  */
 function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string): boolean {
   const [program = '', ...named] = pattern.split(' ')
-  if (words.some((word) => mayRun(word, program))) return false
+  if (words.some((word) => mayRun(word, program)) || deletesFiles(path, words, program)) return false
   if (!matchesWildcard(program, posix.basename(path))) return true
   for (const [n, name] of named.entries()) {
     const word = words[n]
@@ -60,6 +61,14 @@ function isPlainlyAnother([path = '', ...words]: ShellCommand, pattern: string):
   }
   return false
 }
+
+/** `find -delete` does by itself what these programs do. */
+const DELETERS = ['rm', 'rmdir', 'unlink', 'shred']
+
+const deletesFiles = (path: string, words: readonly string[], program: string): boolean =>
+  posix.basename(path) === 'find' &&
+  words.includes('-delete') &&
+  DELETERS.some((each) => matchesWildcard(program, each))
 
 /** `sudo rm x`, `sh -c 'rm x'` and `find . -exec rm x` may run `rm`. */
 const mayRun = (word: string, program: string): boolean =>

@@ -15,8 +15,11 @@ const BLANK = /[ \t]+/y
 const OPERATOR = /&&|\|\|?|[;&\n]/y
 /** Not `<<`, `<(` and `>(`, behind which other things than the name of a file stand. */
 const REDIRECTION = /\d*(?:>>|>\||[<>]&|<>|[<>])(?![<(])/y
-/** Pieces of a word that mean themselves. Everything else is not understood: expansions, globs, braces, comments, escapes. */
-const WORD = /(?:[A-Za-z0-9_@%+=:,./-]+|'[^'\0]*'|"[^"$`\\\0]*")+/y
+/**
+ * Pieces of a word that mean themselves, `~`, `#`, `!` and `^` only within one. Everything else is not understood: expansions, globs, braces,
+ * comments, escapes.
+ */
+const WORD = /(?:[A-Za-z0-9_@%+=:,./-]+|(?<=[\w@%+,./^~#!-])[~#!^]+|(?<=[=:])[#!^]+|'[^'\0]*'|"[^"$`\\\0]*")+/y
 const QUOTED = /'([^']*)'|"([^"]*)"/g
 
 const ASSIGNMENT = /^[A-Za-z_]\w*(\[.*\])?\+?=/

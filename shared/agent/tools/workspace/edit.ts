@@ -1,6 +1,7 @@
 import { invalidRequest } from '../../../kernel/errors.ts'
 import { quoted } from '../../../kernel/text.ts'
 import { FILE_MAX_BYTES } from './file.ts'
+import { LineFeedView } from './line-feed-view.ts'
 import { occurrences } from './occurrences.ts'
 
 /** The input of the tool `Edit`. */
@@ -8,35 +9,63 @@ export type Edit = { path: string; old_string: string; new_string: string; repla
 
 const MAX_REPLACEMENTS = 100_000
 
-/** Applies the replacement or throws `invalid_request`. Both texts are literal: `$&` has no meaning. */
+/**
+ * Applies the replacement or throws `invalid_request`. Both texts are literal: `$&` has no meaning. Read shows lines without their
+ * carriage return, so an `old_string` without any is looked for whatever the lines end with, and the lines that are inserted end as the
+ * line in which they stand. All line ends outside the difference of the two texts stay.
+ */
 export function applyEdit(before: string, edit: Edit): { text: string; count: number } {
-  const { path, replace_all = false } = edit
-  const [oldText, newText] = withLineEndings(before, edit)
-  if (oldText === newText) throw invalidRequest('old_string and new_string are the same: nothing would change.')
-  const starts = occurrences(before, oldText, MAX_REPLACEMENTS + 1)
-  if (starts.length === 0) {
-    throw invalidRequest(`old_string was not found in ${quoted(path)}. Read the file again and copy the text exactly.`)
-  }
-  if (starts.length > 1 && !replace_all) {
-    throw invalidRequest(
-      `old_string was found ${starts.length} times in ${quoted(path)}. Give more of the text around it, or set replace_all to true.`,
-    )
-  }
-  if (starts.length > MAX_REPLACEMENTS)
-    throw invalidRequest(`old_string was found more than ${MAX_REPLACEMENTS} times. Give more of the text around it.`)
-  const newLength = before.length + starts.length * (newText.length - oldText.length)
-  if (newLength > FILE_MAX_BYTES)
+  const { path, old_string, new_string } = edit
+  const view = new LineFeedView(before, !old_string.includes('\r'))
+  const starts = placesOf(view, edit)
+  const newLength = before.length + starts.length * (new_string.length - old_string.length)
+  const text = newLength > FILE_MAX_BYTES ? undefined : replaced(view, starts, edit)
+  if (text === before) throw invalidRequest('old_string and new_string are the same: nothing would change.')
+  if (text === undefined || text.length > FILE_MAX_BYTES)
     throw invalidRequest(`${quoted(path)}: the file would grow beyond ${FILE_MAX_BYTES} bytes.`)
-  const ends = [0, ...starts.map((start) => start + oldText.length)]
-  const text = ends.map((end, index) => before.slice(end, starts[index])).join(newText)
   return { text, count: starts.length }
 }
 
-/** Read shows lines without their carriage return, so text that was copied from it has none. In a CRLF file they are added again. */
-function withLineEndings(before: string, { old_string, new_string }: Edit): [string, string] {
-  if (!before.includes('\r\n') || old_string.includes('\r') || !old_string.includes('\n'))
-    return [old_string, new_string]
-  return [withCrlf(old_string), withCrlf(new_string)]
+/** Where `old_string` begins. Of several places the only one that has its very characters is meant. */
+function placesOf(view: LineFeedView, { path, old_string, replace_all = false }: Edit): number[] {
+  const starts = occurrences(view.text, old_string, MAX_REPLACEMENTS + 1)
+  if (starts.length === 0) {
+    throw invalidRequest(`old_string was not found in ${quoted(path)}. Read the file again and copy the text exactly.`)
+  }
+  if (starts.length > MAX_REPLACEMENTS)
+    throw invalidRequest(`old_string was found more than ${MAX_REPLACEMENTS} times. Give more of the text around it.`)
+  if (starts.length === 1 || replace_all) return starts
+  const literal = starts.filter((start) => view.between(start, start + old_string.length) === old_string)
+  if (literal.length === 1) return literal
+  throw invalidRequest(
+    `old_string was found ${starts.length} times in ${quoted(path)}. Give more of the text around it, or set replace_all to true.`,
+  )
 }
 
-const withCrlf = (text: string) => text.replaceAll(/\r?\n/g, '\r\n')
+function replaced(view: LineFeedView, starts: readonly number[], { old_string, new_string }: Edit): string {
+  const { prefix, suffix } = commonEdges(old_string, new_string)
+  const inserted = new_string.slice(prefix, new_string.length - suffix)
+  const hasLines = view.hidesReturns && inserted.includes('\n')
+  const pieces: string[] = []
+  let end = 0
+  for (const start of starts) {
+    const to = start + old_string.length - suffix
+    const lineEnd = hasLines ? view.lineEndAt(to) : '\n'
+    pieces.push(view.between(end, start + prefix))
+    pieces.push(lineEnd === '\n' ? inserted : inserted.replaceAll(/(?<!\r)\n/g, lineEnd))
+    end = to
+  }
+  pieces.push(view.between(end, view.text.length))
+  return pieces.join('')
+}
+
+/** The lengths of what both texts begin and end with: it stays as it is. Carriage returns in the new text are meant as they stand. */
+function commonEdges(before: string, after: string): { prefix: number; suffix: number } {
+  if (after.includes('\r')) return { prefix: 0, suffix: 0 }
+  const max = Math.min(before.length, after.length)
+  let prefix = 0
+  while (prefix < max && before[prefix] === after[prefix]) prefix++
+  let suffix = 0
+  while (suffix < max - prefix && before.at(-1 - suffix) === after.at(-1 - suffix)) suffix++
+  return { prefix, suffix }
+}

@@ -5,7 +5,7 @@ import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
 import { Dialogue, type DialogueDeps, type Failed, type Speaker } from './dialogue.ts'
 import { failureOf } from './outcome.ts'
-import { checkOutput, correctionPrompt, shownProblems } from './output.ts'
+import { checkOutput, correctionPrompt, repairWarning, shownProblems } from './output.ts'
 import { type CallRoutes, isProviderFailure } from './routes.ts'
 
 export type Agent = Speaker & {
@@ -63,7 +63,11 @@ async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<E
     if ('failure' in reply) return reply.failure
     const { text } = reply
     const checked = await checkOutput(text, agent.schema, deps.checker)
-    if ('value' in checked) return { kind: 'ok', output: checked.value, text }
+    if ('value' in checked) {
+      const warning = repairWarning(checked.repairs)
+      if (warning) await deps.log.warn(agent.name, warning)
+      return { kind: 'ok', output: checked.value, text }
+    }
     problems = shownProblems(checked.problems)
     if (tries === MAX_TRIES) return { kind: 'invalid', text, problems }
     prompt = correctionPrompt(checked.problems)

@@ -1,7 +1,8 @@
-import type { JsonObject, OutputProblem } from '../../../kernel/events.ts'
+import type { JsonObject, OutputProblem, WarningEvent } from '../../../kernel/events.ts'
 import { fitsDepth } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { SchemaChecker, SchemaProblem } from '../../../platform/schemas/port.ts'
+import { type Repair, type Repaired, repairedValues, withoutNulls } from './repair.ts'
 
 /** A longer answer is no valid output. */
 export const MAX_OUTPUT_CHARS = 1_000_000
@@ -53,18 +54,50 @@ export const shownProblems = (problems: readonly SchemaProblem[]): OutputProblem
     message: truncate(message, MAX_MESSAGE_CHARS),
   }))
 
-export type CheckedOutput = { value: unknown } | { problems: readonly SchemaProblem[] }
+export type CheckedOutput = Repaired | { problems: readonly SchemaProblem[] }
 
-/** Reads an answer and checks it against the schema. The problems are those of the text, or those of the value. */
+/**
+ * Reads an answer and checks it against the schema. One that does not fit is read again as what it may mean (`repairedValues`): it is taken
+ * where exactly one value fits. The problems are those of the text, or those of the value.
+ */
 export async function checkOutput(
   answer: string,
   schema: JsonObject,
   checker: Pick<SchemaChecker, 'check'>,
 ): Promise<CheckedOutput> {
+  const fits = (value: unknown) => fitOf(value, schema, checker)
   const parsed = parseOutput(answer)
-  if ('problem' in parsed) return { problems: [{ path: '', message: parsed.problem }] }
-  const problems = await checker.check(schema, parsed.value)
-  return problems.length > 0 ? { problems } : parsed
+  const whole = 'problem' in parsed ? { problems: [{ path: '', message: parsed.problem }] } : await fits(parsed.value)
+  if ('value' in whole || answer.length > MAX_OUTPUT_CHARS) return whole
+  const found = new Map<string, Repaired>()
+  for (const { value, repairs } of repairedValues(answer)) {
+    const isNew = repairs.length > 0 && fitsDepth(value, MAX_DEPTH)
+    const fit = isNew ? await fits(value) : undefined
+    if (!fit || !('value' in fit)) continue
+    const key = JSON.stringify(fit.value)
+    if (!found.has(key)) found.set(key, { value: fit.value, repairs: [...repairs, ...fit.repairs] })
+  }
+  const [only, another] = found.values()
+  return only && !another ? only : whole
+}
+
+/** How often properties are left out: the checker names ten problems at a time. */
+const MAX_ROUNDS = 5
+
+/** The value where the schema holds, if need be without properties that are null and need not be there. */
+async function fitOf(
+  given: unknown,
+  schema: JsonObject,
+  checker: Pick<SchemaChecker, 'check'>,
+): Promise<CheckedOutput> {
+  const problems = await checker.check(schema, given)
+  let [value, left]: [unknown, readonly SchemaProblem[]] = [given, problems]
+  for (let round = 0; left.length > 0; round++) {
+    value = round < MAX_ROUNDS ? withoutNulls(value, left) : undefined
+    if (value === undefined) return { problems }
+    left = await checker.check(schema, value)
+  }
+  return { value, repairs: value === given ? [] : ['null_property'] }
 }
 
 /** The message that asks an agent to correct its answer. */
@@ -74,3 +107,10 @@ export const correctionPrompt = (problems: readonly SchemaProblem[]): string =>
     ...problems.map(({ path, message }) => `- ${path || 'the answer'} ${message}`),
     'Answer again with the whole corrected JSON, and with nothing else.',
   ].join('\n')
+
+/** Names what was repaired, for the client and the record of the run; `undefined` when nothing was. */
+export function repairWarning(repairs: readonly Repair[]): WarningEvent | undefined {
+  if (repairs.length === 0) return undefined
+  const message = `the answer was no plain JSON of the output_schema and was repaired: ${repairs.join(', ')}`
+  return { type: 'warning', code: 'output_repaired', message, detail: { repairs } }
+}

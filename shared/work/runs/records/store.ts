@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { frameOf, renderData } from '../../../cluster/journal/frames.ts'
 import type { JsonObject, RunEvent } from '../../../kernel/events.ts'
+import { frameJson } from '../../../kernel/json.ts'
 import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { CollectionSpec, OwnedDocument, Store, Stored } from '../../../platform/store/port.ts'
@@ -162,7 +163,7 @@ const readStored = ([seq, atMs, type, data]: StoredEvent): CapturedEvent => {
   return { seq, atMs, event: { ...data, type } as RunEvent }
 }
 
-const renderStored = ([seq, , type, data]: StoredEvent): string => frameOf(seq, type, JSON.stringify(data))
+const renderStored = ([seq, , type, data]: StoredEvent): string => frameOf(seq, type, frameJson(data))
 
 function shown({ doc }: Pick<Stored, 'doc'>): RunRecord {
   const { expires_ms: _expires, events: _events, phases: _phases, frames: _frames, ...record } = doc as RecordDoc

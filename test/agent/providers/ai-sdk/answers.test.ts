@@ -3,12 +3,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
-import type { ModelProvider } from '../../../../shared/agent/providers/port.ts'
+import type { Message, ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { until } from '../../../support/until.ts'
 import { ask, connect, DIALECTS, type Dialect, partsOf, request, textOf } from './setup.ts'
 
 const USAGE = { input: 100, output: 20, cacheRead: 40, cacheWrite: 10, reasoning: 5 }
+
+const AFTER_TOOLS: Message[] = [
+  { role: 'user', text: 'hi' },
+  { role: 'assistant', blocks: [{ type: 'tool_use', id: 'call_1', toolName: 'Read', input: {} }] },
+  { role: 'tool', results: [{ id: 'call_1', toolName: 'Read', output: 'x', isError: false }] },
+]
 
 /** Dialects that do not report written cache tokens. */
 const NO_CACHE_WRITE: Dialect[] = ['google', 'ollama natively']
@@ -87,9 +93,14 @@ for (const dialect of DIALECTS) {
       expect((await ask(provider)).at(-1)).to.include({ type: 'finish', reason: 'max_tokens' })
     })
 
-    it('an empty answer ends regularly', async () => {
-      server.answer([])
-      const [only, ...others] = await ask(provider)
+    it('an empty answer is a failure that may be tried again, and behind the results of tools a regular end', async () => {
+      server.answer([], [{ thinking: 'hm' }], [])
+      for (let asked = 0; asked < 2; asked++) {
+        const failure = partsOf(await ask(provider), 'failure')[0]?.failure
+        expect(failure).to.include({ code: 'provider_unavailable', reason: 'empty_answer', isRetryable: true })
+        expect(failure?.message).to.match(/without text and without a tool call/)
+      }
+      const [only, ...others] = await ask(provider, request({ messages: AFTER_TOOLS }))
       expect(only).to.include({ type: 'finish', reason: 'end_turn' })
       expect(others).to.be.empty
     })

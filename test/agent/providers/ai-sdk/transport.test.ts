@@ -3,6 +3,9 @@ import { createWatchedFetch, type Fetch, withQueryOf } from '../../../../shared/
 import { CallWatch } from '../../../../shared/agent/providers/call-watch.ts'
 import { MODEL_LIMITS } from '../../../../shared/agent/providers/limits.ts'
 
+/** An event of so many bytes. */
+const eventOf = (bytes: number) => `data: ${'x'.repeat(bytes - 8)}\n\n`
+
 const STREAM = { headers: { 'content-type': 'text/event-stream' } }
 
 describe('the transport of the vendors’ packages', () => {
@@ -20,7 +23,7 @@ describe('the transport of the vendors’ packages', () => {
       inits.push(init)
       return response
     }
-    const send = createWatchedFetch(transport, new WeakMap([[watch.signal, watch]]))
+    const send = createWatchedFetch(transport, { dialect: 'anthropic', watches: new WeakMap([[watch.signal, watch]]) })
     return {
       watch,
       inits,
@@ -49,11 +52,11 @@ describe('the transport of the vendors’ packages', () => {
   })
 
   it('ends the call at a limit of its bytes', async () => {
-    const { watch, send } = setUp(new Response('x'.repeat(100), STREAM), { ...MODEL_LIMITS, maxTurnBytes: 99 })
+    const { watch, send } = setUp(new Response(eventOf(100), STREAM), { ...MODEL_LIMITS, maxTurnBytes: 99 })
     expect((await failureOf(send().then(read))).message).to.equal('the response was rejected: turn_bytes')
     expect(watch.breach).to.equal('turn_bytes')
     expect(
-      await setUp(new Response('x'.repeat(99), STREAM))
+      await setUp(new Response(eventOf(99), STREAM))
         .send()
         .then(read),
     ).to.equal('99')

@@ -103,7 +103,9 @@ describe('a streamed chat completion', () => {
   }
 
   it('ends regularly with an `error` of null, and without `[DONE]`', async () => {
-    const parts = await read(`data: ${JSON.stringify({ ...say('ok'), error: null, ...FINISH })}\n\n`)
+    const parts = await read(
+      `data: ${JSON.stringify({ ...chunk({ content: 'ok' }, { finish_reason: 'stop' }), error: null })}\n\n`,
+    )
     expect(parts.at(-1)).to.include({ type: 'finish' })
   })
 })
@@ -146,8 +148,11 @@ describe('tool calls of a streamed chat completion', () => {
   })
 
   it('get an id of their own when theirs is missing or used already', async () => {
-    const named = { name: 'Read', arguments: '{}' }
-    const calls = await callsOf({ index: 0, id: 'a', function: named }, { index: 1, id: 'a', function: named })
+    const named = (path: string) => ({ name: 'Read', arguments: JSON.stringify({ path }) })
+    const calls = await callsOf(
+      { index: 0, id: 'a', function: named('x') },
+      { index: 1, id: 'a', function: named('y') },
+    )
     const [first, second] = calls.map(([id]) => id)
     expect(first).to.equal('a')
     expect(second).to.match(/^call_\w{32}$/)
@@ -204,7 +209,7 @@ describe('the connection of a chat completion', () => {
       const closed = Promise.withResolvers<boolean>()
       const send: Send = (_url, { signal }) => {
         const body = (async function* () {
-          yield Buffer.from(streamOf(FINISH))
+          yield Buffer.from(streamOf(say('ok'), FINISH))
           const { promise, resolve } = Promise.withResolvers<void>()
           signal.addEventListener('abort', () => resolve())
           if (isEnding) setTimeout(resolve, 20)
@@ -223,7 +228,7 @@ describe('the connection of a chat completion', () => {
     const closed = Promise.withResolvers<boolean>()
     const send: Send = (_url, { signal }) => {
       const body = (async function* () {
-        yield Buffer.from(streamOf(FINISH))
+        yield Buffer.from(streamOf(say('ok'), FINISH))
         const { promise, resolve } = Promise.withResolvers<void>()
         caller.signal.addEventListener('abort', () => resolve())
         await promise

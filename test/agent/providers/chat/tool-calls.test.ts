@@ -28,6 +28,49 @@ describe('the pieces of tool calls', () => {
     ])
   })
 
+  const SAME: [what: string, ...pieces: object[]][] = [
+    [
+      'in two equal pieces',
+      piece('Read', '{"a":1}', { index: 0, id: 'c' }),
+      piece('Read', '{"a":1}', { index: 0, id: 'c' }),
+    ],
+    [
+      'at two indexes',
+      piece('Read', '{"a":1}', { index: 0, id: 'c' }),
+      piece('Read', '{ "a": 1 }', { index: 1, id: 'c' }),
+    ],
+    [
+      'at two indexes, of which the second has the input',
+      piece('Read', '', { index: 0, id: 'c' }),
+      piece(undefined, '{"a":', { index: 1, id: 'c' }),
+      piece(undefined, '1}', { index: 1 }),
+    ],
+    [
+      'in pieces, and once more as a whole in the last chunk, without an index',
+      piece('Read', '{"a":', { index: 0, id: 'c' }),
+      piece(undefined, '1}', { index: 0 }),
+      piece('Read', { a: 1 }, { id: 'c' }),
+    ],
+    ['without indexes', piece('Read', '{"a":1}', { id: 'c' }), piece('Read', '{"a":1}', { id: 'c' })],
+  ]
+  for (const [what, ...pieces] of SAME) {
+    it(`of one id are one call ${what}`, () => {
+      expect(assembled(...pieces)).to.deep.equal([['Read', '{"a":1}']])
+    })
+  }
+
+  it('of one id are several calls where their names or their whole inputs differ, as where a server gives every call one id', () => {
+    const [one, two] = [
+      piece('Read', '{"a":1}', { index: 0, id: 'c' }),
+      piece('Read', '{"a":2}', { index: 1, id: 'c' }),
+    ]
+    expect(assembled(one, two, piece('Glob', '{"a":2}', { index: 2, id: 'c' }))).to.deep.equal([
+      ['Read', '{"a":1}'],
+      ['Read', '{"a":2}'],
+      ['Glob', '{"a":2}'],
+    ])
+  })
+
   it('without an index belong to the call of their id, or to the last one when they name neither', () => {
     const pieces = [piece('Read', '{"a":', { id: 'a' }), piece('Read', '{"b":', { id: 'b' }), piece(undefined, '2}')]
     expect(assembled(...pieces, piece(undefined, '1}', { id: 'a' }))).to.deep.equal([

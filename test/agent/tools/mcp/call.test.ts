@@ -55,7 +55,7 @@ const unknownSession = (status = 404) =>
 const refused = () => new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })
 
 describe('one call of an MCP tool', () => {
-  it('joins the texts of an answer, and shows structured content when there is no text', async () => {
+  it('joins the texts of an answer, and adds structured content that they do not hold', async () => {
     const { outcome } = await callWith([
       {
         content: [
@@ -67,7 +67,9 @@ describe('one call of an MCP tool', () => {
     ])
     expect(outcome).to.deep.equal({ output: 'a\nb', isError: false })
     expect((await callWith([{ structuredContent: { n: 1 } }])).outcome.output).to.equal('{"n":1}')
-    expect((await callWith([{ structuredContent: { n: 1 }, ...text('a') }])).outcome.output).to.equal('a')
+    expect((await callWith([{ structuredContent: { n: 1 }, ...text('a') }])).outcome.output).to.equal('a\n{"n":1}')
+    const held = { structuredContent: { n: 1, list: ['x y'], none: {} }, ...text('It is 1, with x y.') }
+    expect((await callWith([held])).outcome.output).to.equal('It is 1, with x y.')
     expect((await callWith([{}])).outcome).to.deep.equal({ output: '(no output)', isError: false })
     expect((await callWith([{ ...text('no'), isError: true }])).outcome).to.deep.equal({ output: 'no', isError: true })
   })

@@ -185,6 +185,31 @@ describe('MCP servers', () => {
     expect(wrong.problems[10]).to.equal('118 more tools of the MCP server wrong are left out for such reasons.')
   })
 
+  const ENDS: [what: string, second: () => object, problem: RegExp][] = [
+    ['whose second page fails', () => expect.fail('broken'), /page 2 of its list could not be read/],
+    ['that names its first page again', () => ({ tools: [], nextCursor: 'a' }), /names a page for the second time/],
+  ]
+  for (const [what, second, problem] of ENDS) {
+    it(`D5.2: a list ${what} keeps the tools before, with a line for the log`, async () => {
+      let lists = 0
+      const first = { tools: [{ name: 'good', description: null, inputSchema: null }], nextCursor: 'a' }
+      const handle = async (req: IncomingMessage, res: ServerResponse) => {
+        const { id, method } = JSON.parse((await text(req)) || '{}') as { id?: number; method: string }
+        if (id === undefined) return res.writeHead(202).end()
+        if (method === 'server/discover') return res.writeHead(404).end()
+        if (method === 'tools/list' && lists++ > 0 && what.includes('fails')) return res.writeHead(500).end()
+        const result = method !== 'tools/list' ? INITIALIZED : lists === 1 ? first : second()
+        return res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, result))
+      }
+      const { tools, problems } = await open({
+        one: { url: await listen(createHttpServer((q, r) => void handle(q, r))) },
+      })
+      expect(tools.map(({ name }) => name)).to.deep.equal(['mcp__one__good'])
+      expect(problems).to.have.length(1)
+      expect(problems[0]).to.match(problem)
+    })
+  }
+
   it('a tool that its server calls read-only runs in plan mode only where MCP_CONFIG trusts the server', async () => {
     const inputSchema = { type: 'object' }
     const tools = [

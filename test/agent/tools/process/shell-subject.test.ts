@@ -11,6 +11,9 @@ import { makeFolder, removeFolders } from '../setup.ts'
 const policyOf = (rules: Record<string, Policy>, command: string) =>
   createPolicyRules(new Map(Object.entries(rules))).policyOf(createBashTool(), { command })
 
+const editPolicyOf = (rules: Record<string, Policy>, command: string) =>
+  createPolicyRules(new Map(Object.entries(rules))).policyOf(createBashTool(), { command }, true)
+
 /** Reads a list of commands; every other separator would be part of some command. */
 const split = (list: string): string[] => list.split(' ¦ ')
 
@@ -192,6 +195,31 @@ describe('rules for commands', () => {
     it(`an allowed "git" allows nothing that does more: ${JSON.stringify(command)}`, () => {
       expect(policyOf({ 'Bash(git *)': 'allow' }, command)).to.equal(undefined)
     })
+
+  it('an allowed "git" allows words with marks that mean nothing within them', () => {
+    for (const command of ['git diff HEAD~1', 'git show v1.0~2:a.txt', 'git log main#1', 'git checkout HEAD^ a!b'])
+      expect(policyOf({ 'Bash(git *)': 'allow', 'Bash(rm *)': 'deny' }, command), command).to.equal('allow')
+    expect(policyOf({ 'Bash(git diff HEAD~1)': 'allow' }, 'git diff "HEAD~1"')).to.equal('allow')
+  })
+
+  const IN_ANOTHER = split(
+    `command rm x ¦ env rm x ¦ sudo rm x ¦ sudo -u root rm x ¦ echo x | xargs rm ¦ find . -delete ¦ /usr/bin/find . -name a -delete ¦ find . -exec rm {} + ¦ RM=rm; $RM x ¦ sh -c 'rm x' ¦ nohup rm x ¦ eval "rm x"`,
+  )
+  for (const command of IN_ANOTHER)
+    it(`a denied command in another's mouth asks, and is denied as a changed input: ${JSON.stringify(command)}`, () => {
+      const denied: Record<string, Policy> = { Bash: 'allow', 'Bash(rm *)': 'deny' }
+      expect(policyOf(denied, command)).to.equal('ask')
+      expect(editPolicyOf(denied, command)).to.equal('deny')
+      expect(editPolicyOf({ 'Bash(rm *)': 'deny' }, command)).to.equal('deny')
+      expect(editPolicyOf({ Bash: 'ask' }, command)).to.equal('ask')
+    })
+
+  it('a changed input that is plainly another one than what is denied is taken', () => {
+    for (const command of ['ls -la', 'git diff HEAD~1', 'find . -name "*.txt"'])
+      expect(editPolicyOf({ Bash: 'ask', 'Bash(rm -rf *)': 'deny' }, command), command).to.equal(
+        command.includes('*') ? 'deny' : 'ask',
+      )
+  })
 
   it('a rule compares words: blanks and quotes make no difference where they change nothing', () => {
     const rules = { 'Bash(npm test)': 'allow', 'Bash(git commit -m "a b")': 'allow' } as const

@@ -26,6 +26,12 @@ describe('the commands in a text for bash', () => {
     expect(others.filter(isSingle)).to.deep.equal([])
   })
 
+  it('have `~`, `#`, `!` and `^` as text within a word', () => {
+    expect(commandsIn('git diff HEAD~1 a#b c!d HEAD^^ --x=#1')).to.deep.equal(['git|diff|HEAD~1|a#b|c!d|HEAD^^|--x=#1'])
+    const texts = ['ls ~/a', 'ls --dir=~', 'PATH=a:~ ls', 'ls #a', 'ls !a', 'ls ^a', "ls 'a b'~"]
+    expect(texts.filter(isUnderstood)).to.deep.equal([])
+  })
+
   it('are not understood with an expansion, a glob, a brace, a comment, an escape or an open quote', () => {
     const texts = [
       'ls $A',

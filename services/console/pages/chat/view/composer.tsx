@@ -18,7 +18,7 @@ export function Composer({ draft, isBusy, waiting = 0, onSend, onStop }: Compose
   const model = useSignal('')
   const submit = () => {
     const prompt = draft.value.trim()
-    if (prompt === '' || !canRun.value) return
+    if (prompt === '' || !canRun().value) return
     draft.value = ''
     onSend({ prompt, ...(isPlanMode.value && { plan_mode: true }), ...(model.value !== '' && { model: model.value }) })
   }
@@ -34,7 +34,7 @@ export function Composer({ draft, isBusy, waiting = 0, onSend, onStop }: Compose
             <Icon name="stop" /> Stop
           </button>
         )}
-        <button type="submit" class="button main" disabled={draft.value.trim() === '' || !canRun.value}>
+        <button type="submit" class="button main" disabled={draft.value.trim() === '' || !canRun().value}>
           <Icon name="send" /> {isBusy ? 'Queue' : 'Send'}
         </button>
       </div>
@@ -84,7 +84,7 @@ function Options({ isPlanMode, model }: { isPlanMode: Signal<boolean>; model: Si
       <input
         class="input model small"
         aria-label="Model"
-        placeholder={caller.value?.model ?? 'model'}
+        placeholder={caller().value?.model ?? 'model'}
         value={model.value}
         onInput={({ currentTarget }) => (model.value = currentTarget.value.trim())}
       />

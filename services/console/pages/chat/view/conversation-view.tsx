@@ -36,7 +36,7 @@ export function ConversationView({ id }: { id: string }) {
       <Exchanges conversation={conversation} />
       {hasDrawer.value && <EventDrawer exchanges={exchanges.value} />}
       <div class="foot">
-        <PinnedAsks asks={asks.value.filter((ask) => ask.session_id === id)} />
+        <PinnedAsks asks={asks().value.filter((ask) => ask.session_id === id)} />
         <Composer
           draft={draft}
           isBusy={isBusy}
@@ -53,15 +53,31 @@ export function ConversationView({ id }: { id: string }) {
 function Exchanges({ conversation }: { conversation: Conversation }) {
   const scroll = useRef<HTMLDivElement>(null)
   useStickToEnd(scroll)
+  const all = conversation.exchanges.value
+  const drawn = useSteps(all.length)
   return (
     <div ref={scroll} class="scroll" role="log" aria-label="Messages" aria-live="off" tabIndex={0}>
       <div class="exchanges">
-        {conversation.exchanges.value.map((exchange) => (
+        {all.slice(-drawn).map((exchange) => (
           <ExchangeView key={exchange.key} exchange={exchange} sessionId={conversation.id} />
         ))}
       </div>
     </div>
   )
+}
+
+/** Exchanges that are drawn at a time: all of a long conversation at once would keep the page from its reader. */
+const PER_STEP = 20
+
+/** How many of the newest are drawn. With each frame of the screen there are more, up to `count`. */
+function useSteps(count: number): number {
+  const drawn = useSignal(PER_STEP)
+  useEffect(() => {
+    if (drawn.value >= count) return
+    const frame = requestAnimationFrame(() => setTimeout(() => (drawn.value += PER_STEP)))
+    return () => cancelAnimationFrame(frame)
+  }, [drawn.value, count])
+  return drawn.value
 }
 
 const Gone = () => (

@@ -13,7 +13,7 @@ import { type Starter, startersFor } from './starters.ts'
 
 /** A chat before its first message. The session is created with it. */
 export function NewChat({ suggestion }: { suggestion: string | null }) {
-  const isDemo = caller.value?.model === 'demo'
+  const isDemo = caller().value?.model === 'demo'
   const starters = startersFor(isDemo)
   const draft = useSignal(starters.find(({ id }) => id === suggestion)?.prompt ?? '')
   const send = async (message: Message) => {
@@ -31,7 +31,7 @@ export function NewChat({ suggestion }: { suggestion: string | null }) {
         <h2>New chat</h2>
       </header>
       <div class="scroll start">
-        {caller.value?.model === null ? (
+        {caller().value?.model === null ? (
           <NoModel />
         ) : (
           <Welcome isDemo={isDemo} starters={starters} onPick={(prompt) => (draft.value = prompt)} />

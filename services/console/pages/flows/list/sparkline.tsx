@@ -1,6 +1,6 @@
 import { counted } from '../../../base/format.ts'
 
-const BAR = { width: 3, gap: 1, height: 20 }
+const BAR = { width: 3, gap: 1, height: 20 } as const
 
 /** The runs of each hour as small bars, the newest at the right. */
 export function Sparkline({ hours }: { hours: readonly number[] }) {

@@ -20,7 +20,7 @@ export type FlowView = {
   error?: Schema<'ErrorData'>
 }
 
-export const EMPTY_FLOW: FlowView = { agents: [], warnings: [] }
+export const EMPTY_FLOW: Readonly<FlowView> = { agents: [], warnings: [] }
 
 /** The view after one more event. */
 export function reduceFlow(view: FlowView, event: FlowEvent): FlowView {

@@ -56,7 +56,7 @@ function NoInstance({ onAdded }: { onAdded(): void }) {
       <div class="stack close">
         <span>Flows need a provider of your own, and there is none yet.</span>
         <div class="row">
-          {caller.value?.model === 'demo' && (
+          {caller().value?.model === 'demo' && (
             <button type="button" class="button" onClick={() => void addDemo()}>
               Add the built-in demo
             </button>

@@ -26,7 +26,7 @@ type RunFormProps = {
 export function RunForm({ flow, revision, run, onStart }: RunFormProps) {
   const input = useInput(revision.definition)
   const instance = useSignal('')
-  const model = useSignal(revision.definition.model ?? caller.value?.model ?? '')
+  const model = useSignal(revision.definition.model ?? caller().value?.model ?? '')
   const { value, problems } = input.read()
   const refused = refusalOf(run, value)
   const request: FlowRunRequest = {

@@ -1,0 +1,20 @@
+type Store = 'localStorage' | 'sessionStorage'
+
+/** What the browser keeps over a reload. One that keeps nothing for this page, by its settings, has nothing. */
+export function kept(store: Store, name: string): string | undefined {
+  try {
+    return globalThis[store].getItem(name) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `undefined` removes it. */
+export function keep(store: Store, name: string, value: string | undefined): void {
+  try {
+    if (value === undefined) globalThis[store].removeItem(name)
+    else globalThis[store].setItem(name, value)
+  } catch {
+    // See `kept`.
+  }
+}
