@@ -120,16 +120,16 @@ async function* executeLate({ run, signal, prepare, earlier, compare }: LateRun)
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-function goesOn(turn: number, lostFiles: readonly string[]): WarningEvent {
+function goesOn(turn: number, lost: readonly string[]): WarningEvent {
   const goesOnHere = recovered(
     turn,
     `the server of this run failed, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
-  if (lostFiles.length === 0) return goesOnHere
+  if (lost.length === 0) return goesOnHere
   const { message, detail } = goesOnHere
-  const lost = `; changes of these files are missing: ${listOf(lostFiles)}`
-  return { ...goesOnHere, message: message + lost, detail: { ...detail, lost_files: lostFiles } }
+  const named = `; changes of these files are missing: ${listOf(lost)}`
+  return { ...goesOnHere, message: message + named, detail: { ...detail, lost_files: lost } }
 }
 
 /** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */

@@ -1,11 +1,12 @@
 import type { AgentEvent, WarningEvent } from '../../../kernel/events.ts'
-import type { Usage } from '../../providers/port.ts'
+import { quoted } from '../../../kernel/text.ts'
+import type { ModelRoute, Usage } from '../../providers/port.ts'
 import type { Account } from '../account.ts'
 import type { Conversation } from '../conversation.ts'
 import type { Models } from '../resources.ts'
 import type { Answer } from '../turn.ts'
 import { type CompactionPlan, planCompaction } from './history.ts'
-import { charsOf, type FixedParts, fixedChars, tokensOf, tokensPerChar } from './size.ts'
+import { charsOf, type FixedParts, fixedChars, isCutSilently, type Measure, tokensOf, tokensPerChar } from './size.ts'
 import { summarize } from './summarize.ts'
 import { digestOf, summaryMessage } from './summary.ts'
 
@@ -23,45 +24,65 @@ export type ContextOptions = {
 export type Context = {
   /** Estimate of the next request's tokens. */
   readonly tokens: number
-  /** Records the provider's count of the request that was just answered. */
-  measure(usage: Usage | undefined): void
+  /** Records the provider's count of the request that was just answered. Says so when the count shows that the server has cut it. */
+  measure(usage: Usage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
   /** Compacts the history when the next request comes near the window. */
   compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined>
   /** Compacts the history when the provider rejected the request as too long. Returns whether to send it again. */
   compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined>
 }
 
-/** Every model's window holds a shorter history, so that most runs need not look the window up. */
+/** The windows of the catalogue hold a shorter history, so that most runs need not look them up. */
 const MIN_CHARS = 16_000
 /** Tokens of a window that nobody knows: no history grows without end. */
 const UNKNOWN_WINDOW = 2_000_000
 /** The part of the window above which the history is compacted. The answer needs room too. */
 const COMPACT_ABOVE = 0.8
+/** The part of the window that the system prompt and the tools may fill without a warning. */
+const MAX_FIXED = 0.5
 
 export function createContext(options: ContextOptions): Context {
   const { conversation, models } = options
   let fixed: number | undefined
   /** The window that a rejection has named, or the size of the request that was rejected. */
   let named = Number.POSITIVE_INFINITY
+  let hasWarned = false
+  const isQuick = () => {
+    const { provider, model } = models.main().primary
+    const isToldWindow = provider.askWindow !== undefined || provider.contextWindow !== undefined
+    return (
+      !isToldWindow && conversation.chars < MIN_CHARS && conversation.cutWindowOf(model) === Number.POSITIVE_INFINITY
+    )
+  }
   const sizeOf = async (reason: Reason): Promise<Size> => {
     fixed ??= fixedChars(options.fixed)
     const perChar = tokensPerChar(conversation.measured, fixed)
     const { provider, model } = models.main().primary
     const asked = provider.contextWindow ?? (await provider.askWindow?.(model, options.signal))
     const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
-    return { reason, fixedChars: fixed, perChar, window: Math.min(known, named) }
+    return { reason, fixedChars: fixed, perChar, window: Math.min(known, named, conversation.cutWindowOf(model)) }
   }
   return {
     get tokens() {
       fixed ??= fixedChars(options.fixed)
       return tokensIn(conversation.chars, { fixedChars: fixed, perChar: tokensPerChar(conversation.measured, fixed) })
     },
-    measure(usage) {
-      if (usage && usage.input > 0) conversation.measure(usage.input)
+    *measure(usage, { model }) {
+      if (!usage || usage.input <= 0) return
+      fixed ??= fixedChars(options.fixed)
+      const { chars, compactions, measured } = conversation
+      const now = { tokens: usage.input, chars, fixedChars: fixed, model, compactions }
+      if (!isCutSilently(measured, now)) return conversation.measure(now)
+      conversation.noteCut(now)
+      yield cutWarning(now)
     },
     async *compactIfNeeded() {
-      if (conversation.chars < MIN_CHARS) return
+      if (isQuick()) return
       const size = await sizeOf('estimate')
+      const fixedTokens = tokensOf(size.fixedChars, size.perChar)
+      if (!hasWarned && fixedTokens > size.window * MAX_FIXED)
+        yield windowWarning(models.main().primary, size.window, fixedTokens)
+      hasWarned = true
       if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
     },
     async *compactAfterRejection({ failure, outputChars }) {
@@ -112,6 +133,30 @@ async function* summaryOf({ older, summaryChars }: CompactionPlan, maxChars: num
   const text = yield* summarize(older, { maxChars, summaryChars }, options)
   return summaryMessage(text ?? digestOf(older, summaryChars))
 }
+
+const windowWarning = ({ model }: ModelRoute, window: number, fixed: number): WarningEvent => ({
+  type: 'warning',
+  code: 'context_window',
+  message: `the system prompt and the tools alone fill ${fixed} of the ${window} tokens that ${quoted(model)} reads: raise its window, or offer fewer tools`,
+  detail: {
+    model,
+    window_tokens: window,
+    fixed_tokens: fixed,
+    suggestion:
+      'Set context_window in MODEL_OPTIONS or in the options of the instance, or a larger num_ctx (OLLAMA_CONTEXT_LENGTH) at the server.',
+  },
+})
+
+const cutWarning = ({ tokens, model }: Measure): WarningEvent => ({
+  type: 'warning',
+  code: 'context_cut',
+  message: `the server of ${quoted(model)} has cut the conversation to ${tokens} tokens without saying so: from the next request on it is shortened to fit`,
+  detail: {
+    model,
+    tokens,
+    suggestion: 'Set context_window to the window of the model, and let the server refuse what is longer.',
+  },
+})
 
 const compactedWarning = (detail: WarningEvent['detail']): WarningEvent => ({
   type: 'warning',
