@@ -1,4 +1,5 @@
 import { ensureProgram } from './local-services/debian-programs.ts'
+import { ensureHelm } from './local-services/helm.ts'
 import { ensureKubectl } from './local-services/kubectl.ts'
 import { ensureMongod } from './local-services/mongo-server.ts'
 import { ensurePythonClient } from './local-services/python-client.ts'
@@ -16,6 +17,7 @@ const ENSURE: Record<string, (say: (line: string) => void) => Promise<unknown>> 
   curl: (say) => ensureProgram('curl', say),
   s3: ensureS3,
   kubectl: ensureKubectl,
+  helm: ensureHelm,
   'python-client': ensurePythonClient,
 }
 const NAMES = Object.keys(ENSURE)

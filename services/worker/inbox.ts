@@ -32,6 +32,7 @@ export type InboxOptions = {
 }
 
 const DRAIN_RETRY_SECS = 5
+const ITS_CLIENT = { isAccepted: true }
 
 /** Carries out each command on its session or run. A refused command has no effect. */
 export function createInbox(options: InboxOptions): Inbox {
@@ -107,8 +108,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       }
       return begin(tenant, runId, open)
     },
-    cancelRun(tenant, runId) {
-      if (!loadingRuns.cancel(tenant, runId)) runs.get(tenant, runId).cancel('cancelled')
+    cancelRun(tenant, runId, client = ITS_CLIENT) {
+      if (!loadingRuns.cancel(tenant, runId)) runs.end(runs.get(tenant, runId), client)
     },
   }
 }

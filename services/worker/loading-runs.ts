@@ -1,11 +1,17 @@
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { callersPatienceMs } from '../../shared/kernel/async/patience.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 
 /** Runs that wait until their tenant's models are loaded. They do not exist yet, but can be cancelled. */
 export class LoadingRuns {
   readonly #waiting = new Set<string>()
 
-  /** Calls `open` now, or when `loading` has ended. Rejects as `loading` does, and when the run was cancelled meanwhile. */
+  /**
+   * Calls `open` now, or when `loading` has ended. Rejects as `loading` does, when the run was cancelled meanwhile, and when `loading` takes longer than the
+   * caller waits.
+   */
   open(tenant: TenantId, runId: string, { loading, open }: { loading: Promise<void> | undefined; open: () => void }) {
     return loading === undefined ? open() : this.#openLater(keyOf(tenant, runId), loading, open)
   }
@@ -18,7 +24,7 @@ export class LoadingRuns {
   async #openLater(key: string, loading: Promise<void>, open: () => void): Promise<void> {
     this.#waiting.add(key)
     try {
-      await loading
+      await withDeadline(loading, callersPatienceMs(), () => storeUnavailable('too slow'))
     } catch (cause) {
       this.#waiting.delete(key)
       throw cause

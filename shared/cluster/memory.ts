@@ -27,9 +27,14 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const onWorker: RunAccess = {
     getRun: async (tenant, runId) => inbox.getRun(tenant, runId),
     async followRun(tenant, runId, after) {
-      const cursor = inbox.followRun(tenant, runId, after)
-      inbox.acceptRun(tenant, runId)
-      return new CursorStream(cursor)
+      const frames = new CursorStream(inbox.followRun(tenant, runId, after))
+      try {
+        await inbox.acceptRun(tenant, runId)
+      } catch (cause) {
+        await frames.return()
+        throw cause
+      }
+      return frames
     },
     cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
   }
@@ -59,7 +64,8 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
     const runId = newRunId()
     await onNamed?.(runId)
     await begin(runId)
-    inbox.acceptRun(tenant, runId)
+    const accepted = async () => inbox.acceptRun(tenant, runId)
+    accepted().catch(() => {}) // Who leaves a run in the background follows it before, and waits for that.
     return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
   }
   return {

@@ -12,6 +12,7 @@ import { lossyRelay } from './scenarios/lossy-relay.ts'
 import { permissionRaces } from './scenarios/permission-races.ts'
 import { promoteReplica } from './scenarios/promote-replica.ts'
 import { redisDies } from './scenarios/redis-dies.ts'
+import { refusals } from './scenarios/refusals.ts'
 import { rollingRestart } from './scenarios/rolling-restart.ts'
 import { slowReaders } from './scenarios/slow-readers.ts'
 import { tokens } from './scenarios/tokens.ts'
@@ -29,6 +30,7 @@ await runScenarios({
     lossyRelay,
     ledgerFence,
     killWorker,
+    refusals,
     durableRuns,
     tokens,
     rollingRestart,

@@ -19,11 +19,13 @@ export class FileLoad {
   readonly counts = { turns: 0, plans: 0 }
   readonly failures: string[] = []
   readonly #url: string
+  readonly #headers: Readonly<Record<string, string>>
   readonly #stop = new AbortController()
   #clients: Promise<void>[] = []
 
-  constructor(url: string) {
+  constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
     this.#url = url
+    this.#headers = { ...HEADERS, ...headers }
   }
 
   start({ sessions, plans }: { sessions: number; plans: number }): void {
@@ -43,7 +45,7 @@ export class FileLoad {
   async #talk(): Promise<void> {
     const { session_id: id } = (await this.#call('POST', '/sessions', {})) as { session_id: string }
     const say = async (prompt: string) => {
-      const init = initOf('POST', { prompt }, HEADERS)
+      const init = initOf('POST', { prompt }, this.#headers)
       const frames = await (await EventStream.open(`${this.#url}/sessions/${id}/messages`, init)).all()
       assertDone(frames)
       return frames
@@ -82,7 +84,7 @@ export class FileLoad {
   }
 
   async #call(method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> {
-    const { status, body: answer } = await callApi(this.#url + path, initOf(method, body, HEADERS))
+    const { status, body: answer } = await callApi(this.#url + path, initOf(method, body, this.#headers))
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status} ${JSON.stringify(answer)}`)
     return answer
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { COUNTERS, GAUGES } from '../../shared/kernel/metrics.ts'
 import { FIELDS } from '../../shared/platform/config/fields.ts'
+import { podSpecs } from '../containers/kubernetes/pod-spec.ts'
 import { LONGEST_STOP_SECS, ROOT, SETTINGS } from './files.ts'
 import { checkSchemas, checkTypes, type Manifest, renderKustomize } from './kubernetes.ts'
 
@@ -82,6 +83,13 @@ for (const folder of FOLDERS)
       )
     })
 
+    it('holds nothing about pods that `npm run deploy:test` would overlook, and no reference to what is not there', () => {
+      const specs = podSpecs(manifests, { 'agent-engine': {} }).filter(({ args }) => args[0]?.startsWith('services/'))
+      expect(specs.map(({ name }) => name).toSorted()).to.deep.equal(['executor', 'gateway', 'worker'])
+      for (const { name, startup, readiness, liveness, memory } of specs)
+        expect([startup, readiness, liveness, memory], name).to.not.include(undefined)
+    })
+
     it('runs the product without rights: not as root, on a read-only file system, without capabilities and API token', () => {
       for (const { role, pod } of processes()) {
         expect(pod.automountServiceAccountToken, role).to.equal(false)
@@ -116,6 +124,8 @@ for (const folder of FOLDERS)
     it('denies all traffic that no policy lists: the ops port is for Prometheus only, and private addresses offer Redis and MongoDB only', () => {
       const policies = Object.fromEntries(all('NetworkPolicy').map(({ metadata, spec }) => [metadata.name, spec]))
       expect(policies['deny-all'].policyTypes).to.deep.equal(['Ingress', 'Egress'])
+      for (const { spec } of all('Deployment'))
+        expect(selects(policies['deny-all'].podSelector.matchLabels, spec.template.metadata.labels)).to.equal(true)
       expect(policies['ops'].ingress[0].ports).to.deep.equal([{ protocol: 'TCP', port: 'ops' }])
       const open = policies['way-out'].egress.filter(({ to }: { to: { ipBlock?: { cidr: string } }[] }) =>
         to.some(({ ipBlock }) => ipBlock?.cidr === '0.0.0.0/0'),
@@ -158,7 +168,8 @@ describe('deploy/k8s/overlays/no-shared-disk', () => {
     const [own, production] = await Promise.all(
       ['no-shared-disk', 'production'].map((each) => renderKustomize(`overlays/${each}`)),
     )
-    const kindsOf = (manifests: Manifest[] = []) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    const kindsOf = (manifests: Manifest[] = []) =>
+      manifests.filter(({ kind }) => kind !== 'ConfigMap').map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(kindsOf(own)).to.deep.equal(
       kindsOf(production).filter((each) => each !== 'PersistentVolumeClaim workspaces'),
     )
@@ -168,14 +179,34 @@ describe('deploy/k8s/overlays/no-shared-disk', () => {
       const { volumes } = find(`Deployment ${role}`)?.spec.template.spec ?? {}
       expect(volumes).to.deep.include({ name: 'workspaces', emptyDir: { sizeLimit: '20Gi' } })
     }
-    const { data = {} } = find('ConfigMap agent-engine') ?? {}
+    const { data = {} } = own?.find(({ kind }) => kind === 'ConfigMap') ?? {}
     for (const name of ['WORKSPACE_STORE', 'WORKSPACE_STORE_REGION'])
       expect(() => SETTINGS.get(name)?.parse(data[name] ?? ''), name).to.not.throw()
     expect(data['WORKSPACE_STORE']).to.match(/^s3:/)
   })
 })
 
+describe('deploy/k8s', () => {
+  it('rolls the pods when a setting changes: the ConfigMap has another name then, to which they refer', async () => {
+    const names = await Promise.all(
+      FOLDERS.map(async (folder) => {
+        const manifests = await renderKustomize(folder)
+        return manifests.find(({ kind }) => kind === 'ConfigMap')?.metadata.name
+      }),
+    )
+    for (const name of names) expect(name).to.match(/^agent-engine-\w{10}$/)
+    expect(names[0]).not.to.equal(names[1])
+  })
+})
+
 describe('the check of Kubernetes manifests', () => {
+  it('refuses a field of a pod that no container would get, and a Secret that is not there', async () => {
+    const manifests = await renderKustomize('overlays/production')
+    expect(() => podSpecs(manifests)).to.throw('executor refers to agent-engine, which is not among the secrets')
+    for (const { kind, spec } of manifests) if (kind === 'Deployment') spec.template.spec.hostNetwork = true
+    expect(() => podSpecs(manifests, { 'agent-engine': {} })).to.throw('does not know hostNetwork of executor')
+  })
+
   it('finds a wrong type, a missing field and an unknown field', async () => {
     const good: Manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: {}, spec: undefined }
     expect(await checkTypes([good])).to.equal('')

@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseAllDocuments } from 'yaml'
+import { type HelmVersion, renderChart } from '../../scripts/local-services/helm.ts'
 import { requireKubectl } from '../../scripts/local-services/kubectl.ts'
 import { ROOT } from './files.ts'
 
@@ -10,7 +11,7 @@ import { ROOT } from './files.ts'
 export type Manifest = {
   apiVersion: string
   kind: string
-  metadata: { name: string; namespace?: string; annotations?: Record<string, string> }
+  metadata: { name: string; namespace?: string; annotations?: Record<string, string>; labels?: Record<string, string> }
   // oxlint-disable-next-line typescript/no-explicit-any
   spec: any
   data?: Record<string, string>
@@ -21,8 +22,19 @@ const run = promisify(execFile)
 /** The objects that `kubectl apply --kustomize` would send for a folder below deploy/k8s. */
 export async function renderKustomize(folder: string): Promise<Manifest[]> {
   const { stdout } = await run(await requireKubectl(), ['kustomize', `${ROOT}deploy/k8s/${folder}`])
-  return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest)
+  return toManifests(stdout)
 }
+
+/** The folder of the Helm chart. */
+export const CHART = `${ROOT}deploy/helm/agent-engine`
+
+/** The objects that `helm install agent-engine` would send in the namespace `agent-engine`, with these values beside the chart's own. */
+export async function renderHelm(values: object = {}, version?: HelmVersion): Promise<Manifest[]> {
+  const release = { chart: CHART, name: 'agent-engine', namespace: 'agent-engine', values }
+  return toManifests(await renderChart({ ...release, ...(version && { version }) }))
+}
+
+const toManifests = (text: string) => parseAllDocuments(text).map((document) => document.toJS() as Manifest)
 
 /** Checks values against the schemas of the Kubernetes API. Throws with the first problem. */
 export async function checkSchemas(manifests: readonly Manifest[]): Promise<void> {

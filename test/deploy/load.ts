@@ -8,6 +8,9 @@ const PROMPT = Array.from({ length: 5 }, (_, n) => `/say part ${n}\n/sleep 100`)
 /** Connections are not reused: nginx closes idle ones when it reloads, and a request that is just being sent on one would break. */
 const HEADERS = { 'content-type': 'application/json', connection: 'close' }
 
+/** Headers of every request besides, such as a token. */
+type Headers = Readonly<Record<string, string>>
+
 /** A client's pause between two requests: without it the clients take the CPU time that the processes they watch need. */
 const PAUSE_MS = 300
 
@@ -18,12 +21,14 @@ export class Load {
   readonly counts: Counts = { runs: 0, messages: 0, flows: 0, reads: 0 }
   readonly failures: string[] = []
   readonly #url: string
+  readonly #headers: Headers
   readonly #stop = new AbortController()
   #clients: Promise<void>[] = []
   readonly #sent = new Map<string, number>()
 
-  constructor(url: string) {
+  constructor(url: string, headers: Headers = {}) {
     this.#url = url
+    this.#headers = { ...HEADERS, ...headers }
   }
 
   /** Starts clients of each kind. `flow` is a published flow, which runs with the instance `main`. */
@@ -70,7 +75,7 @@ export class Load {
   /** Reads a whole stream; a half frame or a broken stream throws. */
   async #run(path: string): Promise<void> {
     const body = JSON.stringify({ prompt: PROMPT })
-    const stream = await EventStream.open(this.#url + path, { method: 'POST', headers: HEADERS, body })
+    const stream = await EventStream.open(this.#url + path, { method: 'POST', headers: this.#headers, body })
     const last = (await stream.all()).at(-1)
     if (last?.event !== 'done') throw new Error(`ended with ${JSON.stringify(last)}`)
   }
@@ -89,8 +94,8 @@ export class Load {
     if ((answer as { verdict?: string }).verdict !== 'ok') throw new Error(JSON.stringify(answer))
   }
 
-  async #json(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<unknown> {
-    const init = { method, headers: { ...HEADERS, ...headers }, ...(body && { body: JSON.stringify(body) }) }
+  async #json(method: string, path: string, body?: object, headers: Headers = {}): Promise<unknown> {
+    const init = { method, headers: { ...this.#headers, ...headers }, ...(body && { body: JSON.stringify(body) }) }
     const answer = await fetch(this.#url + path, init)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status} ${text}`)

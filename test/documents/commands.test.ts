@@ -49,6 +49,9 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run abuse$/, { by: 'test/abuse/abuse.test.ts', words: 'main.ts' }],
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
+  [/^npm install ai@7 /, { by: 'test/documents/chat-pages.test.ts', words: '@ai-sdk/react' }],
+  [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
+  [/^npm run deploy:test\b/, { not: 'it installs and runs a Docker engine, for ten minutes' }],
   [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],
   [/^npm run release:pack$/, { by: 'test/scripts/release.test.ts', words: 'scripts/release/main.ts' }],
   [/^npm run doctor( -- --url)?$/, { by: 'test/scripts/doctor.test.ts', words: 'scripts/doctor/main.ts' }],
@@ -57,7 +60,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^[A-Z_]+=\S+ scripts\/start$/, { by: 'test/documents/guide.test.ts', words: 'scripts\\/start' }],
   [/^scripts\/(start|cluster) --help$/, { by: 'test/scripts/print-help.test.ts', words: "'--help'" }],
   [/^(scripts\/ae|npx ae)$/, { by: 'test/scripts/ae.test.ts', words: 'scripts/ae' }],
-  [/^scripts\/build-console$/, { by: 'test/deploy/image.test.ts', words: 'scripts/build-console' }],
+  [/^scripts\/build-console$/, { by: 'test/console/support/console.ts', words: 'scripts/build-console' }],
   [/^scripts\/rewrap-keys( --help)?$/, { by: 'test/scripts/rewrap-keys.test.ts', words: 'scripts/rewrap-keys' }],
   [/^ae serve( --open)?$/, { by: 'test/cli/commands/serve.test.ts', words: "'serve'" }],
   [/^deploy\/roll$/, { by: 'test/deploy/rolling.test.ts', words: 'deploy/roll' }],
@@ -66,7 +69,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^head -c 32 \/dev\/urandom \| base64$/, { by: 'test/documents/operations.test.ts', words: 'MASTER_KEY=' }],
   [/^promtool check metrics$/, { not: 'the machines of the tests have no Prometheus' }],
   [/^ae run "Write the release notes"$/, { not: 'it shows the answer of a real model' }],
-  [/^(docker|kubectl) exec$|^(mongosh|kill -9|ae)$/, A_NAME],
+  [/^docker inspect$|^(docker|kubectl) exec$|^(mongosh|kill -9|ae)$/, A_NAME],
 ]
 
 const PROGRAM =
@@ -139,7 +142,7 @@ describe('the commands of the documents', () => {
     const missing = DOCUMENTS.flatMap(({ path, text }) =>
       [...text.matchAll(/`((?:scripts|test|shared|services|deploy)\/[\w./-]+)/g)]
         .map(([, named = '']) => named.replace(/\.$/, ''))
-        .filter((named) => !/NAME|\/built$/.test(named)) // Of a reader's choice, or made by a build.
+        .filter((named) => !/NAME|\/built$|^deploy\/secrets/.test(named)) // Of a reader's choice, or made by a command.
         .filter((named) => ![named, join(dirname(path), named)].some((each) => existsSync(ROOT + each)))
         .map((named) => `${path}: ${named}`),
     )

@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { parse } from 'yaml'
 import { requireKubectl } from '../../scripts/local-services/kubectl.ts'
 import { ROOT, readCompose } from '../deploy/files.ts'
-import { renderKustomize } from '../deploy/kubernetes.ts'
+import { renderHelm, renderKustomize } from '../deploy/kubernetes.ts'
 import { StandIns } from '../support/stand-ins.ts'
 import { commandsOf } from './blocks.ts'
 import type { Shell } from './shell.ts'
@@ -29,7 +29,7 @@ describe('deploy/README.md', () => {
     // The commands change files of deploy/, so they get a copy of it.
     await cp(`${ROOT}deploy`, join(stage.dir, 'deploy'), { recursive: true })
     for (const name of ['package.json', 'package-lock.json']) await symlink(ROOT + name, join(stage.dir, name))
-    standIns = await StandIns.start({ docker, kubectl, npm: callNpm })
+    standIns = await StandIns.start({ docker, kubectl, helm, npm: callNpm })
     shell = await stage.shell(standIns.bin)
   })
   after(async () => {
@@ -68,7 +68,8 @@ describe('deploy/README.md', () => {
       return (await run(real, [...args, '--dry-run=client', '--output', 'yaml'], { cwd })).stdout
     if (args[0] === 'apply')
       return (await run(real, ['kustomize', resolve(cwd, args[args.indexOf('--kustomize') + 1] ?? '')])).stdout
-    const manifests = await renderKustomize('overlays/production')
+    if (args.join(' ') === 'label namespace agent-engine pod-security.kubernetes.io/enforce=restricted') return ''
+    const manifests = [await renderKustomize('overlays/production'), await renderHelm()].flat()
     const deployments = manifests
       .filter(({ kind }) => kind === 'Deployment')
       .map(({ metadata }) => `deployment/${metadata.name}`)
@@ -76,6 +77,15 @@ describe('deploy/README.md', () => {
       throw new Error(`there is no such deployment: ${args.join(' ')}`)
     if (!args.join(' ').includes('--namespace agent-engine')) throw new Error('the namespace is missing')
     return ''
+  }
+
+  /** Renders the chart as `helm upgrade --install` would before it sends it. */
+  async function helm(args: string[], cwd: string): Promise<string> {
+    const [, , name, chart = '', , namespace, , values = ''] = args
+    const command = `upgrade --install ${name} ${chart} --namespace ${namespace} --values ${values}`
+    if (args.join(' ') !== command || resolve(cwd, chart) !== join(stage.dir, 'deploy/helm/agent-engine'))
+      throw new Error(`helm ${args.join(' ')}`)
+    return JSON.stringify(await renderHelm(parse(await readFile(resolve(cwd, values), 'utf8')) as object))
   }
 
   /** Other tests run the scripts; here they only have to exist. */

@@ -57,7 +57,6 @@ const BROKER: Partial<Broker> = {
   getRun: async () => RUN,
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
-  findPermission: async () => undefined,
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),

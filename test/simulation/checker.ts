@@ -14,6 +14,9 @@ export class Checker {
   readonly #winners = new Map<string, { by: string; allow: boolean }>()
   /** For each permission request, whether the engine has run the tool. */
   readonly #acted = new Map<string, boolean>()
+  /** The prompts of starts that were refused, and those that a model was asked. */
+  readonly #refused = new Set<string>()
+  readonly #asked = new Set<string>()
   readonly #waits = new Map<number, { what: string; since: number }>()
   #lastWait = 0
 
@@ -63,6 +66,18 @@ export class Checker {
     if (earlier !== undefined) this.violate('a call acts once', `${key} at ${earlier} and at ${by}`)
     this.#effects.set(key, by)
     if (!isMember) this.violate('a process that was evicted does not act', `${key} at ${by}`)
+  }
+
+  /** A client was told that the start with this prompt was refused. */
+  refused(key: string): void {
+    this.#refused.add(key)
+    if (this.#asked.has(key)) this.violate('what was refused did not happen', `${key} had reached the model`)
+  }
+
+  /** A model is asked this prompt. */
+  asked(key: string, by: string): void {
+    this.#asked.add(key)
+    if (this.#refused.has(key)) this.violate('what was refused did not happen', `${key} reaches the model at ${by}`)
   }
 
   /** A client was told that its reply has decided the request. */

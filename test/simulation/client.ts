@@ -105,14 +105,37 @@ export class Client {
   }
 
   async #run({ cancelAfterMs, ...speech }: Extract<Step, { kind: 'run' }>): Promise<void> {
-    const script = this.#script(speech)
-    const started = await this.#start(`run ${script.key}`, (broker) =>
-      broker.startRun(TENANT, { prompt: promptOf(script) }),
-    )
+    const started = await this.#begin('a run', speech, (broker, prompt) => broker.startRun(TENANT, { prompt }))
     if (!started) return
     const cancelled = cancelAfterMs === undefined ? undefined : this.#cancel(started.runId, cancelAfterMs)
     await this.#read({ runId: started.runId, scopeId: started.runId }, started)
     await cancelled
+  }
+
+  /**
+   * Starts a run with a prompt of its own for each try: what was refused never reaches a model. `onLost` is called with the key of a try whose gateway
+   * died, of which the client does not know.
+   */
+  async #begin(
+    what: string,
+    speech: Omit<Script, 'key'>,
+    open: (broker: Broker, prompt: string) => Promise<OpenedRun>,
+    onLost: (key: string) => void = () => {},
+  ) {
+    let key = ''
+    const started = await this.#start(
+      what,
+      async (broker) => {
+        const script = this.#script(speech)
+        key = script.key
+        return open(broker, promptOf(script))
+      },
+      {
+        onRefused: () => this.#world.checker.refused(key),
+        onLost: () => onLost(key),
+      },
+    )
+    return started && { ...started, key }
   }
 
   async #cancel(runId: string, afterMs: number): Promise<void> {
@@ -123,17 +146,18 @@ export class Client {
   async #message(speech: Omit<Script, 'key'>): Promise<void> {
     const session = await this.#openSession()
     if (!session) return
-    let key = ''
-    const started = await this.#start('a message', (broker) => {
-      const script = this.#script(speech) // Another one for each try: an earlier one may be in the history.
-      key = script.key
-      session.unknown.push(key)
-      return broker.sendMessage(TENANT, session.id, { prompt: promptOf(script) })
-    })
+    const onLost = (key: string) => void session.unknown.push(key)
+    const started = await this.#begin(
+      'a message',
+      speech,
+      (broker, prompt) => broker.sendMessage(TENANT, session.id, { prompt }),
+      onLost,
+    )
     if (started === undefined) return
     if (started === null) return this.#sessionIsGone(session)
+    session.unknown.push(started.key)
     const end = await this.#read({ runId: started.runId, scopeId: session.id }, started)
-    if (end === 'done') session.done.push(key)
+    if (end === 'done') session.done.push(started.key)
   }
 
   async #openSession(): Promise<Session | undefined> {
@@ -187,7 +211,11 @@ export class Client {
    * Starts a run and returns it with its gateway. `undefined`: the client does not know whether it has begun, or it was refused for good.
    * `null`: its session does not exist.
    */
-  async #start(what: string, open: (broker: Broker) => Promise<OpenedRun>) {
+  async #start(
+    what: string,
+    open: (broker: Broker) => Promise<OpenedRun>,
+    { onRefused = () => {}, onLost = () => {} } = {},
+  ) {
     for (let tries = 0; tries < 60; tries++) {
       const gateway = this.#world.fleet.anyGateway()
       try {
@@ -195,8 +223,10 @@ export class Client {
         const opened = await this.#call(gateway, what, open)
         return { gateway, ...opened }
       } catch (cause) {
+        if (cause instanceof ConnectionLost) onLost()
+        else onRefused()
         if (hasKind(cause, 'not_found')) return null
-        if (cause instanceof ConnectionLost || isSilent(cause)) return undefined
+        if (cause instanceof ConnectionLost) return undefined
         if (!isRetryable(cause)) throw cause
         await sleep(AGAIN_MS)
       }
@@ -336,7 +366,5 @@ export class Client {
 const keyOf = (message: string): string => /\\"key\\":\\"([^"\\]+)\\"/.exec(message)?.[1] ?? message
 
 const short = (runId: string): string => `${runId.slice(0, 8)}…${runId.slice(-4)}`
-
-const isSilent = (cause: unknown) => cause instanceof AppError && cause.code === 'worker_silent'
 
 const isRetryable = (cause: unknown) => hasKind(cause, 'unavailable') || hasKind(cause, 'rate_limit')

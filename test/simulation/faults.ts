@@ -18,6 +18,8 @@ export class Faults {
   readonly #checker: Checker
   /** How many faults keep Redis away now. */
   #redisAway = 0
+  /** How many faults hold the store. */
+  #stalled = 0
 
   constructor({ time, fleet, checker }: { time: Time; fleet: Fleet; checker: Checker }) {
     this.#time = time
@@ -92,6 +94,22 @@ export class Faults {
     'commands doubled': ({ forMs, share }) => {
       this.#say(`${Math.round(share * 100)} % of the commands are sent again for ${forMs} ms`)
       this.#set('doubling', share, forMs)
+    },
+    'slow store': ({ forMs, slowMs }) => {
+      this.#say(`a write to the store takes up to ${Math.round(slowMs)} ms for ${forMs} ms`)
+      const { store } = this.#fleet
+      store.slowMs = slowMs
+      this.#in(forMs, () => {
+        store.slowMs = store.usualMs
+      })
+    },
+    'stalled store': ({ forMs }) => {
+      this.#say(`the store stands still for ${forMs} ms`)
+      this.#stalled++
+      this.#fleet.store.isStalled = true
+      this.#in(forMs, () => {
+        if (--this.#stalled === 0) this.#fleet.store.isStalled = false
+      })
     },
     'slow wires': ({ forMs, slowMs }) => {
       this.#say(`the wires take up to ${Math.round(slowMs)} ms for ${forMs} ms`)

@@ -2,6 +2,7 @@ import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
 import { epochOfRun } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { Checker } from './checker.ts'
+import { FaultyStore } from './faulty-store.ts'
 import { GatewayNode, type SimWorld, WorkerNode } from './nodes.ts'
 import type { Role } from './plan.ts'
 import type { Owner, Time } from './time.ts'
@@ -16,6 +17,7 @@ const MAX_KEYS = 200
 export class Fleet {
   readonly wire: FaultyWire
   readonly cluster: MemoryCluster
+  readonly store: FaultyStore
   readonly #time: Time
   readonly #checker: Checker
   readonly #world: SimWorld
@@ -32,16 +34,20 @@ export class Fleet {
   /** Whether a worker has died, was evicted, or could not hand its sessions over because something was away. Sessions may have gone with it. */
   hasLostWorker = false
 
-  constructor(time: Time, checker: Checker) {
+  /** `isDurable`: runs are stored. */
+  constructor(time: Time, checker: Checker, { isDurable }: { isDurable: boolean }) {
     this.#time = time
     this.#checker = checker
     this.wire = new FaultyWire(time)
     this.cluster = new MemoryCluster({ wire: this.wire, maxKeys: MAX_KEYS })
+    this.store = new FaultyStore(time)
     this.#world = {
+      ...(isDurable && { store: this.store }),
       time,
       wire: this.wire,
       cluster: this.cluster,
       onEffect: (key, node) => checker.effect(key, node.owner.name, this.#isMember(node) || this.#isRebuilding),
+      onAsked: (key, node) => checker.asked(key, node.owner.name),
       onLeft: (node) => this.#onLeft(node),
       onBug: (what) => checker.violate('no bug is logged', what),
     }

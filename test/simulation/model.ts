@@ -28,7 +28,7 @@ export const scriptedModel: ModelProvider = {
   },
 }
 
-function scriptOf({ messages }: ModelRequest): Script {
+export function scriptOf({ messages }: ModelRequest): Script {
   const last = messages.findLast((message) => message.role === 'user')
   return JSON.parse(last?.text ?? '') as Script
 }

@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { BusyMarks } from '../../services/worker/sessions/busy-marks.ts'
 import type { Session } from '../../services/worker/sessions/session.ts'
 import { createWorker, type Worker, type WorkerLimits } from '../../services/worker/worker.ts'
+import type { ModelProvider } from '../../shared/agent/providers/port.ts'
+import { createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
+import { createSessionStore } from '../../shared/agent/sessions/store.ts'
 import { succeed, type Tool, type ToolBox } from '../../shared/agent/tools/port.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import type { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
+import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
+import type { SessionKey } from '../../shared/cluster/owners/owners.ts'
 import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
 import type { ClusterPorts } from '../../shared/cluster/relay/ports.ts'
 import { WorkerRelay } from '../../shared/cluster/relay/worker.ts'
@@ -14,7 +20,8 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { NO_REPORTER } from '../support/no-reporter.ts'
-import { scriptedModel } from './model.ts'
+import type { FaultyStore } from './faulty-store.ts'
+import { scriptedModel, scriptOf } from './model.ts'
 import { permissionsOver } from './permissions.ts'
 import { Owner, type Time } from './time.ts'
 import type { FaultyWire } from './wire.ts'
@@ -26,8 +33,12 @@ export type SimWorld = {
   time: Time
   wire: FaultyWire
   cluster: MemoryCluster
+  /** Left out: sessions and runs end with their worker. */
+  store?: FaultyStore
   /** Called in the moment in which a tool acts. */
   onEffect(key: string, node: WorkerNode): void
+  /** Called when the model is asked this prompt. */
+  onAsked(key: string, node: WorkerNode): void
   /** A worker has drained and leaves. */
   onLeft(node: WorkerNode): void
   /** Called with a failure that the product calls a bug. */
@@ -46,7 +57,13 @@ export class GatewayNode {
     this.owner = new Owner(name)
     this.#time = world.time
     const ports = connect(this.owner, world)
-    this.relay = this.owner.as(() => new GatewayRelay(ports, { pid: 1, log: logOf(world), metrics: NO_METRICS }))
+    const { sessions, busySessions } = storesOf(world, this.owner)
+    const stored = sessions && {
+      isStored: async ({ tenant, id }: SessionKey) => (await sessions.find(tenant, id)) !== undefined,
+      busySessions,
+    }
+    const deps = { pid: 1, log: logOf(world), metrics: NO_METRICS, ...stored }
+    this.relay = this.owner.as(() => new GatewayRelay(ports, deps))
     world.time.after(this.owner, 0, () => void this.#join())
   }
 
@@ -81,6 +98,7 @@ export class WorkerNode {
     this.drainsSince = time.nowMs
     const end = async () => {
       await this.relay.drain(graceMs)
+      await this.worker.sessionsSettled()
       this.hasLeft = true
       this.#world.onLeft(this)
       await this.relay.stop()
@@ -91,9 +109,20 @@ export class WorkerNode {
 
   #create(ports: ClusterPorts): [Worker, WorkerRelay<Session>] {
     const log = logOf(this.#world)
+    const { sessions, busySessions } = storesOf(this.#world, this.owner)
+    const sessionClaims: SessionClaims = {
+      find: (session) => relay.claims.find(session),
+      confirm: (session) => relay.claims.confirm(session),
+      release: (session) => relay.claims.release(session),
+      moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
+    }
+    const owner = () => String(relay.epoch)
     const worker = createWorker({
+      sessionStore: sessions,
+      busyMarks: sessions && new BusyMarks({ store: busySessions, logs: sessions, claims: sessionClaims, owner }),
+      sessionClaims,
       models: createServerModels({
-        primary: { provider: scriptedModel, model: 'scripted' },
+        primary: { provider: this.#model(), model: 'scripted' },
         fallback: undefined,
         priceOf: () => 0,
         windowOf: () => undefined,
@@ -120,6 +149,16 @@ export class WorkerNode {
       metrics: NO_METRICS,
     })
     return [worker, relay]
+  }
+
+  #model(): ModelProvider {
+    return {
+      ...scriptedModel,
+      stream: (request, signal) => {
+        this.#world.onAsked(scriptOf(request).key, this)
+        return scriptedModel.stream(request, signal)
+      },
+    }
   }
 
   #toolBox(): ToolBox {
@@ -150,6 +189,14 @@ function connect(owner: Owner, { time, wire, cluster }: SimWorld): ClusterPorts 
   const ports = cluster.connect()
   wire.connect(ports.bus, owner)
   return { ...ports, permissions: permissionsOver(ports.permissions, { bus: ports.bus, owner, time }) }
+}
+
+/** The stored sessions, as this process reaches them; `undefined` where nothing is stored. */
+function storesOf({ store }: SimWorld, owner: Owner) {
+  if (!store) return {}
+  const opened = store.connect(owner)
+  const { sessionIdleMs: idleMs, runResumeMs: resumeMs } = LIMITS
+  return { sessions: createSessionStore(opened, { idleMs, resumeMs }), busySessions: createBusySessions(opened) }
 }
 
 async function joined(join: () => Promise<void>): Promise<void> {

@@ -14,6 +14,8 @@ export type Fault = { at: number } & (
   | { kind: 'messages lost'; forMs: number; share: number }
   | { kind: 'commands doubled'; forMs: number; share: number }
   | { kind: 'slow wires'; forMs: number; slowMs: number }
+  | { kind: 'slow store'; forMs: number; slowMs: number }
+  | { kind: 'stalled store'; forMs: number }
 )
 export type Role = 'gateway' | 'worker'
 
@@ -32,18 +34,23 @@ export type Plan = {
   seed: number
   gateways: number
   workers: number
+  /** Whether runs are stored, as with DURABILITY=runs. */
+  isDurable: boolean
   clients: readonly ClientPlan[]
   faults: readonly Fault[]
 }
 
 const FIRST_FAULT_MS = 1_500
 const LAST_FAULT_MS = 16_000
+/** The runs of every third seed are stored. */
+const DURABLE_EVERY = 3
 
 export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const clients = Array.from({ length: random.whole(3, 6) }, () => ({ steps: stepsOf(random) }))
-  const faults = faultsOf(random)
-  return { seed, gateways: random.whole(1, 2), workers: random.whole(2, 3), clients, faults }
+  const isDurable = seed % DURABLE_EVERY === 0
+  const faults = faultsOf(random, isDurable ? DURABLE_KINDS : KINDS)
+  return { seed, gateways: random.whole(1, 2), workers: random.whole(2, 3), isDurable, clients, faults }
 }
 
 function stepsOf(random: Random): Step[] {
@@ -80,21 +87,27 @@ const KINDS = [
   'slow wires',
 ] as const
 
+/** Where runs are stored no worker is lost here: what goes on elsewhere has other numbers (`test/chaos`, P21). */
+const DURABLE_KINDS = [
+  ...['slow store', 'slow store', 'stalled store', 'stalled store', 'drain', 'add worker'],
+  ...['messages lost', 'commands doubled', 'slow wires'],
+] as const satisfies readonly Fault['kind'][]
+
 /** Up to five faults. Many come shortly after another one: what is found by one alone was found long ago. */
-function faultsOf(random: Random): Fault[] {
+function faultsOf(random: Random, kinds: readonly Fault['kind'][]): Fault[] {
   const faults: Fault[] = []
   for (let left = random.whole(1, 5); left > 0; left--) {
     const before = faults.at(-1)
     const isClose = before !== undefined && random.chance(0.6)
     const at = isClose ? before.at + random.whole(0, 2_000) : random.whole(FIRST_FAULT_MS, LAST_FAULT_MS)
-    faults.push(faultOf(at, random))
+    faults.push(faultOf(at, random, kinds))
   }
   return faults.sort((a, b) => a.at - b.at)
 }
 
-function faultOf(at: number, random: Random): Fault {
+function faultOf(at: number, random: Random, kinds: readonly Fault['kind'][]): Fault {
   const place = { role: random.pick(['gateway', 'worker', 'worker'] as const), nth: random.whole(0, 9) }
-  const kind = random.pick(KINDS)
+  const kind = random.pick(kinds)
   switch (kind) {
     case 'freeze':
       return { kind, at, ...place, forMs: random.whole(500, 9_000) }
@@ -119,5 +132,9 @@ function faultOf(at: number, random: Random): Fault {
       return { kind, at, forMs: random.whole(500, 6_000), share: random.between(0.02, 0.4) }
     case 'slow wires':
       return { kind, at, forMs: random.whole(500, 6_000), slowMs: random.between(5, random.pick([120, 300])) }
+    case 'slow store':
+      return { kind, at, forMs: random.whole(500, 8_000), slowMs: random.between(300, 2_000) }
+    case 'stalled store':
+      return { kind, at, forMs: random.whole(300, 6_000) }
   }
 }

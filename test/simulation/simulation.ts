@@ -40,7 +40,7 @@ export async function simulate(plan: Plan, { isDetailed = false } = {}): Promise
 type Life = { time: Time; checker: Checker; isDetailed: boolean }
 
 async function live(plan: Plan, { time, checker, isDetailed }: Life): Promise<void> {
-  const fleet = new Fleet(time, checker)
+  const fleet = new Fleet(time, checker, plan)
   for (let i = 0; i < plan.gateways; i++) fleet.addGateway()
   for (let i = 0; i < plan.workers; i++) fleet.addWorker()
   const clients = plan.clients.map((steps, i) => new Client(`c${i + 1}`, steps, { time, checker, fleet }))

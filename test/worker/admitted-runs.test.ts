@@ -40,7 +40,7 @@ describe("a worker under its tenant's limits", () => {
   it('holds the place of a run from its start to its end', async () => {
     const worker = open(1)
     await worker.inbox.startRun(TENANT, 'run_1', { prompt: '/say hello' })
-    worker.inbox.acceptRun(TENANT, 'run_1')
+    void worker.inbox.acceptRun(TENANT, 'run_1')
     await worker.drain(5_000)
     expect(calls.slice(0, 3)).to.deep.equal(['admit run_1', 'hold run_1', 'ended run_1'])
   })

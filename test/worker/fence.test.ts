@@ -41,7 +41,7 @@ async function setUp() {
   )
   const runId = newId('run')
   void worker.inbox.startRun(DEFAULT_TENANT, runId, { prompt: '/tool Act {}' })
-  worker.inbox.acceptRun(DEFAULT_TENANT, runId)
+  void worker.inbox.acceptRun(DEFAULT_TENANT, runId)
   const reading = textOf(new CursorStream(worker.inbox.followRun(DEFAULT_TENANT, runId, 0)))
   await refused.promise
   const refusals = () => counted.filter((name) => name === 'fence_refusals').length

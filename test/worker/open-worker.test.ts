@@ -32,7 +32,7 @@ describe('a worker, as a process opens it', () => {
     const { worker, toolBox, settled, told, store } = await open()
     const id = newId('run')
     await worker.inbox.startRun(TENANT, id, { prompt: '/say hello' })
-    worker.inbox.acceptRun(TENANT, id)
+    void worker.inbox.acceptRun(TENANT, id)
     await worker.drain(5_000)
     await settled()
     expect(told.map(({ type }) => type)).to.deep.equal(['run.started', 'run.ended'])

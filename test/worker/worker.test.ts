@@ -44,13 +44,13 @@ function setUp(limits: Partial<WorkerLimits> = {}) {
   const run = (prompt: string) => {
     const id = newId('run')
     void inbox.startRun(TENANT, id, { prompt })
-    inbox.acceptRun(TENANT, id)
+    void inbox.acceptRun(TENANT, id)
     return id
   }
   const message = (sessionId: string, prompt: string) => {
     const id = newId('run')
     void inbox.sendMessage(TENANT, id, { sessionId, prompt })
-    inbox.acceptRun(TENANT, id)
+    void inbox.acceptRun(TENANT, id)
     return id
   }
   const read = (runId: string) => textOf(inbox.followRun(TENANT, runId, 0))
@@ -231,7 +231,7 @@ describe('a worker', () => {
     const { inbox } = createDemoWorker(createMemoryPermissionStore(), { runResumeMs: 1 }, options)
     const id = newId('run')
     await inbox.startRun(TENANT, id, { prompt: '/tool Make {}' })
-    inbox.acceptRun(TENANT, id)
+    void inbox.acceptRun(TENANT, id)
     await textOf(inbox.followRun(TENANT, id, 0))
     expect(folders).to.deep.equal([workspacePath(root, TENANT, id)])
     await until(() => !existsSync(folders[0] ?? root), { what: 'the folder to be removed' })

@@ -58,7 +58,7 @@ describe('workspaces', () => {
   const note = async ({ inbox }: ReturnType<typeof openWorker>) => {
     const runId = newId('run')
     await inbox.sendMessage(TENANT, runId, { sessionId: 's1', prompt: '/tool Note {}' })
-    inbox.acceptRun(TENANT, runId)
+    void inbox.acceptRun(TENANT, runId)
     let text = ''
     for await (const chunk of new CursorStream(inbox.followRun(TENANT, runId, 0))) text += Buffer.from(chunk.text)
     return text

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId } from '../params.ts'
@@ -62,11 +63,27 @@ export async function streamStarted(
   await resumeRun(deps, res, { runId, after })
 }
 
-/** A client that follows a run knows it, so the run may act from then on, and needs no reader. */
+/**
+ * A client that follows a run knows it, so the run begins, and needs no reader. It has been accepted already: where its worker does not answer now, it is followed
+ * behind the answer to the client, until its worker knows, too.
+ */
 export async function leaveRunning({ frames }: OpenedRun, follow: () => Promise<OpenedRun['frames']>): Promise<void> {
-  const followed = await follow()
-  for (const each of [frames, followed]) await each[Symbol.asyncIterator]().return?.()
+  const close = (stream: OpenedRun['frames']) => stream[Symbol.asyncIterator]().return?.()
+  const leave = async () => {
+    const followed = await follow()
+    await close(frames)
+    await close(followed)
+  }
+  try {
+    await leave()
+  } catch {
+    const until = performance.now() + FOLLOW_MS
+    retryUntil(leave, { pauses: FOLLOW_EVERY_MS, until, ref: false }).catch(() => close(frames))
+  }
 }
+
+const FOLLOW_MS = 10_000
+const FOLLOW_EVERY_MS = 250
 
 /** Whether the client takes JSON and no stream. Clients that take anything get the stream (api.md "Streaming"). */
 const wantsJson = (req: Request): boolean =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { AppError, hasKind } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
@@ -8,6 +9,7 @@ import {
   type Idempotency,
   type KeyUse,
   keyMismatch,
+  type Reservation,
 } from '../../../shared/platform/store/idempotency.ts'
 
 /** A run that a request has started, or that an earlier request with the same key has (D25a). */
@@ -23,6 +25,11 @@ export type KeyedStart = KeyUse & {
 const STARTING = 'starting_'
 /** How long a second request waits for the first one's start, which takes this long at most. */
 const START_MS = 10_000
+/** The part of that time after which no worker is asked any more: the last one then answers, or is silent, within the rest. */
+const ASKING_SHARE = 0.8
+/** For how long a key is freed again whose freeing had no answer. A store that is away longer keeps it, for those who send it again to take over. */
+const FREE_MS = 60_000
+const FREE_EVERY_MS = 500
 const LOOK_EVERY_MS = 50
 
 /** Starts one run for each Idempotency-Key of a tenant, however often and at whichever gateways it is sent. */
@@ -42,7 +49,7 @@ export class StartOnce {
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
     let found = ''
     for (const until = performance.now() + this.#startMs; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
-      const reservation = await this.#keys.reserve(tenant, { ...use, hash, id: placeholder })
+      const reservation = await this.#reserve(tenant, { ...use, hash, id: placeholder })
       if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
       found = reservation.id
@@ -50,7 +57,7 @@ export class StartOnce {
     }
     // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
-    if (!runId.startsWith('run_')) throw unknownOutcome()
+    if (!runId.startsWith('run_')) return this.#takeOver(tenant, use, { found, placeholder, open })
     const joined = await this.#join(tenant, runId, unknownOutcome)
     await this.#keys.replace(tenant, { ...use, from: found, to: runId }).catch(() => {}) // Otherwise the next request waits, too.
     return joined
@@ -63,17 +70,51 @@ export class StartOnce {
     { placeholder, open }: { placeholder: string } & Pick<KeyedStart, 'open'>,
   ): Promise<StartedRun> {
     let held = placeholder
+    const tried = [placeholder]
+    const askUntil = performance.now() + ASKING_SHARE * this.#startMs
     const standFor = async (to: string) => {
-      if (await this.#keys.replace(tenant, { ...use, from: held, to })) held = to
+      tried.push(to)
+      if (!(await this.#keys.replace(tenant, { ...use, from: held, to }))) throw unknownOutcome()
+      held = to
     }
     try {
-      const opened = await open((runId) => standFor(STARTING + runId))
+      const opened = await open(async (runId) => {
+        if (performance.now() > askUntil) throw tooLate()
+        await standFor(STARTING + runId)
+      })
       await standFor(opened.runId).catch(() => {}) // The run goes on all the same.
       return { ...opened, isReplayed: false }
     } catch (cause) {
-      await this.#keys.release(tenant, { ...use, id: held }).catch(() => {}) // It expires by itself.
+      await Promise.all(tried.map((id) => this.#free(tenant, { ...use, id })))
       throw cause
     }
+  }
+
+  /** The first process had asked no worker when it died, and asks none any more: its key is this request's now. */
+  async #takeOver(
+    tenant: TenantId,
+    use: KeyUse,
+    { found, placeholder, open }: { found: string; placeholder: string } & Pick<KeyedStart, 'open'>,
+  ): Promise<StartedRun> {
+    if (!(await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))) throw unknownOutcome()
+    return this.#open(tenant, use, { placeholder, open })
+  }
+
+  /** A reservation without an answer may have been made all the same. */
+  async #reserve(tenant: TenantId, wanted: KeyUse & { hash: string; id: string }): Promise<Reservation> {
+    try {
+      return await this.#keys.reserve(tenant, wanted)
+    } catch (cause) {
+      void this.#free(tenant, wanted)
+      throw cause
+    }
+  }
+
+  /** Resolves after the first try. What has no answer is tried again behind the refusal, which lets the client send the key again. */
+  async #free(tenant: TenantId, held: KeyUse & { id: string }): Promise<void> {
+    const free = () => this.#keys.release(tenant, held)
+    const until = performance.now() + FREE_MS
+    await free().catch(() => void retryUntil(free, { pauses: FREE_EVERY_MS, until, ref: false }).catch(() => {}))
   }
 
   async #join(tenant: TenantId, runId: string, refusal: (runId: string) => AppError): Promise<StartedRun> {
@@ -84,6 +125,9 @@ export class StartOnce {
     }
   }
 }
+
+const tooLate = () =>
+  new AppError('unavailable', 'the run could not be started in time; send the request again', { retryAfterSecs: 1 })
 
 const unknownOutcome = () =>
   new AppError(

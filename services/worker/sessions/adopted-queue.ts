@@ -17,7 +17,7 @@ import type { PrepareRun } from '../prepare-run.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type AdoptedQueueDeps = {
-  runs: Pick<Runs, 'adopt'>
+  runs: Pick<Runs, 'adopt' | 'refuse'>
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
   prepareRun: PrepareRun
@@ -61,12 +61,13 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
     about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
     ...(earlier && { earlier: eventsOf(earlier) }),
   })
-  // A gateway that got no answer cancels the run. Nobody follows one in the background, whose client may have its id.
-  if (!isConfirmed && needsNoReader) setTimeout(() => run.accept(), CANCELLED_WITHIN_MS).unref()
+  // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
+  if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
   return run
 }
 
-const CANCELLED_WITHIN_MS = 5_000
+/** Longer than a gateway looks for the run, and than its client takes to come back through another. */
+const FOLLOWED_WITHIN_MS = 15_000
 
 const eventsOf = ({ events, eventsFrom: from, reserved, ...earlier }: EarlierRun): EarlierEvents => ({
   ...{ events, from, reserved },
@@ -119,16 +120,16 @@ async function* executeLate({ run, signal, prepare, earlier, compare }: LateRun)
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-function goesOn(turn: number, lostFiles: readonly string[]): WarningEvent {
+function goesOn(turn: number, lost: readonly string[]): WarningEvent {
   const goesOnHere = recovered(
     turn,
     `the server of this run failed, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
-  if (lostFiles.length === 0) return goesOnHere
+  if (lost.length === 0) return goesOnHere
   const { message, detail } = goesOnHere
-  const lost = `; changes of these files are missing: ${listOf(lostFiles)}`
-  return { ...goesOnHere, message: message + lost, detail: { ...detail, lost_files: lostFiles } }
+  const named = `; changes of these files are missing: ${listOf(lost)}`
+  return { ...goesOnHere, message: message + named, detail: { ...detail, lost_files: lost } }
 }
 
 /** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */

@@ -1,6 +1,9 @@
 import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
+import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
+import { callersPatienceMs } from '../../../shared/kernel/async/patience.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import type { BusyMarks } from './busy-marks.ts'
 import type { SessionSaver } from './session-saver.ts'
 import type { Sessions } from './sessions.ts'
@@ -9,57 +12,105 @@ import type { StoredSessions } from './stored-sessions.ts'
 export type DurableInboxDeps = {
   sessions: Sessions
   stored: StoredSessions
-  saver: Pick<SessionSaver, 'save'>
+  saver: Pick<SessionSaver, 'save' | 'note' | 'refuseIfStalled'>
   /** Marks the sessions that have runs. Left out: runs end with this worker. */
   marks?: Pick<BusyMarks, 'add'> | undefined
 }
 
-/** A gateway waits a second for the answer. */
-const ACCEPT_WITHIN_MS = 800
+/** How long the store may take when the caller does not say how long it waits. */
+const STORE_MS = 800
 
-/** The inbox of a worker whose sessions are stored (D32): it opens the session that a command names, and answers when the change is stored. */
-export function createDurableInbox(inbox: Inbox, { sessions, stored, saver, marks }: DurableInboxDeps): Inbox {
-  const save = (tenant: TenantId, id: string) => saver.save(sessions.get(tenant, id))
+/**
+ * The inbox of a worker whose sessions are stored (D32): it opens the session that a command names, and answers when the change is stored. It answers before
+ * the caller stops waiting. What it refuses by then it takes back (D36).
+ */
+export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox {
+  const { stored, marks } = deps
   const sendMessage: Inbox['sendMessage'] = (tenant, runId, message) =>
-    stored.act(tenant, message.sessionId, () => inbox.sendMessage(tenant, runId, message))
+    inTime(() =>
+      stored.act(tenant, message.sessionId, () => {
+        refuseIfLate()
+        return inbox.sendMessage(tenant, runId, message)
+      }),
+    )
   return {
     ...inbox,
     sendMessage,
-    ...(marks && keptRuns({ ...inbox, sendMessage }, { sessions, saver, marks })),
-    createSession: createStored(inbox, { sessions, stored, saver }),
+    ...(marks && keptRuns({ ...inbox, sendMessage }, { ...deps, marks })),
+    createSession: createStored(inbox, deps),
     getSession: (...args) => stored.act(args[0], args[1], () => inbox.getSession(...args)),
     listMessages: (...args) => stored.act(args[0], args[1], () => inbox.listMessages(...args)),
-    async renameSession(tenant, id, title) {
-      const summary = await stored.act(tenant, id, () => inbox.renameSession(tenant, id, title))
-      await save(tenant, id)
-      return summary
-    },
-    async forgetRemembered(tenant, id, toolName) {
-      const count = await stored.act(tenant, id, () => inbox.forgetRemembered(tenant, id, toolName))
-      await save(tenant, id)
-      return count
-    },
-    async deleteSession(tenant, id, token) {
-      await stored.act(tenant, id, async () => {
-        const session = sessions.get(tenant, id)
-        if (token === undefined || token === session.token) await stored.remove(session)
-        await inbox.deleteSession(tenant, id, token)
-      })
-    },
+    ...changedSessions(inbox, deps),
+    deleteSession: (tenant, id, token) =>
+      inTime(() =>
+        stored.act(tenant, id, async () => {
+          refuseIfLate()
+          const session = deps.sessions.get(tenant, id)
+          if (token === undefined || token === session.token) await stored.remove(session)
+          await inbox.deleteSession(tenant, id, token)
+        }),
+      ),
+  }
+}
+
+/** A session that was opened too late for the caller is not changed. */
+function refuseIfLate(): void {
+  if (callersPatienceMs() <= 0) throw storeUnavailable('too slow')
+}
+
+const patienceMs = (): number => Math.min(callersPatienceMs(), STORE_MS)
+
+/** Rejects with the store's reason while the caller still waits. */
+const inTime = async <T>(work: () => T | Promise<T>): Promise<T> => {
+  const done = work()
+  return done instanceof Promise ? withDeadline(done, callersPatienceMs(), () => storeUnavailable('too slow')) : done
+}
+
+type ChangeDeps = Pick<DurableInboxDeps, 'sessions' | 'stored' | 'saver'>
+
+/** Changes of a session. One that is not stored in time is undone. */
+const changedSessions = (
+  inbox: Inbox,
+  { sessions, stored, saver }: ChangeDeps,
+): Pick<Inbox, 'renameSession' | 'forgetRemembered'> => {
+  const change = async <T>(tenant: TenantId, id: string, act: () => T | Promise<T>): Promise<T> => {
+    refuseIfLate()
+    const { title, remembered } = sessions.get(tenant, id)
+    const before = [...remembered.entries]
+    const answer = await act()
+    const session = sessions.get(tenant, id)
+    try {
+      await saver.save(session, patienceMs())
+    } catch (cause) {
+      session.title = title
+      remembered.restore(before)
+      saver.note(session) // What could not be stored may be stored all the same.
+      throw cause
+    }
+    return answer
+  }
+  return {
+    renameSession: async (tenant, id, title) =>
+      stored.act(tenant, id, () => change(tenant, id, () => inbox.renameSession(tenant, id, title))),
+    forgetRemembered: async (tenant, id, toolName) =>
+      stored.act(tenant, id, () => change(tenant, id, () => inbox.forgetRemembered(tenant, id, toolName))),
   }
 }
 
 const createStored =
-  (inbox: Inbox, { sessions, stored, saver }: Omit<DurableInboxDeps, 'marks'>): Inbox['createSession'] =>
+  (inbox: Inbox, { sessions, stored, saver }: ChangeDeps): Inbox['createSession'] =>
   async (tenant, id, token, messages) => {
     const isKnown = sessions.find(tenant, id) !== undefined
     const summary = await inbox.createSession(tenant, id, token, messages)
     const session = sessions.get(tenant, id)
     try {
-      await stored.add(session)
-      if (session.conversation.messages.length > 0) await saver.save(session)
+      await inTime(() => stored.add(session))
+      if (session.conversation.messages.length > 0) await saver.save(session, patienceMs())
     } catch (cause) {
-      if (!isKnown) await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
+      if (!isKnown) {
+        await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
+        stored.takeBack(session)
+      }
       throw cause
     }
     return summary
@@ -67,34 +118,52 @@ const createStored =
 
 type KeptRunsDeps = Pick<DurableInboxDeps, 'sessions' | 'saver'> & { marks: Pick<BusyMarks, 'add'> }
 
-/** A run is accepted, and cancelled, when that is stored: a worker that goes on with the session knows of it. */
-const keptRuns = (
-  inbox: Inbox,
-  { sessions, saver, marks }: KeptRunsDeps,
-): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> => {
-  const store = async (tenant: TenantId, runId: string, sessionId: string) => {
+/** Stores that a run is accepted. One that the store does not take in time is taken back: it has not begun. */
+const accepting =
+  (inbox: Inbox, { sessions, saver, marks }: KeptRunsDeps) =>
+  async (tenant: TenantId, runId: string, sessionId: string): Promise<void> => {
     const session = sessions.get(tenant, sessionId)
+    const isOneShot = isOneShotSession(sessionId)
+    const written = Promise.all([!isOneShot && marks.add(session), saver.save(session, patienceMs())])
     try {
-      await Promise.all([!isOneShotSession(sessionId) && marks.add(session), saver.save(session, ACCEPT_WITHIN_MS)])
+      await session.accept(withDeadline(written, patienceMs(), () => storeUnavailable('too slow')))
     } catch (cause) {
-      await Promise.resolve(inbox.cancelRun(tenant, runId)).catch(() => {}) // It is gone with its session.
+      if (isOneShot && session.log?.isUnwritten) session.log.close('deleted') // Nothing of it is ever stored.
+      await Promise.resolve(inbox.cancelRun(tenant, runId, { isAccepted: false })).catch(() => {}) // It is gone with its session.
       throw cause
     }
   }
+
+/** A run is accepted, and cancelled, when that is stored: a worker that goes on with the session knows of it. */
+const keptRuns = (
+  inbox: Inbox,
+  deps: KeptRunsDeps,
+): Pick<Inbox, 'startRun' | 'sendMessage' | 'acceptRun' | 'cancelRun'> => {
+  const { sessions, saver } = deps
+  const store = accepting(inbox, deps)
   return {
     async startRun(tenant, runId, request) {
+      saver.refuseIfStalled()
       await inbox.startRun(tenant, runId, request)
       await store(tenant, runId, oneShotSessionOf(runId))
     },
     async sendMessage(tenant, runId, message) {
+      saver.refuseIfStalled()
       await inbox.sendMessage(tenant, runId, message)
       await store(tenant, runId, message.sessionId)
     },
-    async cancelRun(tenant, runId) {
-      await inbox.cancelRun(tenant, runId)
+    async acceptRun(tenant, runId) {
+      const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
+      const isNews = session?.runs?.confirmInBackground(runId)
+      await inbox.acceptRun(tenant, runId)
+      // Nobody follows it when its worker dies: only the log says that it was accepted.
+      if (session && isNews) await saver.save(session, patienceMs())
+    },
+    async cancelRun(tenant, runId, client) {
+      await inbox.cancelRun(tenant, runId, client)
       const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
       const isOpen = session?.runs?.end(runId) ?? false
-      if (session && (isOpen || session.log?.isDue)) await saver.save(session, ACCEPT_WITHIN_MS)
+      if (session && (isOpen || session.log?.isDue)) await saver.save(session, patienceMs())
     },
   }
 }

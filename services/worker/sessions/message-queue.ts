@@ -49,7 +49,7 @@ export class MessageQueue {
 
   /** The runs that have not begun. */
   get waiting(): readonly QueuedRun[] {
-    return this.#waiting.filter(({ run }) => !run.isEnded)
+    return this.#waiting.filter(({ run }) => !run.isEnded && !run.isAbandoned)
   }
 
   get active(): Run | undefined {

@@ -110,6 +110,11 @@ export class SessionLog {
     return this.#end
   }
 
+  /** Whether nothing of the session is stored, or on its way. */
+  get isUnwritten(): boolean {
+    return this.#nextSeq === 1 && !this.#pending
+  }
+
   get isDue(): boolean {
     return this.#end === undefined && this.#savedVersion < this.#version
   }

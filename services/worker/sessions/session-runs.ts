@@ -13,6 +13,8 @@ import { KeptEvents } from './kept-events.ts'
 /** Each entry of the log reserves this many event numbers. A new entry is written when only `FEW_LEFT` of them remain. */
 export const RESERVED = 4_096
 const FEW_LEFT = 1_024
+/** A short run needs no entry of its own that says that its client has it. */
+const SOON_MS = 250
 
 /** Stores the changes of a session. */
 export type RunsKeeper = {
@@ -96,14 +98,28 @@ export class SessionRuns {
     const open = { accepted, place, run, progress, events, reserved, isStored, isConfirmed: false }
     this.#open.set(run.id, open)
     if (!isStored) this.#accepted.push(open)
-    // It is stored with what comes next.
+    // It is stored with what comes next, or soon.
     void run.whenAccepted().then(() => {
-      open.isConfirmed = true
-      this.#confirmed.push(run.id)
+      if (run.isAbandoned || !this.confirm(run.id)) return
+      setTimeout(() => this.#confirmed.includes(run.id) && this.#keeper.note(), SOON_MS).unref()
     })
     void run.ended.then(() => {
       if (this.end(run.id)) this.#keeper.note()
     })
+  }
+
+  /** Its client has the run. Returns whether the log does not say that yet. */
+  confirm(runId: string): boolean {
+    const open = this.#open.get(runId)
+    if (!open || open.isConfirmed) return false
+    open.isConfirmed = true
+    this.#confirmed.push(runId)
+    return true
+  }
+
+  /** As `confirm`, of a run in the background alone: of others the gateway that follows them says it, too. */
+  confirmInBackground(runId: string): boolean {
+    return this.#open.get(runId)?.run.needsNoReader === true && this.confirm(runId)
   }
 
   /** The run begins here, or goes on. */

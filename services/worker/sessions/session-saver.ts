@@ -24,6 +24,7 @@ export type SessionSaverDeps = {
 
 type Kept = Session & { log: SessionLog }
 
+const STALLED_MS = 1_000
 const MAX_ENTRIES = 200
 /** A write of so many sessions or more makes the next one wait when it was slow. */
 const MANY = 4
@@ -41,6 +42,8 @@ export class SessionSaver {
   readonly #loop: WriteLoop
   readonly #changed = new Set<Kept>()
   #leastMs: number
+  /** When the oldest write began that the store has not taken. */
+  #unansweredSince = Infinity
 
   constructor(deps: SessionSaverDeps) {
     this.#deps = deps
@@ -52,6 +55,11 @@ export class SessionSaver {
       dueInMs: () => (this.#changed.size > 0 ? 0 : undefined),
       leastMs: () => this.#leastMs,
     })
+  }
+
+  /** Throws `unavailable` while a write has had no answer for longer than a client waits: whoever came now would wait in vain. */
+  refuseIfStalled(): void {
+    if (performance.now() - this.#unansweredSince > STALLED_MS) throw storeUnavailable('a write has no answer')
   }
 
   /** Stores what has changed, without anybody waiting for it. */
@@ -110,7 +118,9 @@ export class SessionSaver {
   async #writeTimed(): Promise<boolean> {
     const begunAt = performance.now()
     const batch = this.#takeBatch()
+    this.#unansweredSince = Math.min(this.#unansweredSince, begunAt)
     const isWritten = await this.#write(batch)
+    if (isWritten) this.#unansweredSince = Infinity
     const { batchMs } = this.#deps
     const pausedMs = Math.min(2 * (performance.now() - begunAt), MAX_BATCH_MS)
     this.#leastMs = batch.length < MANY ? batchMs : Math.max(batchMs, pausedMs)

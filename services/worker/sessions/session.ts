@@ -96,6 +96,8 @@ export class Session {
   readonly #options: SessionOptions
   readonly #queue = new MessageQueue(() => this.#restartIdle())
   #idleTimer: NodeJS.Timeout | undefined
+  /** Messages whose acceptance is being stored. */
+  readonly #accepting = new Set<Promise<unknown>>()
 
   constructor(
     { id, tenant, token, workspace, createdAt, title, used, memories, remembered, log, ...history }: SessionState,
@@ -158,6 +160,7 @@ export class Session {
       runId: run.id,
       startedAt: run.startedAt.toISOString(),
       message,
+      ...(run.isHeld && { isConfirmed: false }),
       ...(this.runs && { fromSeq: this.runs.fromSeqOf(run.id) }),
     }))
     const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }
@@ -188,10 +191,17 @@ export class Session {
     return this.#queue.holds(run)
   }
 
-  /** Begins no further run. Resolves when the one that was begun has ended. */
+  /** Begins no further run. Resolves when the one that was begun has ended, and when each message is accepted, so that it moves, or is refused. */
   async hold(): Promise<void> {
     await this.#queue.hold()
+    await Promise.allSettled(this.#accepting)
     await this.#options.onHeld?.(this)
+  }
+
+  /** A message is accepted when `stored` resolves, and refused when it rejects. */
+  async accept(stored: Promise<unknown>): Promise<void> {
+    this.#accepting.add(stored)
+    await stored.finally(() => this.#accepting.delete(stored))
   }
 
   /** Begins runs again. */
@@ -224,7 +234,11 @@ export class Session {
         return observed(signal)
       },
     })
-    this.title ??= titleOf(message.prompt)
+    const name = () => {
+      if (!run.isAbandoned) this.title ??= titleOf(message.prompt)
+    }
+    if (run.isHeld) void run.whenAccepted().then(name)
+    else name()
     clearTimeout(this.#idleTimer)
   }
 

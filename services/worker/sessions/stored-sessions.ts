@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { grantNumbers, type StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { lifeOf } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
+import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
@@ -25,6 +27,9 @@ export type StoredSessionsDeps = {
 
 type Name = { tenant: TenantId; id: string }
 
+/** For how long a store that is away is asked to delete what it may have stored, and how much later than its answer it may act. */
+const TAKE_BACK_MS = 60_000
+const LATE_MS = 1_000
 /** An owner that writes at the same time takes the next place once or twice; more often something else is wrong. */
 const MAX_TRIES = 5
 
@@ -64,6 +69,19 @@ export class StoredSessions {
     const isOwner = !claims || (await claims.find({ tenant, id })) === token
     if (!isOwner && (await store.ownerAt(tenant, log.head, log.nextSeq)) !== undefined) return
     await store.remove(tenant, log.head)
+  }
+
+  /** Deletes what a creation that was refused has stored: the store may carry it out later than it says. */
+  takeBack({ tenant, log }: Session): void {
+    if (!log) return
+    const remove = () => this.#deps.store.remove(tenant, log.head)
+    const until = performance.now() + TAKE_BACK_MS
+    const removed = async () => {
+      await retryUntil(remove, { pauses: LATE_MS, until, ref: false })
+      await sleep(LATE_MS, undefined, { ref: false })
+      await remove()
+    }
+    removed().catch(() => {}) // It expires by itself.
   }
 
   #open(name: Name): Promise<Session> {

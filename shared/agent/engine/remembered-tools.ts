@@ -3,7 +3,7 @@ export type RememberedTool = { tool_name: string; remembered_at: string }
 
 /** The tools that a session's client has allowed for the rest of the session (`"remember": "session"`, D4.12). */
 export class RememberedTools {
-  readonly #byName: Map<string, RememberedTool>
+  #byName: Map<string, RememberedTool>
 
   constructor(entries: readonly RememberedTool[] = []) {
     this.#byName = new Map(entries.map((entry) => [entry.tool_name, entry]))
@@ -21,6 +21,11 @@ export class RememberedTools {
   forget(toolName?: string): number {
     const names = toolName === undefined ? [...this.#byName.keys()] : [toolName]
     return names.filter((name) => this.#byName.delete(name)).length
+  }
+
+  /** Remembers these tools again, and no others. */
+  restore(entries: readonly RememberedTool[]): void {
+    this.#byName = new Map(entries.map((entry) => [entry.tool_name, entry]))
   }
 
   add(toolName: string): void {

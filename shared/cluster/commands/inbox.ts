@@ -34,11 +34,11 @@ export interface Inbox {
   renameSession(tenant: TenantId, sessionId: string, title: string): MayWait<SessionSummary>
   /** With a token, throws `not_found` for a session that was created with another one. */
   deleteSession(tenant: TenantId, sessionId: string, token?: string): Promise<void>
-  /** The run begins, but calls no tool and records nothing before `acceptRun`. So does that of a message. */
+  /** The run begins with `acceptRun`, and so does that of a message, when its turn has come: before, nothing of it is in a history (D36.1). */
   startRun(tenant: TenantId, runId: string, request: RunRequest): MayWait<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
-  /** A gateway has sent the run's id to the client, or a client follows the run: the run may act. */
-  acceptRun(tenant: TenantId, runId: string): void
+  /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
+  acceptRun(tenant: TenantId, runId: string): MayWait<void>
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): MayWait<number>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
@@ -46,7 +46,8 @@ export interface Inbox {
   listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
-  cancelRun(tenant: TenantId, runId: string): MayWait<void>
+  /** `isAccepted: false`: its client was told that the run was not accepted. One that no client knows leaves no trace. */
+  cancelRun(tenant: TenantId, runId: string, client?: { isAccepted: boolean }): MayWait<void>
 }
 
 /** The commands that an executor receives: its runs come from the queue. */

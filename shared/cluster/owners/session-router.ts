@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import { newToken } from '../../kernel/ids.ts'
 import type { Workers } from '../members/workers.ts'
@@ -24,6 +25,7 @@ type CallOptions = { isKnown?: boolean }
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
 const HANDOFF_STEP_MS = 50
+const RELEASE_EVERY_MS = 500
 
 /**
  * Finds the worker of a session. Hashing chooses the worker of a new session; the claim is what decides, and what later calls
@@ -100,7 +102,7 @@ export class SessionRouter {
     const claim = await this.#claim(session)
     if (!claim) throw exists(session)
     if (await this.#isStored(session, claim)) {
-      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw exists(session)
     }
     return claim
@@ -108,9 +110,9 @@ export class SessionRouter {
 
   /** Asked under the claim: nobody else can create the session, or open it, meanwhile. */
   async #isStored(session: SessionKey, claim: Claim): Promise<boolean> {
-    const { isStored = async () => false, owners } = this.#deps
+    const { isStored = async () => false } = this.#deps
     return isStored(session).catch(async (cause: unknown) => {
-      await owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw cause
     })
   }
@@ -125,7 +127,10 @@ export class SessionRouter {
     if (epoch === undefined) throw noWorker()
     if (!(await isRebuilt())) throw rebuilding()
     const claim = { epoch, token: newToken() }
-    const holder = await owners.claim(session, claim, RESERVED_SECS)
+    const holder = await owners.claim(session, claim, RESERVED_SECS).catch((cause: unknown) => {
+      void this.#release(session, claim) // It may hold all the same.
+      throw cause
+    })
     if (isSameClaim(holder, claim)) return claim
     if (await this.#isAlive(holder.epoch)) return undefined
     return (await owners.replace(session, { from: holder, to: claim }, RESERVED_SECS)) ? claim : undefined
@@ -143,9 +148,18 @@ export class SessionRouter {
       const mayMove = !creation.isLastTry && isRefusedForRoom(cause)
       const next = mayMove ? await this.#moveOn(session, claim) : undefined
       if (next) return this.#createAt(session, next, { ...creation, isLastTry: true })
-      await this.#deps.owners.release(session, claim).catch(() => {}) // It expires by itself.
+      await this.#release(session, claim)
       throw cause
     }
+  }
+
+  /** Resolves after the first try. What has no answer is tried again behind the refusal, which lets the client create the session again. */
+  async #release(session: SessionKey, claim: Claim): Promise<void> {
+    const release = () => this.#deps.owners.release(session, claim)
+    const until = performance.now() + 1_000 * RESERVED_SECS // It expires by itself then.
+    await release().catch(
+      () => void retryUntil(release, { pauses: RELEASE_EVERY_MS, until, ref: false }).catch(() => {}),
+    )
   }
 
   /** Replaces the claim by one for the next worker. Returns `undefined` when there is none, or the claim is no longer this one. */

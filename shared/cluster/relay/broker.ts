@@ -96,7 +96,8 @@ export class RelayBroker {
       calls: this.#calls,
       streams: this.streams,
       membership,
-      recovery: this.recovery,
+      findMoved: ({ tenant, runId, epoch }) =>
+        this.recovery ? this.recovery.find(tenant, runId, epoch) : movedRuns.find(tenant, runId),
       isBusAway,
     })
     this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
@@ -165,6 +166,7 @@ export class RelayBroker {
 
   onRecord(from: number, received: ReceivedRecord): void {
     if (received.type === RECORD.reply) this.#calls.settle(received.stream, received.body)
+    else if (received.type === RECORD.working) this.#calls.onWorking(received.stream)
     else this.streams.onRecord(from, received)
   }
 

@@ -1,3 +1,5 @@
+import { answeringWithin } from '../../kernel/async/patience.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 import { linked } from '../../kernel/trace.ts'
 import type { Inbox, RunInbox } from '../commands/inbox.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
@@ -18,6 +20,9 @@ import type { Transport } from './wire/transport.ts'
  */
 type Follow = (to: FollowedBy, cursor: FrameCursor, onAccepted?: () => void) => number
 type FollowedBy = { gateway: number; stream: number }
+
+/** The rest of the caller's time is for the way of the answer. */
+const ANSWER_SHARE = 0.8
 
 /** The end of the relay in a worker or executor: answers calls by `methods` and sends the frames of followed runs. */
 export class RelayInbox {
@@ -43,9 +48,11 @@ export class RelayInbox {
   }
 
   async #answer(from: number, { stream: id, flags }: ReceivedRecord, call: ReceivedCall): Promise<void> {
-    const { method, args, trace } = call
-    const text = await this.#answered.answer(from, id, () => linked(trace, () => this.#run(from, method, args)))
+    const { method, args, within_ms: withinMs = Infinity, trace } = call
     const outbox = this.#transport.outbox(flags === BY_WORKER ? 'worker' : 'gateway', from)
+    if (this.#answered.isUnderWay(from, id)) outbox.send(record(RECORD.working, { stream: id }))
+    const run = () => answeringWithin(withinMs * ANSWER_SHARE, () => this.#run(from, method, args))
+    const text = await this.#answered.answer(from, id, () => linked(trace, run))
     outbox.send(record(RECORD.reply, { stream: id, body: text }))
   }
 
@@ -89,17 +96,28 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   renameSession: (_from, ...args) => inbox.renameSession(...args),
   deleteSession: (_from, ...args) => inbox.deleteSession(...args),
   // A client that follows the run has its id, so a gateway has sent it.
-  followRun(gateway, tenant, runId, after, stream) {
+  async followRun(gateway, tenant, runId, after, stream) {
     const cursor = inbox.followRun(tenant, runId, after)
-    inbox.acceptRun(tenant, runId)
+    try {
+      await inbox.acceptRun(tenant, runId)
+    } catch (cause) {
+      cursor.close()
+      throw cause
+    }
     return follow({ gateway, stream }, cursor)
   },
   async startRun(gateway, tenant, runId, request, stream) {
     await inbox.startRun(tenant, runId, request)
-    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => accept(inbox, tenant, runId))
   },
   async sendMessage(gateway, tenant, runId, message, stream) {
     await inbox.sendMessage(tenant, runId, message)
-    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => inbox.acceptRun(tenant, runId))
+    follow({ gateway, stream }, inbox.followRun(tenant, runId, 0), () => accept(inbox, tenant, runId))
   },
 })
+
+/** The run may be gone: the gateway's stream shows that. */
+function accept(inbox: Inbox, tenant: TenantId, runId: string): void {
+  const accepted = async () => inbox.acceptRun(tenant, runId)
+  accepted().catch(() => {})
+}

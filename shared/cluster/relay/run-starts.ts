@@ -1,16 +1,16 @@
-import { AppError } from '../../kernel/errors.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { isStoreUnavailable } from '../../platform/store/unavailable.ts'
 import type { OnNamed, OpenedRun } from '../commands/broker.ts'
 import type { RunRequest } from '../commands/runs.ts'
 import { lessLoadedOfTwo, type Workers } from '../members/workers.ts'
 import { isUnanswered, noWorker } from '../owners/session-router.ts'
 import type { Membership } from './membership.ts'
 import { createRunId } from './run-calls.ts'
-import type { RunRecovery } from './run-recovery.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
 
-/** How long the call to one of several workers may take. */
+/** How long one of several workers may be silent: one that says that it is at work is not left for another. */
 const TRY_MS = 500
 /** With less time left than this no further worker is tried. */
 const MIN_TRY_MS = 100
@@ -21,13 +21,15 @@ export type RunStartsDeps = {
   calls: Pick<WorkerCalls, 'call' | 'callInBackground'>
   streams: Pick<RelayedStreams, 'openNew' | 'accept'>
   membership: Pick<Membership, 'refreshMembers'>
-  /** Finds the runs of dead workers that others go on with. Left out: they are lost. */
-  recovery?: Pick<RunRecovery, 'find'> | undefined
+  /** Where a run is that its worker does not know any more. */
+  findMoved(run: NewRun): Promise<number | undefined>
   isBusAway(): boolean
 }
 
 /** A run that is being opened, by the id that the gateway has chosen for it. `isSessionKept`: its session outlives its worker (D32). */
 type NewRun = { tenant: TenantId; runId: string; epoch: number; isSessionKept?: boolean }
+
+const NOT_ACCEPTED = { isAccepted: false } as const
 
 type NamedRun = { tenant: TenantId; runId: string; request: RunRequest }
 
@@ -58,7 +60,7 @@ export class RunStarts {
   }
 
   /**
-   * Tries one worker after another until one accepts or the time is over. A customer's run is tried first on the worker that
+   * Tries one worker after another until one accepts, the time is over, or the reason is not the worker's but the store's. A customer's run is tried first on the worker that
    * the customer hashes to; any other is tried on the less loaded of two.
    */
   async start(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun> {
@@ -74,12 +76,15 @@ export class RunStarts {
       const { epoch } = worker
       left = left.filter((other) => other.epoch !== epoch)
       const remainingMs = until - performance.now()
-      const deadlineMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
+      const silentMs = left.length > 0 ? Math.min(TRY_MS, remainingMs) : remainingMs
       worker.load++ // Before the worker has answered, since the requests of a burst would otherwise all find the same load.
       try {
         const runId = createRunId(epoch)
         await onNamed?.(runId)
-        return await this.#startOn({ epoch, hasAlternative: true, deadlineMs }, { tenant, runId, request })
+        return await this.#startOn(
+          { epoch, hasAlternative: true, deadlineMs: remainingMs, silentMs },
+          { tenant, runId, request },
+        )
       } catch (cause) {
         worker.load--
         if (!this.#canTryAnother(cause, until)) throw cause
@@ -89,7 +94,10 @@ export class RunStarts {
     throw refusal
   }
 
-  /** Opens a stream and then the run. If the worker does not answer, it may have started the run, which has not acted: it is cancelled in the background. */
+  /**
+   * Opens a stream and then the run, which begins when it is accepted here. One that is not is taken back (D36.1): its worker may have it all the same, or have
+   * handed it over with its session.
+   */
   async open(
     { tenant, runId, epoch, isSessionKept = false }: NewRun,
     start: (stream: number) => Promise<void>,
@@ -104,19 +112,18 @@ export class RunStarts {
       return { runId, frames: stream }
     } catch (cause) {
       await stream.return()
-      if (isUnanswered(cause)) this.#cancel(tenant, runId, epoch)
+      if (isUnanswered(cause) || hasKind(cause, 'not_found')) this.#takeBack({ tenant, runId, epoch })
       throw cause
     }
   }
 
-  /** Cancels a run of which its client does not know, also at the worker that goes on with it when the first one has died. */
-  #cancel(tenant: TenantId, runId: string, epoch: number): void {
-    const { calls, recovery } = this.#deps
-    const cancelElsewhere = async () => {
-      const moved = await recovery?.find(tenant, runId, epoch).catch(() => undefined) // Nobody follows it, so it does not act.
-      if (moved !== undefined) calls.callInBackground(moved, 'cancelRun', [tenant, runId])
+  #takeBack({ tenant, runId, epoch }: NewRun): void {
+    const { calls, findMoved } = this.#deps
+    const takeBackElsewhere = async () => {
+      const moved = await findMoved({ tenant, runId, epoch }).catch(() => undefined) // Nobody follows it, so it does not begin.
+      if (moved !== undefined) calls.callInBackground(moved, 'cancelRun', [tenant, runId, NOT_ACCEPTED])
     }
-    calls.callInBackground(epoch, 'cancelRun', [tenant, runId], () => void cancelElsewhere())
+    calls.callInBackground(epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED], () => void takeBackElsewhere())
   }
 
   #startOn(callee: Callee, { tenant, runId, request }: NamedRun): Promise<OpenedRun> {
@@ -127,6 +134,6 @@ export class RunStarts {
 
   #canTryAnother(cause: unknown, until: number): boolean {
     if (this.#isClosing || this.#deps.isBusAway() || performance.now() > until - MIN_TRY_MS) return false
-    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind)
+    return cause instanceof AppError && TRY_ANOTHER.has(cause.kind) && !isStoreUnavailable(cause)
   }
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/errors.ts'
+import { AppError, hasKind } from '../../kernel/errors.ts'
 import { isUnanswered } from '../owners/session-router.ts'
 import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './wire/calls.ts'
 import { RECORD, record, type WireRecord } from './wire/records.ts'
@@ -17,6 +17,8 @@ export type Callee = {
   /** Another worker can be called instead: the call fails at once when no process has subscribed to this one's channel. */
   hasAlternative?: boolean
   deadlineMs?: number
+  /** The call fails this early when the worker does not even say that it carries the call out. */
+  silentMs?: number
 }
 
 /** How long a client may wait until its request is accepted. */
@@ -35,21 +37,24 @@ export class WorkerCalls {
   /** Throws the worker's refusal; `unavailable` when it does not answer, and at once while the bus is away. */
   async call<M extends WorkerMethod>(callee: Callee, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     if (this.#deps.isBusAway()) throw busAway()
-    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS } = callee
-    const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs } }
+    const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS, silentMs = deadlineMs } = callee
+    const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs, silentMs } }
     return (await this.#calls.call(request)) as CallResult<M>
   }
 
-  /** Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. `onUnanswered` is called when the worker is gone. */
+  /**
+   * Makes a call and ignores its outcome. While the bus is away it is repeated for 10 s. `onElsewhere` is called when the worker is gone, or does not know
+   * what the call names.
+   */
   callInBackground<M extends WorkerMethod>(
     epoch: number,
     method: M,
     args: CallArgs<M>,
-    onUnanswered: () => void = () => {},
+    onElsewhere: () => void = () => {},
   ): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
     this.#calls.call(request).catch((cause: unknown) => {
-      if (isUnanswered(cause)) onUnanswered() // Else the worker has already done it.
+      if (isUnanswered(cause) || hasKind(cause, 'not_found')) onElsewhere() // Else the worker has already done it.
     })
   }
 
@@ -61,6 +66,11 @@ export class WorkerCalls {
   /** Settles a call with the answer that was received for it. */
   settle(id: number, body: Buffer): void {
     this.#calls.settle(id, body)
+  }
+
+  /** A worker has received a call, and carries it out. */
+  onWorking(id: number): void {
+    this.#calls.onWorking(id)
   }
 
   /** A message to this worker had no subscriber. */
@@ -79,8 +89,9 @@ export class WorkerCalls {
   }
 
   #request<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): CallRequest {
-    const body = packCall(method, args)
-    return { epoch, send: (id) => this.#deps.send(epoch, record(RECORD.call, { stream: id, body })) }
+    const send = (id: number, withinMs: number) =>
+      this.#deps.send(epoch, record(RECORD.call, { stream: id, body: packCall(method, args, withinMs) }))
+    return { epoch, send }
   }
 }
 

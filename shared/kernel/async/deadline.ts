@@ -1,10 +1,11 @@
 /**
- * Settles as `work` does, or rejects with `late()` after `withinMs`. A later result of `work` is ignored. After a time in which this process could
+ * Settles as `work` does, or rejects with `late()` after `withinMs`, which may be `Infinity`. A later result of `work` is ignored. After a time in which this process could
  * not run, timers come first: what has arrived at its sockets meanwhile is in time.
  */
 export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: () => Error): Promise<T> {
+  if (withinMs === Infinity) return work
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => setImmediate(() => reject(late())), withinMs)
+  const timer = setTimeout(() => setImmediate(() => reject(late())), Math.max(0, withinMs))
   try {
     return await Promise.race([work, promise])
   } finally {

@@ -5,6 +5,11 @@ const RETRY_SECS = 2
 /** The error for a database that does not answer. `cause` is for our own log; callers never see it. */
 export const storeUnavailable = (cause: unknown): AppError =>
   new AppError('unavailable', 'the store cannot be reached at the moment; try again', {
+    code: 'storage_unavailable',
     retryAfterSecs: RETRY_SECS,
     cause,
   })
+
+/** Whether the store is what a request was refused for. */
+export const isStoreUnavailable = (cause: unknown): boolean =>
+  cause instanceof AppError && cause.code === 'storage_unavailable'

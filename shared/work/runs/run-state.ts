@@ -11,6 +11,7 @@ type State = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
  * | queued    | waiting                                     | its turn has come                    | running                   |
  * | queued    |                                             | it is cancelled                      | cancelled, or failed      |
  * | queued    |                                             | another process goes on with it      | abandoned                 |
+ * | queued    |                                             | its client was told that it is refused | abandoned               |
  * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
  * | running   |                                             | the engine's last event, or its bug  | done, failed or cancelled |
  * | running   |                                             | another process goes on with it      | abandoned                 |

@@ -21,7 +21,7 @@ export type RunIdentity = {
   startedAt?: Date
   /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
   needsNoReader?: boolean
-  /** Nobody may act for the run before `accept`: it calls no tool and records nothing. */
+  /** The run does not begin before `accept` (D36.1). */
   isHeld?: boolean
   /** Its subject, when that is not a prompt. */
   kind?: 'flow' | 'plan'
@@ -96,8 +96,8 @@ export type RunHooks = {
 export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
 
 /**
- * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether it may act (`accept`) is apart
- * from its state: an engine at work waits for that before its first tool.
+ * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether its client has it (`accept`) is apart
+ * from its state: a run whose turn has come waits for that.
  */
 export class Run {
   readonly id: string
@@ -196,10 +196,24 @@ export class Run {
     return this.journal.follow(seq)
   }
 
-  /** Its client knows of the run, so it may act. */
+  /** Its client knows of the run, so it may begin. */
   accept(): void {
     this.#held?.resolve()
     this.#held = undefined
+  }
+
+  /** Whether no client has the run as yet. */
+  get isHeld(): boolean {
+    return this.#held !== undefined
+  }
+
+  /** Its client was told that the run was not accepted: it ends as if it had never been. Returns `false` for one that a client has. */
+  refuse(): boolean {
+    if (!this.isHeld || this.isEnded || this.isAbandoned) return false
+    this.abandon()
+    this.#resolveEnded?.()
+    this.#resolveEnded = undefined
+    return true
   }
 
   /** Another process goes on with the run. What is left of it here has no effect any more. */
@@ -215,7 +229,7 @@ export class Run {
     return this.#state.isAbandoned
   }
 
-  /** Resolves when the run may act or is cancelled. */
+  /** Resolves when the run may begin, or never will. */
   async whenAccepted(): Promise<void> {
     await this.#held?.promise
   }
@@ -226,8 +240,9 @@ export class Run {
     return decision.finally(() => this.#state.endAsk())
   }
 
-  /** Runs to the terminal event; never rejects. Does nothing when the run was cancelled before. */
+  /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
+    if (this.#held) await this.#held.promise
     if (this.isEnded || this.isAbandoned) return
     this.#state.begin()
     this.#hooks.onStarted?.(this)
@@ -249,7 +264,9 @@ export class Run {
     if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
-    if (by === 'caller') this.#append(errorEvent(code, 'the run was ended before its turn came'))
+    if (by !== 'caller') return
+    this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
+    this.#append(errorEvent(code, 'the run was ended before its turn came'))
   }
 
   #end(last: RunEvent): void {

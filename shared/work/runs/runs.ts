@@ -78,7 +78,7 @@ export class Runs {
     this.#known.set(run.id, run)
     this.#live.add(run)
     this.#restartTime(run)
-    void run.ended.then(() => this.#settle(run))
+    void run.ended.then(() => run.isAbandoned || this.#settle(run))
     return run
   }
 
@@ -128,11 +128,26 @@ export class Runs {
   /** Forgets a run: another process has adopted it. Its readers get a gap. */
   release(run: Run): void {
     if (run.isAbandoned) return
+    run.abandon()
+    this.#remove(run)
+  }
+
+  #remove(run: Run): void {
     this.#unread.delete(run)
     this.#known.delete(run.id)
     this.#leave(run)
-    run.abandon()
     this.#onChanged()
+  }
+
+  /** Ends a run that no client has as if it had never been, and another one by its cancellation. */
+  refuse(run: Run): void {
+    this.end(run, { isAccepted: false })
+  }
+
+  /** Cancels a run. `isAccepted: false`: its client was told that the run was not accepted. */
+  end(run: Run, { isAccepted }: { isAccepted: boolean }): void {
+    if (isAccepted || !run.refuse()) run.cancel('cancelled')
+    else this.#remove(run)
   }
 
   /** Aborts a run without a reader where there is no slot for another (D4.5d): one of the tenant's own when its share is full. */
@@ -143,7 +158,7 @@ export class Runs {
       this.#orphans.delete(orphan)
       this.#givenUp.add(orphan)
       this.#slots.add(orphan.tenant, -1)
-      orphan.cancel('cancelled')
+      this.refuse(orphan)
     }
   }
 
@@ -203,7 +218,7 @@ export class Runs {
     if (this.#known.get(run.id) === run) this.#known.delete(run.id) // A plan that goes on here has a run of the same id.
     this.#ended.delete(run)
     this.#onChanged()
-    run.cancel('cancelled')
+    this.refuse(run)
     void run.ended.then(() => {
       this.#dropFrames(run)
       this.#hooks.onForgotten(run)

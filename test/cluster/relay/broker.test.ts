@@ -2,12 +2,15 @@
 
 import { expect } from 'chai'
 import { RelayBroker } from '../../../shared/cluster/relay/broker.ts'
+import { RECORD, record } from '../../../shared/cluster/relay/wire/records.ts'
 import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import { textOf } from '../../support/broker-answers.ts'
 import { elapsedMs } from '../../support/elapsed.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
+import { until } from '../../support/until.ts'
 import { worker } from '../members/member.ts'
 import { playWorkers } from './played-workers.ts'
 
@@ -122,6 +125,30 @@ describe('gateway’s broker: starting a run', () => {
     relay.onMembers([worker(2), worker(3)])
     expect(await failureOf(broker.startRun(TENANT, prompt))).to.include({ kind: 'not_found' })
     expect(calls).to.have.length(1)
+  })
+
+  it('D36.1: what one worker refuses for the store’s sake is not asked of another', async () => {
+    const { relay, broker, calls } = setUp(() => {
+      throw storeUnavailable('away')
+    })
+    relay.onMembers([worker(2), worker(3)])
+    expect(await failureOf(broker.startRun(TENANT, prompt))).to.include({ status: 503, code: 'storage_unavailable' })
+    expect(calls).to.have.length(1)
+  })
+
+  it('D36.1: a worker that says that it carries the call out is not left for another one', async () => {
+    const answered = Promise.withResolvers<null>()
+    const { relay, broker, calls } = setUp(() => answered.promise)
+    relay.onMembers([worker(2), worker(3)])
+    const starting = broker.startRun(TENANT, prompt)
+    const isAsked = async () => calls.length > 0
+    await until(isAsked, { what: 'a worker to be asked' })
+    const at = Number(calls[0]?.split(' ')[0])
+    relay.onRecord(at, { ...record(RECORD.working, { stream: 1 }), body: Buffer.alloc(0) })
+    await until(() => calls.length > 2, { what: 'the time of a silent worker to be over' })
+    answered.resolve(null)
+    await starting
+    expect(new Set(calls)).to.deep.equal(new Set([`${at} startRun`]))
   })
 
   it('when all workers refuse, the last refusal is the answer; without a worker it is 503', async () => {

@@ -21,6 +21,8 @@ describe('the tenants of a cluster', () => {
     await until(() => gateway.executors.hasAny(), { what: 'the gateway to see the executor' })
     for (let i = 0; i < 6; i++) await gateway.broker.createSession(DEFAULT_TENANT)
     const { runId } = await gateway.broker.startRun(DEFAULT_TENANT, { prompt: '/sleep 60000' })
+    const hasBegun = async () => (await gateway.broker.getRun(DEFAULT_TENANT, runId)).status === 'running'
+    await until(hasBegun, { what: 'the run to begin' })
     const flow = beginRun(executor, OTHER, `run_${'0'.repeat(31)}1`)
     expect(await gateway.listTenants(RANGE)).to.deep.equal({
       tenants: [

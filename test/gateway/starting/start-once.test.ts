@@ -11,13 +11,18 @@ const USE = { operation: 'run', key: 'k1' }
 const FRAMES: FrameStream = framesOf()
 
 describe('a run that is started once for each key', () => {
-  function setUp({ isForgotten = false, isAway = false, startMs = 10_000 } = {}) {
+  function setUp({ isForgotten = false, isAway = false, isDeaf = false, startMs = 10_000 } = {}) {
+    const store = { isDeaf }
     const kept = new Map<string, { hash: string; id: string }>()
+    const assertAnswered = () => {
+      if (store.isDeaf) throw new AppError('unavailable', 'the store does not answer')
+    }
     const keys: Idempotency = {
       async reserve(_tenant, { key, hash, id }) {
         const taken = kept.get(key)
         if (taken) return taken.hash === hash ? { state: 'taken', id: taken.id } : { state: 'mismatch' }
         kept.set(key, { hash, id })
+        assertAnswered()
         return { state: 'reserved' }
       },
       async replace(_tenant, { key, from, to }) {
@@ -25,9 +30,13 @@ describe('a run that is started once for each key', () => {
         const taken = kept.get(key)
         if (taken?.id !== from) return false
         taken.id = to
+        assertAnswered()
         return true
       },
-      release: async (_tenant, { key }) => void kept.delete(key),
+      async release(_tenant, { key, id }) {
+        assertAnswered()
+        if (kept.get(key)?.id === id) kept.delete(key)
+      },
     }
     const followed: string[] = []
     const once = new StartOnce(
@@ -43,7 +52,7 @@ describe('a run that is started once for each key', () => {
     )
     const start = (open: KeyedStart['open'], request: unknown = { prompt: 'hi' }) =>
       once.start(TENANT, { ...USE, request, open })
-    return { start, kept, followed }
+    return { start, kept, followed, store }
   }
   const opens = (runId: string) => async () => ({ runId, frames: FRAMES })
   const never = async () => expect.fail('it was started again')
@@ -94,17 +103,42 @@ describe('a run that is started once for each key', () => {
       expect(made.followed).to.deep.equal([NAMED, NAMED])
     })
 
-    it('is refused when no worker has it, and when no worker was asked', async () => {
-      for (const named of [NAMED, undefined]) {
-        const made = setUp({ isForgotten: named !== undefined, startMs: 120 })
-        await leave(made, named)
-        const refused = await refusalOf(made.start(never))
-        expect([refused.status, refused.message.includes('did not say whether its run began')]).to.deep.equal([
-          409,
-          true,
-        ])
-      }
+    it('is refused when no worker has it', async () => {
+      const made = setUp({ isForgotten: true, startMs: 120 })
+      await leave(made, NAMED)
+      const refused = await refusalOf(made.start(never))
+      expect([refused.status, refused.message.includes('did not say whether its run began')]).to.deep.equal([409, true])
     })
+
+    it('D25a: is started by the request that comes again when no worker was asked, and by the first process no more', async () => {
+      const made = setUp({ startMs: 120 })
+      let nameLate: ((runId: string) => Promise<void>) | undefined
+      void made.start(async (onNamed) => {
+        nameLate = onNamed
+        return new Promise(() => {})
+      })
+      await until(() => nameLate !== undefined, { what: 'the first start' })
+      expect(await made.start(opens('run_2'))).to.include({ runId: 'run_2', isReplayed: false })
+      expect(await refusalOf(nameLate?.('run_1') ?? never())).to.include({ kind: 'unavailable' })
+      expect(made.kept.get(USE.key)?.id).to.equal('run_2')
+    })
+  })
+
+  it('D36.5: a reservation without an answer frees its key, and so does a start whose key could not be freed at once', async () => {
+    const { start, kept, store } = setUp({ isDeaf: true })
+    expect(await refusalOf(start(never))).to.include({ status: 503 })
+    expect(kept.size).to.equal(1)
+    store.isDeaf = false
+    await until(() => kept.size === 0, { what: 'the key to be freed' })
+    const refuse: KeyedStart['open'] = async (onNamed) => {
+      store.isDeaf = true
+      await onNamed('run_1')
+      return never()
+    }
+    expect(await refusalOf(start(refuse))).to.include({ status: 503 })
+    store.isDeaf = false
+    await until(() => kept.size === 0, { what: 'the key of the named run to be freed' })
+    expect(await start(opens('run_2'))).to.include({ runId: 'run_2', isReplayed: false })
   })
 
   it('a start that is refused after its run was named frees its key', async () => {

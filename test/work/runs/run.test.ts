@@ -67,8 +67,40 @@ describe('a run and its report', () => {
   })
 })
 
-describe('a run that nobody may act for yet', () => {
-  it('acts when it is accepted, and one that is cancelled waits no longer', async () => {
+describe('a run that no client has yet', () => {
+  it('D36.1: begins when it is accepted', async () => {
+    const { run, calls } = setUp({ isHeld: true })
+    const executing = run.execute(say)
+    await settled()
+    expect([calls, run.status, run.isHeld]).to.deep.equal([['open run'], 'waiting', true])
+    run.accept()
+    await executing
+    expect([calls[1], calls.at(-1), run.isHeld]).to.deep.equal(['started', 'ended done', false])
+  })
+
+  it('D36.1: that is refused ends as if it had never been', async () => {
+    const { run, calls } = setUp({ isHeld: true })
+    const executing = run.execute(say)
+    expect(run.refuse()).to.equal(true)
+    await Promise.all([executing, run.ended])
+    expect([calls, run.isAbandoned, run.refuse()]).to.deep.equal([['open run', 'abandon'], true, false])
+  })
+
+  it('D36.1: cannot be refused any more when a client has it', async () => {
+    const { run } = setUp({ isHeld: true })
+    run.accept()
+    expect(run.refuse()).to.equal(false)
+    await run.execute(say)
+    expect(run.status).to.equal('done')
+  })
+
+  it('D16.1: that is cancelled before its turn is announced before its end is', () => {
+    const { run, calls } = setUp()
+    run.cancel('cancelled')
+    expect(calls.filter((call) => /started|ended/.test(call))).to.deep.equal(['started', 'ended error'])
+  })
+
+  it('waits until it is accepted, and one that is cancelled waits no longer', async () => {
     for (const free of [
       (run: Run) => run.accept(),
       (run: Run) => run.cancel('cancelled'),

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import type { Broker, OpenedRun } from '../../../../shared/cluster/commands/broker.ts'
+import type { Broker, OnNamed, OpenedRun } from '../../../../shared/cluster/commands/broker.ts'
 import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
@@ -49,24 +49,28 @@ export class Conversations {
   async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
     assertAdmitted(res)
     const message = { ...sent.message, background: true }
-    const open = () => this.#open(res, { ...sent, seed, message })
+    const open = (onNamed?: OnNamed) => this.#open(res, { ...sent, seed, message }, onNamed)
     if (key === undefined) return { ...(await open()), isReplayed: false }
     const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
     return started
   }
 
-  async #open(res: Response, { sessionId, message, seed }: Omit<SentMessage, 'key'>): Promise<OpenedRun> {
+  async #open(
+    res: Response,
+    { sessionId, message, seed }: Omit<SentMessage, 'key'>,
+    onNamed?: OnNamed,
+  ): Promise<OpenedRun> {
     const tenant = tenantOf(res)
     try {
-      return await this.#broker.sendMessage(tenant, sessionId, message)
+      return await this.#broker.sendMessage(tenant, sessionId, message, onNamed)
     } catch (cause) {
       if (!hasKind(cause, 'not_found')) throw cause
     }
     await this.#broker.createSession(tenant, sessionId, seed()).catch((cause: unknown) => {
       if (!hasKind(cause, 'conflict')) throw cause // Another request has created it in the meantime.
     })
-    return this.#broker.sendMessage(tenant, sessionId, message)
+    return this.#broker.sendMessage(tenant, sessionId, message, onNamed)
   }
 
   /**

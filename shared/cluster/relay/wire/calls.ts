@@ -28,11 +28,19 @@ export type WorkerMethod = keyof WorkerMethods
 export type CallArgs<M extends WorkerMethod> = Parameters<WorkerMethods[M]>
 export type CallResult<M extends WorkerMethod> = Awaited<ReturnType<WorkerMethods[M]>>
 
-/** A call as it was received: the caller is a process of this cluster, but possibly of another release. */
-export type ReceivedCall = { method: string; args: unknown[]; trace?: TraceLink }
+/**
+ * A call as it was received: the caller is a process of this cluster, but possibly of another release. `within_ms`: how long the caller waits for the answer,
+ * from the moment in which the call is received.
+ */
+export type ReceivedCall = { method: string; args: unknown[]; within_ms?: number; trace?: TraceLink }
 
-export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>): string =>
-  JSON.stringify({ method, args, ...traced() } satisfies ReceivedCall)
+export const packCall = <M extends WorkerMethod>(method: M, args: CallArgs<M>, withinMs?: number): string =>
+  JSON.stringify({
+    method,
+    args,
+    ...(withinMs !== undefined && { within_ms: Math.max(0, Math.floor(withinMs)) }),
+    ...traced(),
+  } satisfies ReceivedCall)
 
 function traced(): Pick<ReceivedCall, 'trace'> {
   const trace = currentLink()
@@ -43,7 +51,13 @@ function traced(): Pick<ReceivedCall, 'trace'> {
 export function readCall(body: Buffer): ReceivedCall {
   const call = parseJson(body.toString()) as Partial<ReceivedCall> | undefined
   if (typeof call?.method !== 'string' || !Array.isArray(call.args)) throw new MalformedMessage('the call is malformed')
-  return { method: call.method, args: call.args, ...(isJsonObject(call.trace) && { trace: call.trace }) }
+  const { method, args, within_ms, trace } = call
+  return {
+    method,
+    args,
+    ...(typeof within_ms === 'number' && { within_ms }),
+    ...(isJsonObject(trace) && { trace }),
+  }
 }
 
 type Answer =
@@ -87,13 +101,16 @@ export type CallLimits = {
   deadlineMs: number
   /** The call is sent again this often until it is answered: the bus may have lost it, or its answer. */
   resendMs: number
+  /** The call fails earlier when the process does not even say that it carries the call out; as late as `deadlineMs` by default. */
+  silentMs?: number
 }
 
 const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, resendMs: 250 }
 
 export type CallRequest = {
   epoch: number
-  send: (id: number) => void
+  /** `withinMs`: how long the caller still waits. */
+  send: (id: number, withinMs: number) => void
   /** The caller can try another process: the call fails at once when a message to this one has no subscriber. */
   hasAlternative?: boolean
   limits?: Partial<CallLimits>
@@ -102,6 +119,8 @@ export type CallRequest = {
 type PendingCall = {
   epoch: number
   hasAlternative: boolean
+  /** The process carries the call out. */
+  onWorking: () => void
   resolve: (answer: Answer) => void
   reject: (error: AppError) => void
 }
@@ -113,18 +132,23 @@ export class Calls {
 
   /** Calls the process of this epoch. Throws its refusal, or `unavailable` (`worker_silent`) when it does not answer. */
   async call({ epoch, send, hasAlternative = false, limits }: CallRequest): Promise<unknown> {
-    const { resendMs, deadlineMs } = { ...CALL_LIMITS, ...limits }
+    const { resendMs, deadlineMs, silentMs = deadlineMs } = { ...CALL_LIMITS, ...limits }
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    this.#pending.set(id, { epoch, hasAlternative, resolve, reject })
-    send(id)
-    const resend = setInterval(() => send(id), resendMs)
+    const until = performance.now() + deadlineMs
     // An answer that came while this process had no CPU is read first: the silence was not the worker's.
-    const deadline = setTimeout(() => setImmediate(() => reject(unanswered())), deadlineMs)
+    const fail = () => setImmediate(() => reject(unanswered()))
+    const silence = setTimeout(fail, Math.min(silentMs, deadlineMs))
+    const deadline = setTimeout(fail, deadlineMs)
+    this.#pending.set(id, { epoch, hasAlternative, onWorking: () => clearTimeout(silence), resolve, reject })
+    const sendNow = () => send(id, until - performance.now())
+    sendNow()
+    const resend = setInterval(sendNow, resendMs)
     try {
       return unwrap(await promise)
     } finally {
       clearInterval(resend)
+      clearTimeout(silence)
       clearTimeout(deadline)
       this.#pending.delete(id)
     }
@@ -133,6 +157,11 @@ export class Calls {
   /** Settles a call with the answer that was received for it. Throws `MalformedMessage`. */
   settle(id: number, body: Buffer): void {
     this.#pending.get(id)?.resolve(readAnswer(body))
+  }
+
+  /** The process has received a call, and carries it out. */
+  onWorking(id: number): void {
+    this.#pending.get(id)?.onWorking()
   }
 
   /** A message to this process had no subscriber: fails the calls that can be made elsewhere. */
@@ -162,18 +191,26 @@ const DELETE_EVERY_MS = 1_000
 
 /** Runs each call once, however often it was sent, and keeps its answer for the repetitions. */
 export class AnsweredCalls {
-  readonly #answers = new Map<string, { at: number; answer: Promise<string> }>()
+  readonly #answers = new Map<string, { at: number; answer: Promise<string>; isUnderWay: boolean }>()
   #deletedAt = -Infinity
 
   answer(epoch: number, id: number, run: () => unknown): Promise<string> {
     const now = performance.now()
     if (now - this.#deletedAt >= DELETE_EVERY_MS) this.#deleteOld(now)
-    const key = `${epoch} ${id}`
+    const key = keyOf(epoch, id)
     const known = this.#answers.get(key)
     if (known) return known.answer
-    const answer = answerTo(run)
-    this.#answers.set(key, { at: now, answer })
-    return answer
+    const entry = { at: now, answer: answerTo(run), isUnderWay: true }
+    void entry.answer.then(() => {
+      entry.isUnderWay = false
+    })
+    this.#answers.set(key, entry)
+    return entry.answer
+  }
+
+  /** Whether the call has come before, and has no answer yet. */
+  isUnderWay(epoch: number, id: number): boolean {
+    return this.#answers.get(keyOf(epoch, id))?.isUnderWay ?? false
   }
 
   #deleteOld(now: number): void {
@@ -185,3 +222,5 @@ export class AnsweredCalls {
     }
   }
 }
+
+const keyOf = (epoch: number, id: number): string => `${epoch} ${id}`

@@ -21,6 +21,8 @@ export const RECORD = {
   askReadPosition: 9,
   /** Piece number `count`, from 0, of the large frame `seq`. */
   piece: 10,
+  /** A call that was sent again is being carried out: its answer comes. */
+  working: 11,
 } as const
 export type RecordType = (typeof RECORD)[keyof typeof RECORD]
 

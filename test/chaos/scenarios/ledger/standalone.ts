@@ -11,7 +11,7 @@ export class Standalone implements RunOpener, AsyncDisposable {
   readonly history: Entry[] = []
   url = ''
   #opsUrl = ''
-  readonly #dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
+  readonly dataDir = mkdtempSync(join(tmpdir(), 'agent-engine-chaos-'))
   readonly #procs = new Procs((entry) => this.history.push(entry))
   #proc: Proc | undefined
   readonly #settings: Readonly<Record<string, string>>
@@ -63,11 +63,11 @@ export class Standalone implements RunOpener, AsyncDisposable {
       PORT: '0',
       OPS_PORT: '0',
       RATE_LIMIT_RPM: '0',
-      DATA_DIR: this.#dataDir,
+      DATA_DIR: this.dataDir,
       NODE_COMPILE_CACHE: resolve('node_modules/.cache/compile'),
       ...this.#settings,
     }
   }
 
-  readonly #clean = (): void => rmSync(this.#dataDir, { recursive: true, force: true })
+  readonly #clean = (): void => rmSync(this.dataDir, { recursive: true, force: true })
 }

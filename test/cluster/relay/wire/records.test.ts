@@ -76,6 +76,7 @@ describe('records', () => {
       readPosition: 8,
       askReadPosition: 9,
       piece: 10,
+      working: 11,
     })
     expect([LAST, BY_WORKER, END_OF_FRAME]).to.deep.equal([1, 1, 2])
   })
