@@ -63,7 +63,7 @@ const CHECKS: Record<string, Check> = {
 /** A session of messages; each must be answered with a count that grows, or with a warning. */
 async function checkSession(product: Product, turns: number): Promise<string> {
   const { body } = await product.call('POST', '/sessions', {})
-  const id = String((body as { session_id: string }).session_id)
+  const id = (body as { session_id: string }).session_id
   let [last, lost] = [0, 0]
   const seen = new Set<string>()
   for (let turn = 1; turn <= turns; turn++) {
@@ -77,7 +77,7 @@ async function checkSession(product: Product, turns: number): Promise<string> {
     }
     for (const code of codes) seen.add(code)
     if (end?.event !== 'done') say(`  message ${turn}: ${end?.event} ${JSON.stringify(end?.data)}`)
-    if (end?.event === 'done' && input <= last && !codes.some((code) => /^context_/.test(code))) lost++
+    if (end?.event === 'done' && input <= last && !codes.some((code) => code.startsWith('context_'))) lost++
     last = input
     say(`  message ${turn}: ${input} tokens${codes.length > 0 ? `, ${codes.join(' ')}` : ''}`)
   }

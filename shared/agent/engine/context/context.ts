@@ -43,53 +43,82 @@ const MAX_FIXED = 0.5
 
 export function createContext(options: ContextOptions): Context {
   const { conversation, models } = options
-  let fixed: number | undefined
-  /** The window that a rejection has named, or the size of the request that was rejected. */
-  let named = Number.POSITIVE_INFINITY
+  const sizes = new Sizes(options)
   let hasWarned = false
-  const isQuick = () => {
-    const { provider, model } = models.main().primary
-    const isToldWindow = provider.askWindow !== undefined || provider.contextWindow !== undefined
-    return (
-      !isToldWindow && conversation.chars < MIN_CHARS && conversation.cutWindowOf(model) === Number.POSITIVE_INFINITY
-    )
-  }
-  const sizeOf = async (reason: Reason): Promise<Size> => {
-    fixed ??= fixedChars(options.fixed)
-    const perChar = tokensPerChar(conversation.measured, fixed)
-    const { provider, model } = models.main().primary
-    const asked = provider.contextWindow ?? (await provider.askWindow?.(model, options.signal))
-    const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
-    return { reason, fixedChars: fixed, perChar, window: Math.min(known, named, conversation.cutWindowOf(model)) }
-  }
   return {
     get tokens() {
-      fixed ??= fixedChars(options.fixed)
-      return tokensIn(conversation.chars, { fixedChars: fixed, perChar: tokensPerChar(conversation.measured, fixed) })
+      return sizes.tokens
     },
     *measure(usage, { model }) {
       if (!usage || usage.input <= 0) return
-      fixed ??= fixedChars(options.fixed)
       const { chars, compactions, measured } = conversation
-      const now = { tokens: usage.input, chars, fixedChars: fixed, model, compactions }
+      const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
       if (!isCutSilently(measured, now)) return conversation.measure(now)
       conversation.noteCut(now)
       yield cutWarning(now)
     },
     async *compactIfNeeded() {
-      if (isQuick()) return
-      const size = await sizeOf('estimate')
+      if (sizes.areSmall) return
+      const size = await sizes.of('estimate')
       const fixedTokens = tokensOf(size.fixedChars, size.perChar)
-      if (!hasWarned && fixedTokens > size.window * MAX_FIXED)
-        yield windowWarning(models.main().primary, size.window, fixedTokens)
+      const isFull = fixedTokens > size.window * MAX_FIXED
+      if (isFull && !hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
       hasWarned = true
       if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
     },
     async *compactAfterRejection({ failure, outputChars }) {
       if (failure?.code !== 'context_too_long' || outputChars > 0) return false
-      named = Math.min(named, failure.windowTokens ?? this.tokens)
-      return yield* compact(await sizeOf('provider'), options)
+      sizes.rejectedAt(failure.windowTokens)
+      return yield* compact(await sizes.of('provider'), options)
     },
+  }
+}
+
+/** The sizes of one run's requests, and the window that they must fit. */
+class Sizes {
+  readonly #options: ContextOptions
+  #fixed: number | undefined
+  /** The window that a rejection has named, or the size of the request that was rejected. */
+  #named = Number.POSITIVE_INFINITY
+
+  constructor(options: ContextOptions) {
+    this.#options = options
+  }
+
+  get fixedChars(): number {
+    this.#fixed ??= fixedChars(this.#options.fixed)
+    return this.#fixed
+  }
+
+  /** Estimate of the next request's tokens. */
+  get tokens(): number {
+    const { conversation } = this.#options
+    return tokensIn(conversation.chars, { fixedChars: this.fixedChars, perChar: this.#perChar })
+  }
+
+  /** No window that anybody knows is near: it need not be looked up. */
+  get areSmall(): boolean {
+    const { conversation, models } = this.#options
+    const { provider, model } = models.main().primary
+    const isToldWindow = provider.askWindow !== undefined || provider.contextWindow !== undefined
+    return !isToldWindow && conversation.chars < MIN_CHARS && !Number.isFinite(conversation.cutWindowOf(model))
+  }
+
+  rejectedAt(windowTokens: number | undefined): void {
+    this.#named = Math.min(this.#named, windowTokens ?? this.tokens)
+  }
+
+  async of(reason: Reason): Promise<Size> {
+    const { conversation, models, signal } = this.#options
+    const { provider, model } = models.main().primary
+    const asked = provider.contextWindow ?? (await provider.askWindow?.(model, signal))
+    const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
+    const window = Math.min(known, this.#named, conversation.cutWindowOf(model))
+    return { reason, fixedChars: this.fixedChars, perChar: this.#perChar, window }
+  }
+
+  get #perChar(): number {
+    return tokensPerChar(this.#options.conversation.measured, this.fixedChars)
   }
 }
 
