@@ -207,6 +207,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
   ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
+  ['services/console/shell/console.tsx', 'services/console/api/notices.ts'], // Its first page is drawn before.
   ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
 ]
 

@@ -168,7 +168,7 @@ describe('approvals in the console', () => {
     await card.getByText('You have not seen all of it').waitFor()
     for (const name of ['Allow once', 'Allow Write for this session'])
       expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
-    await card.getByRole('region', { name: 'What it does' }).evaluate('(box) => { box.scrollTop = box.scrollHeight }')
+    await page.evaluate(`document.querySelector('[data-ask] .whole').scrollTop = 100_000`)
     await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
     expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
     await card.getByRole('button', { name: 'Edit' }).click()
