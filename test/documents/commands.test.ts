@@ -50,6 +50,8 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
   [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],
+  [/^npm run deploy:test( -- --only kubernetes)?$/, LONG],
+  [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
   [/^npm run release:pack$/, { by: 'test/scripts/release.test.ts', words: 'scripts/release/main.ts' }],
   [/^npm run doctor( -- --url)?$/, { by: 'test/scripts/doctor.test.ts', words: 'scripts/doctor/main.ts' }],
   [/^(scripts\/cluster|npm run cluster)$/, { by: 'test/documents/readme.test.ts', words: 'launch(' }],
@@ -66,7 +68,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^head -c 32 \/dev\/urandom \| base64$/, { by: 'test/documents/operations.test.ts', words: 'MASTER_KEY=' }],
   [/^promtool check metrics$/, { not: 'the machines of the tests have no Prometheus' }],
   [/^ae run "Write the release notes"$/, { not: 'it shows the answer of a real model' }],
-  [/^(docker|kubectl) exec$|^(mongosh|kill -9|ae)$/, A_NAME],
+  [/^(docker|kubectl) exec$|^docker inspect$|^(mongosh|kill -9|ae)$/, A_NAME],
 ]
 
 const PROGRAM =
