@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
-import { ensureHelm, renderChart } from './local-services/helm.ts'
+import { ensureHelm } from './local-services/helm.ts'
+import { renderChart } from './local-services/helm-chart.ts'
 
 // `npm run manifests` renders the chart to deploy/k8s/base, for those who use kustomize: as the release `agent-engine`, without a prefix of the
 // names. `npm run manifests -- FOLDER` writes to another folder.

@@ -8,11 +8,11 @@ const WITHIN_MS = 60_000
 
 const REQUEST: Omit<ModelRequest, 'model'> = {
   messages: [{ role: 'user', text: 'Reply with the single word: ok' }],
-  tools: [],
+  tools: [{ name: 'report', description: 'Reports something.', inputSchema: { type: 'object', properties: {} } }],
   stopSequences: [],
 }
 
-/** Whether the models of MODEL and FALLBACK_MODEL answer one small request each. */
+/** Whether the models of MODEL and FALLBACK_MODEL answer one small request each, and take tools. */
 export const checkModels: Check = async ({ config }) => {
   const { primary, fallback } = await createModels(config)
   const findings = await Promise.all([
@@ -24,11 +24,17 @@ export const checkModels: Check = async ({ config }) => {
 
 async function checkModel(prefix: string, route: ModelRoute, target: Config['model']): Promise<Finding[]> {
   const failure = await failureOf(route)
+  if (!failure && route.provider.takesTools?.(route.model) === false) return [withoutTools(prefix, route)]
   if (!failure || !target) return []
   const { origin, pathname } = apiBase(target.provider, target.baseUrl)
   const problem = `${prefix}=${route.model} at ${origin}${pathname} gives no answer: ${failure.message}`
   return [{ problem, cure: cureOf(failure, prefix) }]
 }
+
+const withoutTools = (prefix: string, { model }: ModelRoute): Finding => ({
+  problem: `${prefix}=${model} takes no tools: agents with this model can only write`,
+  cure: `set ${prefix} to a model that takes tools, or let its server parse its tool calls`,
+})
 
 async function failureOf({ provider, model }: ModelRoute): Promise<Failure | undefined> {
   const signal = AbortSignal.timeout(WITHIN_MS)

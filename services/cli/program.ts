@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { ConnectionFailed } from '../../shared/client/errors.ts'
 import { CATALOGUE } from './catalogue.ts'
 import { type Cli, createCli } from './cli.ts'
 import { DEFAULT_URL } from './connect/target.ts'
@@ -49,7 +50,11 @@ function describe(program: Command, { output }: Cli, version: string): void {
       visibleGlobalOptions: (command) => (command === program ? [] : [...program.options]),
       helpWidth: Math.min(output.columns(), 100),
     })
-    .configureOutput({ writeOut: (text) => output.out(text), writeErr: (text) => output.err(text) })
+    .configureOutput({
+      writeOut: (text) => output.out(text),
+      writeErr: (text) => output.err(text),
+      outputError: (text, write) => write(plain(text)), // It repeats what was typed.
+    })
     .exitOverride()
     .addHelpText('after', `\n${EXIT_CODE_HELP}\n\n${ENVIRONMENT_HELP}`)
 }
@@ -59,12 +64,19 @@ async function fail(cause: unknown, cli: Cli): Promise<ExitCode> {
   if (cause instanceof CommanderError) return cause.exitCode === 0 ? EXIT.ok : EXIT.usage
   const { output } = cli
   const code = exitCodeOf(cause)
-  if (code === undefined && !isSystemError(cause)) throw cause
-  const { message, hints } = explain(cause, code === EXIT.serverAway ? (await cli.target()).url : '')
+  const isUnknown = code === undefined && !isSystemError(cause)
+  const url = isUnknown || code === EXIT.serverAway ? (await cli.target()).url : ''
+  const { message, hints } = explain(isUnknown ? unexpectedAnswer(cause) : cause, url)
   const { style } = output
   output.err(`${style.red(style.symbols.bad)} ${plain(message)}\n${hints.map((hint) => `  ${plain(hint)}\n`).join('')}`)
-  return code ?? EXIT.usage
+  return code ?? (isUnknown ? EXIT.serverAway : EXIT.usage)
 }
+
+/** A command stumbles over an answer that has not the shape of the API's. A trace would show it raw, and says nothing to a person. */
+const unexpectedAnswer = (cause: unknown): ConnectionFailed =>
+  new ConnectionFailed(
+    `its answer is not one of this version (${cause instanceof Error ? cause.message : String(cause)})`,
+  )
 
 /** A file that is not there, and the like: the message of Node says what it is. */
 const isSystemError = (cause: unknown): boolean =>

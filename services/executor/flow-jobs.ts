@@ -14,8 +14,16 @@ import { refusalOf, terminalEvent } from '../../shared/work/flows/execute/outcom
 import type { FlowMemory } from '../../shared/work/flows/flow-memory.ts'
 import type { FlowLibrary } from '../../shared/work/flows/library.ts'
 import type { Dispatch, DispatchEnd, Dispatches, DispatchOutput, FlowRef } from '../../shared/work/flows/port.ts'
-import { endBy, failed, isEnded, type LossEvent, numbersBefore } from '../../shared/work/flows/transitions.ts'
+import {
+  endBy,
+  failed,
+  isEnded,
+  type LossEvent,
+  mayBeginAgain,
+  numbersBefore,
+} from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
+import type { CancelCode } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { actionRecorder } from './action-recorder.ts'
 import { failedJob, gone, jobEndOf, noInput, unrecorded } from './flow-job-end.ts'
@@ -51,6 +59,11 @@ export type FlowJobsDeps = {
 const RECORD_MS = 5_000
 const RETRY_MS = 500
 const EVOLVE_MS = 2_000
+
+/** Why a run is cancelled whose process shuts down. */
+const LEAVING: CancelCode = 'worker_draining'
+/** What is left has no end here. */
+const LEFT = Promise.withResolvers<void>().promise
 
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
@@ -106,12 +119,19 @@ export class FlowJobs {
     signal: AbortSignal,
   ): AsyncGenerator<FlowEvent, void, undefined> {
     const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
+    if (signal.reason === LEAVING && (await this.#mayBeginElsewhere(tenant, dispatch))) return await LEFT
     const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
     const used = { turns, input_tokens, output_tokens, cost_usd }
     const result = { status, served_instance, error, ...used }
     const ended = await this.#record(tenant, dispatch, { result, output })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })
     yield terminalEvent({ ...ended, ...used }, output) // Also when the end is not recorded.
+  }
+
+  /** A process that shuts down leaves what another one would begin anew if this one had died (D34.2), and that one does when this one has gone. */
+  async #mayBeginElsewhere(tenant: TenantId, { trace_id }: Dispatch): Promise<boolean> {
+    const stored = await this.#deps.dispatches.get(tenant, trace_id).catch(() => undefined)
+    return stored !== undefined && mayBeginAgain(stored)
   }
 
   /** Every failure is an outcome. */

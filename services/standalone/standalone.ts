@@ -87,7 +87,7 @@ async function openRecovered(...[settings, log, parts]: Parameters<typeof openWo
 
 type Draining = {
   http: Pick<HttpServer, 'drain' | 'close'>
-  worker: Pick<Worker, 'drain'>
+  worker: Pick<Worker, 'drain' | 'leaveAtRest'>
   executor: Pick<Worker, 'drain'>
   settled(): Promise<void>
 }
@@ -96,6 +96,7 @@ type Draining = {
 async function drainAll(drainMs: number, { http, worker, executor, settled }: Draining): Promise<void> {
   const startedAt = performance.now()
   http.drain()
+  worker.leaveAtRest()
   await Promise.all([worker.drain(drainMs), executor.drain(drainMs)])
   await Promise.all([http.close(STREAMS_MS, drainMs - (performance.now() - startedAt)), settled()])
 }

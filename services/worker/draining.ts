@@ -4,50 +4,75 @@ import type { Sessions } from './sessions/sessions.ts'
 
 type State = 'serving' | 'draining' | 'overdue'
 
+/** How runs that are stored are left to another process. */
+export type Leaving = {
+  /** Whether another process could go on with the runs of the session. */
+  isStored(session: Session): boolean
+  /** Has no effect for them any more. */
+  leave(session: Session): Promise<void>
+}
+
 /**
  * The end of a worker's life, in which it takes no new work.
  *
- * | State    | Runs that are here                                            | Event            | Next state |
- * |----------|---------------------------------------------------------------|------------------|------------|
- * | serving  | go on, and new ones come                                      | `begin`          | draining   |
- * | draining | go on, and so do the messages of a session that stays (`keep`) | its time is over | overdue    |
- * | overdue  | end with `worker_draining`, or wait for another worker        |                  |            |
+ * | State    | Runs that are here                                                                      | Event            | Next state |
+ * |----------|-----------------------------------------------------------------------------------------|------------------|------------|
+ * | serving  | go on, and new ones come                                                                | `begin`          | draining   |
+ * | draining | go on, and so do the messages of a session that stays (`keep`)                           | its time is over | overdue    |
+ * | overdue  | are left to the next process where they are stored, wait for another worker that takes their session, or end with `worker_draining` | | |
  */
 export class Draining {
   readonly #runs: Pick<Runs, 'endAll'>
-  readonly #sessions: Pick<Sessions, 'all' | 'find'>
+  readonly #sessions: Pick<Sessions, 'all' | 'oneShots' | 'ofRun'>
+  readonly #leaving: Leaving
   #state: State = 'serving'
   /** Whether other workers take the sessions over. */
   #handsOver = false
 
-  constructor(runs: Pick<Runs, 'endAll'>, sessions: Pick<Sessions, 'all' | 'find'>) {
+  constructor(runs: Pick<Runs, 'endAll'>, sessions: Pick<Sessions, 'all' | 'oneShots' | 'ofRun'>, leaving: Leaving) {
     this.#runs = runs
     this.#sessions = sessions
+    this.#leaving = leaving
   }
 
   get hasBegun(): boolean {
     return this.#state !== 'serving'
   }
 
-  /** Runs that have not ended after `graceMs` end with `worker_draining`, unless they wait to be handed over. */
+  /** Runs that are here after `graceMs` are left where they are stored, or end with `worker_draining`, unless they wait to be handed over. */
   async begin(graceMs: number): Promise<void> {
     if (this.#state === 'serving') this.#state = 'draining'
     const timer = setTimeout(() => {
       this.#state = 'overdue'
+      for (const session of this.#stored()) void this.#leaving.leave(session)
     }, graceMs)
-    await this.#runs.endAll(graceMs, (run) => this.#sessionOf(run)?.holds(run) ?? false)
+    await this.#runs.endAll(graceMs, (run) => {
+      const session = this.#sessions.ofRun(run)
+      return session !== undefined && (session.holds(run) || this.#leaving.isStored(session))
+    })
     clearTimeout(timer)
   }
 
   holdQueues(): void {
     this.#handsOver = true
-    for (const session of this.#sessions.all()) void session.hold()
+    for (const session of this.#all()) void session.rest()
   }
 
-  /** Lets a session begin its messages. When the time is over they end instead. */
+  /** No other process takes the sessions over: runs that are stored are left to the next one, each as soon as it can go on there (D37.4). */
+  leaveAtRest(): void {
+    const leave = async (session: Session) => {
+      await session.rest()
+      if (session.runs?.isEmpty === false) await this.#leaving.leave(session)
+    }
+    for (const session of this.#stored()) void leave(session)
+  }
+
+  /** Lets a session begin its messages. When the time is over they end instead, or are left. */
   keep(session: Session): void {
     session.resume()
-    if (this.#state === 'overdue') void session.cancelAll('worker_draining')
+    if (this.#state !== 'overdue') return
+    if (this.#leaving.isStored(session)) void this.#leaving.leave(session)
+    else void session.cancelAll('worker_draining')
   }
 
   /** Whether the session takes no message: another worker takes it over now, or this one ends. */
@@ -55,7 +80,11 @@ export class Draining {
     return this.hasBegun && !(this.#handsOver && session.isBusy)
   }
 
-  #sessionOf({ tenant, sessionId }: Pick<Session, 'tenant'> & { sessionId: string | undefined }): Session | undefined {
-    return sessionId === undefined ? undefined : this.#sessions.find(tenant, sessionId)
+  #stored(): Session[] {
+    return this.#all().filter((session) => session.runs?.isEmpty === false && this.#leaving.isStored(session))
+  }
+
+  #all(): Session[] {
+    return [...this.#sessions.all(), ...this.#sessions.oneShots]
   }
 }

@@ -108,10 +108,15 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       }
       return begin(tenant, runId, open)
     },
-    cancelRun(tenant, runId, client = ITS_CLIENT) {
-      if (!loadingRuns.cancel(tenant, runId)) runs.end(runs.get(tenant, runId), client)
-    },
+    cancelRun: (tenant, runId, client = ITS_CLIENT) =>
+      loadingRuns.cancel(tenant, runId) ? undefined : end(runs, runs.get(tenant, runId), client),
   }
+}
+
+/** When it resolves, no reply to the run's permission requests is accepted any more (D37.2). */
+function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<void> {
+  runs.end(run, client)
+  return run.asksDecided()
 }
 
 /** Returns the function that opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */

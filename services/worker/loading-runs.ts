@@ -1,4 +1,5 @@
-import { callersPatienceMs, withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
+import { callersPatienceMs } from '../../shared/kernel/async/patience.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'

@@ -1,5 +1,6 @@
-import { logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
+import { isOneShotSession, logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
+import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
@@ -21,9 +22,20 @@ export type OwnershipDeps = AdoptedQueueDeps & {
   saver: Pick<SessionSaver, 'note'> | undefined
 } & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions'>
 
+/** How long a draining worker waits for the store before it leaves a run. */
+const STORED_WITHIN_MS = 2_000
+const storeIsSlow = () => new Error('the store is too slow')
+
 /** How this worker begins and ends its ownership of sessions. */
-export type Ownership = Pick<ClusterWorker<Session>, 'sessions' | 'find' | 'adopt' | 'keep' | 'release' | 'abortAll'> &
-  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'>
+export type Ownership = Pick<
+  ClusterWorker<Session>,
+  'sessions' | 'oneShots' | 'find' | 'adopt' | 'keep' | 'release' | 'drainRuns' | 'leave' | 'abortAll'
+> &
+  Pick<DurabilityDeps, 'leaveRuns' | 'goOn'> & {
+    isStored(session: Session): boolean
+    /** Leaves its runs to the next process. */
+    leaveStored(session: Session): Promise<void>
+  }
 
 export function createOwnership(deps: OwnershipDeps): Ownership {
   const { runs, sessions, workspaces, draining, admission, saver } = deps
@@ -42,6 +54,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
   }
   return {
     sessions: () => sessions.all(),
+    oneShots: () => sessions.oneShots,
     find: ({ tenant, id }) => sessions.find(tenant, id),
     adopt({ waiting = [], ...state }) {
       const session = sessions.adopt(state)
@@ -54,17 +67,46 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     },
     keep: (session) => draining.keep(session),
     release,
+    ...createLeaving(deps, { leaveRuns, release }),
     leaveRuns,
     goOn: createGoOn(deps),
     abortAll() {
-      for (const run of [...runs.live])
-        if (isStored(run, sessions)) leave(run)
-        else run.cancel('worker_lost')
+      const end = (run: Run) => (isStored(run, sessions) ? leave(run) : run.cancel('worker_lost'))
+      for (const run of [...runs.live]) end(run)
       for (const session of [...sessions.all(), ...sessions.oneShots]) release(session)
     },
   }
 }
 
+type Leaving = Pick<Ownership, 'isStored' | 'drainRuns' | 'leave' | 'leaveStored'>
+
+/** How the runs of a session are left to another process. */
+function createLeaving(
+  { isFolderShared }: Pick<OwnershipDeps, 'isFolderShared'>,
+  { leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 'release'>,
+): Leaving {
+  // What the tools of a one-shot run have written may be on this disk alone.
+  const isStored = ({ id, runs }: Session) =>
+    runs !== undefined && (isFolderShared || !isOneShotSession(id) || !runs.hasAnswers)
+  const drainRuns = async (session: Session): Promise<boolean> => {
+    if (!session.runs || !isStored(session)) return false
+    return withDeadline(session.runs.drain(), STORED_WITHIN_MS, storeIsSlow).catch(() => false)
+  }
+  const leave = (session: Session) => {
+    session.log?.close('moved')
+    leaveRuns(session)
+    release(session)
+  }
+  return {
+    isStored,
+    drainRuns,
+    leave,
+    async leaveStored(session) {
+      await drainRuns(session) // The store may be away: then the log tells of the runs as it would if this process had failed.
+      leave(session)
+    },
+  }
+}
+
 /** Whether the run is in its session's log, from which another worker goes on with it. */
-const isStored = (run: Run, sessions: Sessions): boolean =>
-  sessions.find(run.tenant, logSessionOf(run))?.runs !== undefined
+const isStored = (run: Run, sessions: Sessions): boolean => sessions.ofRun(run)?.runs !== undefined

@@ -94,23 +94,30 @@ function requestOf(
 
 type Wait = { store: PermissionStore; timeoutMs: number; run: Run }
 
+/** The end of a run waits this long for a store that does not answer. */
+const WITHDRAWN_WITHIN_MS = 500
+
 /** The request of a run that another worker goes on with stays open. */
 async function awaitDecision(request: PendingPermission, { store, timeoutMs, run }: Wait): Promise<Decision> {
   const { signal } = run
-  const close = (state: 'expired' | 'withdrawn') => void decideUntilStored(store, request, state)
   const leftMs = Date.parse(request.details.expires_at) - Date.now()
-  const timer = setTimeout(() => close('expired'), Math.min(timeoutMs, Math.max(0, leftMs)))
-  const abandoned = Promise.withResolvers<PermissionDecision>()
+  const expire = () => void decideUntilStored(store, request, 'expired')
+  const timer = setTimeout(expire, Math.min(timeoutMs, Math.max(0, leftMs)))
+  const withdrawn = Promise.withResolvers<PermissionDecision>()
+  const giveUp = () => withdrawn.resolve({ state: 'withdrawn' })
+  let late: NodeJS.Timeout | undefined
   const withdraw = () => {
-    if (run.isAbandoned) abandoned.resolve({ state: 'withdrawn' })
-    else close('withdrawn')
+    if (run.isAbandoned) return giveUp()
+    late = setTimeout(giveUp, WITHDRAWN_WITHIN_MS)
+    void decideUntilStored(store, request, 'withdrawn').then(({ isWon }) => isWon && giveUp())
   }
   if (signal.aborted) withdraw()
   signal.addEventListener('abort', withdraw, { once: true })
   try {
-    return decisionOf(await Promise.race([store.decision(request), abandoned.promise]), timeoutMs)
+    return decisionOf(await Promise.race([store.decision(request), withdrawn.promise]), timeoutMs)
   } finally {
     clearTimeout(timer)
+    clearTimeout(late)
     signal.removeEventListener('abort', withdraw)
   }
 }

@@ -86,6 +86,8 @@ export type WorkerDeps = {
 
 /** Owns sessions and runs, and hosts the engine. */
 export type Worker = ClusterWorker<Session> & {
+  /** For a worker without others: leaves runs that are stored to the next process. Call it when it drains. */
+  leaveAtRest(): void
   /** Resolves when the sessions are stored, or soon after when the store is away. */
   sessionsSettled(): Promise<void>
 }
@@ -103,7 +105,10 @@ export function createWorker(deps: WorkerDeps): Worker {
   deps.metrics.gauge('runs_limit', () => deps.limits.runsPerWorker)
   deps.metrics.gauge('sessions', () => sessions.count)
 
-  const draining = new Draining(runs, sessions)
+  const draining = new Draining(runs, sessions, {
+    isStored: (session) => own.isStored(session),
+    leave: (session) => own.leaveStored(session),
+  })
   const prepareRun = createPrepare(deps)
   const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
   const oneShots = deps.busyMarks && new OneShots(sessions, deps.busyMarks)
@@ -118,9 +123,10 @@ export function createWorker(deps: WorkerDeps): Worker {
     sessionsSettled: async () => durable?.settled(),
     drain: (graceMs) => draining.begin(graceMs),
     holdQueues: () => draining.holdQueues(),
+    leaveAtRest: () => draining.leaveAtRest(),
     isDraining: () => draining.hasBegun,
     liveRuns: () => runs.live.size,
-    runsForgotten: () => runs.forgotten(),
+    runsServed: (signal) => runs.served(signal),
     knowsRun: (tenant, runId) => runs.has(tenant, runId),
     ...own,
   }

@@ -61,6 +61,15 @@ export function connectionFailed(cause: unknown): never {
   throw new ConnectionFailed('the connection failed', { cause })
 }
 
+const SHOWN_CHARS = 80
+
+/** Something has answered that is no agent-engine, such as a proxy or another server. It would answer in the same way again. */
+export const wrongAnswer = (what: string, came: string): ConnectionFailed =>
+  new ConnectionFailed(
+    `${what}, but it begins with ${JSON.stringify(came.slice(0, SHOWN_CHARS).replaceAll(/[^ -~]+/g, ' '))}: check the url`,
+    { retryAfterMs: Number.POSITIVE_INFINITY },
+  )
+
 /** The run itself has failed. */
 export class RunFailed extends AgentEngineError {
   override name = 'RunFailed'

@@ -1,3 +1,5 @@
+export { showControls, showHidden } from '../reading/hidden.ts'
+
 /** The first `maxChars` code points of `text` (D2.6), with `mark` appended when something was cut off. */
 export function truncate(text: string, maxChars: number, mark = '…'): string {
   const end = endOf(text, maxChars)
@@ -25,17 +27,6 @@ export function truncateStart(text: string, maxChars: number): string {
   for (let left = maxChars; left > 0 && start > 0; left--) start -= isPair(text, start - 2) ? 2 : 1
   return text.slice(start)
 }
-
-/** Shows control characters and those that change the direction of a text as escapes, so that a reader sees what is there. */
-export const showControls = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (char) => ESCAPES[char] ?? escapeOf(char))
-
-/** The same for text of several lines, whose line ends and tabs stay. */
-export const showHidden = (text: string): string => text.replaceAll(/[^\n\t]+/g, showControls)
-
-const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-const escapeOf = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** How many code points `text` has. */
 export function countChars(text: string): number {

@@ -1,5 +1,6 @@
 import { runScenarios } from '../harness/scenarios.ts'
 import { clusterNodeDies } from './scenarios/cluster-node-dies.ts'
+import { deploy } from './scenarios/deploy.ts'
 import { durableRuns } from './scenarios/durable-runs.ts'
 import { freezeGateway } from './scenarios/freeze-gateway.ts'
 import { freezeWorker } from './scenarios/freeze-worker.ts'
@@ -32,6 +33,7 @@ await runScenarios({
     killWorker,
     refusals,
     durableRuns,
+    deploy,
     tokens,
     rollingRestart,
     promoteReplica,

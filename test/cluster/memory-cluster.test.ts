@@ -47,6 +47,24 @@ describe('a cluster within one process', () => {
     expect(eventsOf(text).at(-1)).to.equal('done')
   })
 
+  it('D37.2: no reply to the request of a run that died with its worker is accepted, though its time is not over', async () => {
+    const { link } = await relay.worker()
+    const { broker } = await relay.gateway()
+    const { runId, frames } = await broker.startRun(TENANT, { prompt: '/tool Ask {}' })
+    const { permissions } = await until(
+      async () => {
+        const page = await broker.listPermissions(TENANT, { limit: 1 })
+        return page.permissions.length > 0 && page
+      },
+      { what: 'the request' },
+    )
+    link.cut()
+    expect(await textOf(frames)).to.include('worker_lost')
+    const id = permissions[0]?.id ?? ''
+    expect(await statusOf(broker.replyPermission(TENANT, runId, id, { allow: true }))).to.equal(404)
+    expect(await broker.findPermission(TENANT, runId, id)).to.equal(undefined)
+  })
+
   it('the sessions of a worker that drains go on at another', async () => {
     const leaving = await relay.worker()
     const { broker } = await relay.gateway()

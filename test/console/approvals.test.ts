@@ -114,6 +114,17 @@ describe('approvals in the console', () => {
     expect(await resolved(stream)).to.include({ allow: true })
   })
 
+  it('a reason that is being written stays, with what happened, when another device decides', async () => {
+    const { id, stream } = await ask('typed')
+    const page = await pages.open('/approvals')
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByLabel('Reason').fill('because of the')
+    await pages.product.call('POST', `/sessions/typed/permissions/${id}`, { allow: true })
+    await stream.all()
+    await page.getByLabel('Decision').getByText('You had written: because of the').waitFor()
+    await page.getByText('Allowed by anonymous').waitFor()
+  })
+
   it('a link to a request that was decided shows who decided it', async () => {
     const { id, stream } = await ask('link')
     await pages.product.call('POST', `/sessions/link/permissions/${id}`, { allow: false, reason: 'no' })
@@ -142,6 +153,28 @@ describe('approvals in the console', () => {
     await page.getByRole('button', { name: 'Deny 2 requests …' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deny 2 requests' }).click()
     for (const { stream } of [one, other]) expect(await resolved(stream)).to.include({ allow: false })
+  })
+
+  it('nothing allows a call before its end was on the screen, and nothing in it is hidden', async () => {
+    const { call, stream } = pages.product
+    await call('POST', '/sessions', { session_id: 'long' })
+    const content = `${'a\n'.repeat(300)}the end\u202e\u200b`
+    const input = JSON.stringify({ path: 'notes/a.txt', content })
+    const asking = await stream('/sessions/long/messages', { prompt: `/tool Write ${input}` })
+    const { id } = (await asking.until('permission_request')).data
+    const page = await pages.open(`/approvals/${String(id)}`)
+    const card = page.locator(`[data-ask="${String(id)}"]`)
+    await card.getByText('This is not all of it').waitFor()
+    await card.getByText('You have not seen all of it').waitFor()
+    for (const name of ['Allow once', 'Allow Write for this session'])
+      expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
+    await page.evaluate(`document.querySelector('[data-ask] .whole').scrollTop = 100_000`)
+    await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
+    expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
+    await card.getByRole('button', { name: 'Edit' }).click()
+    expect(await card.getByLabel('Input of Write').inputValue()).to.include('the end\\u202e\\u200b')
+    await call('POST', `/sessions/long/permissions/${String(id)}`, { allow: false })
+    await asking.all()
   })
 
   it('of more requests than a page has the true number is told, the list goes on, and a link finds each', async () => {

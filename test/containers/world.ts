@@ -52,7 +52,11 @@ export class World {
     const up = lines.findIndex((line) => line.includes(' up '))
     await this.shell(lines.slice(0, up).join('\n'))
     await this.set({ ...SETTINGS, HTTP_PORT: String(this.#port) })
-    await this.shell(lines.slice(up).join('\n'))
+    await this.shell(lines.slice(up).join('\n')).catch(async (cause: unknown) => {
+      throw new Error(`the cluster did not start:\n${await this.compose('logs', '--no-color', '--tail', '5')}`, {
+        cause,
+      })
+    })
   }
 
   /** Runs commands of bash in the release's folder. */

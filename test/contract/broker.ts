@@ -114,7 +114,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     const live = textOf(await other.followRun(TENANT, runId, idsOf(start).at(-1) ?? 0))
     await first.cancelRun(TENANT, runId)
     const rest = await live
-    expect(eventsOf(rest)).to.deep.equal(['error'])
+    expect(eventsOf(rest)).to.deep.equal(['permission_resolved', 'error'])
     expect(await textOf(await other.followRun(TENANT, runId, 0))).to.equal(start + rest)
     expect(await readUntil(reading, /cancelled/)).to.equal(rest)
   })
@@ -135,7 +135,8 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
     const texts = followed.map(textOf)
     await first.cancelRun(TENANT, runId)
     for (const text of await Promise.all(texts)) {
-      expect([idsOf(text), eventsOf(text)]).to.deep.equal([[last + 1], ['error']])
+      expect(idsOf(text)).to.deep.equal([last + 1, last + 2])
+      expect(eventsOf(text)).to.deep.equal(['permission_resolved', 'error'])
     }
     expect(await readUntil(reading, /cancelled/)).to.equal(await texts[0])
   })

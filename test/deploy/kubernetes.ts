@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseAllDocuments } from 'yaml'
-import { type HelmVersion, renderChart } from '../../scripts/local-services/helm.ts'
+import { type HelmVersion, renderChart } from '../../scripts/local-services/helm-chart.ts'
 import { requireKubectl } from '../../scripts/local-services/kubectl.ts'
 import { ROOT } from './files.ts'
 

@@ -53,6 +53,8 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
   [/^npm run deploy:test\b/, { not: 'it installs and runs a Docker engine, for ten minutes' }],
   [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],
+  [/^npm run deploy:test( -- --only kubernetes)?$/, LONG],
+  [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
   [/^npm run release:pack$/, { by: 'test/scripts/release.test.ts', words: 'scripts/release/main.ts' }],
   [/^npm run doctor( -- --url)?$/, { by: 'test/scripts/doctor.test.ts', words: 'scripts/doctor/main.ts' }],
   [/^(scripts\/cluster|npm run cluster)$/, { by: 'test/documents/readme.test.ts', words: 'launch(' }],

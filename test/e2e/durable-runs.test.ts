@@ -275,9 +275,9 @@ describe('runs after the death of their processes', () => {
   })
 
   describe('in the standalone form', () => {
-    const start = () => {
+    const start = (more: Record<string, string> = {}) => {
       const settings = { DATA_DIR: join(folder.path, 'data'), PORT: '0', OPS_PORT: '0' }
-      return new Child(process.execPath, [STANDALONE], { ...settings, ...env() })
+      return new Child(process.execPath, [STANDALONE], { ...settings, ...env(), ...more })
     }
     const urlOf = async (child: Child) => (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
 
@@ -305,6 +305,31 @@ describe('runs after the death of their processes', () => {
         await allowed.all()
         expectRecovered(allowed, 1)
         expect(results(allowed)[0]).to.include('a.txt')
+      } finally {
+        await second.end('SIGKILL')
+      }
+    })
+
+    it('D37.4: SIGTERM of the process leaves what waits for a person to its next start, and ends at once', async () => {
+      const first = start({ DRAIN_SECS: '60' })
+      const before = await urlOf(first)
+      const id = await create(before)
+      const ask = await open(before, id, 'ask')
+      const request = await ask.until('permission_request')
+      const queued = await open(before, id, 'queued')
+      expect(await first.end('SIGTERM')).to.equal(0)
+      const second = start()
+      try {
+        const url = await urlOf(second)
+        expect(await reply(url, id, request.data['id'])).to.equal(200)
+        const allowed = await follow(url, ask.runId, request.id)
+        await allowed.all()
+        expectRecovered(allowed, 1)
+        const warning = allowed.frames.find(({ data }) => data['code'] === 'run_recovered')
+        expect(warning?.data['detail']).to.include({ reason: 'drained' })
+        expect(results(allowed)[0]).to.include('a.txt')
+        const after = await follow(url, queued.runId, 0)
+        expect(texts({ frames: await after.all() })).to.deep.equal(['answer to queued'])
       } finally {
         await second.end('SIGKILL')
       }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { actionRecorder } from '../../services/executor/action-recorder.ts'
 import { FlowJobs, type FlowJobsDeps } from '../../services/executor/flow-jobs.ts'
@@ -12,6 +13,7 @@ import type { Dispatch, FlowDefinition } from '../../shared/work/flows/port.ts'
 import { isLost } from '../../shared/work/flows/transitions.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
+import { settled } from '../support/settled.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { until } from '../support/until.ts'
 import { useHistory } from '../work/flows/history-setup.ts'
@@ -83,7 +85,8 @@ describe('the jobs that execute flows', () => {
         ...(JSON.parse(data) as object),
       }))
     }
-    return { jobs, handle, eventsOf, executed, remembered, announced }
+    const drain = () => runs.endAll(0)
+    return { jobs, handle, eventsOf, executed, remembered, announced, drain }
   }
 
   const read = async ({ trace_id: id }: Dispatch) => history.dispatches.get(TENANT, id)
@@ -307,6 +310,38 @@ describe('the jobs that execute flows', () => {
       expect(await read(dispatch)).to.have.nested.property('error.code', 'worker_lost')
       expect(await dispatches.noteAction(TENANT, id, 3)).to.equal(false)
     })
+
+  it('D37.5: leave a run that may begin anew elsewhere when the process shuts down, and end the others', async () => {
+    const cut: FlowOutcome = {
+      ...OUTCOME,
+      status: 'error',
+      error: { type: 'internal_error', code: 'worker_draining', message: 'x', status: 503 },
+    }
+    for (const [more, status] of [
+      [{ idempotency_key: 'k' }, 'running'],
+      [{}, 'error'],
+    ] as const) {
+      const begun = Promise.withResolvers<void>()
+      const { handle, eventsOf, drain } = createExecutor({
+        async *execute(_tenant, { traceId }, signal) {
+          yield started(traceId)
+          begun.resolve()
+          await once(signal, 'abort')
+          return cut
+        },
+      })
+      const dispatch = await history.queue(more)
+      void handle(dispatch)
+      await begun.promise
+      void drain()
+      if (status === 'error') await until(async () => (await read(dispatch))?.status !== 'running', { what: 'the end' })
+      await settled()
+      expect(await read(dispatch)).to.include({ status, executor: EPOCH })
+      expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(
+        status === 'error' ? ['started', 'error'] : ['started'],
+      )
+    }
+  })
 
   it('D34.2: record before the first action of a run with a key that it has acted, once', async () => {
     const noted: number[] = []

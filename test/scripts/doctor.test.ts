@@ -187,6 +187,14 @@ describe('npm run doctor', () => {
       expect(model.requests.map(({ model: name }) => name).toSorted()).to.deep.equal(['m-1', 'm-2'])
     })
 
+    it('a model that takes no tools is a finding', async () => {
+      model.otherwise(({ body }) => ('tools' in body ? { status: 400, message: 'm-1 does not support tools' } : 'ok'))
+      expect((await check())[0]).to.match(
+        /models: MODEL=m-1 takes no tools: .* Cure: set MODEL to a model that takes tools/,
+      )
+      model.otherwise(() => 'ok')
+    })
+
     it('a refused key, an unknown model and an address where nobody answers are findings with their cures', async () => {
       const { host } = new URL(model.url)
       model.otherwise(({ model: name }) => ({ status: name === 'm-1' ? 401 : 404 }))

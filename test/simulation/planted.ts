@@ -95,18 +95,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ),
   one('a run begins before it is accepted', 'shared/work/runs/run.ts', 'if (this.#held) await this.#held.promise', ''),
   one(
-    'a refused run is not taken back',
-    'services/worker/sessions/durable-inbox.ts',
-    'await Promise.resolve(inbox.cancelRun(tenant, runId, { isAccepted: false })).catch(() => {})',
-    '',
-  ),
-  one(
-    'a message that is not stored yet moves with its session',
-    'services/worker/sessions/session.ts',
-    'await Promise.allSettled(this.#accepting)',
-    '',
-  ),
-  one(
     'a drain does not hand over',
     `${RELAY}/handoff.ts`,
     "await this.#call(to, packCall('adoptSession', [state]))",

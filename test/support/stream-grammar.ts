@@ -18,7 +18,7 @@ export function checkStream(frames: readonly Frame[], { isRecorded = false } = {
   if (frames[0]?.id === 1) {
     // Turns that another worker had made are replayed without deltas.
     if (!isRecorded && !isRecovered) wrong.push(...problemsOfBlocks(valid))
-    wrong.push(...problemsOfTools(valid), ...problemsOfAsks(valid))
+    wrong.push(...problemsOfTools(valid), ...problemsOfAsks(valid, endsRun(frames)))
     wrong.push(...problemsOfSubAgents(valid))
     wrong.push(...problemsOfFlow(valid), ...problemsOfPlan(valid))
   }
@@ -170,8 +170,8 @@ function problemsOfTools(frames: readonly Frame[]): string[] {
   return problems
 }
 
-/** Each permission request is resolved exactly once, before the result of its call. */
-function problemsOfAsks(frames: readonly Frame[]): string[] {
+/** Each permission request is resolved exactly once, before the result of its call, and before the run ends (D37.1). */
+function problemsOfAsks(frames: readonly Frame[], isRunOver: boolean): string[] {
   const problems: string[] = []
   const open = new Map<unknown, unknown>()
   for (const { id, event, data } of frames) {
@@ -181,8 +181,15 @@ function problemsOfAsks(frames: readonly Frame[]): string[] {
     if (event === 'tool_result' && [...open.values()].includes(data['id']))
       problems.push(`tool_result ${id} comes before the decision of its permission request`)
   }
-  if (open.size > 0 && frames.at(-1)?.event === 'done') problems.push(`${open.size} requests are never resolved`)
+  if (open.size > 0 && isRunOver) problems.push(`${open.size} permission requests are open at the end of the run`)
   return problems
+}
+
+/** Whether the last frame is the end of the run, and not one that the gateway has made, which repeats the number before (D4.2). */
+function endsRun(frames: readonly Frame[]): boolean {
+  const [before, last] = frames.slice(-2)
+  if (!last) return before !== undefined
+  return !READER_FAILURES.has(String(last.data['code'])) || last.id !== before?.id
 }
 
 /** A sub-agent is its start, a whole stream wrapped in events, and its end, all within its caller's tool call (D4.13). */
@@ -217,7 +224,7 @@ function problemsOfInner(agent: string, inner: readonly Frame[] | undefined, sta
     ...problemsOfTurns(inner),
     ...problemsOfBlocks(inner),
     ...problemsOfTools(inner),
-    ...problemsOfAsks(inner),
+    ...problemsOfAsks(inner, true),
   ]
   if (!STATUS_OF[inner.at(-1)?.event ?? '']?.includes(String(status))) wrong.push(`status is ${status}`)
   return wrong.map((problem) => `${agent}: ${problem}`)

@@ -66,7 +66,7 @@ describe('the files of a session at the end of its run', () => {
       ])
   })
 
-  it('D35.2: after a tool call they are stored before its result counts; those that are not are named', async () => {
+  it('D35.2c: after a tool call they are stored before its result counts; those that are not are named', async () => {
     const [a, b] = [
       { path: 'a', mtimeMs: 1 },
       { path: 'b', mtimeMs: 2 },
@@ -82,7 +82,7 @@ describe('the files of a session at the end of its run', () => {
     ).to.deep.equal([])
   })
 
-  it('D35.2: the warning says what is the matter', async () => {
+  it('D35.2b: the warning says what is the matter', async () => {
     const events = (async function* () {
       yield DONE
     })()

@@ -70,6 +70,18 @@ describe('a permission request', () => {
     expect(await ask.decision).to.include({ allow: false, reason: 'nobody answered within 0.02 seconds' })
   })
 
+  it('D37.1: is given up soon after the end of its run while the store is unreachable, and withdrawn when it answers again', async () => {
+    const { store, run } = setUp(60_000)
+    const failing = flaky(store)
+    const ask = await createPermissionRequester(failing.store, 60_000, QUIET)(run)(WRITE)
+    failing.isAway = true
+    run.cancel('cancelled')
+    expect(await ask.decision).to.include({ allow: false, how: 'cancelled' })
+    failing.isAway = false
+    const request = { tenant: run.tenant, scopeId: run.id, id: ask.id }
+    expect(await store.decision(request)).to.deep.equal({ state: 'withdrawn' })
+  })
+
   it('that could not be opened cannot be answered, even when it was stored all the same', async () => {
     const { store, run } = setUp(60_000)
     const failing = flaky(store)

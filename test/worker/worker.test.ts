@@ -1,4 +1,4 @@
-// Tests worker.ts and inbox.ts: what each command does in a worker with the demo model.
+// Tests worker.ts, inbox.ts, draining.ts and ownership.ts: what each command does in a worker with the demo model.
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { expect } from 'chai'

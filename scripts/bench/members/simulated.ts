@@ -56,7 +56,11 @@ export function createSession(id: string): SimulatedSession {
   })
 }
 
-const sessionOf = (state: State): SimulatedSession => ({ ...state, state, waiting: [], hold: async () => {} })
+const sessionOf = (state: State): SimulatedSession => ({
+  ...{ ...state, state, waiting: [], isBusy: false },
+  rest: async () => {},
+  hasten: () => {},
+})
 
 function simulate(sessions: Set<SimulatedSession>, onEvicted: () => void): ClusterWorker<SimulatedSession> {
   let isDraining = false
@@ -68,9 +72,12 @@ function simulate(sessions: Set<SimulatedSession>, onEvicted: () => void): Clust
       isDraining = true
     },
     holdQueues: () => {},
-    runsForgotten: async () => {},
+    runsServed: async () => {},
     knowsRun: () => false,
     sessions: () => sessions,
+    oneShots: () => [],
+    drainRuns: async () => false,
+    leave: () => {},
     find: ({ tenant, id }) => [...sessions].find((session) => session.tenant === tenant && session.id === id),
     adopt(state) {
       const session = sessionOf(state)

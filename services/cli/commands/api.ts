@@ -22,19 +22,26 @@ export function defineApi(command: Command, cli: Cli): void {
 }
 
 async function api(
-  { method, path }: { method: string; path: string },
+  { method, path: given }: { method: string; path: string },
   { data, all, key }: ApiOptions,
   cli: Cli,
 ): Promise<void> {
   if (!METHODS.includes(method))
     throw usageError(`${method} is no method here`, `The methods are ${METHODS.join(', ')}.`)
-  if (!path.startsWith('/')) throw usageError(`${path} is no path: it begins with /`)
+  if (!given.startsWith('/')) throw usageError(`${given} is no path: it begins with /`)
   if (all && method !== 'GET') throw usageError('--all is for GET')
+  const path = behindBase(given, (await cli.target()).url)
   const { raw } = await cli.engine()
   const body = data === undefined ? {} : { body: await readInput(data, cli.io) }
   const options = { ...body, ...(key !== undefined && { idempotencyKey: key }) }
   const answer = all ? await allPages(raw, path) : await raw.request(method, path, options)
   if (answer !== undefined) cli.output.out(`${plainJson(answer, 2)}\n`)
+}
+
+/** The base path of the address may stand in front, as it does in the documents of the API. */
+function behindBase(path: string, url: string): string {
+  const base = new URL(url).pathname.replace(/\/+$/, '')
+  return base !== '' && path.startsWith(`${base}/`) ? path.slice(base.length) : path
 }
 
 /** The items of a list's pages as one array. */

@@ -19,7 +19,7 @@ export const pending = ofTab(() => new LiveResource(readPending, isNew))
 const PAGE = 200
 const wanted = ofTab(() => signal(PAGE))
 
-const NONE: Pending = { asks: [], total: 0 }
+const NONE: Readonly<Pending> = { asks: [], total: 0 }
 const known = ofTab(() => computed(() => pending().state.value.data ?? NONE)) // The same while it is read again.
 
 /** The nearest deadline comes first. */

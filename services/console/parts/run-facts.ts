@@ -1,4 +1,5 @@
 import type { Schema } from '../../../shared/client/api.ts'
+import { showControls } from '../../../shared/reading/hidden.ts'
 import { shortId } from '../base/format.ts'
 import { hrefOf } from '../base/router.ts'
 
@@ -7,8 +8,8 @@ type Run = Schema<'Run'>
 /** The name of a run in a list: its prompt where that is kept, else what it belongs to. */
 export function nameOf({ title, flow, step_id, kind, run_id }: Run): string {
   if (flow !== undefined) return flow
-  if (step_id !== undefined) return title === undefined ? step_id : `${step_id}: ${title}`
-  return title ?? `${kind ?? 'run'} ${shortId(run_id)}`
+  if (step_id !== undefined) return showControls(title === undefined ? step_id : `${step_id}: ${title}`)
+  return title ? showControls(title) : `${kind ?? 'run'} ${shortId(run_id)}`
 }
 
 /** The page that shows a run: its plan, or the conversation where it still is, else its record. */

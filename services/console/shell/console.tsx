@@ -2,7 +2,6 @@ import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { goLive } from '../api/live.ts'
-import { watchNotices } from '../api/notices.ts'
 import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
@@ -39,7 +38,8 @@ function SignedIn() {
   useEffect(() => {
     void goLive()
     void loadExpired().catch(() => {}) // The server may be away when it is needed.
-    const stops = [watchPending(), watchNotices(), watchKeys()]
+    const notices = import('../api/notices.ts').then(({ watchNotices }) => watchNotices())
+    const stops = [watchPending(), watchKeys(), () => void notices.then((stop) => stop())]
     return () => stops.forEach((stop) => stop())
   }, [])
   const found = findPage()

@@ -2,7 +2,7 @@ import { caller } from '../api/caller.ts'
 import { needsToken } from '../api/engine.ts'
 import { type LiveState, liveState } from '../api/live.ts'
 import { Icon } from '../parts/icon.tsx'
-import { signOut } from '../sign-in/session.ts'
+import { withTokens } from '../sign-in/start.ts'
 import { openPalette } from './keys.ts'
 import type { Page } from './pages.tsx'
 
@@ -53,7 +53,7 @@ function WhoMenu() {
           ])}
         </dl>
         {needsToken() && (
-          <button type="button" class="button plain" onClick={() => void signOut()}>
+          <button type="button" class="button plain" onClick={() => void withTokens().then(({ signOut }) => signOut())}>
             Sign out
           </button>
         )}

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Notice } from '../parts/notice.tsx'
-import { oidcSettings, signOut } from './session.ts'
+import { oidcSettings } from './session.ts'
 import { TokenForm } from './sign-in-page.tsx'
-import { signInAgain } from './with-tokens.ts'
+import { signInAgain, signOut } from './with-tokens.ts'
 
 /** Stands over the page until the person has signed in again. The page keeps what was written on it. */
 export function Expired({ problem }: { problem: string }) {
@@ -23,7 +23,7 @@ export function Expired({ problem }: { problem: string }) {
               Sign in again
             </button>
           )}
-          <button type="button" class="button plain" onClick={() => void signOut()}>
+          <button type="button" class="button plain" onClick={signOut}>
             Sign out
           </button>
         </div>

@@ -30,6 +30,8 @@ export const held = ofTab((): Held => ({}))
 /** Kept by the browser from a sign-out until the next sign-in: only a click signs in again, and the other tabs of the browser sign out. */
 const SIGNED_OUT = 'agent-engine.signed-out'
 
+export const markSignedOut = (): void => keep('localStorage', SIGNED_OUT, String(Date.now()))
+
 export const isSignedOut = (): boolean => kept('localStorage', SIGNED_OUT) !== undefined
 
 export const HOME = '/console/'
@@ -40,15 +42,6 @@ export function watchSignOut(): void {
     if (key === SIGNED_OUT && newValue !== null && held().tokens !== undefined) leave(HOME)
   })
   addEventListener('pageshow', ({ persisted }) => persisted && leave())
-}
-
-/** Ends everything of the person, here, in the other tabs and at the issuer, and shows the first page. */
-export async function signOut(): Promise<void> {
-  const [settings, newest] = [oidcSettings(), held().tokens?.newest]
-  keep('localStorage', SIGNED_OUT, String(Date.now()))
-  if (settings === undefined || newest === undefined) return leave(HOME)
-  const { endSessionUrl } = await import('./issuer.ts')
-  leave(endSessionUrl(settings, newest, location.origin + HOME) ?? HOME)
 }
 
 /** Shows nothing of the person any more, and loads the page anew, so that nothing of it can be in a memory. */

@@ -3,9 +3,20 @@ import { readAgain } from '../api/live.ts'
 import { navigate } from '../base/router.ts'
 import type { OidcSignIn } from './config.ts'
 import { HeldTokens, Refused, type Tokens } from './held-tokens.ts'
-import { renew } from './issuer.ts'
+import { endSessionUrl, renew } from './issuer.ts'
 import { askInWindow, leaveForIssuer, readReturn } from './oidc.ts'
-import { callerOf, enter, HOME, held, isSignedOut, leave, oidcSettings, problemOf, signIn } from './session.ts'
+import {
+  callerOf,
+  enter,
+  HOME,
+  held,
+  isSignedOut,
+  leave,
+  markSignedOut,
+  oidcSettings,
+  problemOf,
+  signIn,
+} from './session.ts'
 
 /** Asks the issuer at once whether somebody is signed in there, as after a reload. It refuses where somebody would have to act. */
 export async function comeFromIssuer(settings: OidcSignIn): Promise<void> {
@@ -55,6 +66,14 @@ export async function signInAgain(): Promise<void> {
   } catch (cause) {
     signIn().value = { state: 'expired', problem: problemOf(cause) }
   }
+}
+
+/** Ends everything of the person, here, in the other tabs and at the issuer, and shows the first page. */
+export function signOut(): void {
+  const [settings, newest] = [oidcSettings(), held().tokens?.newest]
+  markSignedOut()
+  if (settings === undefined || newest === undefined) return leave(HOME)
+  leave(endSessionUrl(settings, newest, location.origin + HOME) ?? HOME)
 }
 
 /** Throws where the issuer cannot be asked. */

@@ -16,7 +16,10 @@ export class FilePartType {
   /** `contentType` is the one of the whole form. */
   constructor(contentType = '') {
     const [, quoted, bare = ''] = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType) ?? []
-    this.#headers = new RegExp(`\r\n--${(quoted ?? bare).replaceAll(/\W/g, '\\$&')}[ \t]*\r\n((?:[^\r\n]+\r\n)*)\r\n`, 'g')
+    this.#headers = new RegExp(
+      `\r\n--${(quoted ?? bare).replaceAll(/\W/g, '\\$&')}[ \t]*\r\n((?:[^\r\n]+\r\n)*)\r\n`,
+      'g',
+    )
   }
 
   get value(): string {

@@ -106,5 +106,7 @@ async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: Json
   const problem = await toolBox.problemWith(toolName, input)
   if (problem !== undefined) throw refuse(problem)
   if (toolBox.policyOf(toolName, input, true) === 'deny')
-    throw refuse(`this server's policy forbids ${toolName} with this input, or it may run what the policy forbids; change it, or deny the call`)
+    throw refuse(
+      `this server's policy forbids ${toolName} with this input, or it may run what the policy forbids; change it, or deny the call`,
+    )
 }

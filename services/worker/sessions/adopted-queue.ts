@@ -5,7 +5,7 @@ import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { type AgentEvent, errorEvent, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
+import { errorEvent, isTerminal, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import { listOf } from '../../../shared/kernel/text.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
@@ -14,9 +14,10 @@ import type { EarlierEvents, Run, RunExecutor } from '../../../shared/work/runs/
 import type { Runs } from '../../../shared/work/runs/runs.ts'
 import type { PrepareOneShot } from '../prepare-one-shot.ts'
 import type { PrepareRun } from '../prepare-run.ts'
+import { EarlierAsks, type EarlierAsksDeps } from './earlier-asks.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
-export type AdoptedQueueDeps = {
+export type AdoptedQueueDeps = EarlierAsksDeps & {
   runs: Pick<Runs, 'adopt' | 'refuse'>
   models: Pick<ModelSource, 'load'>
   admission: Pick<Admission, 'hold'>
@@ -36,22 +37,29 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
   const { tenant } = session
   return waiting.map((each) => {
     const { runId, message, earlier, fromSeq } = each
-    const run = adoptRun(session, each, deps)
+    const asks = new EarlierAsks({ tenant, scopeId: scopeOf(session, each), runId }, earlier, deps)
+    const run = adoptRun(session, each, { ...deps, asks })
     deps.admission.hold(tenant, runId, run.ended)
+    asks.withdrawThoseOfAgents()
+    void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
     const prepare = () => prepareLate(session, each, deps)
     const compare = async () => {
       const lost = await deps.lostFiles(session, earlier?.state.unstored ?? [])
       session.runs?.progress?.loseFiles(lost)
       return lost
     }
-    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, compare })
+    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, compare, asks })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
     return run
   })
 }
 
+const scopeOf = ({ id }: Session, { runId }: WaitingMessage): string => (isOneShotSession(id) ? runId : id)
+
+type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
+
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
-export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pick<AdoptedQueueDeps, 'runs'>): Run {
+export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
   const { background: needsNoReader = false, customer_id }: RunRequest = message
@@ -59,7 +67,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
     about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
-    ...(earlier && { earlier: eventsOf(earlier) }),
+    ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
   if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
@@ -69,11 +77,16 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs }: Pi
 /** Longer than a gateway looks for the run, and than its client takes to come back through another. */
 const FOLLOWED_WITHIN_MS = 15_000
 
-const eventsOf = ({ events, eventsFrom: from, reserved, ...earlier }: EarlierRun): EarlierEvents => ({
-  ...{ events, from, reserved },
-  used: fieldsOf(spentBefore(earlier)),
-  notice: withoutDeltas(earlier.state.totals.turns + 1),
-})
+function eventsOf(run: EarlierRun, asks?: EarlierAsks): EarlierEvents {
+  const { events, eventsFrom: from, reserved, ...earlier } = run
+  const end = async () => [goesOn(run, []), ...((await asks?.end()) ?? [])]
+  return {
+    ...{ events, from, reserved },
+    used: fieldsOf(spentBefore(earlier)),
+    notice: withoutDeltas(run),
+    ...(asks?.isEmpty === false && { end }),
+  }
+}
 
 /** The tenant's models are loaded when the run begins: the message cannot be refused any more. */
 async function prepareLate(
@@ -82,7 +95,7 @@ async function prepareLate(
   { models, prepareRun, prepareOneShot, isFolderShared }: AdoptedQueueDeps,
 ): Promise<RunExecutor> {
   const { tenant, id } = session
-  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) return lostFiles
+  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) throw filesAreGone()
   await models.load(tenant)
   if (isOneShotSession(id)) return prepareOneShot(tenant, message)({ ...session.start(), events: earlier?.events })
   const prepared = prepareRun(tenant, message)
@@ -93,56 +106,72 @@ async function prepareLate(
 const hasResults = (earlier: WaitingMessage['earlier']): boolean =>
   earlier !== undefined && (earlier.state.totals.turns > 0 || earlier.step !== undefined)
 
-async function* lostFiles(): AsyncGenerator<AgentEvent, void> {
-  yield errorEvent('worker_lost', 'the worker of this run failed, and the files of the run were on its disk')
-}
+const filesAreGone = () =>
+  new AppError('unavailable', 'the worker of this run failed, and the files of the run were on its disk', {
+    code: 'worker_lost',
+  })
 
-type LateRun = {
+type LateRun = Pick<WaitingMessage, 'earlier'> & {
   run: Run
   signal: AbortSignal
   prepare(): Promise<RunExecutor>
-  earlier: WaitingMessage['earlier']
   /** Returns the paths of the files that the other worker had changed and that are not here. */
   compare(): Promise<readonly string[]>
+  asks: EarlierAsks
 }
 
-async function* executeLate({ run, signal, prepare, earlier, compare }: LateRun): AsyncGenerator<RunEvent, void> {
-  if (earlier) yield goesOn(earlier.state.totals.turns + 1, await compare())
+async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
+  const { run, signal, prepare, earlier, compare, asks } = late
+  if (earlier) yield goesOn(earlier, await compare())
   let execute: RunExecutor
   try {
     execute = await prepare()
   } catch (cause) {
+    if (!run.isAbandoned) await asks.withdrawAll()
     if (!(cause instanceof AppError)) throw cause
-    yield errorEvent('provider_unavailable', cause.message)
+    yield errorEvent(cause.code === 'worker_lost' ? 'worker_lost' : 'provider_unavailable', cause.message)
     return
   }
-  yield* execute(run, signal)
+  if (asks.isEmpty) return yield* execute(run, signal)
+  const shown = new Set<unknown>()
+  for await (const event of execute(run, signal)) {
+    if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
+    // It may have ended before it has asked them again. Those of a run that another worker goes on with stay open.
+    if (isTerminal(event) && !run.isAbandoned) yield* await asks.resolve(shown)
+    yield event
+  }
 }
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
-function goesOn(turn: number, lostFiles: readonly string[]): WarningEvent {
+function goesOn(earlier: EarlierRun, lost: readonly string[]): WarningEvent {
   const goesOnHere = recovered(
-    turn,
-    `the server of this run failed, and another one goes on with turn ${turn}`,
+    earlier,
+    (turn) => `${reasonOf(earlier)}, and another one goes on with turn ${turn}`,
     'Drop what has come of this turn so far: it begins anew.',
   )
-  if (lostFiles.length === 0) return goesOnHere
+  if (lost.length === 0) return goesOnHere
   const { message, detail } = goesOnHere
-  const lost = `; changes of these files are missing: ${listOf(lostFiles)}`
-  return { ...goesOnHere, message: message + lost, detail: { ...detail, lost_files: lostFiles } }
+  const named = `; changes of these files are missing: ${listOf(lost)}`
+  return { ...goesOnHere, message: message + named, detail: { ...detail, lost_files: lost } }
 }
 
-/** Tells a client that had not got the complete turns, of which the last is before `turn`, that the rest of them comes as it is kept. */
-const withoutDeltas = (turn: number): WarningEvent =>
+/** Tells a client that had not got the complete turns, of which the last is before the one that begins anew, that the rest of them comes as it is kept. */
+const withoutDeltas = (earlier: EarlierRun): WarningEvent =>
   recovered(
-    turn,
-    'the server of this run failed: the rest of its complete turns comes without deltas',
+    earlier,
+    () => `${reasonOf(earlier)}: the rest of its complete turns comes without deltas`,
     'Take the whole text of a block in place of its deltas.',
   )
 
-const recovered = (turn: number, message: string, suggestion: string): WarningEvent => ({
-  type: 'warning',
-  code: 'run_recovered',
-  message,
-  detail: { turn_number: turn, suggestion },
-})
+const reasonOf = ({ isDrained }: EarlierRun): string =>
+  isDrained ? 'the server of this run was drained' : 'the server of this run failed'
+
+function recovered(
+  { state, isDrained }: EarlierRun,
+  messageOf: (turn: number) => string,
+  suggestion: string,
+): WarningEvent {
+  const turn_number = state.totals.turns + 1
+  const detail = { turn_number, ...(isDrained && { reason: 'drained' }), suggestion }
+  return { type: 'warning', code: 'run_recovered', message: messageOf(turn_number), detail }
+}

@@ -1,6 +1,7 @@
 import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
-import { callersPatienceMs, withDeadline } from '../../../shared/kernel/async/deadline.ts'
+import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
+import { callersPatienceMs } from '../../../shared/kernel/async/patience.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import type { BusyMarks } from './busy-marks.ts'

@@ -1,8 +1,7 @@
-import { isOneShotSession, runOfOneShot } from '../../../shared/agent/sessions/one-shot.ts'
+import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { StoredRun, StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
-import type { PermissionStore } from '../../../shared/cluster/permissions/store.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import type { Draining } from '../draining.ts'
 import { type AdoptedQueueDeps, adoptQueue, adoptRun } from './adopted-queue.ts'
@@ -11,7 +10,6 @@ import type { OneShots } from './one-shots.ts'
 import type { Session, WaitingMessage } from './session.ts'
 
 export type GoOnDeps = AdoptedQueueDeps & {
-  permissions: Pick<PermissionStore, 'decide'>
   draining: Pick<Draining, 'keep'>
   sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
   busyMarks?: Pick<BusyMarks, 'add'> | undefined
@@ -25,17 +23,11 @@ const RETRY_MS = 200
  * its readers find it.
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
-  const { permissions, draining, sessionClaims, busyMarks, oneShots } = deps
+  const { draining, sessionClaims, busyMarks, oneShots } = deps
   return async (session, { open, ended }) => {
     const { tenant } = session
-    const isOneShot = isOneShotSession(session.id)
-    const scopeId = isOneShot ? runOfOneShot(session.id) : session.id
     void session.hold()
     const goingOn = adoptQueue(session, open.map(waitingOf), deps)
-    for (const id of open.flatMap(({ earlier }) => earlier?.step?.agentAsks ?? [])) {
-      const withdraw = () => permissions.decide({ tenant, scopeId, id }, { state: 'withdrawn' })
-      void retryUntil(withdraw, { pauses: RETRY_MS, ref: false })
-    }
     const recordHere = async (runs: readonly StoredRun[]) => {
       const runIds = runs.map(({ runId }) => runId)
       if (runIds.length > 0) await sessionClaims?.moved(tenant, runIds)
@@ -45,7 +37,7 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
     // After the runs that go on, since the readers of those wait.
     for (const run of ended) adoptRun(session, waitingOf(run), deps)
     await recordHere(ended)
-    if (isOneShot) oneShots?.endOpened(goingOn, session)
+    if (isOneShotSession(session.id)) oneShots?.endOpened(goingOn, session)
   }
 }
 

@@ -7,6 +7,8 @@ export type KeptStreamSteps = {
   send(event: RunEvent): Promise<unknown> | undefined
   /** A turn is complete. */
   onTurn(): void
+  /** The next event is about to be made. A promise resolves when it may be, and with `false` when it is made elsewhere. */
+  stay?(): Promise<boolean> | undefined
   /** Returns what is sent for the last event. */
   end(last: RunEvent): Promise<RunEvent[]>
 }
@@ -28,7 +30,9 @@ export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
 
   next(): Promise<IteratorResult<RunEvent, undefined>> {
     const ready = this.#ready.shift()
-    return ready ? Promise.resolve({ done: false, value: ready }) : this.#events.next().then(this.#pass)
+    if (ready) return Promise.resolve({ done: false, value: ready })
+    const stay = this.#steps.stay?.()
+    return stay ? stay.then(this.#goOn) : this.#events.next().then(this.#pass)
   }
 
   async return(): Promise<IteratorResult<RunEvent, undefined>> {
@@ -39,6 +43,8 @@ export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
   [Symbol.asyncIterator](): this {
     return this
   }
+
+  readonly #goOn = (isHere: boolean) => (isHere ? this.#events.next().then(this.#pass) : this.return())
 
   readonly #pass = (
     result: IteratorResult<RunEvent>,

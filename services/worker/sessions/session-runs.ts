@@ -9,6 +9,7 @@ import type { MessageRequest } from '../../../shared/cluster/commands/sessions.t
 import { isTerminal, type JsonObject, type RunEvent } from '../../../shared/kernel/events.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
 import { KeptEvents } from './kept-events.ts'
+import { SafePoint } from './safe-point.ts'
 
 /** Each entry of the log reserves this many event numbers. A new entry is written when only `FEW_LEFT` of them remain. */
 export const RESERVED = 4_096
@@ -32,6 +33,7 @@ type Open = {
   run: Run
   progress: RunProgress
   events: KeptEvents
+  safePoint: SafePoint
   /** No event above this number is sent, as far as the log says. */
   reserved: number
   /** Whether the log has the message. Before, nobody reads its events. */
@@ -57,6 +59,7 @@ export class SessionRuns {
   #ended: string[] = []
   /** The places of the last runs that have ended, at most `MAX_ENDED`. */
   #endedPlaces: Place[]
+  #isDrained = false
 
   /** `endedFrom`: the places from which on the log tells of the runs that have ended last. */
   constructor(keeper: RunsKeeper, endedFrom: readonly number[] = []) {
@@ -95,7 +98,8 @@ export class SessionRuns {
     const progress = new RunProgress(this.#progressKeeper(), earlier)
     const events = new KeptEvents(earlier && { ...earlier, turns: earlier.state.totals.turns })
     const [place, reserved] = [{ fromSeq }, earlier?.granted ?? 0]
-    const open = { accepted, place, run, progress, events, reserved, isStored, isConfirmed: false }
+    const safePoint = new SafePoint()
+    const open = { accepted, place, run, progress, events, safePoint, reserved, isStored, isConfirmed: false }
     this.#open.set(run.id, open)
     if (!isStored) this.#accepted.push(open)
     // It is stored with what comes next, or soon.
@@ -106,6 +110,39 @@ export class SessionRuns {
     void run.ended.then(() => {
       if (this.end(run.id)) this.#keeper.note()
     })
+  }
+
+  /** Whether the model has answered to the run that was begun, so that its tools may have written files. */
+  get hasAnswers(): boolean {
+    return this.#active?.progress.hasAnswers ?? false
+  }
+
+  /** Where the run that was begun can be left to another worker. */
+  get safePoint(): SafePoint | undefined {
+    return this.#active?.safePoint
+  }
+
+  /**
+   * This worker shuts down: the log says that it leaves the runs to another one. Resolves when that is stored, and with `false` when another
+   * worker has them.
+   */
+  drain(): Promise<boolean> {
+    this.#isDrained = true
+    return this.#keeper.stored()
+  }
+
+  /** Before the begun run's next event is made: a promise resolves when it may be, and with `false` when another worker makes it. */
+  stay(): Promise<boolean> | undefined {
+    const { run, safePoint } = this.#active ?? {}
+    const staying = safePoint?.stay()
+    if (!run || !staying) return undefined
+    return unlessAborted(run.signal, () => staying.then(() => true)).then(() => !run.isAbandoned)
+  }
+
+  /** The runs go on here. */
+  resume(): void {
+    this.#isDrained = false
+    this.safePoint?.leave()
   }
 
   /** Its client has the run. Returns whether the log does not say that yet. */
@@ -144,6 +181,7 @@ export class SessionRuns {
     const { run, events, reserved, isStored } = active
     const seq = run.journal.lastSeq + 1
     events.add(seq, event)
+    active.safePoint.note(event, active.progress.stopReason !== undefined)
     if (isTerminal(event)) this.end(run.id)
     else if (isStored && seq > reserved) return unlessAborted(run.signal, () => this.#keeper.stored())
     else if (isStored && seq === reserved - FEW_LEFT) this.#keeper.note()
@@ -172,6 +210,7 @@ export class SessionRuns {
         ...(active && { active: activeOf(active, { isBase, reserved }) }),
         ...(ended.length > 0 && { ended }),
         ...(endedFrom < seq && { ended_from: endedFrom }),
+        ...(this.#isDrained && { drained: true as const }),
       },
       onStored() {
         if (active) active.reserved = reserved

@@ -90,6 +90,7 @@ export class SessionSaver {
       observe,
       send: (event) => runs?.send(event),
       onTurn: () => this.note(session),
+      stay: () => runs?.stay(),
       end: (last) => this.#end(session, last),
     })
   }

@@ -198,6 +198,22 @@ export class Session {
     await this.#options.onHeld?.(this)
   }
 
+  /**
+   * As `hold`, and where its runs are stored it need not have ended: it can be left to another worker, which goes on with it from the log
+   * (D37.4). It is begun as long as `isBusy`.
+   */
+  async rest(): Promise<void> {
+    const ended = this.#queue.hold()
+    const rests = this.isBusy ? this.runs?.safePoint?.reached() : undefined
+    await (rests ? Promise.race([ended, rests]) : ended)
+    await this.#options.onHeld?.(this)
+  }
+
+  /** `rest` waits no longer for a run that was begun. */
+  hasten(): void {
+    this.runs?.safePoint?.hasten()
+  }
+
   /** A message is accepted when `stored` resolves, and refused when it rejects. */
   async accept(stored: Promise<unknown>): Promise<void> {
     this.#accepting.add(stored)
@@ -206,6 +222,7 @@ export class Session {
 
   /** Begins runs again. */
   resume(): void {
+    this.runs?.resume()
     this.#queue.resume()
   }
 

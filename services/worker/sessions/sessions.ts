@@ -1,5 +1,5 @@
 import type { Message } from '../../../shared/agent/providers/port.ts'
-import { isOneShotSession, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
+import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/session-page.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
@@ -143,6 +143,19 @@ export class Sessions {
 
   find(tenant: TenantId, sessionId: string): Session | undefined {
     return this.#mapOf(sessionId).get(keyOf(tenant, sessionId))
+  }
+
+  /** The session of a message's run, or the one that a one-shot run has for itself where it is stored. */
+  ofRun({
+    tenant,
+    id,
+    sessionId,
+  }: {
+    tenant: TenantId
+    id: string
+    sessionId: string | undefined
+  }): Session | undefined {
+    return this.find(tenant, logSessionOf({ id, sessionId }))
   }
 
   /**

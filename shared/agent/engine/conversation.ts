@@ -26,6 +26,7 @@ export class Conversation {
   #chars: number
   #bytes: number
   #measured: Measure | undefined
+  #cutAt: { tokens: number; model: string } | undefined
 
   /**
    * `onResize` is called with the size of the history in bytes, now and whenever it has changed. With `runId`, which names the run that
@@ -90,8 +91,18 @@ export class Conversation {
   }
 
   /** Records how many tokens the provider counted in a request with the current history. */
-  measure(tokens: number): void {
-    this.#measured = { tokens, chars: this.#chars }
+  measure(measured: Measure): void {
+    this.#measured = measured
+  }
+
+  /** The server of this model has cut a request to so many tokens, and said nothing: no more fit into its window. */
+  noteCut({ tokens, model }: Measure): void {
+    this.#cutAt = { tokens, model }
+  }
+
+  /** The window of a model as its cuts have shown it. */
+  cutWindowOf(model: string): number {
+    return this.#cutAt?.model === model ? this.#cutAt.tokens : Number.POSITIVE_INFINITY
   }
 
   #stamp(messages: readonly Message[], lastSeq: number): readonly Message[] {

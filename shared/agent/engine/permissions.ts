@@ -16,7 +16,10 @@ export type Decision = {
   input?: JsonObject
 }
 
-/** An open permission request: its id, which is part of the reply's path, its deadline, and the decision once there is one. */
+/**
+ * An open permission request: its id, which is part of the reply's path, its deadline, and the decision once there is one. The end of the run is one:
+ * the decision comes within a second after the run's signal is aborted, and the run does not end before.
+ */
 export type Ask = { id: string; expiresAt: string; decision: Promise<Decision> }
 
 /** Opens a permission request of a run. The promise resolves after the request is stored, so that no reply can come too early. */

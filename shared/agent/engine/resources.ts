@@ -34,7 +34,7 @@ export type Tools = {
   bringFiles?: (() => Promise<void>) | undefined
   /**
    * Called after a tool that may have changed files, where the run or its session may go on at another machine: resolves when they are stored, or
-   * with those that are not (D35.2).
+   * with those that are not (D35.2c).
    */
   storeFiles?: (() => Promise<readonly UnstoredFile[]>) | undefined
   /** Longer tool outputs are cut to this many characters. */

@@ -23,6 +23,7 @@ import {
   type SubAgentOptions,
 } from './sub-agents.ts'
 import { callTools, toolUseBlocks } from './tool-step.ts'
+import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
 import { done, withTotals } from './usage.ts'
 
@@ -69,6 +70,7 @@ export async function* run(
   const { account, context, resources } = agent
   const { conversation, progress } = input
   const { signal, models } = resources
+  const toolsWarning = createToolsWarning(resources.tools.toolBox)
   try {
     if (progress?.stopReason) return yield done(account.spent, progress.stopReason)
     for (let turn = account.turns + 1; turn <= input.maxTurns; turn++) {
@@ -84,7 +86,8 @@ export async function* run(
       if (signal.aborted) await account.settled()
       if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
 
-      context.measure(answer.usage)
+      yield* context.measure(answer.usage, route)
+      yield* toolsWarning(route)
       conversation.append(...turnMessages(answer, results))
       const stopReason = stopReasonOf(answer, results)
       yield* account.endTurn(route, stopReason)

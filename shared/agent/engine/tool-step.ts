@@ -4,8 +4,8 @@ import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.t
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
-import { EventQueue } from './event-queue.ts'
 import type { RunResources } from './resources.ts'
+import { StepEvents } from './step-events.ts'
 import { type Emit, type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
 import { permit } from './tool-permission.ts'
@@ -35,8 +35,8 @@ export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
 
 /**
  * Makes one turn's tool calls, all at the same time: their events come in the order in which they happen, and each call that
- * needs permission waits for its own decision (D4.3). Once the signal is aborted the events end, and the calls are left to
- * stop by themselves.
+ * needs permission waits for its own decision (D4.3). Once the signal is aborted the events end with the decisions of the requests that are
+ * open, and the calls are left to stop by themselves.
  */
 export async function* callTools(
   calls: readonly ToolCall[],
@@ -47,14 +47,15 @@ export async function* callTools(
   for (const { id, toolName, input } of calls) {
     yield { type: 'tool_use', id, tool_name: toolName, input: visibleInput(input) }
   }
-  const events = new EventQueue<AgentEvent>(MAX_QUEUED)
+  const events = new StepEvents(MAX_QUEUED)
   const close = () => events.close()
-  signal.addEventListener('abort', close, { once: true })
+  const abort = () => events.abort()
+  signal.addEventListener('abort', abort, { once: true })
   const step = { ...resources, events, agents: subAgentsFor((event) => events.send(event)) }
   const settled = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, step)))
   settled.then(close, close)
   yield* events
-  signal.removeEventListener('abort', close)
+  signal.removeEventListener('abort', abort)
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }
 
@@ -65,7 +66,7 @@ const stepOf = (settled: readonly Settled[]): ToolStep => ({
   ending: settled.find(({ ending }) => ending)?.ending,
 })
 
-type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: EventQueue<AgentEvent>; agents: EngineSubAgents }
+type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: StepEvents; agents: EngineSubAgents }
 
 async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
   const { id, toolName } = call

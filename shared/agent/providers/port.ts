@@ -107,6 +107,10 @@ export interface ModelProvider {
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
   /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
   askWindow?(model: string, signal: AbortSignal): Promise<number | undefined>
+  /** Asks the server what a model can do, in its words such as `tools` and `vision`; missing where servers do not tell. Never rejects. */
+  askCapabilities?(model: string, signal: AbortSignal): Promise<readonly string[] | undefined>
+  /** Whether the model takes tools, as far as is known: one that has refused them gets none. Missing: it does. */
+  takesTools?(model: string): boolean
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
 }
 

@@ -11,7 +11,7 @@ export type ProbeResult = { capabilities: ProbedCapabilities; latencyMs: number 
 export type ProbedProviders = { plain: ModelProvider; reasoning: ModelProvider }
 
 /**
- * Finds out by small requests what a model can do. A request that the provider rejects means that the model cannot; any other failure
+ * Finds out by small requests what a model can do, except for what its server tells by itself. A request that the provider rejects means that the model cannot; any other failure
  * says nothing about the model, and is thrown as `upstream`. Aborting `signal` ends it.
  */
 export async function probeModel(
@@ -26,14 +26,17 @@ export async function probeModel(
   const ask = async (provider: ModelProvider, request: Question, shows: (answer: Answer) => boolean) => {
     const answer = await answerOf(provider, { model, ...request }, signal)
     if (!answer.failure) return shows(answer)
-    if (answer.failure.code === 'provider_rejected') return false
+    const { code, reason } = answer.failure
+    if (code === 'provider_rejected' || reason === 'empty_answer') return false
     throw failed(answer.failure)
   }
+  const told = await plain.askCapabilities?.(model, signal)
+  const toldOr = (name: string, guess: () => Promise<boolean>) => (told ? told.includes(name) : guess())
   const [tools, structured_output, thinking, vision] = await Promise.all([
-    ask(plain, CALL_A_TOOL, ({ toolNames }) => toolNames.includes(TOOL_NAME)),
+    toldOr('tools', () => ask(plain, CALL_A_TOOL, ({ toolNames }) => toolNames.includes(TOOL_NAME))),
     ask(plain, STRUCTURED, ({ text }) => isStructured(text)),
-    ask(reasoning, REASON, ({ hasThinking }) => hasThinking),
-    ask(plain, LOOK, ({ text }) => /red/i.test(text)),
+    toldOr('thinking', () => ask(reasoning, REASON, ({ hasThinking }) => hasThinking)),
+    toldOr('vision', () => ask(plain, LOOK, ({ text }) => /red/i.test(text))),
   ])
   const streaming = first.textDeltas > 0
   return { capabilities: { streaming, tools, structured_output, thinking, vision }, latencyMs }

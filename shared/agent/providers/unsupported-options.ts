@@ -1,4 +1,4 @@
-import type { Failure } from './port.ts'
+import type { Failure, ModelRequest } from './port.ts'
 
 /** The optional parts of a request, and how servers name them when they refuse them. */
 const NAMES = {
@@ -11,12 +11,15 @@ const NAMES = {
   options: /\boptions\b|num_ctx/i,
   prompt_cache_key: /prompt_cache_key/i,
   stream_options: /stream_options|include_usage/i,
+  tools: /(?:support|capab|enabl|accept).*\btools?\b|\btools?\b.*(?:support|capab|enabl|accept)/is,
   attachments:
     /(?:support|accept|capab|vision|modal|missing data|unknown variant).*(?:image|file|media|pdf|document)|(?:image|file|media|pdf|document).*(?:support|accept|capab)/is,
   stop: /\bstop(?:_sequences)?\b/i,
 } satisfies Record<string, RegExp>
 
 export type OptionalPart = keyof typeof NAMES
+
+const NO_TOOLS: ModelRequest['tools'] = []
 
 /** Models whose refusals are remembered. */
 const MAX_MODELS = 64
@@ -34,6 +37,10 @@ export class LeftOut {
 
   has(model: string, part: OptionalPart): boolean {
     return this.#parts.get(model)?.has(part) === true
+  }
+
+  takenTools({ model, tools }: Pick<ModelRequest, 'model' | 'tools'>): ModelRequest['tools'] {
+    return this.has(model, 'tools') ? NO_TOOLS : tools
   }
 
   /** Remembers and logs that a part is left out. */

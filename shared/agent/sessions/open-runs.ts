@@ -30,6 +30,8 @@ export type RunsEntry = {
   ended?: readonly string[]
   /** The place from which on the entries tell of those that had ended last before this entry, which has all others. */
   ended_from?: number
+  /** Their worker shuts down, and leaves them to another one. An entry behind this one says whether it has left them. */
+  drained?: true
 }
 
 /** What an earlier process has done of a run. */
@@ -39,6 +41,8 @@ export type EarlierRun = EarlierProgress & {
   reserved: number
   /** The last number that is reserved for the worker that goes on with it. */
   granted?: number
+  /** The earlier process has left it, and has not failed. */
+  isDrained?: boolean
 }
 
 /**
@@ -80,7 +84,9 @@ export function storedRuns(entries: readonly PlacedRuns[]): StoredRuns {
       if (run) open.set(runId, { ...run, isConfirmed: true })
     }
     const active = runs.active && open.get(runs.active.run_id)
-    if (active && runs.active) open.set(active.runId, { ...active, earlier: goOn(active.earlier, runs.active) })
+    const isDrained = runs.drained === true
+    if (active && runs.active)
+      open.set(active.runId, { ...active, earlier: { ...goOn(active.earlier, runs.active), isDrained } })
     for (const runId of runs.ended ?? []) {
       const run = open.get(runId)
       if (run?.earlier) last.push({ ...run, earlier: run.earlier, endedAt: at })

@@ -1,3 +1,4 @@
+import { wrongAnswer } from '../errors.ts'
 import type { CallOptions, Query, Transport } from './transport.ts'
 
 export type Page<Item> = { items: Item[]; next_cursor: string | null; incomplete?: boolean }
@@ -27,7 +28,9 @@ export const pages =
     const page = async (cursor?: string): Promise<Page<Item>> => {
       const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
       // An answer has one list, whose name is that of its items.
-      return { ...answer, items: Object.values(answer).find(Array.isArray) as Item[] }
+      const listed = Object.values(answer ?? {}).find(Array.isArray) as Item[] | undefined
+      if (!listed) throw wrongAnswer(`an answer of ${path} has a list`, JSON.stringify(answer ?? null))
+      return { ...answer, items: listed }
     }
     async function* items(): AsyncGenerator<Item, void, undefined> {
       for (let cursor: string | null | undefined; cursor !== null; ) {

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionFailed, connectionFailed } from '../errors.ts'
+import { ApiError, ConnectionFailed, connectionFailed, wrongAnswer } from '../errors.ts'
 import { given } from './given.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
 import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
@@ -111,7 +111,7 @@ export class Transport {
     if (response.ok && request.accept === EVENTS) return openStream(response, abort, stallMs)
     const text = await response.text().catch(connectionFailed)
     if (!response.ok) throw new ApiError(response, text)
-    return text ? JSON.parse(text) : undefined
+    return text ? objectIn(text) : undefined
   }
 
   #send(request: Sent, bearer: string | undefined, signal: AbortSignal): Promise<Response> {
@@ -130,9 +130,22 @@ export class Transport {
       method,
       headers: { ...headers?.(), ...(own as Record<string, string>) },
       body: JSON.stringify(body),
+      // A body goes to the server that it was written for, and to no other.
+      ...(body !== undefined && { redirect: 'error' as const }),
       signal,
     }).catch(connectionFailed)
   }
+}
+
+/** Every answer of the server is an object. */
+function objectIn(text: string): unknown {
+  try {
+    const answer: unknown = JSON.parse(text)
+    if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer
+  } catch {
+    // It is no JSON.
+  }
+  throw wrongAnswer('an answer of an agent-engine is a JSON object', text)
 }
 
 /**

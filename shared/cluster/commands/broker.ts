@@ -59,7 +59,11 @@ export interface Broker {
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: SignedReply): Promise<void>
   /** Finds a pending permission request of the session or one-shot run `scopeId`, or without it of any of the tenant. */
-  findPermission(tenant: TenantId, scopeId: string | undefined, requestId: string): Promise<PermissionSummary | undefined>
+  findPermission(
+    tenant: TenantId,
+    scopeId: string | undefined,
+    requestId: string,
+  ): Promise<PermissionSummary | undefined>
   /** Lists the tenant's pending permission requests, oldest first. */
   listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
   /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */

@@ -41,6 +41,10 @@ export class Workers {
     return this.#alive.has(epoch)
   }
 
+  isDraining(epoch: number): boolean {
+    return this.#all.some((worker) => worker.epoch === epoch && worker.state === 'draining')
+  }
+
   /**
    * The eligible worker that a key hashes to, or the one it would hash to if `without` were not eligible. When many workers have joined at
    * once, most of them count only from the next turns of the event loop on.

@@ -25,6 +25,8 @@ type CallOptions = { isKnown?: boolean }
 /** How long a hand-off of a session may take, and how often its owner is looked up meanwhile. */
 const HANDOFF_MS = 5_000
 const HANDOFF_STEP_MS = 50
+/** How long the deletion of a session that is stored is tried again: others know of the death of its worker after some seconds. */
+const DELETED_WITHIN_MS = 10_000
 const RELEASE_EVERY_MS = 500
 
 /**
@@ -72,16 +74,22 @@ export class SessionRouter {
     }
   }
 
-  /** As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. */
+  /**
+   * As `callOwner`, for the deletion of the session: when its answer did not come and the session is gone, it was deleted. The worker of one that is
+   * stored may have died: once that is known, another one opens the session and deletes it (D37.3).
+   */
   async remove(session: SessionKey, call: (claim: Claim) => Promise<void>): Promise<void> {
     let mayBeDone = false
-    try {
-      await this.callOwner(session, async (claim) => {
+    const remove = () =>
+      this.callOwner(session, async (claim) => {
         await call(claim).catch((cause: unknown) => {
           mayBeDone ||= isUnanswered(cause)
           throw cause
         })
       })
+    const until = performance.now() + (this.#deps.isStored ? DELETED_WITHIN_MS : 0)
+    try {
+      await retryUntil(remove, { pauses: HANDOFF_STEP_MS, mayPass: isUnanswered, until, ref: false })
     } catch (cause) {
       if (!mayBeDone || !(await this.#isGone(session, cause))) throw cause
     }

@@ -9,8 +9,8 @@ import type {
   PermissionKey,
   PermissionPage,
   PermissionStore,
-  SoughtPermission,
   PermissionSummary,
+  SoughtPermission,
 } from './store.ts'
 
 type Entry = {

@@ -60,7 +60,12 @@ function createStore(link: RedisLink, { channel, decisions }: Own): PermissionSt
 const MIN_STEP = 50
 
 type ListRequest = PageRequest & { isLive: ((runId: string) => Promise<boolean>) | undefined }
-type Step = [rows: [place: string, summary: string][], end: 'last' | 'more' | 'full', upTo: string | null, count: number]
+type Step = [
+  rows: [place: string, summary: string][],
+  end: 'last' | 'more' | 'full',
+  upTo: string | null,
+  count: number,
+]
 
 async function listPending(
   link: RedisLink,

@@ -11,7 +11,7 @@ import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { Claim, Owners } from '../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
-import type { PermissionStore } from '../permissions/store.ts'
+import type { PermissionKey, PermissionStore } from '../permissions/store.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { openInherited } from './inherited-sessions.ts'
@@ -226,13 +226,25 @@ export class RelayBroker {
     listPermissions: (tenant, page) =>
       this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
     findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
-    replyPermission: (tenant, scopeId, id, answer) => reply(this.#deps.permissions, { tenant, scopeId, id }, answer),
+    replyPermission: async (tenant, scopeId, id, answer) => {
+      const request = { tenant, scopeId, id }
+      await this.#withdrawIfLost(request)
+      await reply(this.#deps.permissions, request, answer)
+    },
   }
 
   /** Calls a method of the session that the arguments name, at its owner. */
   #callOwner<M extends SessionMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [tenant, id] = args
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
+  }
+
+  /** Nobody acts on a reply to the request of a run that is lost (D37.2). */
+  async #withdrawIfLost(request: PermissionKey): Promise<void> {
+    const { permissions } = this.#deps
+    const asked = await permissions.find(request)
+    if (asked && (await this.#runCalls.isLost(request.tenant, asked.run_id)))
+      await permissions.decide(request, { state: 'withdrawn' })
   }
 
   /** `false` while the workers write again what they have, after Redis lost its keys. */
@@ -248,6 +260,7 @@ export class RelayBroker {
       busy: busySessions,
       movedRuns,
       isMember: (epoch) => membership.isMember(epoch),
+      isDraining: (epoch) => this.workers.isDraining(epoch),
       openTogether: (lost, sessions) => openInherited(lost, sessions, { workers: this.workers, calls: this.#calls }),
       open: ({ tenant, id }) => {
         const open = async ({ epoch }: Claim) => {

@@ -2,6 +2,7 @@ import { hasKind } from '../../kernel/errors.ts'
 import type { Member } from '../members/members.ts'
 import { Workers } from '../members/workers.ts'
 import type { HeldSession } from '../owners/held-claims.ts'
+import type { SessionKey } from '../owners/owners.ts'
 import { hashKeyOf, isDraining, isUnanswered } from '../owners/session-router.ts'
 import type { Membership } from './membership.ts'
 import { type CallLimits, Calls, packCall } from './wire/calls.ts'
@@ -84,14 +85,29 @@ export class SessionHandoff {
     })
   }
 
-  async #offer({ tenant, id, state }: TransferableSession): Promise<boolean> {
-    const key = hashKeyOf({ tenant, id })
+  /**
+   * Has a session opened from the store, with the run that was begun, by the worker that it hashes to, or by the next. Returns whether one
+   * has answered that it goes on with it.
+   */
+  leave({ tenant, id }: HeldSession): Promise<boolean> {
+    const body = packCall('inheritSessions', [this.#deps.membership.epoch, [{ tenant, id }]])
+    return this.#slots.run(() => this.#tryEach({ tenant, id }, async (to) => isOpened(await this.#call(to, body))))
+  }
+
+  #offer({ tenant, id, state }: TransferableSession): Promise<boolean> {
+    return this.#tryEach({ tenant, id }, async (to) => {
+      await this.#call(to, packCall('adoptSession', [state]))
+      return true
+    })
+  }
+
+  async #tryEach(session: SessionKey, isTakenBy: (epoch: number) => Promise<boolean>): Promise<boolean> {
+    const key = hashKeyOf(session)
     const first = this.#others.ownerOf(key)
     for (const to of [first, this.#others.ownerOf(key, first)]) {
       if (to === undefined) return false
       try {
-        await this.#call(to, packCall('adoptSession', [state]))
-        return true
+        if (await isTakenBy(to)) return true
       } catch (cause) {
         if (!isExpected(cause)) this.#deps.onProblem(cause)
       }
@@ -99,10 +115,10 @@ export class SessionHandoff {
     return false
   }
 
-  async #call(epoch: number, body: string): Promise<void> {
+  async #call(epoch: number, body: string): Promise<unknown> {
     const outbox = this.#deps.transport.outbox('worker', epoch)
     const send = (id: number) => outbox.send(record(RECORD.call, { stream: id, flags: BY_WORKER, body }))
-    await this.#calls.call({ epoch, send, limits: LIMITS })
+    return this.#calls.call({ epoch, send, limits: LIMITS })
   }
 }
 
@@ -122,5 +138,8 @@ class Slots {
     return done
   }
 }
+
+/** The answer to `inheritSessions` about one session. */
+const isOpened = (answer: unknown): boolean => Array.isArray(answer) && answer[0] === true
 
 const isExpected = (cause: unknown): boolean => isDraining(cause) || isUnanswered(cause) || hasKind(cause, 'not_found')

@@ -19,16 +19,16 @@ type Inheriting = {
 }
 
 /**
- * Opens the sessions of a worker that is no member any more. Returns whether each is open here: those that cannot be opened now, or have another
+ * Opens the sessions of a worker that is no member any more, or of one that drains and `from` which the call comes. Returns whether each is open here: those that cannot be opened now, or have another
  * owner, are left to the calls that open one session.
  */
 export async function inherit(
-  lost: number,
+  { lost, from }: { lost: number; from: number },
   sessions: readonly SessionKey[],
   { membership, claims, worker }: Inheriting,
 ): Promise<boolean[]> {
   const [isMember, isRebuilt] = await Promise.all([membership.isMember(lost), membership.isRebuilt()])
-  if (isMember || !isRebuilt) return sessions.map(() => false)
+  if ((isMember && from !== lost) || !isRebuilt) return sessions.map(() => false)
   const open = async (session: SessionKey) => {
     if (!worker.find(session)) await claims.inherit(session, lost)
     await worker.inbox.getSession(session.tenant, session.id)

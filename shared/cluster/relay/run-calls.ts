@@ -7,6 +7,7 @@ import type { FrameStream } from '../journal/frame-stream.ts'
 import type { Executors } from '../members/executors.ts'
 import type { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
+import { isUnanswered } from '../owners/session-router.ts'
 import type { ExecutorCalls, RunPlace } from '../queued-runs/executor-calls.ts'
 import { MovableStream } from '../queued-runs/movable-stream.ts'
 import { noRun, type RunAccess } from '../queued-runs/queued-runs.ts'
@@ -36,6 +37,10 @@ type Followed = { epoch: number; frames: FrameStream }
 /** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
 const MOVES_WITHIN_MS = 30_000
 const RETRY_MS = 250
+/** How long it is looked for a run whose worker is gone, before it counts as one that goes on. */
+const LOST_WITHIN_MS = 500
+/** How long a run may take to be found elsewhere whose worker does not answer: it may have died, and others do not know yet. */
+const ANSWERED_WITHIN_MS = 10_000
 
 /** Contains the worker's epoch, so that every gateway finds the worker without asking Redis. */
 export const createRunId = (epoch: number): string =>
@@ -54,7 +59,8 @@ export class RunCalls implements ExecutorCalls {
     getRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.getRun(place)),
     followRun: (tenant, runId, after) =>
       this.#find(placeOf(tenant, runId), async (place) => this.movable(place, await this.followRun(place, after))),
-    cancelRun: (tenant, runId) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place)),
+    cancelRun: (tenant, runId) =>
+      this.#untilAnswered(() => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place))),
   }
 
   /**
@@ -99,6 +105,20 @@ export class RunCalls implements ExecutorCalls {
     if (workers.isAlive(epochOfRun(runId))) return true
     const moved = await movedRuns.find(tenant, runId)
     return moved !== undefined && workers.isAlive(moved)
+  }
+
+  /** Whether the run has died with its worker, and no other goes on with it. While that is not known it is not lost. */
+  async isLost(tenant: TenantId, runId: string): Promise<boolean> {
+    if (await this.isWorkerAlive(tenant, runId)) return false
+    const { recovery } = this.#deps
+    const where = async () => recovery?.find(tenant, runId, epochOfRun(runId), LOST_WITHIN_MS)
+    return (
+      !recovery ||
+      (await where().then(
+        (epoch) => epoch === undefined,
+        () => false,
+      ))
+    )
   }
 
   /** Whether the worker or executor of this epoch is a member. */
@@ -155,6 +175,14 @@ export class RunCalls implements ExecutorCalls {
         epoch = next
       }
     }
+  }
+
+  /** A worker that does not answer may have died: once that is known another one goes on with the run, and does what is asked (D37.3). */
+  #untilAnswered<T>(act: () => Promise<T>): Promise<T> {
+    const { recovery } = this.#deps
+    if (!recovery) return act()
+    const until = performance.now() + ANSWERED_WITHIN_MS
+    return retryUntil(act, { pauses: RETRY_MS, mayPass: isUnanswered, until, ref: false, signal: recovery.stopped })
   }
 
   #whereNow({ tenant, runId, epoch }: RunPlace, withinMs?: number): Promise<number | undefined> {

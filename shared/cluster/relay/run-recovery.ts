@@ -21,6 +21,8 @@ export type RunRecoveryDeps = {
   busy: BusySource
   movedRuns: Pick<MovedRuns, 'find'>
   isMember(epoch: number): Promise<boolean>
+  /** Whether the worker of this epoch leaves its runs to others. */
+  isDraining(epoch: number): boolean
   /** Has sessions of the dead worker opened that other workers can take over at once. Returns those that are open. */
   openTogether<S extends SessionKey>(lost: number, sessions: readonly S[]): Promise<S[]>
   /** Has a worker open the session, which goes on with its runs. Returns its epoch. Throws `not_found` when that worker does not have it. */
@@ -117,12 +119,12 @@ export class RunRecovery {
 
   /** Finds the run, or the worker that had it last. `searched`: the worker whose sessions have all been opened before. */
   async #look({ tenant, runId, from, searched }: Looked): Promise<{ epoch: number | undefined } | { last: number }> {
-    const { movedRuns, isMember, isRebuilt } = this.#deps
+    const { movedRuns, isMember, isDraining, isRebuilt } = this.#deps
     const isKnown = searched !== undefined && (await isRebuilt())
     const moved = await movedRuns.find(tenant, runId)
     if (moved !== undefined && moved !== from && (await isMember(moved))) return { epoch: moved }
     const last = moved ?? epochOfRun(runId)
-    const isNowhere = (isKnown && last === searched) || (await isMember(last))
+    const isNowhere = (isKnown && last === searched) || (!isDraining(last) && (await isMember(last)))
     return isNowhere ? { epoch: undefined } : { last }
   }
 

@@ -22,6 +22,8 @@ import { Transport } from './wire/transport.ts'
 const SUCCESSOR_MS = 2_000
 /** Its sessions that were not taken are offered again after this time. */
 const OFFER_AGAIN_MS = 1_000
+/** So long before its end the runs that are in the middle of a turn are left to others, too. */
+const HASTE_MS = 5_000
 
 type WorkerPorts = Omit<ClusterPorts, 'permissions'>
 
@@ -64,9 +66,9 @@ export class WorkerRelay<S extends OwnedSession> {
     const methods: SessionMethods = {
       createSession: (_from, ...args) => this.#create(...args),
       adoptSession: (from, state) => this.#adopt(from, state as S['state']),
-      inheritSessions: (_from, lost, sessions) => {
+      inheritSessions: (from, lost, sessions) => {
         if (worker.isDraining() || !deps.lease.isHeld()) throw alsoDraining()
-        return inherit(lost, sessions, { membership: this.#membership, claims: this.#claims, worker })
+        return inherit({ lost, from }, sessions, { membership: this.#membership, claims: this.#claims, worker })
       },
     }
     this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, methods, follow))
@@ -113,20 +115,23 @@ export class WorkerRelay<S extends OwnedSession> {
 
   /**
    * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once the run that it has begun has
-   * ended. Within that time it serves the readers of ended runs for as long as it would otherwise.
+   * ended, or can go on there. Within that time it serves the readers of ended runs for as long as it would otherwise.
    */
   async drain(graceMs: number): Promise<void> {
     const until = performance.now() + graceMs
     this.#worker.holdQueues()
     const ended = this.#worker.drain(graceMs)
     await this.#membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
-    if (!isEmpty(this.#worker.sessions())) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
-    const transfers = Array.from(this.#worker.sessions(), (session) => this.#transferUntil(until, session))
-    const outcomes = await Promise.allSettled(transfers)
+    const leaving = [...this.#worker.sessions(), ...this.#worker.oneShots()]
+    if (leaving.length > 0) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
+    const hasten = () => leaving.forEach((session) => session.hasten())
+    const timer = setTimeout(hasten, graceMs - Math.min(HASTE_MS, graceMs / 3))
+    const outcomes = await Promise.allSettled(leaving.map((session) => this.#transferUntil(until, session)))
+    clearTimeout(timer)
     for (const outcome of outcomes) if (outcome.status === 'rejected') this.#report(outcome.reason)
     await ended
-    await this.#transport.flush()
     await this.#serveReaders(until - performance.now())
+    await this.#transport.flush()
   }
 
   async stop(): Promise<void> {
@@ -218,18 +223,29 @@ export class WorkerRelay<S extends OwnedSession> {
   async #transferUntil(until: number, session: S): Promise<void> {
     for (;;) {
       await this.#transfer(session)
-      const isOver = performance.now() + OFFER_AGAIN_MS > until || !this.#handoff.hasSuccessor
+      const mayComeLater = this.#handoff.hasSuccessor || session.isBusy
+      const isOver = performance.now() + OFFER_AGAIN_MS > until || !mayComeLater
       if (isOver || this.#worker.find(session) !== session) return
       await sleep(OFFER_AGAIN_MS)
     }
   }
 
   async #transfer(session: S): Promise<void> {
-    await session.hold()
+    await session.rest()
+    if (this.#worker.find(session) !== session) return // It was deleted meanwhile, or its one-shot run has ended.
+    if (session.isBusy) return this.#leave(session)
     if (await this.#handoff.transfer(session)) return this.#worker.release(session)
     if (await this.#claims.takeBack(session)) return this.#worker.keep(session)
     if (await this.#restoreLostClaim(session)) return this.#transfer(session)
     this.#worker.release(session) // Another worker has it, though its answer did not come.
+  }
+
+  /** Leaves a session with a run that was begun to a worker that opens it from the store. */
+  async #leave(session: S): Promise<void> {
+    const isStored = await this.#worker.drainRuns(session)
+    const isTaken = isStored && (await this.#handoff.leave(session))
+    if (isTaken) this.#worker.leave(session)
+    else if (this.#worker.find(session) === session) this.#worker.keep(session)
   }
 
   /** Returns whether only Redis had lost this worker's claim, which holds again. */
@@ -238,15 +254,17 @@ export class WorkerRelay<S extends OwnedSession> {
     return !isRebuilt && this.#worker.find(session) === session && this.#claims.claimAgain(session)
   }
 
-  /** Waits until nobody can ask for a run any more: each is forgotten, or there is no gateway. */
+  /** Waits until nobody needs this worker for a run any more: each is read to its end and recorded, or there is no gateway. */
   async #serveReaders(withinMs: number): Promise<void> {
+    const isOver = new AbortController()
     const { promise: noGateway, resolve } = Promise.withResolvers<void>()
     this.#onMembersChanged = () => {
       if (!this.#members.some(({ role }) => role === 'gateway')) resolve()
     }
     this.#onMembersChanged()
     const timer = setTimeout(resolve, Math.max(0, withinMs))
-    await Promise.race([noGateway, this.#worker.runsForgotten()])
+    await Promise.race([noGateway, this.#worker.runsServed(isOver.signal)])
+    isOver.abort()
     clearTimeout(timer)
   }
 
@@ -258,5 +276,3 @@ export class WorkerRelay<S extends OwnedSession> {
 const goneSession = () => notFound('the session was deleted, or another worker has taken it over')
 
 const alsoDraining = () => new AppError('unavailable', 'this worker is draining too', { code: 'worker_draining' })
-
-const isEmpty = (items: Iterable<unknown>): boolean => items[Symbol.iterator]().next().done === true

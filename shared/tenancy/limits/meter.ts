@@ -63,8 +63,7 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpri
     return costUsd ?? 0
   }
   return {
-    type: plain.type,
-    prices: plain.prices,
+    ...plain, // What it tells of its models as well.
     get contextWindow() {
       return plain.contextWindow
     },

@@ -70,14 +70,14 @@ export const deleteSecret =
     return { ...config, secrets: config.secrets.filter((secret) => secret.name !== name) }
   }
 
-/** Body of `PUT /config/instances/{name}` (D8.2); `url` is normalised and checked already. */
+/** Body of `PUT /config/instances/{name}` (D8.2); `url` is normalised and checked already. `null` deletes what is kept when it is absent. */
 export type InstanceBody = {
   type: InstanceType
   url?: string
   secret?: string
-  key?: string
-  options?: ModelOptions
-  prices?: InstancePrices
+  key?: string | null
+  options?: ModelOptions | null
+  prices?: InstancePrices | null
 }
 
 export type InstanceChange = {
@@ -91,8 +91,8 @@ export type InstanceChange = {
 }
 
 /**
- * Creates or replaces an instance. The key belongs to the address: where `key` and `secret` are left out, the credential stays if
- * type and URL are the same, and is dropped if they are not.
+ * Creates or replaces an instance. The key and the options, which may hold headers with keys, belong to the address: where they are left
+ * out they stay if type and URL are the same, and are dropped if they are not. Prices that are left out stay: without them money is not counted.
  */
 export const putInstance =
   ({ name, body, revision, now, unseal, seal }: InstanceChange): Change =>
@@ -103,7 +103,8 @@ export const putInstance =
     if (others.length >= MAX_INSTANCES)
       throw conflict(`a tenant has at most ${MAX_INSTANCES} instances; delete one first`)
     const credential = credentialOf(body, before, unseal)
-    const { options, headers } = splitOptions(body.options)
+    const { options, headers } = optionsOf(body, before, unseal)
+    const prices = body.prices === undefined && body.type !== 'demo' ? before?.prices : body.prices
     const material: InstanceMaterial = {
       ...(credential.key !== undefined && { key: credential.key }),
       ...(headers && { headers }),
@@ -115,7 +116,7 @@ export const putInstance =
       ...(credential.secret !== undefined && { secret: credential.secret }),
       ...(credential.key !== undefined && { key: maskKey(credential.key) }),
       ...(options && { options }),
-      ...(body.prices && { prices: body.prices }),
+      ...(prices && { prices }),
       ...(Object.keys(material).length > 0 && { sealed: seal(material) }),
       revision,
       created_at: before?.created_at ?? now,
@@ -129,7 +130,7 @@ function checkInstance(body: InstanceBody, { secrets }: TenantConfig): void {
   if (type === 'demo') return checkDemo(body)
   if (type === 'openai-compatible' && url === undefined)
     throw invalidRequest('an openai-compatible instance needs the url of its API', { param: '/url' })
-  if (secret !== undefined && key !== undefined)
+  if (secret !== undefined && key !== undefined && key !== null)
     throw invalidRequest('give key or secret, not both', { param: '/secret' })
   if (secret !== undefined && !secrets.some(({ name }) => name === secret))
     throw invalidRequest(`no secret is named ${secret}: store it with PUT /config/secrets/${secret}`, {
@@ -157,14 +158,40 @@ function credentialOf(
   unseal: InstanceChange['unseal'],
 ): Credential {
   if (secret !== undefined) return { secret }
+  if (key === null) return {}
   if (key !== undefined) return { key }
   if (!before || before.type !== type || before.url !== url) return {}
   if (before.secret !== undefined) return { secret: before.secret }
   return before.key !== undefined && before.sealed ? { key: unseal(before.sealed).key } : {}
 }
 
+type SplitOptions = { options?: ModelOptions; headers?: Record<string, string> }
+
+function optionsOf(
+  { type, url, options }: InstanceBody,
+  before: StoredInstance | undefined,
+  unseal: InstanceChange['unseal'],
+): SplitOptions {
+  if (options !== undefined) return splitOptions(options)
+  if (!before?.options || before.type !== type || before.url !== url) return {}
+  const { headers: masked, ...rest } = before.options
+  if (!masked || !before.sealed) return { options: rest }
+  const headers = openedHeaders(before.sealed, unseal)
+  if (headers) return { options: before.options, headers }
+  return Object.keys(rest).length > 0 ? { options: rest } : {}
+}
+
+/** `undefined` for headers that can no longer be opened: they would keep the instance from being replaced. */
+function openedHeaders(sealed: Sealed, unseal: InstanceChange['unseal']): Record<string, string> | undefined {
+  try {
+    return unseal(sealed).headers
+  } catch {
+    return undefined
+  }
+}
+
 /** The options as they are shown, and the header values that are sealed. */
-function splitOptions(options: ModelOptions | undefined): { options?: ModelOptions; headers?: Record<string, string> } {
+function splitOptions(options: ModelOptions | null): SplitOptions {
   if (!options?.headers) return options ? { options } : {}
   const masked = Object.entries(options.headers).map(([name, value]) => [name, maskKey(value)])
   return { options: { ...options, headers: Object.fromEntries(masked) }, headers: options.headers }

@@ -67,6 +67,9 @@ export class RunReporter {
       get isRecorded() {
         return recording?.isRecorded ?? false
       },
+      get isReplayable() {
+        return recording?.isReplayable ?? false
+      },
     }
   }
 

@@ -10,6 +10,7 @@ type State = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
  * |-----------|---------------------------------------------|--------------------------------------|---------------------------|
  * | queued    | waiting                                     | its turn has come                    | running                   |
  * | queued    |                                             | it is cancelled                      | cancelled, or failed      |
+ * | queued    |                                             | it is cancelled, and must wait       | stopping                  |
  * | queued    |                                             | another process goes on with it      | abandoned                 |
  * | queued    |                                             | its client was told that it is refused | abandoned               |
  * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
@@ -43,9 +44,14 @@ export class RunState {
     this.#move(['queued'], 'running')
   }
 
-  /** Returns who ends the run: the engine, the caller at once, or nobody, because it has ended or is being ended. */
-  cancel(): 'engine' | 'caller' | undefined {
-    if (this.#now === 'queued') return 'caller'
+  /** Returns who ends the run: the engine, the caller, at once unless it `mustWait`, or nobody, because it has ended or is being ended. */
+  cancel(mustWait = false): 'engine' | 'caller' | undefined {
+    if (this.#now === 'queued' && mustWait) this.#move(['queued'], 'stopping')
+    else if (this.#now !== 'queued') return this.#stop()
+    return 'caller'
+  }
+
+  #stop(): 'engine' | undefined {
     if (this.#now !== 'running') return undefined
     this.#move(['running'], 'stopping')
     return 'engine'

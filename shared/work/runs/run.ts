@@ -2,9 +2,10 @@ import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
-import { errorEvent, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
+import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
+import { OpenAsks } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
 import { RunState } from './run-state.ts'
 
@@ -41,6 +42,8 @@ export type EarlierEvents = {
   notice?: RunEvent
   /** What the other process has used. */
   used?: RunTotals
+  /** Withdraws its open permission requests, and returns the events that say so. They stand before the end of a run that has not gone on here. */
+  end?: () => Promise<readonly RunEvent[]>
 }
 
 export type RunKind = 'run' | 'message' | 'flow' | 'plan'
@@ -75,6 +78,7 @@ export type RunReport = {
   /** Its phases, as far as its events are kept. */
   readonly phases?: RunSummary['phases']
   readonly isRecorded: boolean
+  readonly isReplayable?: boolean
 }
 
 export type RunHooks = {
@@ -115,11 +119,16 @@ export class Run {
   readonly #report: RunReport | undefined = undefined
   #held: PromiseWithResolvers<void> | undefined
   readonly #state = new RunState()
+  /** `undefined`: it has not asked, or it has ended. */
+  #asks: OpenAsks | undefined = undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
   readonly #usedBefore: RunTotals | undefined
+  readonly #endEarlier: EarlierEvents['end']
+  /** Set while it ends without having been executed. */
+  #ending: Promise<void> | undefined
 
   /** `loop` is shared by the runs of a process. */
   constructor(identity: RunIdentity, { journal, loop }: { journal: Journal; loop: LoopBudget }, hooks: RunHooks) {
@@ -139,6 +148,7 @@ export class Run {
     this.#resolveEnded = resolve
     const { earlier } = identity
     this.#usedBefore = earlier?.used
+    this.#endEarlier = earlier?.end
     if (earlier) journal.restore(earlier.events, earlier)
     const last = earlier?.events.at(-1)?.[1]
     this.#hasEndedBefore = journal.isEnded
@@ -168,6 +178,11 @@ export class Run {
   /** Whether its record is stored, so that it is found there. */
   get isRecorded(): boolean {
     return this.#report?.isRecorded ?? this.#hasEndedBefore
+  }
+
+  /** Whether readers that are to come find its events in its record. */
+  get isReplayable(): boolean {
+    return this.#report?.isReplayable ?? this.#hasEndedBefore
   }
 
   get signal(): AbortSignal {
@@ -237,13 +252,19 @@ export class Run {
   /** Counts the run as waiting until `decision` settles, and returns it. */
   async waitFor<T>(decision: Promise<T>): Promise<T> {
     if (this.#state.beginAsk()) this.#hooks.onWaiting?.(this)
-    return decision.finally(() => this.#state.endAsk())
+    this.#asks ??= new OpenAsks()
+    return this.#asks.waitFor(decision).finally(() => this.#state.endAsk())
+  }
+
+  /** Resolves when none of its permission requests waits: soon after the run was cancelled. */
+  async asksDecided(): Promise<void> {
+    await this.#asks?.decided()
   }
 
   /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.#held) await this.#held.promise
-    if (this.isEnded || this.isAbandoned) return
+    if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
     try {
@@ -254,25 +275,41 @@ export class Run {
       if (!this.journal.isEnded && !this.isAbandoned) throw new Error('the engine ended without a terminal event')
     } catch (cause) {
       this.#hooks.onBug(this, cause)
+      this.#abort.abort('internal' satisfies RunErrorCode) // What is left of it stops, and its requests are withdrawn.
+      await this.asksDecided()
       if (!this.journal.isEnded) this.#append(errorEvent('internal', 'internal error'))
     }
   }
 
   /** Ends the run: at once when it has not started, otherwise as soon as the engine has stopped. */
   cancel(code: CancelCode): void {
-    const by = this.#state.cancel()
+    const by = this.#state.cancel(this.#endEarlier !== undefined)
     if (by === undefined) return
     this.#abort.abort(code)
     this.accept()
-    if (by !== 'caller') return
-    this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
-    this.#append(errorEvent(code, 'the run was ended before its turn came'))
+    if (by === 'caller') this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
+    const last = errorEvent(code, 'the run was ended before its turn came')
+    if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
+    else if (by === 'caller') this.#append(last)
+  }
+
+  /** Without `last` the engine ends it. */
+  #endWith(withdrawn: Promise<readonly RunEvent[]>, last: RunEvent | undefined): void {
+    this.#asks ??= new OpenAsks()
+    if (last) this.#ending = this.#asks.waitFor(this.#endLate(withdrawn, last))
+    else void this.#asks.waitFor(withdrawn)
+  }
+
+  async #endLate(withdrawn: Promise<readonly RunEvent[]>, last: RunEvent): Promise<void> {
+    for (const event of await withdrawn) this.#append(event)
+    this.#append(last)
   }
 
   #end(last: RunEvent): void {
     this.#state.end(outcomeOf(last))
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
+    this.#asks = undefined
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
   }
@@ -296,8 +333,12 @@ export class Run {
     }
   }
 
+  /** The end of the run resolves the permission requests that its executor has left open (D37.1). */
   #append(given: RunEvent): void {
+    if (isTerminal(given)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
     if (this.isAbandoned) return
+    if (given.type === 'permission_request') this.#asks ??= new OpenAsks()
+    this.#asks?.note(given)
     const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
     const { bytes, data } = this.journal.append(event)
     this.#hooks.onEvent()

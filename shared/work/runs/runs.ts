@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunFilter, RunPage, RunStatus } from '../../cluster/commands/runs.ts'
 import { Journal, type JournalLimits } from '../../cluster/journal/journal.ts'
 import { pageOf } from '../../cluster/list-page.ts'
@@ -28,6 +29,8 @@ export type RunsHooks = RunHooks & {
 }
 
 const MAX_ENDED = 20_000
+/** How often a process that shuts down looks whether it is still needed. */
+const LOOK_MS = 20
 const BUSY_RETRY_SECS = 1
 
 /** The runs of this process: live ones, and ended ones for as long as their readers may come back (D4.5b). */
@@ -120,9 +123,13 @@ export class Runs {
     clearTimeout(timer)
   }
 
-  /** Resolves when no run is known any more. */
-  async forgotten(): Promise<void> {
-    await this.#until(() => this.#known.size === 0)
+  /**
+   * Resolves when nobody needs this process for a run any more, or `signal` is aborted: each is forgotten, or no reader is left and those that
+   * are to come find its events in its record.
+   */
+  async served(signal: AbortSignal): Promise<void> {
+    const isNeeded = (run: Run) => !run.isReplayable || run.journal.readerCount > 0
+    while (!signal.aborted && [...this.#known.values()].some(isNeeded)) await sleep(LOOK_MS)
   }
 
   /** Forgets a run: another process has adopted it. Its readers get a gap. */

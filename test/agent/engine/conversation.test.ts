@@ -32,9 +32,10 @@ describe('a conversation', () => {
 
   it('remembers the provider’s count with the size it had then', () => {
     const conversation = new Conversation({ messages: [user('12345')] })
-    conversation.measure(3)
+    const measured = { tokens: 3, chars: 5, fixedChars: 0, model: 'm', compactions: 0 }
+    conversation.measure(measured)
     conversation.append(says('67890'))
-    expect(conversation.measured).to.deep.equal({ tokens: 3, chars: 5 })
+    expect(conversation.measured).to.deep.equal(measured)
   })
 
   it('tells its size in bytes, as JSON, at first and whenever it has changed', () => {

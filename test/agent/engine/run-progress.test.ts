@@ -24,7 +24,7 @@ const stepOf = (calls: StepState['calls'], agents: StepState['agents'] = {}): St
 })
 
 describe('the progress of a run', () => {
-  it('D35.2: a call that may have changed files counts when they are stored, and the model reads which are not', async () => {
+  it('D35.2c: a call that may have changed files counts when they are stored, and the model reads which are not', async () => {
     const { progress } = setUp()
     let unstored = [{ path: 'a.txt', mtimeMs: 5 }]
     const asked: string[] = []
@@ -47,7 +47,7 @@ describe('the progress of a run', () => {
     expect(progress.state).not.to.have.property('unstored')
   })
 
-  it('D35.2: the first result in another process names the changes that are missing there, once', async () => {
+  it('D35.2c: the first result in another process names the changes that are missing there, once', async () => {
     const { progress } = setUp({ step: stepOf({ c1: { hasBegun: true, result: { ...DONE_BEFORE, id: 'c1' } } }) })
     progress.loseFiles(['a.txt', 'b\udc80'])
     const resources = { ...resourcesOf({ tools: [tool('Write')] }), progress }

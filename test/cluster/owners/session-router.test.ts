@@ -3,6 +3,7 @@ import { type Claim, isSameClaim, type Owners } from '../../../shared/cluster/ow
 import { SessionRouter, type SessionRouterDeps } from '../../../shared/cluster/owners/session-router.ts'
 import { AppError, conflict, type ErrorCode, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { until } from '../../support/until.ts'
 
 const SESSION = { tenant: DEFAULT_TENANT, id: 's1' }
 const ID = SESSION.id
@@ -76,6 +77,24 @@ function creation(refuse: (epoch: number) => void = () => {}) {
 }
 
 describe('session router: creating a session', () => {
+  it('D36.4: a refused creation leaves its id free, also when the release had no answer at first', async () => {
+    let isDeaf = true
+    const made = setUp({
+      async release({ id }, claim) {
+        if (isDeaf) throw unavailable('worker_silent')
+        if (isSameClaim(made.claims.get(id), claim)) made.claims.delete(id)
+        return true
+      },
+    })
+    const full = creation(() => {
+      throw conflict('no')
+    })
+    expect(await failureOf(made.router.create(SESSION, full))).to.include({ kind: 'conflict' })
+    expect(made.claims.size).to.equal(1)
+    isDeaf = false
+    await until(() => made.claims.size === 0, { what: 'the claim to be released' })
+  })
+
   it('a session is created on the worker it hashes to, which owns the claim from then on', async () => {
     const { router, claims } = setUp()
     const call = creation()

@@ -62,7 +62,9 @@ describe('a worker that is to open the sessions of a dead one', () => {
         },
       },
     }
-    return { claimed, open: () => inherit(7, sessionsOf(3), parts as unknown as Parameters<typeof inherit>[2]) }
+    const open = (from = 9) =>
+      inherit({ lost: 7, from }, sessionsOf(3), parts as unknown as Parameters<typeof inherit>[2])
+    return { claimed, open }
   }
 
   it('D32.8: claims those that it does not have, and says which are open', async () => {
@@ -78,5 +80,13 @@ describe('a worker that is to open the sessions of a dead one', () => {
       const { claimed, open } = setUpWorker(state)
       expect([await open(), claimed]).to.deep.equal([[false, false, false], []])
     }
+  })
+
+  it('D37.4: claims those of a member that drains and asks for it itself', async () => {
+    const { claimed, open } = setUpWorker({ isMember: true })
+    expect([await open(7), claimed]).to.deep.equal([
+      [true, true, false],
+      ['s1', 's2'],
+    ])
   })
 })

@@ -25,6 +25,7 @@ function setUp({ left = ['s1', 's2'], ...changes }: Changes = {}) {
     },
     movedRuns: { find: async (_tenant, runId) => moved.get(runId) },
     isMember: async (epoch) => epoch !== 7,
+    isDraining: () => false,
     rank: () => 0,
     openTogether: async () => [],
     async open({ id }) {

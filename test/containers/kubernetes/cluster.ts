@@ -25,7 +25,7 @@ export class PodCluster implements AsyncDisposable {
   constructor(engine: Engine, image: string) {
     this.engine = engine
     this.#image = image
-    this.#network = `agent-engine-pods-${process.pid}`
+    this.#network = `pods-${process.pid}`
     this.workloads = new Workloads(engine, this.#network, () => this.#publish())
   }
 
@@ -76,7 +76,7 @@ export class PodCluster implements AsyncDisposable {
   async call(method: string, path: string, body?: object | FormData): Promise<unknown> {
     const isJson = body !== undefined && !(body instanceof FormData)
     const headers = { ...this.headers, ...(isJson && { 'content-type': 'application/json' }) }
-    const init = { method, headers, ...(body && { body: isJson ? JSON.stringify(body) : (body as FormData) }) }
+    const init = { method, headers, ...(body && { body: isJson ? JSON.stringify(body) : body }) }
     const answer = await fetch(this.url + path, init)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status} ${text}`)

@@ -1,14 +1,14 @@
 import { until } from '../../support/until.ts'
 import type { Engine } from '../engine.ts'
-import type { PodSpec, Probe, Volume } from './pod-spec.ts'
+import { containerArgs, type Names, volumeArgs, volumeName } from './container-args.ts'
+import type { PodSpec, Probe } from './pod-spec.ts'
 import { pause, watchProbe } from './probe.ts'
 
 const LOG_LINES = '20'
+const READY_MS = 120_000
 
-export type Place = {
+export type Place = Names & {
   engine: Engine
-  network: string
-  name: string
   /** The pod has become ready or unready, or has begun to end. */
   onChange: () => void
 }
@@ -35,7 +35,7 @@ export class Pod {
   static async start(spec: PodSpec, place: Place): Promise<Pod> {
     const pod = new Pod(spec, place)
     const { engine } = place
-    for (const volume of spec.volumes) await engine.docker(volumeArgs(spec, volume, place.name))
+    for (const volume of spec.volumes) await engine.docker(volumeArgs(spec, volume, place))
     await engine.docker(['run', '--detach', ...containerArgs(spec, place, await placesOfImage(engine, spec.image))])
     pod.#life = pod.#live()
     return pod
@@ -44,7 +44,7 @@ export class Pod {
   async whenReady(): Promise<void> {
     await until(() => this.isReady, {
       what: `${this.name} to be ready`,
-      withinMs: 120_000,
+      withinMs: READY_MS,
       everyMs: 50,
       lastSeen: () => this.faults.join('\n'),
     })
@@ -68,16 +68,21 @@ export class Pod {
     grace.abort()
     await killed
     if (code !== 0) this.faults.push(`ended with ${code}: ${await this.#log()}`)
-    await engine.docker(['rm', '--force', this.name])
-    const own = this.spec.volumes.filter(({ claim }) => !claim).map((volume) => volumeName(volume, this.name))
-    if (own.length > 0) await engine.docker(['volume', 'rm', ...own])
+    await this.#remove()
   }
 
   /** Removes the container at once. */
   async discard(): Promise<void> {
     this.#isEnding = true
-    await this.#place.engine.tryDocker(['rm', '--force', '--volumes', this.name])
+    await this.#remove()
     await this.#life.catch(() => {})
+  }
+
+  async #remove(): Promise<void> {
+    const { engine } = this.#place
+    await engine.tryDocker(['rm', '--force', '--volumes', this.name])
+    const own = this.spec.volumes.filter(({ claim }) => claim === undefined)
+    await engine.tryDocker(['volume', 'rm', ...own.map((volume) => volumeName(volume, this.#place))])
   }
 
   /** The container until it is to end. One that ends by itself, or fails its liveness probe, is started again. */
@@ -154,46 +159,3 @@ async function placesOfImage(engine: Engine, image: string): Promise<string[]> {
   const volumes = await engine.docker(['image', 'inspect', '--format', '{{json .Config.Volumes}}', image])
   return Object.keys((JSON.parse(volumes) ?? {}) as object)
 }
-
-const volumeName = ({ name, claim }: Volume, pod: string) => claim ?? `${pod}-${name}`
-
-/** Kubernetes gives a volume the group fsGroup, and lets it write. */
-function volumeArgs(spec: PodSpec, volume: Volume, pod: string): string[] {
-  const size = volume.limit ? [`size=${toDockerSize(volume.limit)}`] : []
-  const options = [...size, `gid=${spec.fsGroup}`, 'mode=2777'].join(',')
-  const own = ['type=tmpfs', 'device=tmpfs', `o=${options}`].flatMap((option) => ['--opt', option])
-  return ['volume', 'create', ...own, volumeName(volume, pod)]
-}
-
-/** Units of Kubernetes as Docker and mount know them: both mean powers of 1,024. */
-const toDockerSize = (quantity: string) => quantity.replace(/i$/, '').toLowerCase()
-
-/**
- * What the manifests say as arguments of `docker run`. Folders that the image declares as volumes cannot be written to unless the manifests
- * mount something there: not every container runtime makes them.
- */
-function containerArgs(spec: PodSpec, { name, network }: Place, places: readonly string[]): string[] {
-  const mounts = spec.mounts.map(({ path, volume }) => {
-    const found = spec.volumes.find((each) => each.name === volume)
-    if (!found) throw new Error(`${spec.name} mounts ${volume}, which is no volume of its`)
-    return `type=volume,source=${volumeName(found, name)},target=${path}`
-  })
-  const unmounted = places.filter((path) => !spec.mounts.some((mount) => mount.path === path))
-  return [
-    ...['--name', name, '--network', network, ...spec.hosts.flatMap((host) => ['--network-alias', host])],
-    ...['--user', `${spec.user}:${spec.group}`, '--group-add', String(spec.fsGroup)],
-    ...(spec.hasReadOnlyRoot ? ['--read-only'] : []),
-    ...spec.droppedCapabilities.flatMap((capability) => ['--cap-drop', capability]),
-    ...['--security-opt', 'no-new-privileges', '--no-healthcheck'],
-    ...(spec.memory ? ['--memory', toDockerSize(spec.memory), '--memory-swap', toDockerSize(spec.memory)] : []),
-    ...(spec.cpu ? ['--cpu-shares', String(cpuShares(spec.cpu))] : []),
-    ...mounts.flatMap((mount) => ['--mount', mount]),
-    ...unmounted.flatMap((path) => ['--mount', `type=tmpfs,target=${path},tmpfs-mode=0555`]),
-    ...Object.entries(spec.env).flatMap(([variable, value]) => ['--env', `${variable}=${value}`]),
-    ...[spec.image, ...spec.args],
-  ]
-}
-
-/** 1,024 for one CPU, as kubelet sets it. */
-const cpuShares = (cpu: string): number =>
-  Math.round(cpu.endsWith('m') ? Number(cpu.slice(0, -1)) * 1.024 : Number(cpu) * 1_024)

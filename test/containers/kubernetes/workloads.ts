@@ -59,7 +59,7 @@ export class Workloads implements AsyncDisposable {
   }
 
   async #add(spec: PodSpec): Promise<void> {
-    const name = `${spec.name}-${this.#started++}`
+    const name = `${this.#network}-${spec.name}-${this.#started++}`
     const pod = await Pod.start(spec, { engine: this.#engine, network: this.#network, name, onChange: this.#onChange })
     this.#pods.push(pod)
     await pod.whenReady()
@@ -68,5 +68,7 @@ export class Workloads implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled(this.#endings)
     await Promise.all(this.#pods.map((pod) => pod.discard()))
+    const claims = [...this.#specs.values()].flatMap(({ volumes }) => volumes.flatMap(({ claim }) => claim ?? []))
+    await this.#engine.tryDocker(['volume', 'rm', ...new Set(claims.map((claim) => `${this.#network}-${claim}`))])
   }
 }

@@ -52,7 +52,7 @@ async function readToEnd(stream: EventStream): Promise<{ last: string | undefine
 async function killGateway(world: World): Promise<void> {
   const runs = Array.from({ length: 6 }, () => world.client.run({ prompt: LONG }))
   const results = runs.map((run) => run.result())
-  await until(() => runs.every(({ lastEventId }) => Number(lastEventId) > 2), { what: 'every run to begin' })
+  await until(() => runs.every(({ lastEventId }) => lastEventId > 2), { what: 'every run to begin' })
   await world.engine.docker(['kill', world.nameOf('gateway-1')])
   for (const { stopReason, output } of await Promise.all(results)) {
     expect(stopReason).to.equal('end_turn')

@@ -15,7 +15,7 @@ export const roll: readonly Part[] = [
 
 async function rollUnderLoad(world: World): Promise<void> {
   const load = new Load(world.url)
-  await load.start({ clients: 2, flow: 'kept' })
+  await load.start({ clients: 1, flow: 'kept' })
   const isBusy = () => Math.min(...Object.values(load.counts)) > 0 || load.failures.length > 0
   await until(isBusy, { what: 'every client to be answered', lastSeen: () => load.counts })
   const gateways = () => readFile(join(world.folder, 'deploy/nginx/gateways.conf'), 'utf8')

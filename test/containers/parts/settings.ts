@@ -46,8 +46,8 @@ async function offerPrograms(world: World): Promise<void> {
   expect(refused.stderr).to.include('set the content of deploy/secrets/')
 
   const { masterKey, redisUrl, mongodbUrl } = await world.secrets()
-  const settings = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' }
-  await world.set({ ...settings, MASTER_KEY: masterKey, REDIS_URL: redisUrl, MONGODB_URL: mongodbUrl })
+  const bash = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' }
+  await world.set({ ...bash, MASTER_KEY: masterKey, REDIS_URL: redisUrl, MONGODB_URL: mongodbUrl })
   await world.compose(...PROGRAMS, 'up', '--detach', '--wait')
   const prompt = `/tool Bash ${JSON.stringify({ command: LOOK })}`
   const { output } = await world.client.run({ prompt }).result()

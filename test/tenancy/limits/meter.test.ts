@@ -56,6 +56,8 @@ describe('a metered provider', () => {
   const answering = (parts: ModelPart[], type = 'openai'): ModelProvider => ({
     type,
     contextWindow: 7,
+    takesTools: () => false,
+    askWindow: async () => 9,
     async *stream() {
       try {
         yield* parts
@@ -129,6 +131,8 @@ describe('a metered provider', () => {
     const provider = meter.provider(TENANT, plain)
     expect(meter.provider(TENANT, plain)).to.equal(provider)
     expect(provider).to.include({ type: 'openai', contextWindow: 7 })
+    expect(provider.takesTools?.('m')).to.equal(false)
+    expect(await provider.askWindow?.('m', new AbortController().signal)).to.equal(9)
     await read(meter.provider(OTHER, plain))
     expect(spent.map(({ tenant }) => tenant)).to.deep.equal([OTHER])
   })

@@ -92,6 +92,20 @@ describe("changes of a tenant's configuration", () => {
     expect(put(named, { type: 'openai-compatible', url: `${URL}/2` }).instances[0]).not.to.have.property('secret')
   })
 
+  it('D8.2: what a PUT leaves out stays, null deletes it, and another address drops all but the prices', () => {
+    const headers = { 'x-team-token': 'canary-header-value' }
+    const prices = { 'model-1': { input: 1, output: 2 } }
+    const body = { type: 'openai-compatible', url: URL } as const
+    const full = put(base, { ...body, options: { temperature: 0, headers }, prices })
+    const kept = put(full, { ...body, key: 'sk-next-0123456789' })
+    expect(kept.instances[0]).to.deep.include({ prices, options: full.instances[0]?.options })
+    expect(materialOf(kept)).to.deep.equal({ key: 'sk-next-0123456789', headers })
+    const moved = put(full, { ...body, url: `${URL}/2` })
+    expect(moved.instances[0]).to.deep.include({ prices }).and.not.have.any.keys('key', 'options', 'sealed')
+    const emptied = put(full, { ...body, key: null, options: null, prices: null })
+    expect(emptied.instances[0]).not.to.have.any.keys('key', 'options', 'prices', 'sealed')
+  })
+
   it('values of extra headers are sealed with the key and shown masked', () => {
     const headers = { 'x-team-token': 'canary-header-value' }
     const next = put(base, { type: 'openai-compatible', url: URL, options: { headers } })

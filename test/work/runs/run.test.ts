@@ -49,6 +49,26 @@ describe('a run and its report', () => {
     ])
   })
 
+  it('D37.1: a bug ends it, and before that its open permission request, which no reply can decide any more', async () => {
+    const { run } = setUp()
+    const ask = { id: 'p1', tool_name: 'Write', tool_use_id: 'c1', input: {}, message: '?', expires_at: '' }
+    const withdrawn = Promise.withResolvers<void>()
+    const executed = run.execute(async function* (_run, signal) {
+      void run.waitFor(withdrawn.promise)
+      signal.addEventListener('abort', () => withdrawn.resolve())
+      yield { type: 'permission_request', ...ask }
+      throw new Error('a bug')
+    })
+    await executed
+    const types = (await readAll(run.follow(0))).match(/event: \w+|"how":"\w+"/g)
+    expect(types).to.deep.equal([
+      'event: permission_request',
+      'event: permission_resolved',
+      '"how":"cancelled"',
+      'event: error',
+    ])
+  })
+
   it('is a message in a session and a run without one, unless it has another subject', () => {
     expect(setUp().run.kind).to.equal('run')
     expect(setUp({ sessionId: 's1' }).run).to.include({ kind: 'message', scopeId: 's1' })

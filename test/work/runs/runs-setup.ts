@@ -5,7 +5,7 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { errorEvent } from '../../../shared/kernel/events.ts'
 import { newId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT, type TenantId } from '../../../shared/kernel/tenant.ts'
-import type { CancelCode, Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import type { CancelCode, Run, RunExecutor, RunReport } from '../../../shared/work/runs/run.ts'
 import { Runs, type RunsLimits } from '../../../shared/work/runs/runs.ts'
 import { DONE } from '../../worker/events.ts'
 
@@ -23,7 +23,11 @@ export const untilCancelled: RunExecutor = async function* (_run, signal) {
 }
 
 /** The runs of a process. `forgotten` resolves with the first run that is forgotten. */
-export function setUp(limits: Partial<RunsLimits> = {}, onForgotten: (run: Run) => void = () => {}) {
+export function setUp(
+  limits: Partial<RunsLimits> = {},
+  onForgotten: (run: Run) => void = () => {},
+  report?: () => RunReport,
+) {
   const forgotten = Promise.withResolvers<Run>()
   const bugs: unknown[] = []
   const runs = new Runs(
@@ -31,6 +35,7 @@ export function setUp(limits: Partial<RunsLimits> = {}, onForgotten: (run: Run) 
     {
       onBug: (_run, cause) => bugs.push(cause),
       onEvent: () => {},
+      ...(report && { report }),
       onForgotten(run) {
         onForgotten(run)
         forgotten.resolve(run)

@@ -388,15 +388,33 @@ describe('runs', () => {
     await runs.endAll(60_000) // There is none.
   })
 
-  it('forgotten resolves when the last run is unknown', async () => {
+  it('D37.6: a process that leaves is needed for an ended run until that is forgotten, and for one that is recorded until its readers have left', async () => {
+    const never = new AbortController()
     const { runs, open } = setUp({ resumeMs: 20 })
-    await runs.forgotten() // There is none.
+    await runs.served(never.signal) // There is none.
     const run = open()
-    const forgotten = runs.forgotten()
+    const served = runs.served(never.signal)
     await run.execute(say)
     expect(runs.get(run.tenant, run.id)).to.equal(run)
-    await forgotten
+    await served
     expect(refusal(() => runs.get(run.tenant, run.id))).to.include({ status: 404 })
+
+    const report = { note: () => {}, abandon: () => {}, details: {}, isRecorded: true, isReplayable: true }
+    const recorded = setUp(
+      {},
+      () => {},
+      () => report,
+    )
+    const read = recorded.open()
+    const reader = read.follow(0)
+    await read.execute(say)
+    let isServed = false
+    const left = recorded.runs.served(never.signal).then(() => (isServed = true))
+    await new Promise((resolve) => setTimeout(resolve, 60)) // Longer than between two looks.
+    expect(isServed).to.equal(false)
+    reader.close()
+    await left
+    expect(recorded.runs.get(read.tenant, read.id)).to.equal(read)
   })
 
   it('a run cancelled twice keeps the first reason', async () => {

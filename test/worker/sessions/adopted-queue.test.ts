@@ -81,7 +81,7 @@ describe('the queue of an adopted session', () => {
     session.retire()
   })
 
-  it('D35.2: run_recovered names the changes of files that are missing here', async () => {
+  it('D35.2c: run_recovered names the changes of files that are missing here', async () => {
     const asked: unknown[] = []
     const lacks: KeptFiles['lacks'] = async (_tenant, _scope, files) => (asked.push(files), ['turn2.txt'])
     const workspaces = { ...createWorkspaces('/nowhere'), kept: { ...ALL_KEPT, lacks } }

@@ -21,6 +21,8 @@ import { until } from '../../support/until.ts'
 const IDLE_MS = 60_000
 const RESUME_MS = 30_000
 
+type Asking = { id: string; runId: string }
+
 /** A cluster whose processes reach the owners through `around`. */
 function clusterWith(around: (owners: Owners) => Owners): MemoryCluster {
   const cluster = new MemoryCluster()
@@ -222,6 +224,30 @@ describe('runs that are stored', () => {
     })
     expect([...second.worker.sessions()].map(({ summary }) => summary.active_run_id)).to.deep.equal([null])
   })
+
+  for (const [what, end] of [
+    ['cancelled', (broker: Broker, { runId }: Asking) => broker.cancelRun(TENANT, runId)],
+    ['session_deleted', (broker: Broker, { id }: Asking) => broker.deleteSession(TENANT, id)],
+  ] as const)
+    it(`D37.3: a run that asks ends with ${what} also while its worker is dead, which resolves its request: no reply is accepted any more`, async () => {
+      const first = await openWorker()
+      const broker = await openBroker()
+      const { session_id: id } = await broker.createSession(TENANT)
+      const { runId, frames } = await send(broker, id, '/say one\n/tool Ask {}')
+      const behind = await send(broker, id, '/say next')
+      const asked = await isAsking(broker)
+      const text = textOf(frames)
+      await openWorker()
+      first.link.cut()
+      await end(broker, { id, runId })
+      expect(await statusOf(broker.replyPermission(TENANT, id, asked.id, { allow: true }))).to.equal(404)
+      expect(await text).to.match(new RegExp(`run_recovered[^]*event: error\ndata: [^\n]*"code":"${what}"[^\n]*\n\n$`))
+      const last = (await text).slice((await text).lastIndexOf('run_recovered'))
+      const isResolved = new RegExp(`event: permission_resolved\ndata: {"id":"${asked.id}"[^\n]*"how":"cancelled"`)
+      expect(last).to.match(isResolved)
+      expect((await broker.listPermissions(TENANT, { limit: 9 })).permissions).to.deep.equal([])
+      expect(await textOf(behind.frames)).to.match(what === 'cancelled' ? /event: done/ : /session_deleted/)
+    })
 
   it('D32.7a: runs that their worker has ended when nobody could hear it any more are found at another, with their ends', async () => {
     const first = await openWorker()

@@ -18,6 +18,9 @@ const worker: ClusterWorker<OwnedSession> = {
   drain: async () => {},
   knowsRun: () => false,
   sessions: () => [],
+  oneShots: () => [],
+  drainRuns: async () => false,
+  leave: () => {},
   find: () => undefined,
   adopt: () => {
     throw new Error('scripts have no sessions')
@@ -25,7 +28,7 @@ const worker: ClusterWorker<OwnedSession> = {
   keep: () => {},
   release: () => {},
   holdQueues: () => {},
-  runsForgotten: async () => {},
+  runsServed: async () => {},
   abortAll: () => {},
 }
 const relay = new WorkerRelay(createRedisPorts(await openRedisLink(redisUrl)), worker, {

@@ -4,6 +4,7 @@ import type { Ask } from '../../api/pending.ts'
 import { useResource } from '../../api/resource.ts'
 import { shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
+import { Line } from '../../parts/foreign.tsx'
 import { Ago } from '../../parts/time.tsx'
 
 /** The caller and the prompt of the run that asks, and a link to its conversation. */
@@ -15,7 +16,9 @@ export function AskContext({ ask }: { ask: Ask }) {
       {run?.title !== undefined && (
         <>
           <dt>Asked for</dt>
-          <dd>{run.title}</dd>
+          <dd>
+            <Line text={run.title} />
+          </dd>
         </>
       )}
       {run?.subject !== undefined && (

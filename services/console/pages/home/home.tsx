@@ -56,11 +56,7 @@ function Columns({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
         {asks().value.map((ask) => (
           <AskRow key={ask.id} ask={ask} />
         ))}
-        {waitingCount().value > asks().value.length && (
-          <li>
-            <a href={hrefOf('/approvals')}>All {waitingCount().value} requests</a>
-          </li>
-        )}
+        {otherAsks()}
         {plans.failed.map((plan) => (
           <PlanRow key={plan.id} plan={plan} />
         ))}
@@ -84,6 +80,16 @@ function Columns({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
         ))}
       </Column>
     </div>
+  )
+}
+
+/** Leads to the requests that are not read here. */
+function otherAsks() {
+  if (waitingCount().value <= asks().value.length) return null
+  return (
+    <li>
+      <a href={hrefOf('/approvals')}>All {waitingCount().value} requests</a>
+    </li>
   )
 }
 

@@ -3,6 +3,7 @@ import type { Ask } from '../../api/pending.ts'
 import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { AskSummary } from '../../parts/ask/ask-summary.tsx'
+import { Line } from '../../parts/foreign.tsx'
 import { PlanProgress } from '../../parts/plan-progress.tsx'
 import { nameOf, placeOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
@@ -22,7 +23,9 @@ export const PlanRow = ({ plan }: { plan: PlanSummary }) => (
   <li>
     <a class="home-row" href={hrefOf(`/plans/${plan.id}`)}>
       <span class="row tight">
-        <span class="grow cut name">{plan.title || shortId(plan.id)}</span>
+        <span class="grow cut name">
+          <Line text={plan.title || shortId(plan.id)} />
+        </span>
         <StateBadge state={plan.status} />
       </span>
       {plan.ended_at === null ? (

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { clock, runClock } from '../../base/clock.ts'
 import { duration } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
+import { Line } from '../../parts/foreign.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import type { Plan } from './plan.ts'
 
@@ -32,7 +33,9 @@ function Bar({ plan, step: { id, title }, span, isChosen }: BarProps) {
   return (
     <li>
       <a href={hrefOf(`/plans/${plan.id}`, { view: 'time', step: id })} aria-current={isChosen ? 'true' : undefined}>
-        <span class="cut">{title || id}</span>
+        <span class="cut">
+          <Line text={title || id} />
+        </span>
         <svg viewBox="0 0 1000 14" preserveAspectRatio="none" aria-hidden="true">
           {startedAt !== undefined && (
             <rect

@@ -2,6 +2,7 @@ import type { Schema } from '../../../../shared/client/api.ts'
 import { useList } from '../../api/list.ts'
 import { money, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
+import { Line } from '../../parts/foreign.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
@@ -42,7 +43,7 @@ const PlanTable = ({ plans }: { plans: readonly Summary[] }) => (
             </td>
             <td class="whole">
               <a class="lines" href={hrefOf(`/plans/${plan.id}`)}>
-                {plan.title || shortId(plan.id)}
+                <Line text={plan.title || shortId(plan.id)} />
               </a>
               {plan.error !== undefined && <span class="small soft lines">{plan.error}</span>}
             </td>

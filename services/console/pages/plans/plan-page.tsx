@@ -5,6 +5,7 @@ import { useResource } from '../../api/resource.ts'
 import { money, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { lazy } from '../../parts/lazy.tsx'
 import { Loaded } from '../../parts/loading.tsx'
@@ -47,7 +48,9 @@ export function PlanPage({ id, step, view }: PlanPageProps) {
 const Head = ({ plan }: { plan: Plan }) => (
   <div class="page-head">
     <StateBadge state={plan.status} />
-    <h2>{plan.title || shortId(plan.id)}</h2>
+    <h2>
+      <Line text={plan.title || shortId(plan.id)} />
+    </h2>
     <span class="soft small row">
       <Ago at={plan.created_at} />
       {plan.started_at !== null && <Took from={plan.started_at} to={plan.ended_at} />}

@@ -1,6 +1,7 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
+import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { LiveAnswer } from '../../parts/run/live-answer.tsx'
@@ -19,7 +20,9 @@ export function StepPanel({ plan, step }: StepPanelProps) {
   return (
     <section class="card step-panel" aria-label={`Step ${step.id}`}>
       <header>
-        <h2 class="grow cut">{step.title || step.id}</h2>
+        <h2 class="grow cut">
+          <Line text={step.title || step.id} />
+        </h2>
         <StateBadge state={plan.step_statuses[step.id] ?? 'pending'} />
         <a class="button plain icon" href={hrefOf(`/plans/${plan.id}`)} aria-label="Close the step">
           <Icon name="cross" />

@@ -1,3 +1,4 @@
+import { showControls } from '../../../../shared/reading/hidden.ts'
 import { hrefOf } from '../../base/router.ts'
 import { type Placed, placeSteps } from './layout.ts'
 import type { Plan } from './plan.ts'
@@ -5,8 +6,6 @@ import type { Plan } from './plan.ts'
 const BOX = { width: 188, height: 46 } as const
 const GAP = { x: 56, y: 16 } as const
 const EDGE = 12
-/** As many characters of a name fit into a box. */
-const SHOWN_CHARS = 20
 
 type GraphProps = { plan: Plan; chosen: string | null }
 
@@ -64,17 +63,16 @@ type NodeProps = { plan: Plan; step: Plan['steps'][number]; at: Point | undefine
 
 function Node({ plan, step: { id, title }, at, isChosen }: NodeProps) {
   if (!at) return null
-  const name = title || id
+  const name = showControls(title || id)
   const state = plan.step_statuses[id] ?? 'pending'
-  const label = name.length > SHOWN_CHARS ? `${name.slice(0, SHOWN_CHARS - 1)}…` : name
   return (
     <a href={hrefOf(`/plans/${plan.id}`, { step: id })} aria-current={isChosen ? 'true' : undefined}>
       <g class={`node step-${state}`} transform={`translate(${at.x} ${at.y})`}>
         <title>{name === id ? id : `${name} (${id})`}</title>
         <rect class="box" width={BOX.width} height={BOX.height} rx="8" />
-        <text class="name" x="12" y="19">
-          {label}
-        </text>
+        <foreignObject x="12" y="5" width={BOX.width - 24} height="20">
+          <span class="name cut">{name}</span>
+        </foreignObject>
         <text class="state" x="12" y="36">
           {MARKS[state]} {state}
         </text>

@@ -6,13 +6,14 @@ import { tellFailure } from '../../base/announce.ts'
 import { counted, duration } from '../../base/format.ts'
 import { DeleteButton } from '../../parts/delete-button.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { Json } from '../../parts/json.tsx'
 import { Ago } from '../../parts/time.tsx'
 
 type InstanceCardProps = { instance: Schema<'Instance'>; onChange(): void }
 
 /** One provider: which models it has, and what each can do when it is asked. */
 export function InstanceCard({ instance, onChange }: InstanceCardProps) {
-  const { name, type, url, key } = instance
+  const { name, type, url, key, prices } = instance
   const path = `/config/instances/${encodeURIComponent(name)}`
   return (
     <section class="card padded stack close" aria-label={name}>
@@ -25,6 +26,12 @@ export function InstanceCard({ instance, onChange }: InstanceCardProps) {
       </div>
       <p class="soft small">{url ?? 'The address of the provider itself'}</p>
       {key !== null && <p class="small">Key {key}</p>}
+      {prices && (
+        <details class="small">
+          <summary>Prices of {counted(Object.keys(prices).length, 'model')}</summary>
+          <Json value={prices} />
+        </details>
+      )}
       <Abilities path={path} />
     </section>
   )

@@ -10,6 +10,7 @@ import { Figure, Figures } from '../../parts/figures.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { downloadCsv } from './csv.ts'
+import { startOf } from './start-of.ts'
 import { FIELDS, type Row, type Sum, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
@@ -21,7 +22,6 @@ const SPANS: Readonly<Record<string, { days: number; bucket: 'hour' | 'day'; lab
   '7d': { days: 7, bucket: 'day', label: 'Last 7 days' },
   '30d': { days: 30, bucket: 'day', label: 'Last 30 days' },
 }
-const DAY_MS = 86_400_000
 /** Pages of rows that are added up. */
 const MOST_PAGES = 10
 
@@ -29,7 +29,7 @@ const MOST_PAGES = 10
 export function Usage({ query }: PageProps) {
   const by = query.get('by') ?? 'model'
   const span = SPANS[query.get('span') ?? ''] ?? { days: 7, bucket: 'day' as const }
-  const from = new Date(Math.floor(serverNow() / 3_600_000) * 3_600_000 - span.days * DAY_MS).toISOString()
+  const from = startOf(span, serverNow())
   const request = { by, bucket: span.bucket, from }
   const rows = useResource(
     JSON.stringify(request),

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Ask } from '../../api/pending.ts'
 import { tellFailure } from '../../base/announce.ts'
+import { Line } from '../foreign.tsx'
 import { type Reply, reply } from './reply.ts'
 
 /** The action that a person takes on a request. */
@@ -21,7 +22,8 @@ function useArmed(): boolean {
   return isArmed.value
 }
 
-export function AskActions({ ask, doing }: { ask: Ask; doing: Signal<Doing> }) {
+/** `isSeen`: all that the call does has been shown. Until then nothing allows it. */
+export function AskActions({ ask, doing, isSeen }: { ask: Ask; doing: Signal<Doing>; isSeen: boolean }) {
   const isArmed = useArmed()
   const isBusy = useSignal(false)
   const answer = (given: Reply) => async () => {
@@ -29,15 +31,16 @@ export function AskActions({ ask, doing }: { ask: Ask; doing: Signal<Doing> }) {
     await reply(ask, given).catch(tellFailure)
     isBusy.value = false
   }
-  const allows = { isOff: !isArmed || isBusy.value }
+  const allows = { isOff: !isArmed || isBusy.value || !isSeen }
   return (
     <div class="row actions">
+      {!isSeen && <p class="problem small">You have not seen all of it: its end is not shown yet.</p>}
       <Act letter="a" look="main" {...allows} onPress={answer({ allow: true })}>
         Allow once
       </Act>
       {isOfSession(ask) && (
         <Act letter="s" {...allows} onPress={answer({ allow: true, remember: 'session' })}>
-          Allow {ask.tool_name} for this session
+          Allow <Line text={ask.tool_name} /> for this session
         </Act>
       )}
       <Act letter="e" isOff={isBusy.value} onPress={() => (doing.value = 'editing')}>

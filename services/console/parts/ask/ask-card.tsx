@@ -4,12 +4,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
 import type { Ask } from '../../api/pending.ts'
 import { isChord, isTyping } from '../../base/keys.ts'
+import { hrefOf, navigate } from '../../base/router.ts'
+import { Line, Lines } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { AskActions, type Doing } from './ask-actions.tsx'
 import { Deadline } from './deadline.tsx'
 import { DenyForm } from './deny-form.tsx'
 import { Preview } from './preview.tsx'
+import { Whole } from './whole.tsx'
 import './ask.css'
 
 /** It brings the editor. */
@@ -25,23 +28,38 @@ type AskCardProps = {
 /** A tool call that waits for a person. It never takes the focus, so that nothing that is typed can allow it. */
 export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
   const doing = useSignal<Doing>('deciding')
+  const isSeen = useSignal(false)
   const card = useRef<HTMLElement>(null)
   useKeys(hasKeys, (key) => onKey(key, card.current, (next) => (doing.value = next)))
   const back = () => (doing.value = 'deciding')
+  // Its page stays at the request that somebody writes about, whoever decides it.
+  useEffect(() => {
+    if (hasKeys && doing.value === 'denying') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
+  }, [doing.value])
   return (
     <section ref={card} class="ask card" aria-label={`Permission for ${ask.tool_name}`} data-ask={ask.id}>
       <header>
         <Icon name="approvals" />
-        <strong>{ask.tool_name}</strong>
-        <span class="grow cut soft">{ask.message}</span>
+        <strong>
+          <Line text={ask.tool_name} />
+        </strong>
+        <span class="grow cut soft">
+          <Lines text={ask.message} />
+        </span>
         <Deadline ask={ask} />
       </header>
       <div class="body">
         {children}
-        {doing.value === 'editing' ? <EditForm ask={ask} onDone={back} /> : <Preview ask={ask} />}
+        {doing.value === 'editing' ? (
+          <EditForm ask={ask} onDone={back} />
+        ) : (
+          <Whole isSeen={isSeen}>
+            <Preview ask={ask} />
+          </Whole>
+        )}
         {!may('approve') && <p class="soft small">Your token may not answer: it needs the scope approve.</p>}
         {may('approve') && doing.value === 'denying' && <DenyForm ask={ask} onDone={back} />}
-        {may('approve') && doing.value === 'deciding' && <AskActions ask={ask} doing={doing} />}
+        {may('approve') && doing.value === 'deciding' && <AskActions ask={ask} doing={doing} isSeen={isSeen.value} />}
       </div>
     </section>
   )

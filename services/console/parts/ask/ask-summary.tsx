@@ -1,4 +1,5 @@
 import type { Ask } from '../../api/pending.ts'
+import { Line, Lines } from '../foreign.tsx'
 import { Deadline } from './deadline.tsx'
 import { summaryOf } from './preview.tsx'
 
@@ -6,9 +7,13 @@ import { summaryOf } from './preview.tsx'
 export const AskSummary = ({ ask }: { ask: Ask }) => (
   <>
     <span class="row tight">
-      <strong class="grow cut">{ask.tool_name}</strong>
+      <strong class="grow cut">
+        <Line text={ask.tool_name} />
+      </strong>
       <Deadline ask={ask} />
     </span>
-    <span class="cut soft">{summaryOf(ask)}</span>
+    <span class="cut soft">
+      <Lines text={summaryOf(ask)} />
+    </span>
   </>
 )

@@ -1,17 +1,17 @@
-import { useSignal } from '@preact/signals'
 import type { Ask } from '../../api/pending.ts'
 import { tellFailure } from '../../base/announce.ts'
 import { FormButtons } from '../form-buttons.tsx'
 import { ReasonField } from '../reason-field.tsx'
 import { reply } from './reply.ts'
+import { typedReason } from './typed-reasons.ts'
 
 /** Denies with a reason, which the model reads. Its field takes the focus: nothing in here allows. */
 export function DenyForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
-  const reason = useSignal('')
+  const reason = typedReason(ask.id)
   const submit = async (event: Event) => {
     event.preventDefault()
     const why = reason.value.trim()
-    await reply(ask, { allow: false, ...(why !== '' && { reason: why }) }).catch(tellFailure)
+    await reply(ask, { allow: false, ...(why !== '' && { reason: why }) }).then(() => (reason.value = ''), tellFailure)
     onDone()
   }
   return (

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
+import { showJson } from '../../../../shared/reading/hidden.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Field } from '../field.tsx'
 import { FormButtons } from '../form-buttons.tsx'
@@ -8,7 +9,7 @@ import { reply } from './reply.ts'
 
 /** Changes what the call runs with. The server checks the new input against the tool's schema and the policy. */
 export function EditForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
-  const asked = JSON.stringify(ask.input, null, 2)
+  const asked = showJson(ask.input, 2)
   const text = useSignal(asked)
   const problem = useSignal<string | undefined>(undefined)
   const submit = async (event: Event) => {

@@ -1,5 +1,6 @@
 import type { Block, PermissionView, SubagentBlock, TextBlock } from '../../../../shared/client/view/run-view.ts'
 import { duration } from '../../base/format.ts'
+import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { memo } from '../memo.ts'
@@ -57,7 +58,9 @@ const Subagent = memo(({ block: { start, end, blocks }, permissions, sessionId }
   <details class="subagent card" open={!end}>
     <summary>
       <Icon name="agent" />
-      <strong class="grow cut">{start.description ?? 'Sub-agent'}</strong>
+      <strong class="grow cut">
+        <Line text={start.description ?? 'Sub-agent'} />
+      </strong>
       {end && <span class="small soft number">{duration(end.duration_ms)}</span>}
       <StateBadge state={end?.status ?? 'running'} />
     </summary>

@@ -4,6 +4,7 @@ import type { PermissionView, ToolBlock } from '../../../../shared/client/view/r
 import { type Ask, asks } from '../../api/pending.ts'
 import { bytes, duration } from '../../base/format.ts'
 import { AskCard } from '../ask/ask-card.tsx'
+import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { Json } from '../json.tsx'
 import { memo } from '../memo.ts'
@@ -21,8 +22,12 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
       <details class="tool card" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
         <summary>
           <Icon name="tool" />
-          <strong>{block.call.tool_name}</strong>
-          <span class="grow cut soft mono">{firstValue(block.call.input)}</span>
+          <strong>
+            <Line text={block.call.tool_name} />
+          </strong>
+          <span class="grow cut soft mono">
+            <Line text={firstValue(block.call.input)} />
+          </span>
           {block.durationMs !== undefined && <span class="small soft number">{duration(block.durationMs)}</span>}
           <StateBadge state={stateOf(block, permission, ask !== undefined)} />
         </summary>

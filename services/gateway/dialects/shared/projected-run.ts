@@ -1,4 +1,5 @@
-import { isTerminal, type RunEvent } from '../../../../shared/kernel/events.ts'
+import { isTerminal, type RunErrorCode, type RunEvent } from '../../../../shared/kernel/events.ts'
+import { OpenAsks } from '../../../../shared/work/runs/open-asks.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { OpenCalls } from './open-calls.ts'
 import type { Part, Projection } from './projection.ts'
@@ -9,6 +10,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #known: ReadonlySet<string>
   readonly #passed: number
   readonly #calls = new OpenCalls()
+  readonly #asks = new OpenAsks()
   #isSkipping: boolean
   #pausesLeft: number
   #isOver = false
@@ -33,8 +35,10 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   take(numbered: Numbered<Event>): Chunk[] {
     if (this.#isOver) return []
     const { seq, event } = numbered
+    const resolved = endsRun(event) ? this.#resolve(seq) : []
+    this.#asks.note(event)
     const isChange = this.#calls.take(event)
-    const chunks = this.#projection.take(numbered, this.#calls)
+    const chunks = [...resolved, ...this.#projection.take(numbered, this.#calls)]
     if (isTerminal(event)) {
       this.#isOver = true
       return chunks
@@ -50,6 +54,16 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     return [...chunks, ...this.#projection.pause(this.#calls)]
   }
 
+  /** A run whose worker died leaves its permission requests open, and no reply to them is accepted (D37.1). */
+  #resolve(seq: number): Chunk[] {
+    const { pending } = this.#calls
+    const open = this.#asks.take().filter((event) => 'id' in event && pending.has(String(event.id)))
+    return open.flatMap((event) => {
+      this.#calls.take(event)
+      return this.#projection.take({ seq, event: event as Event }, this.#calls)
+    })
+  }
+
   #skipPause(): void {
     this.#pausesLeft--
     const isBehindKnown = [...this.#known].every((id) => this.#calls.askedFor(id))
@@ -58,3 +72,10 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     this.#projection.restart?.()
   }
 }
+
+/** The ends of one reader's stream behind which the run goes on. */
+const GOES_ON: ReadonlySet<string> = new Set<RunErrorCode>([
+  ...(['worker_draining', 'relay_unavailable', 'stream_gap', 'slow_consumer'] as const),
+])
+
+const endsRun = (event: RunEvent): boolean => isTerminal(event) && !(event.type === 'error' && GOES_ON.has(event.code))

@@ -1,11 +1,12 @@
 import type { AgentEvent, WarningEvent } from '../../../kernel/events.ts'
-import type { Usage } from '../../providers/port.ts'
+import { quoted } from '../../../kernel/text.ts'
+import type { ModelRoute, Usage } from '../../providers/port.ts'
 import type { Account } from '../account.ts'
 import type { Conversation } from '../conversation.ts'
 import type { Models } from '../resources.ts'
 import type { Answer } from '../turn.ts'
 import { type CompactionPlan, planCompaction } from './history.ts'
-import { charsOf, type FixedParts, fixedChars, tokensOf, tokensPerChar } from './size.ts'
+import { charsOf, type FixedParts, fixedChars, isCutSilently, type Measure, tokensOf, tokensPerChar } from './size.ts'
 import { summarize } from './summarize.ts'
 import { digestOf, summaryMessage } from './summary.ts'
 
@@ -23,52 +24,101 @@ export type ContextOptions = {
 export type Context = {
   /** Estimate of the next request's tokens. */
   readonly tokens: number
-  /** Records the provider's count of the request that was just answered. */
-  measure(usage: Usage | undefined): void
+  /** Records the provider's count of the request that was just answered. Says so when the count shows that the server has cut it. */
+  measure(usage: Usage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
   /** Compacts the history when the next request comes near the window. */
   compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined>
   /** Compacts the history when the provider rejected the request as too long. Returns whether to send it again. */
   compactAfterRejection(answer: Answer): AsyncGenerator<AgentEvent, boolean, undefined>
 }
 
-/** Every model's window holds a shorter history, so that most runs need not look the window up. */
+/** The windows of the catalogue hold a shorter history, so that most runs need not look them up. */
 const MIN_CHARS = 16_000
 /** Tokens of a window that nobody knows: no history grows without end. */
 const UNKNOWN_WINDOW = 2_000_000
 /** The part of the window above which the history is compacted. The answer needs room too. */
 const COMPACT_ABOVE = 0.8
+/** The part of the window that the system prompt and the tools may fill without a warning. */
+const MAX_FIXED = 0.5
 
 export function createContext(options: ContextOptions): Context {
   const { conversation, models } = options
-  let fixed: number | undefined
-  /** The window that a rejection has named, or the size of the request that was rejected. */
-  let named = Number.POSITIVE_INFINITY
-  const sizeOf = async (reason: Reason): Promise<Size> => {
-    fixed ??= fixedChars(options.fixed)
-    const perChar = tokensPerChar(conversation.measured, fixed)
-    const { provider, model } = models.main().primary
-    const asked = provider.contextWindow ?? (await provider.askWindow?.(model, options.signal))
-    const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
-    return { reason, fixedChars: fixed, perChar, window: Math.min(known, named) }
-  }
+  const sizes = new Sizes(options)
+  let hasWarned = false
   return {
     get tokens() {
-      fixed ??= fixedChars(options.fixed)
-      return tokensIn(conversation.chars, { fixedChars: fixed, perChar: tokensPerChar(conversation.measured, fixed) })
+      return sizes.tokens
     },
-    measure(usage) {
-      if (usage && usage.input > 0) conversation.measure(usage.input)
+    *measure(usage, { model }) {
+      if (!usage || usage.input <= 0) return
+      const { chars, compactions, measured } = conversation
+      const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
+      if (!isCutSilently(measured, now)) return conversation.measure(now)
+      conversation.noteCut(now)
+      yield cutWarning(now)
     },
     async *compactIfNeeded() {
-      if (conversation.chars < MIN_CHARS) return
-      const size = await sizeOf('estimate')
+      if (sizes.areSmall) return
+      const size = await sizes.of('estimate')
+      const fixedTokens = tokensOf(size.fixedChars, size.perChar)
+      const isFull = fixedTokens > size.window * MAX_FIXED
+      if (isFull && !hasWarned) yield windowWarning(models.main().primary, size.window, fixedTokens)
+      hasWarned = true
       if (tokensIn(conversation.chars, size) > size.window * COMPACT_ABOVE) yield* compact(size, options)
     },
     async *compactAfterRejection({ failure, outputChars }) {
       if (failure?.code !== 'context_too_long' || outputChars > 0) return false
-      named = Math.min(named, failure.windowTokens ?? this.tokens)
-      return yield* compact(await sizeOf('provider'), options)
+      sizes.rejectedAt(failure.windowTokens)
+      return yield* compact(await sizes.of('provider'), options)
     },
+  }
+}
+
+/** The sizes of one run's requests, and the window that they must fit. */
+class Sizes {
+  readonly #options: ContextOptions
+  #fixed: number | undefined
+  /** The window that a rejection has named, or the size of the request that was rejected. */
+  #named = Number.POSITIVE_INFINITY
+
+  constructor(options: ContextOptions) {
+    this.#options = options
+  }
+
+  get fixedChars(): number {
+    this.#fixed ??= fixedChars(this.#options.fixed)
+    return this.#fixed
+  }
+
+  /** Estimate of the next request's tokens. */
+  get tokens(): number {
+    const { conversation } = this.#options
+    return tokensIn(conversation.chars, { fixedChars: this.fixedChars, perChar: this.#perChar })
+  }
+
+  /** No window that anybody knows is near: it need not be looked up. */
+  get areSmall(): boolean {
+    const { conversation, models } = this.#options
+    const { provider, model } = models.main().primary
+    const isToldWindow = provider.askWindow !== undefined || provider.contextWindow !== undefined
+    return !isToldWindow && conversation.chars < MIN_CHARS && !Number.isFinite(conversation.cutWindowOf(model))
+  }
+
+  rejectedAt(windowTokens: number | undefined): void {
+    this.#named = Math.min(this.#named, windowTokens ?? this.tokens)
+  }
+
+  async of(reason: Reason): Promise<Size> {
+    const { conversation, models, signal } = this.#options
+    const { provider, model } = models.main().primary
+    const asked = provider.contextWindow ?? (await provider.askWindow?.(model, signal))
+    const known = asked ?? models.windowOf(provider.type, model) ?? UNKNOWN_WINDOW
+    const window = Math.min(known, this.#named, conversation.cutWindowOf(model))
+    return { reason, fixedChars: this.fixedChars, perChar: this.#perChar, window }
+  }
+
+  get #perChar(): number {
+    return tokensPerChar(this.#options.conversation.measured, this.fixedChars)
   }
 }
 
@@ -112,6 +162,30 @@ async function* summaryOf({ older, summaryChars }: CompactionPlan, maxChars: num
   const text = yield* summarize(older, { maxChars, summaryChars }, options)
   return summaryMessage(text ?? digestOf(older, summaryChars))
 }
+
+const windowWarning = ({ model }: ModelRoute, window: number, fixed: number): WarningEvent => ({
+  type: 'warning',
+  code: 'context_window',
+  message: `the system prompt and the tools alone fill ${fixed} of the ${window} tokens that ${quoted(model)} reads: raise its window, or offer fewer tools`,
+  detail: {
+    model,
+    window_tokens: window,
+    fixed_tokens: fixed,
+    suggestion:
+      'Set context_window in MODEL_OPTIONS or in the options of the instance, or a larger num_ctx (OLLAMA_CONTEXT_LENGTH) at the server.',
+  },
+})
+
+const cutWarning = ({ tokens, model }: Measure): WarningEvent => ({
+  type: 'warning',
+  code: 'context_cut',
+  message: `the server of ${quoted(model)} has cut the conversation to ${tokens} tokens without saying so: from the next request on it is shortened to fit`,
+  detail: {
+    model,
+    tokens,
+    suggestion: 'Set context_window to the window of the model, and let the server refuse what is longer.',
+  },
+})
 
 const compactedWarning = (detail: WarningEvent['detail']): WarningEvent => ({
   type: 'warning',

@@ -1,8 +1,28 @@
 import type { Message, ToolDefinition, ToolResultBlock } from '../../providers/port.ts'
 import { perToolList } from '../../providers/tool-list.ts'
 
-/** The tokens that a provider counted in a request, and the characters of the request's history. */
-export type Measure = { tokens: number; chars: number }
+/** The tokens that a provider counted in a request, and the characters of the request's history and of its fixed parts. */
+export type Measure = { tokens: number; chars: number; fixedChars: number; model: string; compactions: number }
+
+/** No model's window is smaller: a lower count is none of a whole window. */
+const MIN_WINDOW_TOKENS = 1_000
+/** Growth below this says nothing: counts differ a little. */
+const MIN_GROWTH_TOKENS = 200
+/** The part of the expected growth below which a count stands still. */
+const STANDS_STILL = 0.1
+
+/**
+ * Whether the server has cut the request without a word: the request has grown since the one before, at the same model, and the count of its
+ * tokens has fallen or stands still.
+ */
+export function isCutSilently(before: Measure | undefined, now: Measure): boolean {
+  if (before?.model !== now.model || before.compactions !== now.compactions) return false
+  if (now.tokens < MIN_WINDOW_TOKENS) return false
+  const whole = before.chars + before.fixedChars
+  const grown = now.chars + now.fixedChars - whole
+  const expected = grown * Math.max(MIN_TOKENS_PER_CHAR, before.tokens / Math.max(1, whole))
+  return expected >= MIN_GROWTH_TOKENS && now.tokens - before.tokens < expected * STANDS_STILL
+}
 
 /** The parts that every request of a run carries besides the history. */
 export type FixedParts = {
@@ -45,7 +65,7 @@ const MAX_TOKENS_PER_CHAR = 2
 const MIN_TOKENS_PER_CHAR = 1 / 10
 
 /** Tokens per character by the provider's last count, or by estimate when there is none. `fixed` is in characters. */
-export function tokensPerChar(measured: Measure | undefined, fixed: number): number {
+export function tokensPerChar(measured: Pick<Measure, 'tokens' | 'chars'> | undefined, fixed: number): number {
   if (!measured) return TOKENS_PER_CHAR
   const ratio = measured.tokens / Math.max(1, measured.chars + fixed)
   return Math.min(MAX_TOKENS_PER_CHAR, Math.max(MIN_TOKENS_PER_CHAR, ratio))

@@ -43,6 +43,7 @@ export async function createAiSdkProvider(settings: AiSdkSettings): Promise<Mode
   return {
     type,
     contextWindow: options.context_window,
+    takesTools: (model) => !leftOut.has(model, 'tools'),
     stream(request, signal) {
       if (configFailure) return failWith(configFailure)
       const call: FailedCall = { type, model: request.model, apiKey, instance }

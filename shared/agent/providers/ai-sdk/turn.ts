@@ -75,11 +75,14 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
     const options = takenOptions(turn)
     const messages = takenMessages(turn)
     try {
-      const callOptions = toCallOptions({ ...request, messages }, vendor, options)
+      const tools = leftOut.takenTools(request)
+      const callOptions = toCallOptions({ ...request, messages, tools }, vendor, options)
       return (await model.doStream({ ...callOptions, abortSignal: watch.signal })).stream
     } catch (error) {
       if (signal.aborted || !watch.isSent) throw error
-      const sent = [...Object.keys(options), ...(hasAttachments(messages) ? ['attachments'] : [])]
+      const hasTools = leftOut.takenTools(request).length > 0
+      const more = [...(hasAttachments(messages) ? ['attachments'] : []), ...(hasTools ? ['tools'] : [])]
+      const sent = [...Object.keys(options), ...more]
       if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
       watch.restart()
     }

@@ -6,7 +6,7 @@ import type { HttpsProxy, ModelProvider } from '../port.ts'
 import type { LeftOut } from '../unsupported-options.ts'
 import type { Endpoint } from './exchange.ts'
 import { createOllamaBody } from './ollama.ts'
-import { createOllamaWindows } from './ollama-window.ts'
+import { createOllamaFacts } from './ollama-facts.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
 import { createHttpSend, type Send } from './transport.ts'
 import { ChatTurn } from './turn.ts'
@@ -42,16 +42,17 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     send: send ?? createHttpSend({ connectMs: limits.connectMs, proxy }),
   }
   const quirks: ServerQuirks = { origin: new URL(url).host, sendsReasoning: false, namesStops: false }
-  const windows = createOllamaWindows({ chatUrl: url, headers: endpoint.headers, send: endpoint.send })
+  const facts = createOllamaFacts({ chatUrl: url, headers: endpoint.headers, send: endpoint.send })
   const toBody = isOwnFormat
-    ? createOllamaBody({ options, leftOut, origin: quirks.origin, windowOf: windows.lastOf })
+    ? createOllamaBody({ options, leftOut, origin: quirks.origin, windowOf: facts.lastWindowOf })
     : createChatBody({ type, options, quirks, leftOut })
   const framing = isOwnFormat ? 'lines' : 'events'
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
     contextWindow: options.context_window,
-    ...(isOllama && { askWindow: windows.ask }),
+    takesTools: (model) => !leftOut.has(model, 'tools'),
+    ...(isOllama && { askWindow: facts.askWindow, askCapabilities: facts.askCapabilities }),
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey, instance }
       return {

@@ -20,7 +20,8 @@ type Target = {
 /** Builds requests of Ollama's own format: the same conversation, with the options that only this format has. */
 export function createOllamaBody({ options, leftOut, origin, windowOf }: Target): ChatBody {
   return (given) => {
-    const { model, messages: all, tools, output, system } = given
+    const { model, messages: all, output, system } = given
+    const tools = leftOut.takenTools(given)
     const messages = leftOut.has(model, 'attachments') ? withoutAttachments(all) : all
     const conversation = toConversation({ ...given, messages }, origin)
     const optional = optionalFields(given, { options, leftOut, window: windowOf(model) })
@@ -28,12 +29,15 @@ export function createOllamaBody({ options, leftOut, origin, windowOf }: Target)
       model,
       messages: toMessages(system ? [{ role: 'system', content: system }, ...conversation] : conversation),
       stream: true,
+      // The server would cut the oldest messages, and say nothing.
+      truncate: false,
+      shift: false,
       ...(optional.effort !== undefined && { think: optional.effort }),
       ...(Object.keys(optional.fields).length > 0 && { options: optional.fields }),
       ...(output && { format: output.schema }),
     }
     const parts: OptionalPart[] = hasAttachments(messages) ? [...optional.parts, 'attachments'] : optional.parts
-    return { json: withTools(tools, body), optionalParts: parts }
+    return { json: withTools(tools, body), optionalParts: tools.length > 0 ? [...parts, 'tools'] : parts }
   }
 }
 

@@ -31,7 +31,7 @@ export type ChatBody = (request: ModelRequest) => { json: Uint8Array; optionalPa
 
 export function createChatBody(target: Target): ChatBody {
   return (given) => {
-    const request = withTakenMessages(given, target)
+    const request = withTakenParts(given, target)
     const { model, system, tools, output } = request
     const optional = optionalFields(request, target)
     const { origin } = target.quirks
@@ -45,12 +45,17 @@ export function createChatBody(target: Target): ChatBody {
       ...(output && { response_format: toFormat(output) }),
     })
     const names = Object.keys(optional) as OptionalPart[]
-    return { json, optionalParts: hasAttachments(request.messages) ? [...names, 'attachments'] : names }
+    if (hasAttachments(request.messages)) names.push('attachments')
+    if (tools.length > 0) names.push('tools')
+    return { json, optionalParts: names }
   }
 }
 
-const withTakenMessages = (request: ModelRequest, { leftOut }: Target): ModelRequest =>
-  leftOut.has(request.model, 'attachments') ? { ...request, messages: withoutAttachments(request.messages) } : request
+function withTakenParts(request: ModelRequest, { leftOut }: Target): ModelRequest {
+  const { model, messages } = request
+  const taken = leftOut.has(model, 'attachments') ? withoutAttachments(messages) : messages
+  return { ...request, messages: taken, tools: leftOut.takenTools(request) }
+}
 
 const toFormat = ({ name, schema }: StructuredOutput) => ({
   type: 'json_schema',

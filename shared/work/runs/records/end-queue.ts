@@ -30,8 +30,8 @@ export interface WaitingEnd {
   /** Its events without the deltas, as far as they are known, and the length of their frames. */
   readonly events?: readonly CapturedEvent[] | undefined
   readonly eventBytes?: number | undefined
-  /** Called once, when the record is stored or given up. */
-  settle?(isRecorded: boolean): void
+  /** Called once, when the record is stored or given up. `hasEvents`: its events are stored with it. */
+  settle?(isRecorded: boolean, hasEvents?: boolean): void
 }
 
 /** Ends that wait for the store. Beyond it the oldest of the tenant that has most are dropped, and counted. */
@@ -86,8 +86,10 @@ export class EndQueue {
   }
 
   async #record(batch: readonly WaitingEnd[]): Promise<boolean> {
+    let kept: EndedRun[]
     try {
-      await this.#deps.store.add(await this.#asKept(batch))
+      kept = await this.#asKept(batch)
+      await this.#deps.store.add(kept)
     } catch (cause) {
       this.#dueAt = -Infinity
       if (isAway(cause)) this.#waiting.unshift(...batch)
@@ -95,7 +97,7 @@ export class EndQueue {
       this.#dropSurplus()
       return false
     }
-    for (const end of batch) end.settle?.(true)
+    for (const [i, end] of batch.entries()) end.settle?.(true, kept[i]?.events !== undefined)
     return true
   }
 

@@ -31,6 +31,8 @@ export class RunRecording implements WaitingEnd {
   #eventCount = 0
   #end: RunEnd | undefined = undefined
   isRecorded = false
+  /** Whether its record has its events, too. */
+  isReplayable = false
 
   constructor(facts: RunFacts, figures: RunFigures, owner: RecordingOwner) {
     this.facts = facts
@@ -97,8 +99,9 @@ export class RunRecording implements WaitingEnd {
   }
 
   /** The record is stored, or nobody stores it any more. */
-  settle(isRecorded: boolean): void {
+  settle(isRecorded: boolean, hasEvents = false): void {
     this.isRecorded = isRecorded
+    this.isReplayable = hasEvents
     this.#events.drop()
     this.#owner.onSettled(this)
   }

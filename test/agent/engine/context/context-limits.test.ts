@@ -98,11 +98,11 @@ describe('the limits of a context', () => {
 
   it('the token count of a provider that counts nothing is not used', () => {
     const { context, conversation } = contextOf(talk(1))
-    context.measure(undefined)
-    context.measure({ ...USAGE, input: 0 })
+    const route = { provider: scripted(), model: 'm' }
+    expect([...context.measure(undefined, route), ...context.measure({ ...USAGE, input: 0 }, route)]).to.deep.equal([])
     expect(conversation.measured).to.equal(undefined)
-    context.measure({ ...USAGE, input: 1 })
-    expect(conversation.measured).to.deep.equal({ tokens: 1, chars: 2_000 })
+    expect([...context.measure({ ...USAGE, input: 1 }, route)]).to.deep.equal([])
+    expect(conversation.measured).to.deep.include({ tokens: 1, chars: 2_000, model: 'm' })
   })
 
   it('D5.5: a rejected request is compacted only when nothing of the answer was sent', async () => {

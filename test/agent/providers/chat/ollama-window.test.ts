@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { probeModel } from '../../../../shared/agent/providers/probe.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { play, talk } from '../../engine/context/setup.ts'
 import { ask, connect, never } from '../ai-sdk/setup.ts'
@@ -22,6 +23,21 @@ describe("Ollama's context window", () => {
     server.ollama = { loaded: {}, numCtx: { 'test-model': 32_768 } }
     expect(await asked()).to.equal(32_768)
     expect(await asked('other')).to.equal(undefined)
+  })
+
+  it('D5.8: is the server’s own default for a model without a setting, which is loaded for it', async () => {
+    server.ollama = { loaded: {}, numCtx: { 'test-model': null }, defaultWindow: 4_096 }
+    expect(await asked()).to.equal(4_096)
+  })
+
+  it('D5.8: is asked for before the first turn, and the parts of every request that fill half of it are a warning', async () => {
+    server.ollama = { loaded: { m: 4_096 }, numCtx: {} }
+    const provider = await connect('ollama', server)
+    const { warnings } = await play(provider, { systemPrompt: 'x'.repeat(8_400), messages: talk(1) })
+    expect(warnings.map(({ code }) => code)).to.deep.equal(['context_window'])
+    expect(warnings[0]?.detail).to.include({ model: 'm', window_tokens: 4_096 })
+    const short = await play(provider, { systemPrompt: 'x'.repeat(2_000), messages: talk(1) })
+    expect(short.warnings).to.deep.equal([])
   })
 
   it('is unknown at a server that does not have the question, and no other server is asked', async () => {
@@ -52,5 +68,28 @@ describe("Ollama's context window", () => {
     const other = await connect('openai-compatible', server, {}, { context_window: 16_384 })
     await ask(other)
     expect(server.requests[1]?.body).not.to.have.property('options')
+  })
+})
+
+describe('what a model can do as Ollama tells it', () => {
+  let server: ModelServer
+  beforeEach(async () => {
+    server = await startModelServer()
+  })
+  afterEach(() => server.close())
+
+  it('D8.4: counts in the probe, and what it does not tell is tried', async () => {
+    server.ollama = { loaded: {}, numCtx: { 'test-model': 4_096 }, capabilities: ['completion', 'tools'] }
+    server.otherwise(() => 'Red, I think.')
+    const plain = await connect('ollama natively', server)
+    const { capabilities } = await probeModel({ plain, reasoning: plain }, 'test-model', never())
+    expect(capabilities).to.deep.equal({
+      streaming: true,
+      tools: true,
+      structured_output: false,
+      thinking: false,
+      vision: false,
+    })
+    expect(server.requests).to.have.length(2)
   })
 })

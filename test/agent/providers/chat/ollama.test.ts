@@ -57,6 +57,10 @@ describe("Ollama's own format", () => {
     ])
   })
 
+  it('D5.8: asks the server to refuse what is too long, in place of cutting it without a word', async () => {
+    expect(await sent({})).to.deep.include({ truncate: false, shift: false })
+  })
+
   it('may have a line of any length in an answer of any length', async () => {
     server.answer([{ tokens: 12_000 }])
     const parts = await ask(await connect('ollama natively', server, { maxEventBytes: 4_096 }))

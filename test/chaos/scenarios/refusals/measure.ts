@@ -83,7 +83,7 @@ type Found = {
   events: Pick<TenantEvents, 'started' | 'unpaired'>
 }
 
-export function guaranteesOf(name: string, { told, histories, calls, events }: Found): Guarantee[] {
+function guaranteesOf(name: string, { told, histories, calls, events }: Found): Guarantee[] {
   const accepted = new Map(told.accepted.map((each) => [each.token, each]))
   const runs = new Set(told.accepted.map(({ run }) => run))
   const known = [...calls].filter(([token]) => token.startsWith(`token-`))

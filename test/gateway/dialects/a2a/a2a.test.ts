@@ -49,6 +49,20 @@ describe("a run as a task of A2A, read by the package's own decoder", () => {
     expect(whole.asked).to.deep.equal([])
   })
 
+  it('D37.1: the task of a run that ended while it asked has ended and asks nothing, also when the run was lost with its worker', () => {
+    const asking = [of.turn(1), of.call('a'), of.asked('p', 'a')]
+    const stop = of.resolved('p', 'a', { allow: false })
+    for (const [events, state] of [
+      [[...asking, stop, of.cancelled], TaskState.TASK_STATE_CANCELED],
+      [[...asking, of.cancelled], TaskState.TASK_STATE_CANCELED], // As an older release has recorded it.
+      [[...asking, of.lost], TaskState.TASK_STATE_FAILED],
+    ] as const) {
+      const task = projection()
+      of.respond(task, [...events], { passed: Infinity })
+      expect([Task.fromJSON(task.task).status?.state, task.asked]).to.deep.equal([state, []])
+    }
+  })
+
   it('a stream that is taken up again begins with the task as it is, also when the run has ended meanwhile', () => {
     const updates = updatesOf(of.WITH_SUB_AGENT, { passed: 9 }, 8)
     expect(updates[0]?.$case === 'task' && updates[0].value.artifacts).to.have.length(1)

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { OpenCalls } from '../../../../services/gateway/dialects/shared/open-calls.ts'
 import type { Projection } from '../../../../services/gateway/dialects/shared/projection.ts'
-import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { type AgentEvent, errorEvent } from '../../../../shared/kernel/events.ts'
 import * as of from '../recorded.ts'
 
 /** The numbers of the events after which the run has come to rest. */
@@ -94,4 +94,29 @@ describe('the responses to a run', () => {
     const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { known: new Set(['perm_x']) })
     expect(chunks).to.deep.equal(['begin', 'done'])
   })
+
+  it('D37.1: the end of a lost run resolves the requests that are open, those of sub-agents too; that of a stream does not', () => {
+    const shown = (...last: AgentEvent[]) => {
+      const events = [of.turn(1), of.call('a'), of.begun('s'), of.call('b'), of.asked('p', 'b')]
+      const within = of.within('s', of.call('x'), of.asked('q', 'x'))
+      const { chunks } = of.respond(ids(), [...events, ...within, ...last])
+      return chunks.slice(1 + events.length + within.length)
+    }
+    const ends = ['permission_resolved p cancelled', 'subagent_event q cancelled', 'permission_resolved q cancelled']
+    expect(shown(of.lost)).to.deep.equal([...ends, 'error'])
+    expect(shown(of.resolved('p', 'b'), of.cancelled)).to.deep.equal([
+      'permission_resolved p reply',
+      ...ends.slice(1),
+      'error',
+    ])
+    expect(shown(errorEvent('relay_unavailable', 'come back'))).to.deep.equal(['error'])
+    expect(shown(of.beginsAnew(1), of.cancelled)).to.deep.equal(['warning', 'error'])
+  })
+})
+
+/** Repeats the types of the events, with the id and the way of a decision. It never pauses. */
+const ids = (): Projection<string> => ({
+  begin: () => ['begin'],
+  take: ({ event }) => ['how' in event && 'id' in event ? `${event.type} ${event.id} ${event.how}` : event.type],
+  cut: () => [],
 })

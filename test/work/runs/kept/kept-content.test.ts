@@ -205,7 +205,7 @@ describe('the content of a workspace that a store keeps', () => {
     expect(await readdir(await bring(await open()))).to.have.length(3)
   })
 
-  it('D35.2: a process that goes on with a folder knows which changes of another one are missing there', async () => {
+  it('D35.2c: a process that goes on with a folder knows which changes of another one are missing there', async () => {
     let failing = false
     const counted = s3.open({ waitMs: 300 })
     const write: Objects['write'] = (key, content, when) =>

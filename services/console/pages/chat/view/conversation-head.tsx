@@ -4,6 +4,7 @@ import { tell, tellFailure } from '../../../base/announce.ts'
 import { hrefOf, navigate } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
 import { Dialog } from '../../../parts/dialog.tsx'
+import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import type { Conversation } from '../model/conversation.ts'
 
@@ -17,7 +18,9 @@ export function ConversationHead({ conversation, hasDrawer }: HeadProps) {
       <a class="button plain icon only-phone" href={hrefOf('/chat')} aria-label="All conversations">
         <Icon name="back" />
       </a>
-      <h2 class="grow cut">{conversation.info.value?.title ?? 'Chat'}</h2>
+      <h2 class="grow cut">
+        <Line text={conversation.info.value?.title ?? 'Chat'} />
+      </h2>
       <CopyAs method="POST" path={`${path}/messages`} body={{ prompt: 'Hello' }} />
       <button
         type="button"
@@ -56,8 +59,8 @@ function DeleteDialog({ conversation, path, onClose }: DeleteProps) {
       <div class="stack">
         <h2>Delete the conversation?</h2>
         <p>
-          “{title}” and its history are removed, a run that goes on is cancelled, and what was allowed for it is
-          forgotten.
+          “<Line text={title} />” and its history are removed, a run that goes on is cancelled, and what was allowed for
+          it is forgotten.
         </p>
         <div class="row">
           <button type="button" class="button danger" onClick={() => void remove()}>

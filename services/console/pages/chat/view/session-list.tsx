@@ -4,6 +4,7 @@ import { asks } from '../../../api/pending.ts'
 import { money } from '../../../base/format.ts'
 import { hrefOf } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
+import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
@@ -54,7 +55,9 @@ function Row({ session, isCurrent }: { session: Session; isCurrent: boolean }) {
   return (
     <li>
       <a href={hrefOf(`/chat/${encodeURIComponent(id)}`)} aria-current={isCurrent ? 'page' : undefined}>
-        <span class="cut title">{title ?? 'New chat'}</span>
+        <span class="cut title">
+          <Line text={title ?? 'New chat'} />
+        </span>
         <span class="row tight small soft">
           <span class="grow cut">
             <Ago at={lastAt ?? createdAt} />

@@ -1,14 +1,15 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { isObject, type JsonObject, type Path, withValue } from '../../../base/json-value.ts'
 import { ofTab } from '../../../base/tab.ts'
-import type { Flow } from '../flow.ts'
+
+type Flow = { name: string; definition: unknown; version: number }
 
 /** A definition as it is written: the form and the JSON are two views of its text. */
 export class FlowDocument {
   readonly text: Signal<string> = signal('')
   /** The version that it was made from. */
   readonly version: Signal<number> = signal(0)
-  readonly isChanged: ReadonlySignal<boolean> = computed(() => this.text.value !== this.#saved.value)
+  readonly isChanged: ReadonlySignal<boolean> = computed(() => !isSame(this.text.value, this.#saved.value))
   /** `undefined` while the text is no JSON object. */
   readonly value: ReadonlySignal<JsonObject | undefined> = computed(() => parse(this.text.value))
   readonly #saved = signal('')
@@ -46,6 +47,25 @@ export function documentOf(flow: Flow): FlowDocument {
 
 /** Drops what was written, for a flow that is deleted. */
 export const closeDocument = (name: string): void => void open().delete(name)
+
+/** Whether two texts are the same JSON. The server keeps values, and orders their keys as it likes. */
+const isSame = (one: string, other: string): boolean => one === other || canonical(one) === canonical(other)
+
+/** A text that is no JSON stands for itself. */
+function canonical(text: string): string {
+  try {
+    return JSON.stringify(ordered(JSON.parse(text)))
+  } catch {
+    return text
+  }
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  if (!isObject(value)) return value
+  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, each]) => [name, ordered(each)]))
+}
 
 const print = (value: unknown) => JSON.stringify(value, null, 2)
 

@@ -1,0 +1,53 @@
+import { type Signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { Notice } from '../notice.tsx'
+
+/** A reader is at the end of a box that has less than this below. */
+const NEAR_PX = 8
+
+type WholeProps = {
+  /** Becomes true when the end of it has been on the screen. */
+  isSeen: Signal<boolean>
+  children: ComponentChildren
+}
+
+/** A box for what a person decides about. One that does not show all of it says so at its top. */
+export function Whole({ isSeen, children }: WholeProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const isOpen = useSignal(false)
+  const look = () => {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    if (clientHeight > 0 && scrollHeight - scrollTop - clientHeight < NEAR_PX) isSeen.value = true
+  }
+  useEffect(() => {
+    look()
+    const observer = new ResizeObserver(look)
+    if (box.current) observer.observe(box.current)
+    return () => observer.disconnect()
+  }, [isOpen.value])
+  return (
+    <>
+      {!isSeen.value && (
+        <Notice tone="warn">
+          <div class="row">
+            <span class="grow">This is not all of it: read to the end of the box before you allow it.</span>
+            <button type="button" class="button" onClick={() => (isOpen.value = true)}>
+              Show all
+            </button>
+          </div>
+        </Notice>
+      )}
+      <div
+        ref={box}
+        class={isOpen.value ? 'whole open' : 'whole'}
+        tabIndex={0}
+        role="region"
+        aria-label="What it does"
+        onScroll={look}
+      >
+        {children}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,54 @@
+/**
+ * What a reader does not see, or what changes how the rest is read: controls, marks of direction, blanks but the space, joiners and fillers
+ * without a width, tags, private and unassigned characters. The joiners within an emoji, line ends and tabs are none.
+ */
+export const HIDDEN =
+  /(?![ \n\t]|(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\ufe0f)[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu
+
+/** A backslash that may begin what looks like one of our escapes. */
+const ESCAPE_LIKE = /\\(?=u([\da-f]{4})|u\{([\da-f]{5,6})\}|r)/g
+
+/** Characters that may be written in another way and look the same. */
+const COMPOSED =
+  /.\p{M}+|[\u0340-\u0343\u0374\u037e\u0387\u1f71-\u1fff\u2126-\u212b\u2329\u232a\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu
+
+/**
+ * Text of several lines as a person reads it before they decide: what is hidden is shown as an escape, so that two texts that differ never
+ * look alike. Line ends and tabs stay.
+ */
+export const showHidden = (text: string): string =>
+  escapeHidden(
+    text.replaceAll(ESCAPE_LIKE, (found, short?: string, long?: string) =>
+      isEscape(Number.parseInt(short ?? long ?? 'd', 16)) ? escapeOf(found) : found,
+    ),
+  )
+
+/** JSON of the same kind: it means what `value` is, and no string in it holds what is hidden. */
+export const showJson = (value: unknown, indent?: number): string =>
+  escapeHidden(JSON.stringify(value, null, indent) ?? 'null', (char) =>
+    Array.from({ length: char.length }, (_, i) => escapeOf(char[i] ?? '')).join(''),
+  )
+
+/** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it all the same is shown. */
+export const escapeHidden = (text: string, escape = shown): string =>
+  text
+    .replaceAll(HIDDEN, escape)
+    .replaceAll(COMPOSED, (found) =>
+      found.normalize('NFC') === found ? found : found.replaceAll(/[^\0-\u007f]/gu, escape),
+    )
+
+/** The same as one line. */
+export const showControls = (text: string): string =>
+  showHidden(text.replaceAll(/\\(?=[nt])/g, escapeOf)).replaceAll(/[\n\t]/g, (char) => (char === '\n' ? '\\n' : '\\t'))
+
+/** Whether `showHidden` writes this code as an escape. */
+const isEscape = (code: number): boolean => code <= 0x10ffff && (code === 0x5c || escaped(String.fromCodePoint(code)))
+
+const escaped = (char: string) => char.search(HIDDEN) >= 0 || char.normalize('NFC') !== char || /\p{M}/u.test(char)
+
+const shown = (char: string): string => (char === '\r' ? '\\r' : escapeOf(char))
+
+function escapeOf(char: string): string {
+  const hex = (char.codePointAt(0) ?? 0).toString(16)
+  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
+}

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { Ae } from '../support/ae.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
+
+const ESC = '\u001b'
+
+describe('the command line at something that is no agent-engine', () => {
+  const home = useTempFolder()
+  let answer = ''
+  let location: string | undefined
+  const asked: string[] = []
+  let server: Server
+  let ae: Ae
+  let base = ''
+
+  before(async () => {
+    server = createServer((req, res) => {
+      asked.push(`${req.method} ${req.url}`)
+      if (location === undefined) res.end(answer)
+      else res.writeHead(307, { location }).end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    ae = new Ae(base, home.path)
+  })
+  after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  for (const [what, body] of [
+    ['a page', `<html>${ESC}]0;owned\u0007${ESC}[2J\u009b1m</html>`],
+    ['a text', 'ok'],
+    ['a list', '[]'],
+    ['a number', '5'],
+    ['nothing known', '{"hello": 1}'],
+    ['a list of texts', '{"runs": ["a", 5, null]}'],
+    ['a list of other things', '{"runs": [{"x": 1}], "next_cursor": null}'],
+  ] as const)
+    it(`${what} ends \`ae ls\` with 69, or with what can be shown of it, and nothing of it reaches the terminal raw`, async () => {
+      answer = body
+      const { code, out, err } = await ae.run(['ls'])
+      expect([0, 69]).to.include(code)
+      if (what !== 'a list of other things') expect(code).to.equal(69)
+      for (const raw of [ESC, '\u0007', '\u009b']) expect(out + err).not.to.include(raw)
+      expect(err).not.to.match(/\n\s+at /)
+    })
+
+  it('a body is not sent to where another server redirects', async () => {
+    const other: string[] = []
+    const stranger = createServer((req, res) => void (other.push(`${req.method}`), res.end('{}'))).listen(
+      0,
+      '127.0.0.1',
+    )
+    await once(stranger, 'listening')
+    location = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`
+    const { code } = await ae.run(['api', 'POST', '/sessions', '-d', '{"session_id": "a"}'])
+    location = undefined
+    stranger.close()
+    expect(code).to.equal(69)
+    expect(asked.at(-1)).to.include('POST')
+    expect(other).to.deep.equal([])
+  })
+
+  it('a path of `ae api` may begin with the base path of the address', async () => {
+    answer = '{"a": 1}'
+    for (const path of ['/v1/me', '/me']) {
+      expect((await ae.run(['--url', `${base}/v1`, 'api', 'GET', path])).code).to.equal(0)
+      expect(asked.at(-1)).to.equal('GET /v1/me')
+    }
+  })
+
+  it('what was typed is repeated without escape sequences', async () => {
+    const { code, err } = await ae.run([`${ESC}[31mls\u202e`])
+    expect(code).to.equal(2)
+    expect(err).not.to.include('\u202e').and.not.include(ESC)
+  })
+})
