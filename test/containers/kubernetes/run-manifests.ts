@@ -13,7 +13,7 @@ const FLOW = {
 }
 
 /** Runs a part and prints how it went. */
-type Report = (promise: string, run: () => Promise<void>) => Promise<void>
+type Report = (promise: string, run: () => Promise<void>) => Promise<unknown>
 
 /** Runs what the Helm chart renders as containers of the image `agent-engine`, as kubelet and the controllers of Kubernetes would. */
 export async function runManifests(engine: Engine, report: Report): Promise<void> {
