@@ -1,6 +1,8 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { initOf } from '../../support/api-client.ts'
+import { EventStream } from '../../support/event-stream.ts'
 import type { Part } from '../part.ts'
 import type { World } from '../world.ts'
 
@@ -48,12 +50,17 @@ async function offerPrograms(world: World): Promise<void> {
   const { masterKey, redisUrl, mongodbUrl } = await world.secrets()
   const bash = { ENABLE_BASH: 'true', TOOL_PERMISSIONS: '{"Bash":"allow"}' }
   await world.set({ ...bash, MASTER_KEY: masterKey, REDIS_URL: redisUrl, MONGODB_URL: mongodbUrl })
-  await world.compose(...PROGRAMS, 'up', '--detach', '--wait')
-  const prompt = `/tool Bash ${JSON.stringify({ command: LOOK })}`
-  const { output } = await world.client.run({ prompt }).result()
-  expect(output).to.include('looked')
-  for (const secret of Object.values(await world.secrets())) expect(output.includes(secret)).to.equal(false)
-  await world.set({ ENABLE_BASH: '', TOOL_PERMISSIONS: '', MASTER_KEY: '', REDIS_URL: '', MONGODB_URL: '' })
+  try {
+    await world.compose(...PROGRAMS, 'up', '--detach', '--wait')
+    const prompt = `/tool Bash ${JSON.stringify({ command: LOOK })}`
+    const stream = await EventStream.open(`${world.url}/agent/run`, initOf('POST', { prompt }))
+    const result = (await stream.all()).find(({ event }) => event === 'tool_result')
+    const output = String(result?.data['output'])
+    expect(output).to.include('looked')
+    for (const secret of Object.values(await world.secrets())) expect(output.includes(secret)).to.equal(false)
+  } finally {
+    await world.set({ ENABLE_BASH: '', TOOL_PERMISSIONS: '', MASTER_KEY: '', REDIS_URL: '', MONGODB_URL: '' })
+  }
 }
 
 const PUBLIC = ['--file', 'compose.yaml', '--file', 'compose.public.yaml']
