@@ -180,7 +180,7 @@ describe('approvals in the console', () => {
   it('of more requests than a page has the true number is told, the list goes on, and a link finds each', async () => {
     const { call } = pages.product
     const start = (i: number) =>
-      call('POST', '/agent/run', { prompt: `${WRITE.replace('a.txt', `${i}.txt`)}`, background: true })
+      call('POST', '/agent/run', { prompt: WRITE.replace('a.txt', `${i}.txt`), background: true })
     for (let i = 0; i < MANY; i += 20)
       await Promise.all(Array.from({ length: Math.min(20, MANY - i) }, (_, k) => start(i + k)))
     const listed = async (query: string) => (await call('GET', `/permissions?limit=200${query}`)).body as Listed

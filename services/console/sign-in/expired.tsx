@@ -8,7 +8,7 @@ import { signInAgain, signOut } from './with-tokens.ts'
 export function Expired({ problem }: { problem: string }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const isPasted = oidcSettings() === undefined
-  const show = () => void dialog.current?.showModal()
+  const show = () => dialog.current?.showModal()
   useEffect(show, [])
   return (
     <dialog ref={dialog} class="dialog" aria-label="Sign in again" onClose={show}>
