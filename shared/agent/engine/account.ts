@@ -2,9 +2,9 @@ import type { AgentEvent, DoneEvent } from '../../kernel/events.ts'
 import { quoted } from '../../kernel/text.ts'
 import type { ModelCall } from '../providers/failures/failover.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
-import type { ModelRoute, PriceOf, Usage } from '../providers/port.ts'
+import type { CountedUsage, ModelRoute, PriceOf, Usage } from '../providers/port.ts'
 import { CallCount } from './call-count.ts'
-import { addSpent, addTurn, estimateUsage, NO_USAGE, startTotals, type Totals, turnEnd } from './usage.ts'
+import { addSpent, addTurn, estimateUsage, NO_USAGE, startTotals, type Totals, turnEnd, wholeUsage } from './usage.ts'
 
 /** The model calls of a run and of all its sub-agents. */
 export class AgentTree {
@@ -45,7 +45,7 @@ type Cost = { usage: Usage; route: ModelRoute; price: number | undefined }
 export type SpentTurn = { usage: Usage; price?: number | undefined }
 
 /** A process of an older release has not stored what the answer has used. */
-type ResumedAnswer = { spent?: SpentTurn | undefined; usage?: Usage | undefined; outputChars: number }
+type ResumedAnswer = { spent?: SpentTurn | undefined; usage?: CountedUsage | undefined; outputChars: number }
 
 /** A model call under way. */
 export type OpenCall = {
@@ -121,7 +121,7 @@ export class Account {
     const { price } = spent ?? {}
     this.#turn = spent
       ? { usage: spent.usage, route, price }
-      : this.#priced(usage ?? estimateUsage(0, outputChars), route)
+      : this.#priced(wholeUsage(usage, estimateUsage(0, outputChars)), route)
   }
 
   /** Yields the end of the turn under way. The first turn of a model without a price carries its warning (D4.10). */

@@ -1,5 +1,5 @@
 import type { CallPart } from '../providers/failures/retry.ts'
-import type { ModelRequest, Usage } from '../providers/port.ts'
+import type { CountedUsage, ModelRequest, Usage } from '../providers/port.ts'
 import { charsOf, fixedChars, tokensOf } from './context/size.ts'
 import { estimateUsage, wholeUsage } from './usage.ts'
 
@@ -8,7 +8,7 @@ import { estimateUsage, wholeUsage } from './usage.ts'
  * has not counted, as in an answer that is cut off, is estimated; an answer that had not begun costs nothing.
  */
 export class CallCount {
-  #counted: Usage | undefined
+  #counted: CountedUsage | undefined
   #outputChars = 0
   #hasBegun = false
 

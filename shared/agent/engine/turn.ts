@@ -1,7 +1,7 @@
 import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
-import type { AssistantBlock, Failure, ModelPart, ModelRoute, Usage } from '../providers/port.ts'
+import type { AssistantBlock, CountedUsage, Failure, ModelPart, ModelRoute } from '../providers/port.ts'
 import type { ToolBox } from '../tools/port.ts'
 import type { OpenCall } from './account.ts'
 import { knownCall } from './known-call.ts'
@@ -26,7 +26,7 @@ export type Answer = {
   /** `failed`: see `failure`. `aborted`: the parts ended without a `finish`, because the run's signal was aborted. */
   outcome: 'complete' | 'stopped' | 'failed' | 'aborted'
   /** Missing when the provider has reported no token counts, or the call was cut off before. */
-  usage?: Usage
+  usage?: CountedUsage
   failure?: Failure
   /** Set when the fallback served the turn. */
   servedBy?: ModelRoute

@@ -1,5 +1,5 @@
 import type { DoneEvent, ErrorEvent, PlanQueuedEvent, RunTotals, TurnEndEvent } from '../../kernel/events.ts'
-import type { Usage } from '../providers/port.ts'
+import type { CountedUsage, Usage } from '../providers/port.ts'
 import { tokensOf } from './context/size.ts'
 
 /** The tokens, cost and turns of a run so far, and the models whose price is unknown. */
@@ -84,9 +84,9 @@ export function estimateUsage(inputTokens: number, outputChars: number): Usage {
   return { ...NO_USAGE, input: inputTokens, output: tokensOf(outputChars) }
 }
 
-/** Each count that the provider has left out is estimated: every turn has an input, and text and tool calls are output (D5.8). */
-export const wholeUsage = (counted: Usage | undefined, estimated: Usage): Usage => ({
+/** Each count that the provider has left out is estimated (D5.8). Every turn has an input. */
+export const wholeUsage = (counted: CountedUsage | undefined, estimated: Usage): Usage => ({
   ...(counted ?? estimated),
   input: counted?.input || estimated.input,
-  output: counted?.output || estimated.output,
+  output: counted?.output ?? estimated.output,
 })

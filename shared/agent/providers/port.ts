@@ -54,6 +54,9 @@ export type StructuredOutput = { name: string; schema: JsonObject }
 /** Token counts of one turn. `input` is the whole input, the cached parts included. */
 export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
 
+/** What a provider has counted of a turn. A count that it has left out is missing. */
+export type CountedUsage = Partial<Pick<Usage, 'input' | 'output'>> & Pick<Usage, 'cacheRead' | 'cacheWrite'>
+
 export type FailureCode = Extract<
   RunErrorCode,
   | 'provider_auth'
@@ -94,7 +97,11 @@ export type ModelPart =
   /** `input` is the JSON text as the model wrote it; it may be malformed. */
   | { type: 'tool_call'; id: string; toolName: string; input: string; meta?: ProviderMeta }
   /** `usage` is missing when the provider has counted nothing. */
-  | { type: 'finish'; reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'; usage: Usage | undefined }
+  | {
+      type: 'finish'
+      reason: 'end_turn' | 'stop_sequence' | 'tool_use' | 'max_tokens'
+      usage: CountedUsage | undefined
+    }
   | { type: 'failure'; failure: Failure }
 
 /** Calls models over one wire format. Aborting `signal` closes the connection and ends the iteration without a last part. */

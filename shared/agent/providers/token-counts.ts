@@ -1,4 +1,4 @@
-import type { Usage } from './port.ts'
+import type { CountedUsage, Usage } from './port.ts'
 
 /** More tokens than any call has. Sums of such counts stay exact. */
 const MAX_TOKENS = 10_000_000_000
@@ -7,11 +7,15 @@ const isCount = (tokens: number): boolean => Number.isInteger(tokens) && tokens 
 
 const countOrZero = (tokens: number): number => (isCount(tokens) ? tokens : 0)
 
+type Counts = Omit<Usage, 'input' | 'output'> & Record<'input' | 'output', number | undefined>
+
 /**
  * Returns the provider's own counts, if they can be right: whole numbers from 0. `undefined` when it has counted nothing, or input or output are
  * no counts: the usage is then estimated, so that no server can lower its tenant's spending. Cached tokens that are no counts are 0.
  */
-export function checkedUsage({ input, output, cacheRead, cacheWrite }: Usage): Usage | undefined {
-  if (!isCount(input) || !isCount(output) || input + output === 0) return undefined
-  return { input, cacheRead: countOrZero(cacheRead), cacheWrite: countOrZero(cacheWrite), output }
+export function checkedUsage({ input, output, cacheRead, cacheWrite }: Counts): CountedUsage | undefined {
+  const [total = 0, written = 0] = [input, output]
+  if (!isCount(total) || !isCount(written) || total + written === 0) return undefined
+  const cached = { cacheRead: countOrZero(cacheRead), cacheWrite: countOrZero(cacheWrite) }
+  return { ...cached, ...(input !== undefined && { input }), ...(output !== undefined && { output }) }
 }

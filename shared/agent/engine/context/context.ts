@@ -1,6 +1,6 @@
 import type { AgentEvent, WarningEvent } from '../../../kernel/events.ts'
 import { quoted } from '../../../kernel/text.ts'
-import type { ModelRoute, Usage } from '../../providers/port.ts'
+import type { CountedUsage, ModelRoute } from '../../providers/port.ts'
 import type { Account } from '../account.ts'
 import type { Conversation } from '../conversation.ts'
 import type { Models } from '../resources.ts'
@@ -25,7 +25,7 @@ export type Context = {
   /** Estimate of the next request's tokens. */
   readonly tokens: number
   /** Records the provider's count of the request that was just answered. Says so when the count shows that the server has cut it. */
-  measure(usage: Usage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
+  measure(usage: CountedUsage | undefined, route: ModelRoute): Generator<AgentEvent, void, undefined>
   /** Compacts the history when the next request comes near the window. */
   compactIfNeeded(): AsyncGenerator<AgentEvent, void, undefined>
   /** Compacts the history when the provider rejected the request as too long. Returns whether to send it again. */
@@ -50,7 +50,7 @@ export function createContext(options: ContextOptions): Context {
       return sizes.tokens
     },
     *measure(usage, { model }) {
-      if (!usage || usage.input <= 0) return
+      if (!usage?.input || usage.input <= 0) return
       const { chars, compactions, measured } = conversation
       const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
       if (!isCutSilently(measured, now)) return conversation.measure(now)

@@ -2,7 +2,7 @@ import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageMo
 import type { JsonObject } from '../../../kernel/events.ts'
 import { CallInput, isJson, isSameCall } from '../call-input.ts'
 import { endingOf } from '../finish-reasons.ts'
-import type { ModelPart, Usage } from '../port.ts'
+import type { CountedUsage, ModelPart } from '../port.ts'
 import { checkedUsage } from '../token-counts.ts'
 
 type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
@@ -117,11 +117,11 @@ export class PartReader {
 }
 
 /** `undefined` when the provider has counted nothing. */
-export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
+export function toUsage({ inputTokens, outputTokens }: LanguageModelV4Usage): CountedUsage | undefined {
   return checkedUsage({
-    input: inputTokens.total ?? 0,
+    input: inputTokens.total === 0 ? undefined : inputTokens.total, // The packages put 0 for a count that is missing.
     cacheRead: inputTokens.cacheRead ?? 0,
     cacheWrite: inputTokens.cacheWrite ?? 0,
-    output: outputTokens.total ?? 0,
+    output: outputTokens.total === 0 ? undefined : outputTokens.total,
   })
 }

@@ -1,4 +1,4 @@
-import type { Usage } from '../port.ts'
+import type { CountedUsage } from '../port.ts'
 import { checkedUsage } from '../token-counts.ts'
 
 /** The token counts of a completion. Servers differ, so every field is checked before use. */
@@ -11,13 +11,13 @@ export type ChatUsage = {
 }
 
 /** `undefined` when the server has counted nothing, or no whole numbers. */
-export function toUsage(usage: ChatUsage | undefined): Usage | undefined {
+export function toUsage(usage: ChatUsage | undefined): CountedUsage | undefined {
   const details = usage?.prompt_tokens_details
   return checkedUsage({
-    input: toNumber(usage?.prompt_tokens),
+    input: isMissing(usage?.prompt_tokens) ? undefined : toNumber(usage?.prompt_tokens),
     cacheRead: toNumber(details?.cached_tokens),
     cacheWrite: toNumber(details?.cache_write_tokens),
-    output: outputOf(usage),
+    output: isMissing(usage?.completion_tokens) ? outputOf(usage) || undefined : outputOf(usage),
   })
 }
 
@@ -30,5 +30,6 @@ function outputOf(usage: ChatUsage | undefined): number {
 }
 
 /** Servers leave counts out, or send null. */
-const toNumber = (tokens: unknown): number =>
-  tokens === undefined || tokens === null ? 0 : typeof tokens === 'number' ? tokens : Number.NaN
+const isMissing = (tokens: unknown): boolean => tokens === undefined || tokens === null
+
+const toNumber = (tokens: unknown): number => (isMissing(tokens) ? 0 : typeof tokens === 'number' ? tokens : Number.NaN)
