@@ -288,13 +288,13 @@ export class Client {
       for (;;) {
         if (connection) await this.#consume(connection, reader)
         if (reader.end) return this.#hasEnded(reader.end, reader)
-        if (reader.failure === 'worker_lost') return this.#runIsLost(runId, 'worker_lost')
+        if (reader.failure === 'worker_lost') return this.#runIsLost(run, 'worker_lost')
         await sleep(AGAIN_MS)
         const again = await this.#start(`following ${short(runId)} after ${reader.seq}`, async (broker) => ({
           runId,
           frames: await broker.followRun(TENANT, runId, reader.seq),
         }))
-        if (again === null) return this.#runIsLost(runId, '404')
+        if (again === null) return this.#runIsLost(run, '404')
         connection = again
       }
     } finally {
@@ -302,21 +302,30 @@ export class Client {
     }
   }
 
-  #hasEnded(end: string, { runId, scopeId, code, grammarProblem }: Reader): string {
-    const { checker, fleet } = this.#world
-    // The files of a one-shot run are on the disk of its worker.
-    if (fleet.isDurable && scopeId !== runId && WORKER_ENDS.has(code))
+  /**
+   * Whether the run outlives its worker. The files of a one-shot run are on the disk of its worker, and a session whose creation was refused may be
+   * taken back.
+   */
+  #isStored({ runId, scopeId }: ReadRun): boolean {
+    return this.#world.fleet.isDurable && scopeId !== runId && this.#session?.isDoubtful === false
+  }
+
+  #hasEnded(end: string, reader: Reader): string {
+    const { runId, code, grammarProblem } = reader
+    const { checker } = this.#world
+    if (this.#isStored(reader) && WORKER_ENDS.has(code))
       checker.violate('a drain ends no run that is stored', `${runId} ends with ${code}`)
     if (grammarProblem) checker.violate('a stream keeps its grammar', `${this.owner.name}: ${runId}: ${grammarProblem}`)
     return end
   }
 
   /** A run may be called lost only when no process has it any more. */
-  #runIsLost(runId: string, how: string): 'lost' {
+  #runIsLost(run: ReadRun, how: string): 'lost' {
+    const { runId } = run
     const { checker } = this.#world
     checker.say(`${this.owner.name} is told ${how} of ${short(runId)}`)
     const holder = this.#world.fleet.holderOfRun(runId)
-    if (this.#world.fleet.isDurable) checker.violate('a drain ends no run that is stored', `${runId} is lost by ${how}`)
+    if (this.#isStored(run)) checker.violate('a drain ends no run that is stored', `${runId} is lost by ${how}`)
     if (holder && !this.#world.fleet.isLossUnknown)
       checker.violate('a run that lives is not called lost', `${runId} is at ${holder}`)
     return 'lost'
