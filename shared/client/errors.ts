@@ -10,6 +10,8 @@ export class AgentEngineError extends Error {
   }
 }
 
+type ErrorFields = Schema<'ErrorResponse'>['error']
+
 /** The server refused a request. `status`, `type`, `code` and `param` are those of its answer. */
 export class ApiError extends AgentEngineError {
   override name = 'ApiError'
@@ -26,7 +28,9 @@ export class ApiError extends AgentEngineError {
   declare mayBeDone: boolean
 
   constructor({ status, statusText, headers }: Response, body: string) {
-    const { message = `${status} ${body.slice(0, 200) || statusText}`, ...error } = errorOf(body)
+    const answered: Partial<Schema<'ErrorResponse'>> | undefined = objectIn(body)
+    const { message = `${status} ${body.slice(0, 200) || statusText}`, ...error }: Partial<ErrorFields> =
+      answered?.error ?? {}
     const seconds = Number(headers.get('retry-after') ?? Number.NaN)
     super(message, {
       type: 'unknown',
@@ -43,12 +47,14 @@ export class ApiError extends AgentEngineError {
 export const isRefusal = (cause: unknown, ...statuses: number[]): cause is ApiError =>
   cause instanceof ApiError && statuses.includes(cause.status)
 
-function errorOf(body: string): Partial<Schema<'ErrorResponse'>['error']> {
+/** The JSON object that a text is, as every answer of the server. `undefined` for one of anything else, such as a proxy. */
+export function objectIn(text: string): object | undefined {
   try {
-    return (JSON.parse(body) as Partial<Schema<'ErrorResponse'>>).error ?? {}
+    if (/^\s*{/.test(text)) return JSON.parse(text) as object
   } catch {
-    return {} // A proxy answered, not the server.
+    // It is no JSON.
   }
+  return undefined
 }
 
 /** There is no answer: the connection could not be made, broke, or fell silent, and further attempts were not safe or failed, too. */
@@ -61,14 +67,11 @@ export function connectionFailed(cause: unknown): never {
   throw new ConnectionFailed('the connection failed', { cause })
 }
 
-const SHOWN_CHARS = 80
-
-/** Something has answered that is no agent-engine, such as a proxy or another server. It would answer in the same way again. */
-export const wrongAnswer = (what: string, came: string): ConnectionFailed =>
-  new ConnectionFailed(
-    `${what}, but it begins with ${JSON.stringify(came.slice(0, SHOWN_CHARS).replaceAll(/[^ -~]+/g, ' '))}: check the url`,
-    { retryAfterMs: Number.POSITIVE_INFINITY },
-  )
+/** Throws for an answer of something that is no agent-engine, such as a proxy or another server. It would answer in the same way again. */
+export function wrongAnswer(came: unknown): never {
+  const shown = JSON.stringify(came ?? null).slice(0, 200)
+  throw new ConnectionFailed(`the answer is ${shown}: check the url`, { retryAfterMs: Number.POSITIVE_INFINITY })
+}
 
 /** The run itself has failed. */
 export class RunFailed extends AgentEngineError {

@@ -50,7 +50,8 @@ export class Play {
   }
 
   receiveReply(received: Received): void {
-    this.#replies.add(received)
+    if (!this.#isOver) this.#replies.add(received)
+    else refuseReply(received)
   }
 
   #refuse({ res }: Received, problem: string): void {
@@ -63,6 +64,7 @@ export class Play {
     this.#isOver = true
     if (problem !== undefined) this.#res?.destroy()
     this.#requests.refuseAll((received) => this.#refuse(received, 'a request behind the end'))
+    this.#replies.refuseAll(refuseReply)
   }
 
   async #run(): Promise<void> {
@@ -136,8 +138,8 @@ export class Play {
     if (!req.url?.endsWith(`/${id}`)) this.problems.push(`expected a reply to ${id}, got ${req.url}`)
     const given = (JSON.parse(body || '{}') as { allow?: unknown }).allow
     if (given !== allow) this.problems.push(`expected allow ${allow}, got ${String(given)}`)
-    const error = { error: { type: status === 409 ? 'conflict_error' : 'not_found_error', message: 'too late' } }
-    sendAnswer(res, { status, body: status === 200 ? { status: 'ok' } : error })
+    if (status === 200) sendAnswer(res, { status, body: { status: 'ok' } })
+    else refuseReply({ res }, status)
   }
 
   #render({ id, event, data }: Frame): string {
@@ -155,6 +157,12 @@ export class Play {
       await new Promise<void>((resolve) => (this.#res?.write(piece, () => resolve()) ?? true) || resolve())
     }
   }
+}
+
+/** Behind the end of a run no reply is accepted (D37.2). */
+function refuseReply({ res }: Pick<Received, 'res'>, status = 404): void {
+  const type = status === 409 ? 'conflict_error' : 'not_found_error'
+  sendAnswer(res, { status, body: { error: { type, message: 'too late' } } })
 }
 
 function sendAnswer(res: ServerResponse, { status, headers = {}, body }: Answer): void {

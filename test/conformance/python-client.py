@@ -41,9 +41,10 @@ class Seen:
     def __init__(self) -> None:
         self.ids: list[int] = []
         self.text = ""
-        #: The permission requests that came, and which replies counted.
+        #: The permission requests that came, which replies counted, and the requests that are left to others.
         self.asked: set[str] = set()
         self.counted: list[bool] = []
+        self.left: list[PermissionAsk | AsyncPermissionAsk] = []
         self._pieces = TextPieces()
 
     def take(self, event: Event) -> None:
@@ -53,14 +54,15 @@ class Seen:
         self.text += self._pieces.take(event)
 
     def is_answered(self) -> bool:
-        return len(self.counted) == len(self.asked)
+        return len(self.counted) + len(self.left) == len(self.asked)
 
     def outcome(self, end: Json, output: str = "") -> Json:
         is_whole = end["end"] in ("done", "plan_queued")
         if is_whole and output != self.text:
             raise AssertionError(f"the text as it came and the output differ: {self.text!r}, {output!r}")
         counted = {"counted": self.counted} if self.counted else {}
-        return {"events": len(self.ids), "text": self.text if is_whole else "", **end, **counted, "ids": self.ids}
+        how = {"how": [how_of(ask) for ask in self.left]} if self.left else {}
+        return {"events": len(self.ids), "text": self.text if is_whole else "", **end, **counted, **how, "ids": self.ids}
 
 
 def settings_of(head: Json) -> Settings:
@@ -97,7 +99,11 @@ def progress_as(texts: list[str]) -> Json:
 
 
 def asks_as(asks: Sequence[PermissionAsk | AsyncPermissionAsk]) -> Json:
-    return {"asks": [{"id": ask.id, "how": (ask.resolution or {}).get("how")} for ask in asks]}
+    return {"asks": [{"id": ask.id, "how": how_of(ask)} for ask in asks]}
+
+
+def how_of(ask: PermissionAsk | AsyncPermissionAsk) -> str | None:
+    return (ask.resolution or {}).get("how")
 
 
 def play(url: str, head: Json) -> Json:
@@ -124,21 +130,25 @@ def play_run(engine: AgentEngine, head: Json) -> Json:
     seen, answered = Seen(), threading.Condition()
 
     def answer(ask: PermissionAsk) -> None:
-        counts = ask.deny("not now") if head.get("permissions") == "deny" else ask.allow()
+        permissions = head.get("permissions")
+        counts = permissions and (ask.deny("not now") if permissions == "deny" else ask.allow())
         with answered:
-            seen.counted.append(counts)
+            seen.left.append(ask) if counts is None else seen.counted.append(counts)
             answered.notify()
 
+    output = ""
     try:
         with engine.run("hi", on_permission=answer, **key_of(head)) as run:
             for event in run:
                 seen.take(event)
             result = run.result()
+            end, output = end_as(result.stop_reason), result.output
     except AgentEngineError as cause:
-        return seen.outcome(end_of(cause))
+        end = end_of(cause)
     with answered:
         answered.wait_for(seen.is_answered, 10)
-    return seen.outcome(end_as(result.stop_reason), result.output)
+    seen.counted += [ask.allow() for ask in seen.left]
+    return seen.outcome(end, output)
 
 
 async def play_async(url: str, head: Json) -> Json:
@@ -175,21 +185,25 @@ async def play_run_async(engine: AsyncAgentEngine, head: Json) -> Json:
     seen, answered = Seen(), asyncio.Condition()
 
     async def answer(ask: AsyncPermissionAsk) -> None:
-        counts = await (ask.deny("not now") if head.get("permissions") == "deny" else ask.allow())
+        permissions = head.get("permissions")
+        counts = permissions and await (ask.deny("not now") if permissions == "deny" else ask.allow())
         async with answered:
-            seen.counted.append(counts)
+            seen.left.append(ask) if counts is None else seen.counted.append(counts)
             answered.notify()
 
+    output = ""
     try:
         async with engine.run("hi", on_permission=answer, **key_of(head)) as run:
             async for event in run:
                 seen.take(event)
             result = await run.result()
+            end, output = end_as(result.stop_reason), result.output
     except AgentEngineError as cause:
-        return seen.outcome(end_of(cause))
+        end = end_of(cause)
     async with answered:
         await asyncio.wait_for(answered.wait_for(seen.is_answered), 10)
-    return seen.outcome(end_as(result.stop_reason), result.output)
+    seen.counted += [await ask.allow() for ask in seen.left]
+    return seen.outcome(end, output)
 
 
 async def play_all(url: str, heads: list[Json]) -> list[Json]:

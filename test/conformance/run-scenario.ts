@@ -1,4 +1,11 @@
-import { AgentEngine, ApiError, ConnectionFailed, RunFailed, RunLost } from '../../shared/client/client.ts'
+import {
+  AgentEngine,
+  ApiError,
+  ConnectionFailed,
+  type PermissionAsk,
+  RunFailed,
+  RunLost,
+} from '../../shared/client/client.ts'
 import type { ExpectedRun, Head, RunHead } from './scenario.ts'
 import { runFlow, watchInbox, watchPlan } from './work-scenario.ts'
 
@@ -29,13 +36,15 @@ async function playRun(
   { permissions, idempotency_key }: RunHead,
 ): Promise<ExpectedRun & { ids: number[] }> {
   const replies: Promise<boolean>[] = []
+  const left: PermissionAsk[] = []
   const run = engine.run(
     { prompt: 'hi' },
     {
       ...(idempotency_key === false && { idempotencyKey: null }),
       onPermission(ask) {
-        const reply = permissions === 'deny' ? ask.deny('not now') : ask.allow()
+        const reply = permissions === 'deny' ? ask.deny('not now') : permissions ? ask.allow() : allowLate(ask)
         replies.push(reply)
+        if (!permissions) left.push(ask)
         return reply
       },
     },
@@ -53,7 +62,14 @@ async function playRun(
   await copying.catch(() => {}) // It has failed as the run has.
   const isWhole = end.end === 'done' || end.end === 'plan_queued'
   const counted = replies.length > 0 ? { counted: await Promise.all(replies) } : {}
-  return { events: ids.length, text: isWhole ? text : '', ...end, ...counted, ids }
+  const how = left.length > 0 ? { how: left.map(({ resolution }) => String(resolution?.how)) } : {}
+  return { events: ids.length, text: isWhole ? text : '', ...end, ...counted, ...how, ids }
+}
+
+/** Leaves a request to others, and replies when that is decided. */
+async function allowLate(ask: PermissionAsk): Promise<boolean> {
+  await new Promise((resolve) => ask.signal.addEventListener('abort', resolve))
+  return ask.allow()
 }
 
 function endOf(cause: unknown): Pick<ExpectedRun, 'end' | 'code'> {

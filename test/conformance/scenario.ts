@@ -15,6 +15,8 @@ export type ExpectedRun = {
   code?: string
   /** Whether each reply to a permission request counts. */
   counted?: boolean[]
+  /** How each request that the client leaves to others is decided. */
+  how?: string[]
 }
 
 /** The result of a flow. `ok`: `output` fits its schema. `invalid_output`: it does not, for so many `problems`. `error`: it failed with `code`. */
@@ -36,7 +38,7 @@ export type ExpectedInbox = { asks: { id: string; how: string | null }[] }
 export type Head = {
   name: string
   about: string
-  /** How the client answers permission requests. */
+  /** How the client answers permission requests. Unless given it leaves each to others, and replies once it is told how that was decided. */
   permissions?: 'allow' | 'deny'
   /** Whether the client must send an Idempotency-Key, or must not. Its own choice unless given. */
   idempotency_key?: boolean

@@ -46,14 +46,14 @@ const MOST_SILENT = 400
  */
 export async function* follow({
   open,
-  isEnd = () => false,
+  isEnd,
   after: last,
   mayMiss,
   signal,
 }: Followed): AsyncGenerator<FollowedEvent, void, undefined> {
   const isNumbered = mayMiss === undefined
   let before: string | undefined
-  let isEnded = false
+  let isEnded: boolean | undefined
   let broken = 0 // Connections since the last event.
   for (;;) {
     const stream = await open(last || undefined)
@@ -67,7 +67,7 @@ export async function* follow({
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
         const data: unknown = JSON.parse(text)
-        isEnded = isError ? isEnd(data as StreamError, { isKnown, before }) : LAST.includes(event)
+        isEnded = isError ? isEnd?.(data as StreamError, { isKnown, before }) : LAST.includes(event)
         before = isError ? (data as StreamError).code : undefined
         if (isError && !isEnded) break
         last = id

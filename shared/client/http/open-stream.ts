@@ -1,4 +1,4 @@
-import { AgentEngineError, connectionFailed } from '../errors.ts'
+import { connectionFailed, wrongAnswer } from '../errors.ts'
 import { readEvents, type SseEvent } from './sse.ts'
 import { within } from './wait.ts'
 
@@ -18,8 +18,7 @@ export type OpenStream = {
 export function openStream(response: Response, abort: AbortController, stallMs: number): OpenStream {
   const type = response.headers.get('content-type')
   // A stream that is none comes from something between us and the server, which would answer in the same way again.
-  if (response.status === 200 && !type?.startsWith(EVENTS))
-    throw new AgentEngineError(`no event stream but ${type}: check the url`)
+  if (response.status === 200 && !type?.startsWith(EVENTS)) wrongAnswer(type)
   const decoder = new TextDecoder()
   async function* read(): AsyncGenerator<string, void, undefined> {
     const reader = (response.body as ReadableStream<Uint8Array>).getReader() // Only 204 has no body, and it is not read.

@@ -1,4 +1,5 @@
 import { wrongAnswer } from '../errors.ts'
+import { path as at } from './path.ts'
 import type { CallOptions, Query, Transport } from './transport.ts'
 
 export type Page<Item> = { items: Item[]; next_cursor: string | null; incomplete?: boolean }
@@ -16,8 +17,7 @@ export type ListPages<Item> = (query?: Query, options?: CallOptions) => Pages<It
 
 /** Reads what the path has, one by its id or name, and in lists. */
 export const createReads = <One, Listed>(transport: Transport, path: string) => ({
-  get: (id: string, options?: CallOptions): Promise<One> =>
-    transport.json('GET', `${path}/${encodeURIComponent(id)}`, options),
+  get: (id: string, options?: CallOptions): Promise<One> => transport.json('GET', path + at`/${id}`, options),
 
   list: pages<Listed>(transport, path),
 })
@@ -28,9 +28,8 @@ export const pages =
     const page = async (cursor?: string): Promise<Page<Item>> => {
       const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
       // An answer has one list, whose name is that of its items.
-      const listed = Object.values(answer ?? {}).find(Array.isArray) as Item[] | undefined
-      if (!listed) throw wrongAnswer(`an answer of ${path} has a list`, JSON.stringify(answer ?? null))
-      return { ...answer, items: listed }
+      const listed: Item[] | undefined = Object.values(answer ?? {}).find(Array.isArray)
+      return { ...answer, items: listed ?? wrongAnswer(answer) }
     }
     async function* items(): AsyncGenerator<Item, void, undefined> {
       for (let cursor: string | null | undefined; cursor !== null; ) {

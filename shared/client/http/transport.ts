@@ -1,4 +1,4 @@
-import { ApiError, ConnectionFailed, connectionFailed, wrongAnswer } from '../errors.ts'
+import { ApiError, ConnectionFailed, connectionFailed, objectIn, wrongAnswer } from '../errors.ts'
 import { given } from './given.ts'
 import { EVENTS, type OpenStream, openStream } from './open-stream.ts'
 import { backoffMs, linkedAbort, sleep, within } from './wait.ts'
@@ -42,7 +42,7 @@ export type Call = CallOptions & {
   isSafe?: boolean
 }
 
-type Sent = Call & { method: string; path: string; accept: string }
+type Sent = Call & { method: string; path: string; isStream?: boolean }
 
 /** A longer pause that a server asks for is the caller's decision. */
 const MOST_RETRY_AFTER_MS = 60_000
@@ -59,12 +59,12 @@ export class Transport {
 
   /** The JSON of the answer; `undefined` for an empty one. Throws `ApiError` and `ConnectionFailed`. */
   json<T>(method: string, path: string, call?: Call): Promise<T> {
-    return this.#repeat({ method, path, accept: 'application/json', ...call })
+    return this.#repeat({ method, path, ...call })
   }
 
   /** A stream of events that has begun. One that is asked for with GET is looked for as long as `retry.resumeMs` says. */
   openStream(method: 'GET' | 'POST', path: string, call: Call): Promise<OpenStream> {
-    return this.#repeat({ method, path, accept: EVENTS, ...call })
+    return this.#repeat({ method, path, isStream: true, ...call })
   }
 
   /** A time of the server, by this machine's clock, as far as the newest answer tells it. */
@@ -74,8 +74,7 @@ export class Transport {
 
   async #repeat<T>(request: Sent): Promise<T> {
     const { retry: { attempts = 4, resumeMs = 30_000 } = {}, timeouts: { requestMs = 30_000 } = {} } = this.#options
-    const { method, signal, timeoutMs = requestMs } = request
-    const isStream = request.accept === EVENTS
+    const { method, isStream, signal, timeoutMs = requestMs } = request
     const begun = performance.now()
     let mayBeDone = false
     for (let n = 1; ; n++) {
@@ -99,31 +98,32 @@ export class Transport {
   /** Reads an answer: a stream until `abort` is aborted. Throws `ApiError` for one that refuses. */
   async #attempt(request: Sent, abort: AbortController): Promise<unknown> {
     const { token, timeouts: { stallMs = 45_000 } = {} } = this.#options
-    const first = typeof token === 'function' ? await token() : token
+    const isAsked = typeof token === 'function'
+    const first = isAsked ? await token() : token
     let response = await this.#send(request, first, abort.signal)
-    if (response.status === 401 && typeof token === 'function') {
+    if (isAsked && response.status === 401) {
       await response.body?.cancel()
       response = await this.#send(request, await token(first), abort.signal)
     }
     const offsetMs = Date.parse(response.headers.get('date') ?? '') - Date.now()
     // The header has whole seconds, and the answer was on its way: a small difference is none.
     this.#offsetMs = Math.abs(offsetMs) > 1_500 ? offsetMs : 0
-    if (response.ok && request.accept === EVENTS) return openStream(response, abort, stallMs)
+    if (response.ok && request.isStream) return openStream(response, abort, stallMs)
     const text = await response.text().catch(connectionFailed)
     if (!response.ok) throw new ApiError(response, text)
-    return text ? objectIn(text) : undefined
+    return text ? (objectIn(text) ?? wrongAnswer(text)) : undefined
   }
 
   #send(request: Sent, bearer: string | undefined, signal: AbortSignal): Promise<Response> {
     const { url, headers, fetch: send = fetch } = this.#options
-    const { method, path, query = {}, body, accept, idempotencyKey, lastEventId, traceparent } = request
+    const { method, path, query = {}, body, traceparent } = request
     const search = String(new URLSearchParams(given(query) as Record<string, string>))
     const own = given({
-      accept,
+      accept: request.isStream ? EVENTS : 'application/json',
       'content-type': body === undefined ? undefined : 'application/json',
       authorization: bearer && `Bearer ${bearer}`,
-      'idempotency-key': idempotencyKey,
-      'last-event-id': lastEventId,
+      'idempotency-key': request.idempotencyKey,
+      'last-event-id': request.lastEventId,
       traceparent,
     })
     return send(url.replace(/\/+$/, '') + path + (search && `?${search}`), {
@@ -131,30 +131,19 @@ export class Transport {
       headers: { ...headers?.(), ...(own as Record<string, string>) },
       body: JSON.stringify(body),
       // A body goes to the server that it was written for, and to no other.
-      ...(body !== undefined && { redirect: 'error' as const }),
+      redirect: body === undefined ? 'follow' : 'error',
       signal,
     }).catch(connectionFailed)
   }
-}
-
-/** Every answer of the server is an object. */
-function objectIn(text: string): unknown {
-  try {
-    const answer: unknown = JSON.parse(text)
-    if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return answer
-  } catch {
-    // It is no JSON.
-  }
-  throw wrongAnswer('an answer of an agent-engine is a JSON object', text)
 }
 
 /**
  * Endless where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
  * done what it was asked for, so only requests that mean the same twice are repeated.
  */
-function pauseBeforeRepeat(cause: unknown, { method, ...request }: Sent, failures: number): number {
-  if (!(cause instanceof ApiError || cause instanceof ConnectionFailed)) return Number.POSITIVE_INFINITY
-  const { status = 503, retryAfterMs = backoffMs(failures) } = cause as Partial<ApiError>
-  const isSafe = request.isSafe || request.idempotencyKey !== undefined || method === 'GET' || method === 'DELETE'
-  return status === 429 || (status >= 500 && isSafe) ? retryAfterMs : Number.POSITIVE_INFINITY
+function pauseBeforeRepeat(cause: unknown, { method, isSafe, idempotencyKey }: Sent, failures: number): number {
+  const { status = cause instanceof ConnectionFailed ? 503 : 0, retryAfterMs = backoffMs(failures) } =
+    cause as Partial<ApiError>
+  const mayRepeat = isSafe || idempotencyKey || method === 'GET' || method === 'DELETE'
+  return status === 429 || (status >= 500 && mayRepeat) ? retryAfterMs : Number.POSITIVE_INFINITY
 }

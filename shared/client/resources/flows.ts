@@ -39,8 +39,7 @@ export const createFlows = (transport: Transport) => ({
       const event = read as unknown as FlowEvent
       onEvent?.(event)
       if (event.event === 'result') {
-        const { data } = event
-        return { problems: [], ...data, ok: data.verdict === 'ok' } as unknown as FlowOutcome<Output>
+        return { problems: [], ...event.data, ok: event.data.verdict === 'ok' } as unknown as FlowOutcome<Output>
       }
     }
     throw new RunLost(run.id ?? name)

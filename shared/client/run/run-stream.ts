@@ -37,7 +37,6 @@ type Link = { event: RunEvent; next?: Promise<Link | undefined> | undefined }
 
 type Connection = { events: AsyncGenerator<RunEvent, void, undefined>; abort: AbortController }
 
-const NO_ID = 'the answer has no X-Run-ID: set CORS_RESUME at the server'
 /** How long the end of an answer may take behind the last event. */
 const CLOSE_MS = 1_000
 
@@ -113,11 +112,12 @@ export class RunStream implements AsyncIterable<RunEvent> {
     for await (const { event, data } of this) {
       // Nothing is left of a turn that another server begins anew.
       if (event === 'turn_start') shown = ''
-      if (event !== 'text_delta' && event !== 'text') continue
+      const isWhole = event === 'text'
+      if (event !== 'text_delta' && !isWhole) continue
       // A recorded run has no increments, so the rest of a block comes with its whole text.
-      const text = event === 'text' ? data.text.slice(shown.length) : data.text
+      const text = isWhole ? data.text.slice(shown.length) : data.text
       if (text) yield shown ? text : gap + text
-      shown = event === 'text' ? '' : shown + text
+      shown = isWhole ? '' : shown + text
       gap = '\n\n'
     }
   }
@@ -143,7 +143,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 
   get #knownId(): string {
-    if (!this.#id) throw new ConnectionFailed(NO_ID)
+    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: set CORS_RESUME at the server')
     return this.#id
   }
 
