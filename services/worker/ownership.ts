@@ -23,7 +23,7 @@ export type OwnershipDeps = AdoptedQueueDeps & {
 } & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions'>
 
 /** How long a draining worker waits for the store before it leaves a run. */
-const STORED_WITHIN_MS = 2_000
+const STORED_WITHIN_MS = 3_000
 const storeIsSlow = () => new Error('the store is too slow')
 
 /** How this worker begins and ends its ownership of sessions. */

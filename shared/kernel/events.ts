@@ -38,7 +38,7 @@ export type WarningCode =
 
 export type JsonObject = { [key: string]: unknown }
 
-/** What a run has used: in `done`, and in the `error`, `plan_queued` or `result` of a run that had begun. `turn_count` counts complete turns only (D4.10). */
+/** What a run has used: in `done`, and in the `error` or `plan_queued` of a run that had begun. `turn_count` counts complete turns only (D4.10). */
 export type RunTotals = {
   total_input_tokens: number
   total_output_tokens: number
@@ -205,7 +205,7 @@ export type FlowEvent = Timed &
         problems?: readonly OutputProblem[]
       }
     | (WarningEvent & { agent: string })
-    | ({ type: 'result' } & FlowAnswer & Partial<RunTotals>)
+    | ({ type: 'result' } & FlowAnswer)
     | (ErrorEvent & { status: number; trace_id: string })
   )
 

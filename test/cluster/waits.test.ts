@@ -48,7 +48,7 @@ const NO_WAITS = new Set([
   ...['start-once FREE_MS', 'start-once FREE_EVERY_MS', 'start-once LOOK_EVERY_MS', 'durability SAVE_EVERY_MS'],
   ...['session-saver STALLED_MS', 'session-saver MAX_BATCH_MS', 'session-runs SOON_MS', 'go-on RETRY_MS'],
   ...['stored-sessions TAKE_BACK_MS', 'stored-sessions LATE_MS', 'busy-marks SWEEP_EVERY_MS', 'busy-marks IDLE_MS'],
-  ...['background-writes RETRY_MS', 'permission-requester RETRY_MS'],
+  ...['background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
 ])
 
 type Wait = { name: string; ms: number; lessThan: string[] }

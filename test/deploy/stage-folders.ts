@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chownSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { chownSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -108,6 +108,16 @@ function linkTree(from: string, to: string): void {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)]
     if (entry.isDirectory() && entry.name !== 'node_modules') linkTree(source, target)
-    if (entry.isFile()) linkSync(source, target)
+    if (entry.isFile()) linkFile(source, target)
+  }
+}
+
+/** Links a file, or copies it where the folder for temporary files is on another file system than this checkout. */
+function linkFile(source: string, target: string): void {
+  try {
+    linkSync(source, target)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EXDEV') throw cause
+    copyFileSync(source, target)
   }
 }

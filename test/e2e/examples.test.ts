@@ -66,12 +66,10 @@ describe('the examples of the API description, sent to the standalone form', () 
     sendMessage: async () => `${await session()}/messages`,
     forgetPermissions: async () => `/permissions/remembered?session_id=${(await session()).split('/').at(-1)}`,
     replyPermission: async () => {
-      await noRuns()
-      product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
-      const stream = await product.run({ prompt: 'write' })
-      const { data } = await stream.until('permission_request')
-      return `/sessions/${stream.runId}/permissions/${String(data['id'])}`
+      const { runId, id } = await asked()
+      return `/sessions/${runId}/permissions/${id}`
     },
+    getPermission: async () => `/permissions/${(await asked()).id}`,
     readCustomerLedger: async () => '/customers/c-42/ledger',
     getRun: run,
     followRun: async () => `${await run()}/events`,
@@ -156,6 +154,15 @@ describe('the examples of the API description, sent to the standalone form', () 
     await product.call('DELETE', `/sessions/${SESSION}`)
     await call('POST', '/sessions', { session_id: SESSION })
     return `/sessions/${SESSION}`
+  }
+
+  /** A permission request that waits. */
+  async function asked(): Promise<{ runId: string; id: string }> {
+    await noRuns()
+    product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
+    const stream = await product.run({ prompt: 'write' })
+    const { data } = await stream.until('permission_request')
+    return { runId: stream.runId, id: String(data['id']) }
   }
 
   async function run(): Promise<string> {

@@ -57,6 +57,7 @@ const BROKER: Partial<Broker> = {
   getRun: async () => RUN,
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
+  findPermission: async () => undefined,
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),

@@ -57,7 +57,7 @@ describe('scripts/check-imports.ts', () => {
       (error) => error,
     )
     expect(failure).to.include({ code: 1 })
-    expect(failure.stdout).to.match(/^rooms, .*: kernel, .*, roots\nimport table: 1 files, 1 violations\n$/)
+    expect(failure.stdout).to.match(/^rooms, .*\bkernel, .*, roots\nimport table: 1 files, 1 violations\n$/)
     expect(failure.stderr).to.include('shared/kernel/a.ts:1 nobody imports x: delete it, or its `export`\n')
   })
 

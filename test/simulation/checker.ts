@@ -19,6 +19,8 @@ export class Checker {
   readonly #asked = new Set<string>()
   readonly #waits = new Map<number, { what: string; since: number }>()
   #lastWait = 0
+  /** Whether a run has gone on at another worker. */
+  hasMovedRun = false
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs

@@ -8,12 +8,15 @@ import type { Fleet } from './fleet.ts'
 import { promptOf, type Script } from './model.ts'
 import type { GatewayNode } from './nodes.ts'
 import type { ClientPlan, Step } from './plan.ts'
-import { type Frame, framesOf, Reader, type ReadRun } from './reader.ts'
+import { type Frame, framesOf, isRecovery, Reader, type ReadRun } from './reader.ts'
 import { Owner, type Time } from './time.ts'
 
 const TENANT = DEFAULT_TENANT
 const NET_MS = 0.5
 const AGAIN_MS = 400
+/** A run ends so with its worker. */
+const WORKER_ENDS = new Set(['worker_lost', 'worker_draining'])
+
 /** The connection to a gateway broke before the answer came, so the client does not know whether the request had an effect. */
 class ConnectionLost extends Error {}
 
@@ -42,6 +45,7 @@ export class Client {
   #messages = 0
   /** The answers to permission requests, which may come when the run has ended. */
   readonly #replies: Promise<void>[] = []
+  readonly #cancelled = new Set<string>()
   isDone = false
   isChecked = false
 
@@ -140,6 +144,7 @@ export class Client {
 
   async #cancel(runId: string, afterMs: number): Promise<void> {
     await sleep(afterMs)
+    this.#cancelled.add(runId)
     await this.#untilAnswered(`cancelling ${short(runId)}`, (broker) => broker.cancelRun(TENANT, runId))
   }
 
@@ -282,14 +287,14 @@ export class Client {
       let connection: Connection | undefined = first
       for (;;) {
         if (connection) await this.#consume(connection, reader)
-        if (reader.end) return reader.end
-        if (reader.failure === 'worker_lost') return this.#runIsLost(runId, 'worker_lost')
+        if (reader.end) return this.#hasEnded(reader.end, reader)
+        if (reader.failure === 'worker_lost') return this.#runIsLost(run, 'worker_lost')
         await sleep(AGAIN_MS)
         const again = await this.#start(`following ${short(runId)} after ${reader.seq}`, async (broker) => ({
           runId,
           frames: await broker.followRun(TENANT, runId, reader.seq),
         }))
-        if (again === null) return this.#runIsLost(runId, '404')
+        if (again === null) return this.#runIsLost(run, '404')
         connection = again
       }
     } finally {
@@ -297,11 +302,30 @@ export class Client {
     }
   }
 
+  /**
+   * Whether the run outlives its worker. The files of a one-shot run are on the disk of its worker, and a session whose creation was refused may be
+   * taken back.
+   */
+  #isStored({ runId, scopeId }: ReadRun): boolean {
+    return this.#world.fleet.isDurable && scopeId !== runId && this.#session?.isDoubtful === false
+  }
+
+  #hasEnded(end: string, reader: Reader): string {
+    const { runId, code, grammarProblem } = reader
+    const { checker } = this.#world
+    if (this.#isStored(reader) && WORKER_ENDS.has(code))
+      checker.violate('a drain ends no run that is stored', `${runId} ends with ${code}`)
+    if (grammarProblem) checker.violate('a stream keeps its grammar', `${this.owner.name}: ${runId}: ${grammarProblem}`)
+    return end
+  }
+
   /** A run may be called lost only when no process has it any more. */
-  #runIsLost(runId: string, how: string): 'lost' {
+  #runIsLost(run: ReadRun, how: string): 'lost' {
+    const { runId } = run
     const { checker } = this.#world
     checker.say(`${this.owner.name} is told ${how} of ${short(runId)}`)
     const holder = this.#world.fleet.holderOfRun(runId)
+    if (this.#isStored(run)) checker.violate('a drain ends no run that is stored', `${runId} is lost by ${how}`)
     if (holder && !this.#world.fleet.isLossUnknown)
       checker.violate('a run that lives is not called lost', `${runId} is at ${holder}`)
     return 'lost'
@@ -336,10 +360,20 @@ export class Client {
       checker.violate('every frame comes once and in order', `${this.owner.name}: ${reader.runId}: ${problem}`)
     if (reader.failure !== undefined) return
     checker.frame(reader.runId, frame)
+    if (isRecovery(frame)) this.#goesOn(reader)
     const { id, allow, how } = frame.data
     if (frame.event === 'permission_request')
       this.#replies.push(this.#answer({ id: String(id), scopeId: reader.scopeId }))
+    const isWithdrawn = frame.event === 'permission_resolved' && how === 'cancelled'
+    if (isWithdrawn && this.#world.fleet.isDurable && !this.#cancelled.has(reader.runId))
+      checker.violate('a drain withdraws no permission request', `${reader.runId}: ${id}`)
     if (frame.event === 'permission_resolved' && how === 'reply') checker.acted(String(id), allow === true)
+  }
+
+  #goesOn({ runId }: Reader): void {
+    const { checker } = this.#world
+    checker.hasMovedRun = true
+    checker.say(`${short(runId)} of ${this.owner.name} goes on elsewhere`)
   }
 
   /** Replies to a permission request, sometimes twice at once, sometimes never. */

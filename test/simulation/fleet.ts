@@ -18,6 +18,8 @@ export class Fleet {
   readonly wire: FaultyWire
   readonly cluster: MemoryCluster
   readonly store: FaultyStore
+  /** Runs are stored. */
+  readonly isDurable: boolean
   readonly #time: Time
   readonly #checker: Checker
   readonly #world: SimWorld
@@ -34,8 +36,8 @@ export class Fleet {
   /** Whether a worker has died, was evicted, or could not hand its sessions over because something was away. Sessions may have gone with it. */
   hasLostWorker = false
 
-  /** `isDurable`: runs are stored. */
   constructor(time: Time, checker: Checker, { isDurable }: { isDurable: boolean }) {
+    this.isDurable = isDurable
     this.#time = time
     this.#checker = checker
     this.wire = new FaultyWire(time)

@@ -5,7 +5,8 @@ import type { Outcome } from './simulation.ts'
 
 /** The share of one thread: every `step`th seed until one fails. `bug` is the number of the one that is planted. */
 export type Job = { first: number; count: number; step: number; isKeptGoing: boolean; bug: number | undefined }
-export type Report = { count: number; turns: number; failed: readonly Outcome[] }
+/** `moved`: the stories in which a run went on at another worker. */
+export type Report = { count: number; turns: number; moved: number; failed: readonly Outcome[] }
 
 const job = workerData as Job
 const bug = job.bug === undefined ? undefined : PLANTED[job.bug]
@@ -17,12 +18,13 @@ parentPort?.postMessage(report)
 
 async function carryOut({ first, count, step, isKeptGoing }: Job): Promise<Report> {
   const failed: Outcome[] = []
-  let turns = 0
+  let [turns, moved] = [0, 0]
   for (let done = 0; done < count; done++) {
     const outcome = await simulate(planOf(first + done * step))
     turns += outcome.turns
+    if (outcome.hasMovedRun) moved++
     if (outcome.violation) failed.push(outcome)
-    if (outcome.violation && !isKeptGoing) return { count: done + 1, turns, failed }
+    if (outcome.violation && !isKeptGoing) return { count: done + 1, turns, moved, failed }
   }
-  return { count, turns, failed }
+  return { count, turns, moved, failed }
 }

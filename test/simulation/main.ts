@@ -41,12 +41,14 @@ else await simulateAll()
 
 async function simulateAll(): Promise<void> {
   const began = performance.now()
-  const { count, turns, failed } = await inThreads(undefined)
+  const { count, turns, moved, failed } = await inThreads(undefined)
   const secs = (performance.now() - began) / 1_000
   for (const { seed, violation } of failed) say(`seed ${seed}: ${violation?.rule}: ${violation?.what}`)
   const [firstFailed] = failed
   if (firstFailed) await tell(firstFailed.seed)
-  say(`${count} seeds in ${secs.toFixed(1)} s, ${turns} turns, ${failed.length} failed`)
+  say(
+    `${count} seeds in ${secs.toFixed(1)} s, ${turns} turns, ${moved} with a run that went on elsewhere, ${failed.length} failed`,
+  )
 }
 
 async function findBugs(text: string): Promise<void> {
@@ -75,6 +77,7 @@ async function inThreads(bug: number | undefined): Promise<Report> {
   return {
     count: sum(({ count }) => count),
     turns: sum(({ turns }) => turns),
+    moved: sum(({ moved }) => moved),
     failed: reports.flatMap(({ failed }) => failed),
   }
 }

@@ -87,7 +87,7 @@ const KINDS = [
   'slow wires',
 ] as const
 
-/** Where runs are stored no worker is lost here: what goes on elsewhere has other numbers (`test/chaos`, P21). */
+/** Where runs are stored no worker is lost here (`test/chaos`, P21): runs go on elsewhere after a drain alone. */
 const DURABLE_KINDS = [
   ...['slow store', 'slow store', 'stalled store', 'stalled store', 'drain', 'add worker'],
   ...['messages lost', 'commands doubled', 'slow wires'],

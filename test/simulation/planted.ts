@@ -100,6 +100,30 @@ export const PLANTED: readonly PlantedBug[] = [
     "await this.#call(to, packCall('adoptSession', [state]))",
     'return false',
   ),
+  one(
+    'a run that is left to another worker ends',
+    'services/worker/ownership.ts',
+    'runs.release(run)',
+    "run.cancel('worker_lost')",
+  ),
+  one(
+    'nobody says where a run goes on',
+    'services/worker/sessions/go-on.ts',
+    'await sessionClaims?.moved(tenant, runIds)',
+    '{}',
+  ),
+  one(
+    'a run that goes on leaves no numbers out',
+    'shared/cluster/journal/journal.ts',
+    'if (!this.#isEnded) this.#skipTo(reserved)',
+    '',
+  ),
+  one(
+    'a run that is left withdraws its permission requests',
+    'services/worker/permission-requester.ts',
+    'if (run.isAbandoned) return giveUp()',
+    '',
+  ),
 ]
 
 function one(name: string, file: string, find: string, put: string): PlantedBug {

@@ -14,7 +14,13 @@ const CHECKS_MS = 30_000
 /** How often it is asked whether everybody is done. */
 const STEP_MS = 500
 
-export type Outcome = { seed: number; violation: Violation | undefined; story: readonly string[]; turns: number }
+export type Outcome = {
+  seed: number
+  violation: Violation | undefined
+  story: readonly string[]
+  turns: number
+  hasMovedRun: boolean
+}
 
 /** Lives through a plan, and returns what was found. `isDetailed`: the story says at each moment where the sessions are. */
 export async function simulate(plan: Plan, { isDetailed = false } = {}): Promise<Outcome> {
@@ -33,8 +39,8 @@ export async function simulate(plan: Plan, { isDetailed = false } = {}): Promise
     time.end()
     restore()
   }
-  const { violation, story } = checker
-  return { seed: plan.seed, violation, story, turns: time.turns }
+  const { violation, story, hasMovedRun } = checker
+  return { seed: plan.seed, violation, story, turns: time.turns, hasMovedRun }
 }
 
 type Life = { time: Time; checker: Checker; isDetailed: boolean }

@@ -1,4 +1,4 @@
-import { blocksOf } from './sse-blocks.ts'
+import { blocksOf, readBlock } from './sse-blocks.ts'
 
 export type SeenEvent = { id: string; event: string; data: Record<string, unknown> }
 
@@ -30,7 +30,7 @@ export class TenantEvents {
   /** Reads on to the next event of this name whose data holds these values. Throws at the end of the stream. */
   async until(event: string, values: Record<string, unknown> = {}): Promise<SeenEvent> {
     for (let block = await this.#blocks.next(); !block.done; block = await this.#blocks.next()) {
-      const [, id, name, data] = /^id: (\S+)\nevent: (\S+)\ndata: (.*)$/.exec(block.value) ?? []
+      const [, id, name, data] = /^id: (\S+)\nevent: (\S+)\ndata: (.*)$/.exec(readBlock(block.value).frame) ?? []
       if (id === undefined || name === undefined || data === undefined) continue
       const seen: SeenEvent = { id, event: name, data: JSON.parse(data) as SeenEvent['data'] }
       this.seen.push(seen)

@@ -60,7 +60,7 @@ export class RunCalls implements ExecutorCalls {
     followRun: (tenant, runId, after) =>
       this.#find(placeOf(tenant, runId), async (place) => this.movable(place, await this.followRun(place, after))),
     cancelRun: (tenant, runId) =>
-      this.#untilAnswered(() => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place))),
+      this.#untilAnswered((until) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place), until)),
   }
 
   /**
@@ -162,15 +162,19 @@ export class RunCalls implements ExecutorCalls {
     this.getRun(place).then(note, () => {})
   }
 
-  /** Looks for the run at its first worker, then where it has moved, and on: the worker that it has moved to may die meanwhile. */
-  async #find<T>(place: RunPlace, act: (place: RunPlace) => Promise<T>): Promise<T> {
+  /**
+   * Looks for the run at its first worker, then where it has moved, and on: the worker that it has moved to may die meanwhile. Who waits until a
+   * time of its own waits no longer for the run to be found.
+   */
+  async #find<T>(place: RunPlace, act: (place: RunPlace) => Promise<T>, until?: number): Promise<T> {
     let { epoch } = place
     for (;;) {
       try {
         return await act({ ...place, epoch })
       } catch (cause) {
         if (!hasKind(cause, 'not_found')) throw cause
-        const next = await this.#whereNow({ ...place, epoch })
+        const withinMs = until === undefined ? undefined : Math.max(LOST_WITHIN_MS, until - performance.now())
+        const next = await this.#whereNow({ ...place, epoch }, withinMs)
         if (next === undefined || next === epoch) throw cause
         epoch = next
       }
@@ -178,11 +182,17 @@ export class RunCalls implements ExecutorCalls {
   }
 
   /** A worker that does not answer may have died: once that is known another one goes on with the run, and does what is asked (D37.3). */
-  #untilAnswered<T>(act: () => Promise<T>): Promise<T> {
+  #untilAnswered<T>(act: (until?: number) => Promise<T>): Promise<T> {
     const { recovery } = this.#deps
     if (!recovery) return act()
     const until = performance.now() + ANSWERED_WITHIN_MS
-    return retryUntil(act, { pauses: RETRY_MS, mayPass: isUnanswered, until, ref: false, signal: recovery.stopped })
+    return retryUntil(() => act(until), {
+      pauses: RETRY_MS,
+      mayPass: isUnanswered,
+      until,
+      ref: false,
+      signal: recovery.stopped,
+    })
   }
 
   #whereNow({ tenant, runId, epoch }: RunPlace, withinMs?: number): Promise<number | undefined> {

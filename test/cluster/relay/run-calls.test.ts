@@ -144,6 +144,25 @@ describe('the calls of a gateway for a run', () => {
     expect(await failureOf(lost.calls.onWorkers.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
   })
 
+  it('D37.3: wait for a run that is to be cancelled for 10 s in all, and for another as long as it takes to be found', async () => {
+    const given: (number | undefined)[] = []
+    const answer = (epoch: number) => {
+      if (epoch < 3) throw notFound('no run')
+      return { session_id: 's1' }
+    }
+    const find = async (_tenant: unknown, _runId: string, from: number, withinMs?: number) => {
+      given.push(withinMs)
+      return from + 1
+    }
+    const recovery = { stopped: new AbortController().signal, find }
+    const { calls } = setUp({ known: [1, 2, 3], answer, recovery })
+    await calls.onWorkers.cancelRun(TENANT, RUN)
+    const [first = NaN, second = NaN] = given
+    expect([first < 10_000, second < first, second > 500]).to.deep.equal([true, true, true])
+    await calls.onWorkers.getRun(TENANT, RUN)
+    expect(given.slice(2)).to.deep.equal([undefined, undefined])
+  })
+
   it('know a run’s worker by the id or by where it has moved', async () => {
     const isAlive = (setup: Setup) => setUp(setup).calls.isWorkerAlive(TENANT, RUN)
     expect(await isAlive({ known: [1] })).to.equal(true)

@@ -116,7 +116,6 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
   warning: { ...FIELDS.warning, at: 'required', agent: 'required' },
   result: {
     ...RESULT,
-    ...TOTALS,
     at: 'required',
     verdict: 'required',
     problems: 'optional',

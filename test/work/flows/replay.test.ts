@@ -47,7 +47,6 @@ describe('the replay of an execution', () => {
           output: OUTPUT.output,
           served_instance: 'main',
           at: ended.ended_at,
-          ...{ total_input_tokens: 100, total_output_tokens: 20, total_tokens: 120, cost_usd: 0.25, turn_count: 2 },
         },
       },
     ])

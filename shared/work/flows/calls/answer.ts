@@ -18,9 +18,8 @@ export function answerIn({ text }: Frames): FlowAnswer | undefined {
   const frames = typeof text === 'string' ? text : Buffer.from(text).toString()
   const from = frames.lastIndexOf(RESULT) // A line break within an event is escaped.
   if (from < 0) return undefined
-  const result = JSON.parse(frames.slice(from + RESULT.length)) as FlowAnswer
-  const { flow_id, flow_version, trace_id, verdict, output, problems, served_instance } = result
-  return { flow_id, flow_version, trace_id, verdict, output, ...(problems && { problems }), served_instance }
+  const { at: _at, ...answer } = JSON.parse(frames.slice(from + RESULT.length)) as FlowAnswer & { at: string }
+  return answer
 }
 
 /** The terminal frame of an ended execution for a reader who has not received it: it repeats the number of the last frame (D4.2). */

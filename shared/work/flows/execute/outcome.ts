@@ -102,10 +102,14 @@ function eventCodeOf({ code = '', status }: FlowFailure): RunErrorCode {
 export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): FlowEvent {
   const { error, ended_at: endedAt, started_at: startedAt } = dispatch
   const at = endedAt ?? startedAt
-  const end: FlowEvent = error
-    ? failureEvent(error, dispatch, at)
-    : { type: 'result', ...answerOf(dispatch, output), at }
-  return { ...end, ...totalsOf(dispatch) }
+  if (error) return { ...failureEvent(error, dispatch, at), ...totalsOf(dispatch) }
+  return withHidden({ type: 'result', ...answerOf(dispatch, output), at }, totalsOf(dispatch))
+}
+
+/** The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are for the record of the run, and JSON leaves them out. */
+function withHidden(event: FlowEvent, totals: RunTotals): FlowEvent {
+  const hidden = Object.entries(totals).map(([name, value]) => [name, { value, enumerable: false }])
+  return Object.defineProperties(event, Object.fromEntries(hidden)) as FlowEvent
 }
 
 const totalsOf = ({ turns, input_tokens, output_tokens, cost_usd }: Totals): RunTotals => ({

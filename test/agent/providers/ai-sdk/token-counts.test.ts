@@ -19,7 +19,7 @@ describe('the token counts of a provider package', () => {
       [Number.NaN, 4],
     ])
       expect(usageOf(input, output)).to.equal(undefined)
-    expect(usageOf(10, undefined, 4)).to.deep.equal({ input: 10, output: 0, cacheRead: 4, cacheWrite: 0 })
+    expect(usageOf(10, undefined, 4)).to.deep.equal({ input: 10, cacheRead: 4, cacheWrite: 0 })
     expect(usageOf(10, 4, -5)).to.deep.equal({ input: 10, output: 4, cacheRead: 0, cacheWrite: 0 })
   })
 })

@@ -37,7 +37,9 @@ describe('the answer of an execution', () => {
     }
     expect(answerOf(DISPATCH, OUTPUT)).to.deep.equal(answer)
     const ended = newDispatch(0, { ...DISPATCH, ...USED, ended_at: AT })
-    expect(terminalEvent(ended, OUTPUT)).to.deep.equal({ type: 'result', ...answer, at: AT, ...TOTALS })
+    const event = terminalEvent(ended, OUTPUT)
+    expect(JSON.parse(JSON.stringify(event))).to.deep.equal({ type: 'result', ...answer, at: AT })
+    expect(event, 'the totals, for the record').to.include(TOTALS)
   })
 
   it('D6.4: has no output when that is invalid', () => {
