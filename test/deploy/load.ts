@@ -64,9 +64,8 @@ export class Load {
         this.counts[kind]++
         await sleep(PAUSE_MS)
       } catch (cause) {
-        this.failures.push(
-          `${kind}: ${cause instanceof Error ? `${cause.message} ${String(cause.cause ?? '')}` : cause}`,
-        )
+        const what = cause instanceof Error ? `${cause.message} ${String(cause.cause ?? '')}` : cause
+        this.failures.push(`${kind} at ${new Date().toISOString()}: ${what}`)
         return
       }
     }

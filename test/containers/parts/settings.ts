@@ -57,7 +57,8 @@ async function offerPrograms(world: World): Promise<void> {
     const result = (await stream.all()).find(({ event }) => event === 'tool_result')
     const output = String(result?.data['output'])
     expect(output).to.include('looked')
-    for (const secret of Object.values(await world.secrets())) expect(output.includes(secret)).to.equal(false)
+    for (const [name, secret] of Object.entries(await world.secrets()))
+      expect(output.includes(secret), `Bash reads ${name}`).to.equal(false)
   } finally {
     await world.set({ ENABLE_BASH: '', TOOL_PERMISSIONS: '', MASTER_KEY: '', REDIS_URL: '', MONGODB_URL: '' })
   }
