@@ -16,6 +16,7 @@ import {
 export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
   readonly #options: ChatOptions
   readonly #unfit: string
+  #used = { total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 }
 
   /** `unfit` is the message of the error for an output that does not fit the client's schema. */
   constructor(options: ChatOptions, unfit: string) {
@@ -29,16 +30,18 @@ export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
 
   take({ event }: Numbered<FlowEvent>): ChatChunk[] {
     switch (event.type) {
+      case 'progress':
+        this.#count(event)
+        return []
       case 'result':
         if (event.verdict !== 'ok') return [failureChunk(this.#unfit)]
         return [
           chatChunk(this.#options, { content: JSON.stringify(event.output) }),
-          ...lastChunks(this.#options, usageOf({ ...NOTHING, ...event })),
+          ...lastChunks(this.#options, usageOf(this.#used)),
         ]
       case 'error':
         return [errorChunk(event)]
       case 'started':
-      case 'progress':
       case 'warning':
         return []
     }
@@ -47,6 +50,14 @@ export class FlowProjection implements Projection<ChatChunk, FlowEvent> {
   cut(code: ReaderFailure): ChatChunk[] {
     return [errorChunk(readerFailure(code))]
   }
-}
 
-const NOTHING = { total_input_tokens: 0, total_output_tokens: 0, total_tokens: 0 }
+  /** A progress has the tokens of one turn. */
+  #count({ input_tokens: input, output_tokens: output }: Extract<FlowEvent, { type: 'progress' }>): void {
+    const { total_input_tokens: before, total_output_tokens: said, total_tokens: total } = this.#used
+    this.#used = {
+      total_input_tokens: before + input,
+      total_output_tokens: said + output,
+      total_tokens: total + input + output,
+    }
+  }
+}
