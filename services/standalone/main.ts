@@ -2,6 +2,8 @@ import { holdDataDir } from '../wiring/data-dir.ts'
 import { runProcess } from '../wiring/process.ts'
 
 const RELEASE_MS = 1_000
+/** Set by `scripts/start`; whoever else starts the process gets log lines alone. */
+const isForPeople = process.argv.includes('--announce-console')
 
 /** The standalone form: a gateway and a worker in one process. `scripts/start` adds Node's flags and the compile cache. */
 await runProcess('standalone', async (settings, log) => {
@@ -9,7 +11,7 @@ await runProcess('standalone', async (settings, log) => {
   const { openStandalone } = await import('./standalone.ts')
   const { url, consoleUrl, opsUrl, closers } = await openStandalone(settings, log)
   dataDir.announce(url)
-  if (consoleUrl !== undefined) process.stderr.write(`Console: ${consoleUrl}\n`) // stdout is the log.
+  if (consoleUrl !== undefined && isForPeople) process.stderr.write(`Console: ${consoleUrl}\n`) // stdout is the log.
   const { model } = settings.worker.models
   const release = { name: 'data folder', deadlineMs: RELEASE_MS, close: async () => dataDir.release() }
   return {
