@@ -3,7 +3,7 @@ import { runProcess } from '../wiring/process.ts'
 
 const RELEASE_MS = 1_000
 /** Set by `scripts/start`; whoever else starts the process gets log lines alone. */
-const isForPeople = process.argv.includes('--announce-console')
+const isForPeople = process.env['ANNOUNCE_CONSOLE'] === 'true'
 
 /** The standalone form: a gateway and a worker in one process. `scripts/start` adds Node's flags and the compile cache. */
 await runProcess('standalone', async (settings, log) => {

@@ -16,8 +16,8 @@ describe('the standalone process', () => {
     for (const child of children.splice(0)) if (child.process.exitCode === null) await child.end('SIGKILL')
   })
 
-  function start(env: Record<string, string> = {}, ...args: string[]): Child {
-    const child = new Child(process.execPath, [MAIN, ...args], { DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0', ...env })
+  function start(env: Record<string, string> = {}): Child {
+    const child = new Child(process.execPath, [MAIN], { DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0', ...env })
     children.push(child)
     return child
   }
@@ -27,7 +27,7 @@ describe('the standalone process', () => {
   const run = (url: string, prompt: string) => openStream(`${url}/agent/run`, initOf('POST', { prompt }))
 
   it('D1.4, D29.5: without configuration it names the address of the console on a line of its own, has the version of its package, and answers with the demo model, which says so', async () => {
-    const child = start({}, '--announce-console')
+    const child = start({ ANNOUNCE_CONSOLE: 'true' })
     const url = await urlOf(child)
     expect(await child.line(/^Console: /)).to.equal(`Console: ${new URL(url).origin}`)
     expect(await (await fetch(`${url}/me`)).json()).to.include({ version: packageFile.version })

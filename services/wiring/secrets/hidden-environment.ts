@@ -30,9 +30,18 @@ const LOOK_EVERY_MS = 5
  */
 const PLAIN_NAMES: readonly string[] = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'PWD', 'HOSTNAME', 'TERM', 'TMPDIR', 'XDG_CACHE_HOME'],
+  'ANNOUNCE_CONSOLE',
   ...['LANG', 'LANGUAGE', 'TZ', 'TZDIR', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'LD_PRELOAD', 'LD_LIBRARY_PATH'],
   // Node and its library read these before they run a program. Not all that begin so: NODE_AUTH_TOKEN is a key.
-  ...['NODE_ENV', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'NODE_COMPILE_CACHE'],
+  ...[
+    'NODE_ENV',
+    'NODE_OPTIONS',
+    'NODE_PATH',
+    'NODE_EXTRA_CA_CERTS',
+    'NODE_USE_SYSTEM_CA',
+    'NODE_COMPILE_CACHE',
+    'ANNOUNCE_CONSOLE',
+  ],
   ...['NODE_V8_COVERAGE', 'NODE_DEBUG', 'NODE_NO_WARNINGS', 'UV_THREADPOOL_SIZE', 'MALLOC_ARENA_MAX'],
 ]
 
