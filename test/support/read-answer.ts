@@ -7,7 +7,7 @@ export async function readAnswer(path: string, response: Response): Promise<stri
   let text = ''
   for await (const bytes of response.body ?? []) {
     text += Buffer.from(bytes).toString()
-    if (text.includes('\n\n')) break // Which closes the connection.
+    if (text.includes('\n')) break // Which closes the connection.
   }
   return text
 }
