@@ -40,6 +40,7 @@ export const responseOf = ({ run, session }: Pick<Ids, 'run' | 'session'>): stri
 const PARAMETERS: Record<string, Kind> = {
   '/sessions/:id': 'session',
   '/sessions/:request_id': 'permission',
+  '/permissions/:request_id': 'permission',
   '/ui/:id': 'session',
   '/openai/:id': 'response',
   '/customers/:id': 'customer',
