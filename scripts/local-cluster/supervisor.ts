@@ -30,7 +30,7 @@ export type SupervisorOptions<Member> = {
 export type Delays = { firstMs: number; maxMs: number; steadyMs: number }
 
 const DELAYS: Delays = { firstMs: 500, maxMs: 10_000, steadyMs: 60_000 }
-/** Of a process whose configuration is wrong. */
+/** The exit code of a process whose configuration is wrong. */
 export const EXIT_CONFIG = 78
 
 /** A process failed to start. The message is the output of the process, the exit code is the one to exit with (D3.3). */

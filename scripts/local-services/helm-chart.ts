@@ -7,7 +7,7 @@ export type HelmVersion = 'v3' | 'v4'
 
 export type Release = { chart: string; name: string; namespace: string; values?: object; version?: HelmVersion }
 
-/** What `helm template` prints for a chart's folder. Throws with Helm's own message. */
+/** Renders a chart's folder as `helm template` does. Throws with Helm's own message. */
 export function renderChart({ name, version = 'v3', ...rest }: Release): Promise<string> {
   return callHelm('helm_template', { release_name: name, helm_version: version, ...rest })
 }

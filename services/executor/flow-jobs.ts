@@ -62,7 +62,7 @@ const EVOLVE_MS = 2_000
 
 /** Why a run is cancelled whose process shuts down. */
 const LEAVING: CancelCode = 'worker_draining'
-/** What is left has no end here. */
+/** Never resolves: a run that is left to another process has no end in this one. */
 const LEFT = Promise.withResolvers<void>().promise
 
 /** `execution` is missing when it could not be prepared. */

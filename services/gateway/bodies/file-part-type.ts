@@ -1,7 +1,7 @@
 /** A type as the part names it, with its parameters. */
 const TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/
 
-/** What a part is that names no type, or a wrong one. */
+/** The type of a part that names none, or a wrong one. */
 const UNKNOWN = 'application/octet-stream'
 
 /**

@@ -33,7 +33,7 @@ export const lineAt = (text: string, index: number): number => text.slice(0, ind
 
 const MOST_DEPTH = 200
 
-/** Of a value on the way to the wanted one: how many names lead to it. */
+/** How many names of the path lead to a value that contains the wanted one. */
 type Level = number | undefined
 
 class Reader {

@@ -7,7 +7,7 @@ const READ_ALWAYS = 4_000
 export class GrowingText {
   readonly #read: (text: string) => readonly Section[]
   #settled: readonly Section[] = []
-  /** What the settled sections were read from. */
+  /** The text that the settled sections were read from. */
   #before = ''
   #open: { text: string; sections: readonly Section[] } = { text: '', sections: [] }
 

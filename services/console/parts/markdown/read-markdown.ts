@@ -7,7 +7,7 @@ export type MarkdownNode = { type: string; token: Token; children: readonly Mark
 /** A block at the top of a text, or a part of it that is shown as it is. `start`: its place in the text. */
 export type Section = { start: number; nodes?: readonly MarkdownNode[]; raw?: string }
 
-/** What would keep the page from answering is shown as it is: reading takes its time by these, and drawing by the number of nodes. */
+/** A text above one of these limits is shown as it is: the first ones bound the time for reading, the number of nodes that for drawing. */
 const MOST = { chars: 60_000, lines: 2_000, paragraph: 10_000, nodes: 8_000, nesting: 20 } as const
 
 /** The structure of a text, block by block. No HTML is made of it, and HTML in it is text. */
