@@ -60,7 +60,7 @@ inBothForms('runs', (startProduct, form) => {
     expect(frames.length).to.be.greaterThan(6000)
     const rest = await (await eventsFrom(stream.runId, { 'last-event-id': '5' })).all()
     if (form === 'standalone') {
-      const whole = frames.filter(({ id, event }) => Number(id) > 5 && event !== 'text_delta')
+      const whole = frames.filter(({ id, event }) => id > 5 && event !== 'text_delta')
       expect(rest).to.deep.equal(whole)
     } else {
       expect(rest).to.have.length(1)

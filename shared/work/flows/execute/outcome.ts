@@ -109,7 +109,7 @@ export function terminalEvent(dispatch: Dispatch, output: Payload | undefined): 
 /** The body of `result` is that of the synchronous answer (api.md Named flows 7): the totals are for the record of the run, and JSON leaves them out. */
 function withHidden(event: FlowEvent, totals: RunTotals): FlowEvent {
   const hidden = Object.entries(totals).map(([name, value]) => [name, { value, enumerable: false }])
-  return Object.defineProperties(event, Object.fromEntries(hidden)) as FlowEvent
+  return Object.defineProperties(event, Object.fromEntries(hidden))
 }
 
 const totalsOf = ({ turns, input_tokens, output_tokens, cost_usd }: Totals): RunTotals => ({
