@@ -165,9 +165,11 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = await onSessionRemoved(session)
-    if (isOwner) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
+    // A refused creation that was stored all the same may be open at another worker by now.
+    const isGone = isOwner && session.log?.end !== 'refused'
+    if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)
-    if (isOwner) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
+    if (isGone) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
     return isOwner
   }
   const { kept } = workspaces

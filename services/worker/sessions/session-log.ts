@@ -40,6 +40,9 @@ export type LoggedSession = {
 /** The times after which what still counts is written again, and how long it is stored then. */
 export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
 
+/** `moved`: another worker has the session now. `refused`: its creation was, and is taken back. */
+type LogEnd = 'moved' | 'deleted' | 'refused'
+
 /** How far the session is stored. */
 type Saved = { messages: number; compactions: number; memories: readonly string[] }
 /** An entry that is on its way. A repeated try sends the same, because the first one may have been stored. */
@@ -71,7 +74,7 @@ export class SessionLog {
   #version = 0
   #savedVersion = 0
   #waiters: Waiter[] = []
-  #end: 'moved' | 'deleted' | undefined
+  #end: LogEnd | undefined
 
   constructor(state: LogState, saved: Saved) {
     const { head, nextSeq, baseSeq = nextSeq, baseMs, headMs, remembers } = state
@@ -101,12 +104,17 @@ export class SessionLog {
     }
   }
 
+  /** Names this owner. */
+  get owner(): string {
+    return this.#owner
+  }
+
   get nextSeq(): number {
     return this.#nextSeq
   }
 
-  /** `moved`: another worker has the session now. Nothing more is written. */
-  get end(): 'moved' | 'deleted' | undefined {
+  /** Nothing more is written. */
+  get end(): LogEnd | undefined {
     return this.#end
   }
 
@@ -133,7 +141,7 @@ export class SessionLog {
     return promise
   }
 
-  close(end: 'moved' | 'deleted'): void {
+  close(end: LogEnd): void {
     this.#end ??= end
     for (const { resolve } of this.#waiters.splice(0)) resolve(false)
   }

@@ -47,6 +47,8 @@ export type LogEntry = {
   runs?: RunsEntry
   /** The messages are the whole history, and the memories and the open runs all: before this one, entries only tell of runs that have ended. */
   isBase?: true
+  /** The creation of the session was refused: what is stored of it does not count. */
+  isRefused?: true
 }
 
 /** An entry, and the place at which it begins. */

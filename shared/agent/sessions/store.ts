@@ -67,6 +67,11 @@ export interface SessionStore {
   ownerAt(tenant: TenantId, name: StoredName, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
   remove(tenant: TenantId, head: StoredName): Promise<void>
+  /**
+   * Takes back the refused creation of a session by the owner `creator`, and what the store may still carry out of it. Has no effect when another
+   * owner has gone on with the session. Can be repeated.
+   */
+  takeBack(tenant: TenantId, head: StoredName, creator: string): Promise<void>
   /** Deletes what is stored of one-shot runs that have ended. */
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
@@ -102,7 +107,7 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
   const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
   const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
     const last = await logs.last({ tenant, ...head })
-    return isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
+    return last?.isRefused || isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
   }
   const documentOf = (head: SessionHead, remembers = false): HeadDocument => ({
     ...head,
@@ -131,7 +136,14 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => logs.append(writes),
     ownerAt: (tenant, name, seq) => logs.ownerAt({ tenant, ...name }, seq),
-    remove: (tenant, head) => remove({ heads, logs }, tenant, head),
+    async remove(tenant, { session_id, workspace }) {
+      await removeHead(heads, tenant, { session_id, workspace })
+      await logs.delete({ tenant, workspace })
+    },
+    async takeBack(tenant, { session_id, workspace }, creator) {
+      const mark = refusal({ tenant, sessionId: session_id, workspace }, { creator, now: now(), idleMs })
+      if (await markRefused(logs, mark, creator)) await removeHead(heads, tenant, { session_id, workspace })
+    },
     deleteLogs: (ended) => logs.deleteEnded(ended),
   }
 }
@@ -155,11 +167,33 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
   return false
 }
 
-async function remove({ heads, logs }: Collections, tenant: TenantId, head: StoredName): Promise<void> {
-  const { session_id, workspace } = head
+/** The session's head. That of a later session of the same id stays. */
+async function removeHead(heads: Collection, tenant: TenantId, { session_id, workspace }: StoredName): Promise<void> {
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-  await logs.delete({ tenant, workspace })
+}
+
+type RefusedLog = Pick<LogWrite, 'tenant' | 'sessionId' | 'workspace'>
+
+/** The last entry of the log of a refused creation. It is stored for as long as a head that the store carries out later. */
+function refusal(log: RefusedLog, { creator, now, idleMs }: { creator: string; now: number; idleMs: number }) {
+  const entry: LogEntry = { at: new Date(now).toISOString(), facts: NO_FACTS, messages: [], isRefused: true }
+  return { ...log, owner: `${creator} refused`, entry, expiresMs: now + lifeOf(idleMs) }
+}
+
+/**
+ * Takes the next place behind what the creator has written, so that whoever opens the session finds it taken, and deletes what is before it. Returns
+ * `false` when another owner was faster.
+ */
+async function markRefused(logs: SessionLogs, mark: Omit<LogWrite, 'seq'>, creator: string): Promise<boolean> {
+  const name = { tenant: mark.tenant, session_id: mark.sessionId, workspace: mark.workspace }
+  for (let seq = 1; ; seq++) {
+    await logs.append([{ ...mark, seq }])
+    const owner = await logs.ownerAt(name, seq)
+    if (owner === creator) continue
+    if (owner === mark.owner) await logs.delete(name, seq - 1)
+    return owner === mark.owner
+  }
 }
 
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
@@ -198,7 +232,7 @@ async function readLog(
   logs: SessionLogs,
   tenant: TenantId,
   { head, recentMs }: LogReading,
-): Promise<LoadedSession & { usedAt: string }> {
+): Promise<(LoadedSession & { usedAt: string }) | undefined> {
   let newest = 0 // An entry that is added meanwhile takes the next place.
   const onNewest = (seq: number) => {
     newest = seq
@@ -215,6 +249,7 @@ async function readLog(
     if (!base) continue
     if (entry.seq <= (base.runs?.ended_from ?? base.seq) || (!isRecent && begunEarlier.size === 0)) break
   }
+  if (read[0]?.isRefused) return undefined
   const all = read.toReversed()
   const entries = base ? all.slice(all.indexOf(base)) : all
   const [oldest, last] = [entries[0], entries.at(-1)]
