@@ -39,9 +39,10 @@ export class RefusedClient {
     return new RefusedClient(talking, (body as { session_id: string }).session_id)
   }
 
-  async until(isOver: () => boolean): Promise<void> {
+  async until(isOver: () => boolean, pauseMs = 0): Promise<void> {
     const { n, random } = this.#talking
     for (let count = 1; !isOver(); count++) {
+      if (pauseMs > 0) await sleep(random.between(0, 2 * pauseMs))
       const token = `token-${n}-${count}-${random.between(0, 1e9)}.`
       await this.#say(token, { isMessage: random.chance(0.6), hasKey: random.chance(0.5) })
     }
