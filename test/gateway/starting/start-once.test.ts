@@ -36,6 +36,7 @@ describe('a run that is started once for each key', () => {
       async release(_tenant, { key, id }) {
         assertAnswered()
         if (kept.get(key)?.id === id) kept.delete(key)
+        return true
       },
     }
     const followed: string[] = []

@@ -292,7 +292,7 @@ describe('the calls of flows', () => {
     const idempotency: FlowCallsDeps['idempotency'] = {
       reserve: async () => ({ state: 'reserved' }),
       replace: refuse,
-      release: async (_tenant, { id }) => void released.push(id),
+      release: async (_tenant, { id }) => released.push(id) > 0,
     }
     let late: Parameters<Dispatches['create']> | undefined
     const create: Dispatches['create'] = async (...args) => {
