@@ -18,7 +18,7 @@ export type EngineOptions = {
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'mayAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
-  /** Where the processes share no folder: how the files of a session's run come here, and are stored at its end. */
+  /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Default of `max_turns`. */
@@ -26,6 +26,8 @@ export type EngineOptions = {
 }
 
 export type RunFiles = {
+  /** Whether another process may go on with a run outside a session, so that its files are stored, too. */
+  keepsOneShots: boolean
   bring(run: Run): Promise<void>
   keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
   /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
@@ -72,7 +74,8 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
         const resources = resourcesOf(run, { models, services, permissions }, options)
         const events = runEngine({ ...settings, ...start }, resources)
-        return filesOf(run, options)?.keep(run, events) ?? events
+        // The folder of a run outside a session is removed with the run: its end does not wait for the store.
+        return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
       },
     }
   }
@@ -84,8 +87,8 @@ const PLAN_MODE =
 const systemPromptOf = ({ system_prompt: system, plan_mode: isPlanMode }: RunRequest): string | undefined =>
   isPlanMode ? [PLAN_MODE, ...(system === undefined ? [] : [system])].join('\n\n') : system
 
-/** A run outside a session has a folder of its own, which is not stored. */
-const filesOf = (run: Run, { files }: EngineOptions) => (run.sessionId === undefined ? undefined : files)
+const filesOf = (run: Run, { files }: EngineOptions) =>
+  run.sessionId !== undefined || files?.keepsOneShots ? files : undefined
 
 type RunParts = { models: Models; services: ToolServices; permissions: Permissions }
 

@@ -98,11 +98,6 @@ export class RunProgress implements CallProgress {
     return this.#stopReason
   }
 
-  /** Whether the model has answered, so that a tool may have been called. */
-  get hasAnswers(): boolean {
-    return this.#totals.turns > 0 || this.#step !== undefined
-  }
-
   get state(): RunState {
     const { started, spent } = this.tree
     return {
