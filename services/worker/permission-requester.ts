@@ -105,6 +105,7 @@ async function awaitDecision(request: PendingPermission, { store, timeoutMs, run
   const timer = setTimeout(expire, Math.min(timeoutMs, Math.max(0, leftMs)))
   const withdrawn = Promise.withResolvers<PermissionDecision>()
   const giveUp = () => withdrawn.resolve({ state: 'withdrawn' })
+  const over = new AbortController()
   let late: NodeJS.Timeout | undefined
   const withdraw = () => {
     if (run.isAbandoned) return giveUp()
@@ -114,8 +115,9 @@ async function awaitDecision(request: PendingPermission, { store, timeoutMs, run
   if (signal.aborted) withdraw()
   signal.addEventListener('abort', withdraw, { once: true })
   try {
-    return decisionOf(await Promise.race([store.decision(request), withdrawn.promise]), timeoutMs)
+    return decisionOf(await Promise.race([store.decision(request, over.signal), withdrawn.promise]), timeoutMs)
   } finally {
+    over.abort()
     clearTimeout(timer)
     clearTimeout(late)
     signal.removeEventListener('abort', withdraw)
