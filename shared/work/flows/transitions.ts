@@ -148,8 +148,8 @@ export type LossEvent =
 export function endBy(dispatch: Dispatch, event: LossEvent): DispatchEnd | undefined {
   const failure = failureBy(dispatch, event)
   if (!failure) return undefined
-  const end = failed(dispatch, failure)
-  return event.type === 'not_queued' ? { ...end, status: 'rejected' } : end
+  const loss = failed(dispatch, failure)
+  return event.type === 'not_queued' ? { ...loss, status: 'rejected' } : loss
 }
 
 function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefined {
