@@ -38,8 +38,8 @@ export function replyAtEdge(timeoutMs: number): RaceKind {
   let streak = 0
   return async (world, random) => {
     const { race, one, other } = await start(world, random)
-    await sleep(race.expiresAt - LATEST_CHANGE_MS - now())
-    await sleep(race.expiresAt + offsetMs + random.between(-EDGE_MS, EDGE_MS) - now())
+    await until(race.expiresAt - LATEST_CHANGE_MS)
+    await until(race.expiresAt + offsetMs + random.between(-EDGE_MS, EDGE_MS))
     const reply = await race.reply(one, random.chance(0.5))
     const sign = reply.status === 200 ? 1 : -1
     streak = streak * sign > 0 ? streak + sign : sign
@@ -47,6 +47,8 @@ export function replyAtEdge(timeoutMs: number): RaceKind {
     return finishRace({ race, replies: [reply], fair: ['200', '404'], late: other })
   }
 }
+
+const until = (at: number) => sleep(Math.max(0, at - now()))
 
 const EDGE_MS = 3
 /** So long before its time a race takes what the others have found. */
