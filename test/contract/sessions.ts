@@ -291,6 +291,20 @@ export function sessionContract(open: OpenStore): void {
     expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(again)
   })
 
+  it('D36.4: of a creation without an entry it is not known for a moment whether it was refused', async () => {
+    const tenant = newTenant()
+    const isLeft = (id: string) => sessions.isLeft(tenant, id).catch(({ status }: { status: number }) => status)
+    for (const id of ['s', 'used', 'refused']) await sessions.add(tenant, headOf(id))
+    await sessions.append([writer(tenant, headOf('used')).write(1, ['x'])])
+    expect([await isLeft('s'), await isLeft('used'), await isLeft('unknown')]).to.deep.equal([503, true, false])
+    await sessions.takeBack(tenant, headOf('refused'), 'a')
+    expect(await isLeft('refused')).to.equal(false)
+    now = NOON + 5_000
+    expect(await isLeft('s')).to.equal(true)
+    now = NOON + 2 * IDLE_MS
+    expect(await isLeft('used')).to.equal(false)
+  })
+
   it('D36.4: what was stored of a creation that is taken back is deleted, unless another owner goes on with the session', async () => {
     const tenant = newTenant()
     for (const id of ['s', 'used']) {

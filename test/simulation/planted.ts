@@ -126,7 +126,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ),
   one(
     'a creation is taken back from whoever uses the session',
-    'shared/agent/sessions/store.ts',
+    'shared/agent/sessions/refused-log.ts',
     'return owner === mark.owner',
     'return true',
   ),

@@ -1,12 +1,14 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
 import { type Appended, type EndedLog, SessionLogs } from './log.ts'
-import type { LogEntry, LogWrite, PlacedEntry, SessionFacts } from './log-documents.ts'
+import { type LogEntry, type LogWrite, NO_FACTS, type PlacedEntry, type SessionFacts } from './log-documents.ts'
 import { isOneShotSession, runOfOneShot } from './one-shot.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
+import { markRefused, refusalOf } from './refused-log.ts'
 
 /**
  * The sessions of a tenant that are stored. Their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that the few
@@ -58,6 +60,11 @@ export interface SessionStore {
   /** Lets the session live on, and notes that it remembers tools. */
   renew(tenant: TenantId, head: SessionHead, remembers: boolean): Promise<void>
   find(tenant: TenantId, sessionId: string): Promise<StoredSummary | undefined>
+  /**
+   * Whether a session is stored that no worker has. Throws `unavailable` also for one that was created a moment ago and has no entry: its creation may have
+   * been refused, and is about to be taken back (D36.4).
+   */
+  isLeft(tenant: TenantId, sessionId: string): Promise<boolean>
   load(tenant: TenantId, sessionId: string): Promise<LoadedSession | undefined>
   /** Those created last first. */
   page(tenant: TenantId, start: PageStart): Promise<StoredPage>
@@ -80,22 +87,14 @@ export interface SessionStore {
 export type SessionStoreOptions = { idleMs: number; resumeMs: number; now?: () => number }
 
 const HOUR_MS = 3_600_000
+/** Longer than a creation takes, and the first try to take it back. Others know later than that of a worker that dies. */
+const UNDECIDED_MS = 5_000
 
 /** How long a document is stored, and after which time the owner writes again what still counts: an hour before it could be missed. */
 export const lifeOf = (idleMs: number): number => 2 * idleMs + 2 * HOUR_MS
 export const renewalOf = (idleMs: number): number => idleMs + HOUR_MS
 
 type HeadDocument = SessionHead & { remembers: 'yes' | 'no'; renewed_ms: number; expires_ms: number }
-
-/** The session has no entry yet. */
-const NO_FACTS: SessionFacts = {
-  title: null,
-  message_count: 0,
-  last_message_at: null,
-  model: null,
-  usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 },
-  remembered: [],
-}
 
 /** Losing the race for a head this often means that something else than a race is wrong. */
 const MAX_TRIES = 5
@@ -128,6 +127,15 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
       const found = await findHead(tenant, sessionId)
       return found && show(tenant, headFrom(found))
     },
+    async isLeft(tenant, sessionId) {
+      const head = await findHead(tenant, sessionId)
+      const last = head && (await logs.last({ tenant, ...head }))
+      if (!head || last?.isRefused || isIdle(last?.at ?? head.created_at)) return false
+      if (last || now() - Date.parse(head.created_at) >= UNDECIDED_MS) return true
+      throw new AppError('unavailable', `it is not known yet whether session ${sessionId} was created; try again`, {
+        retryAfterSecs: 1,
+      })
+    },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
       const loaded = found && (await readLog(logs, tenant, { head: found, recentMs: now() - resumeMs }))
@@ -141,7 +149,8 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
       await logs.delete({ tenant, workspace })
     },
     async takeBack(tenant, { session_id, workspace }, creator) {
-      const mark = refusal({ tenant, sessionId: session_id, workspace }, { creator, now: now(), idleMs })
+      const at = { nowMs: now(), expiresMs: now() + lifeOf(idleMs) }
+      const mark = refusalOf({ tenant, sessionId: session_id, workspace }, creator, at)
       if (await markRefused(logs, mark, creator)) await removeHead(heads, tenant, { session_id, workspace })
     },
     deleteLogs: (ended) => logs.deleteEnded(ended),
@@ -171,29 +180,6 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
 async function removeHead(heads: Collection, tenant: TenantId, { session_id, workspace }: StoredName): Promise<void> {
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-}
-
-type RefusedLog = Pick<LogWrite, 'tenant' | 'sessionId' | 'workspace'>
-
-/** The last entry of the log of a refused creation. It is stored for as long as a head that the store carries out later. */
-function refusal(log: RefusedLog, { creator, now, idleMs }: { creator: string; now: number; idleMs: number }) {
-  const entry: LogEntry = { at: new Date(now).toISOString(), facts: NO_FACTS, messages: [], isRefused: true }
-  return { ...log, owner: `${creator} refused`, entry, expiresMs: now + lifeOf(idleMs) }
-}
-
-/**
- * Takes the next place behind what the creator has written, so that whoever opens the session finds it taken, and deletes what is before it. Returns
- * `false` when another owner was faster.
- */
-async function markRefused(logs: SessionLogs, mark: Omit<LogWrite, 'seq'>, creator: string): Promise<boolean> {
-  const name = { tenant: mark.tenant, session_id: mark.sessionId, workspace: mark.workspace }
-  for (let seq = 1; ; seq++) {
-    await logs.append([{ ...mark, seq }])
-    const owner = await logs.ownerAt(name, seq)
-    if (owner === creator) continue
-    if (owner === mark.owner) await logs.delete(name, seq - 1)
-    return owner === mark.owner
-  }
 }
 
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
