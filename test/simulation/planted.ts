@@ -124,12 +124,6 @@ export const PLANTED: readonly PlantedBug[] = [
     'if (run.isAbandoned) return giveUp()',
     '',
   ),
-  one(
-    'a creation is taken back from whoever uses the session',
-    'shared/agent/sessions/refused-log.ts',
-    'return owner === mark.owner',
-    'return true',
-  ),
 ]
 
 function one(name: string, file: string, find: string, put: string): PlantedBug {
