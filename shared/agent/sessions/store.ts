@@ -104,16 +104,9 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
   const heads = store.collection(SESSIONS)
   const logs = new SessionLogs(store)
   const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
-  const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
-    const last = await logs.last({ tenant, ...head })
-    return last?.isRefused || isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
-  }
-  const documentOf = (head: SessionHead, remembers = false): HeadDocument => ({
-    ...head,
-    remembers: remembers ? 'yes' : 'no',
-    renewed_ms: now(),
-    expires_ms: now() + lifeOf(idleMs),
-  })
+  const { look, show } = looks(logs, isIdle)
+  const times = () => ({ nowMs: now(), expiresMs: now() + lifeOf(idleMs) })
+  const documentOf = (head: SessionHead, remembers = false) => documentAt(times(), head, remembers)
   const findHead = async (tenant: TenantId, id: string): Promise<HeadDocument | undefined> =>
     isOneShotSession(id) ? documentOf(headOfOneShot(id)) : docOf(await heads.get(tenant, { session_id: id }))
   return {
@@ -128,13 +121,10 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
       return found && show(tenant, headFrom(found))
     },
     async isLeft(tenant, sessionId) {
-      const head = await findHead(tenant, sessionId)
-      const last = head && (await logs.last({ tenant, ...head }))
-      if (!head || last?.isRefused || isIdle(last?.at ?? head.created_at)) return false
-      if (last || now() - Date.parse(head.created_at) >= UNDECIDED_MS) return true
-      throw new AppError('unavailable', `it is not known yet whether session ${sessionId} was created; try again`, {
-        retryAfterSecs: 1,
-      })
+      const doc = await findHead(tenant, sessionId)
+      const found = doc && (await look(tenant, headFrom(doc)))
+      if (found && !found.last && now() - Date.parse(found.head.created_at) < UNDECIDED_MS) throw undecided(sessionId)
+      return found !== undefined
     },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
@@ -144,18 +134,46 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => logs.append(writes),
     ownerAt: (tenant, name, seq) => logs.ownerAt({ tenant, ...name }, seq),
-    async remove(tenant, { session_id, workspace }) {
-      await removeHead(heads, tenant, { session_id, workspace })
-      await logs.delete({ tenant, workspace })
-    },
-    async takeBack(tenant, { session_id, workspace }, creator) {
-      const at = { nowMs: now(), expiresMs: now() + lifeOf(idleMs) }
-      const mark = refusalOf({ tenant, sessionId: session_id, workspace }, creator, at)
-      if (await markRefused(logs, mark, creator)) await removeHead(heads, tenant, { session_id, workspace })
-    },
+    ...removal({ heads, logs }, times),
     deleteLogs: (ended) => logs.deleteEnded(ended),
   }
 }
+
+type Times = { nowMs: number; expiresMs: number }
+
+const documentAt = ({ nowMs, expiresMs }: Times, head: SessionHead, remembers: boolean): HeadDocument => ({
+  ...head,
+  remembers: remembers ? 'yes' : 'no',
+  renewed_ms: nowMs,
+  expires_ms: expiresMs,
+})
+
+/** `undefined`: the session has been idle too long, or its creation was refused. */
+function looks(logs: SessionLogs, isIdle: (usedAt: string) => boolean) {
+  const look = async (tenant: TenantId, head: SessionHead) => {
+    const last = await logs.last({ tenant, ...head })
+    return last?.isRefused || isIdle(last?.at ?? head.created_at) ? undefined : { head, last }
+  }
+  const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
+    const found = await look(tenant, head)
+    return found && summaryFrom(found.head, found.last)
+  }
+  return { look, show }
+}
+
+const undecided = (id: string) =>
+  new AppError('unavailable', `it is not known yet whether session ${id} was created; try again`, { retryAfterSecs: 1 })
+
+const removal = ({ heads, logs }: Collections, times: () => Times): Pick<SessionStore, 'remove' | 'takeBack'> => ({
+  async remove(tenant, { session_id, workspace }) {
+    await removeHead(heads, tenant, { session_id, workspace })
+    await logs.delete({ tenant, workspace })
+  },
+  async takeBack(tenant, { session_id, workspace }, creator) {
+    const mark = refusalOf({ tenant, sessionId: session_id, workspace }, creator, times())
+    if (await markRefused(logs, mark, creator)) await removeHead(heads, tenant, { session_id, workspace })
+  },
+})
 
 type Collections = { heads: Collection; logs: SessionLogs }
 type StoredName = Pick<SessionHead, 'session_id' | 'workspace'>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { CollectionSpec, Store } from './port.ts'
+import type { Collection, CollectionSpec, Store } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 export const IDEMPOTENCY: CollectionSpec = { name: 'idempotency', key: ['operation', 'key'], ttlSecs: 86_400 }
@@ -56,27 +56,32 @@ export function createIdempotency(store: Store): JoinableKeys {
       if (doc['id'] !== from) return doc['id'] === to
       return keys.replaceIfVersion(tenant, { doc: { ...doc, id: to }, version })
     },
-    async release(tenant, { operation, key, id }) {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const taken = await keys.get(tenant, { operation, key })
-        if (taken?.doc['id'] !== id) return true
-        if (taken.doc['is_joined'] === true) return false
-        if (await keys.delete(tenant, { operation, key }, taken.version)) return true
-      }
-      throw busyKey()
-    },
-    async join(tenant, { operation, key, id }) {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const taken = await keys.get(tenant, { operation, key })
-        if (taken?.doc['id'] !== id) return false
-        if (taken.doc['is_joined'] === true) return true
-        const { doc, version } = taken
-        if (await keys.replaceIfVersion(tenant, { doc: { ...doc, is_joined: true }, version })) return true
-      }
-      throw busyKey()
-    },
+    ...releaseOrJoin(keys),
   }
 }
+
+/** Of the one that frees a key and the one that joins its execution one is first. */
+const releaseOrJoin = (keys: Collection): Pick<JoinableKeys, 'release' | 'join'> => ({
+  async release(tenant, { operation, key, id }) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (taken?.doc['id'] !== id) return true
+      if (taken.doc['is_joined'] === true) return false
+      if (await keys.delete(tenant, { operation, key }, taken.version)) return true
+    }
+    throw busyKey()
+  },
+  async join(tenant, { operation, key, id }) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (taken?.doc['id'] !== id) return false
+      if (taken.doc['is_joined'] === true) return true
+      const { doc, version } = taken
+      if (await keys.replaceIfVersion(tenant, { doc: { ...doc, is_joined: true }, version })) return true
+    }
+    throw busyKey()
+  },
+})
 
 const busyKey = () => storeUnavailable('the key is reserved and released too often')
 
