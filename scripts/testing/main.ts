@@ -2,7 +2,7 @@ import { chooseFiles } from './choose-files.ts'
 import { cpuSeconds } from './cpu-time.ts'
 import { runInLanes } from './lanes.ts'
 import { repeatFailed } from './repeat-failed.ts'
-import { addReports, countLine, slowestFiles } from './report.ts'
+import { addReports, countLine, dearestFiles, folderCosts, slowestFiles } from './report.ts'
 import { type GroupResult, runGroup } from './run-group.ts'
 import { type Phase, schedule } from './schedule.ts'
 
@@ -14,6 +14,8 @@ for (const phase of schedule(files)) first.push(...(await runPhase(phase)))
 const { results, passedWhenRepeated } = await repeatFailed(first, async (group) => show(await runGroup(group, env)))
 const sum = addReports(results.map(({ report }) => report))
 list('The slowest files', slowestFiles(sum.files))
+list('The dearest files', dearestFiles(sum.files))
+list('The cost of the folders', folderCosts(results))
 console.log(`All tests: ${(performance.now() / 1000).toFixed(0)} s, CPU ${cpuSeconds().toFixed(0)} s\n`)
 list('Passed only when repeated with nothing beside them', passedWhenRepeated)
 list('Failed', sum.failures)
@@ -30,8 +32,7 @@ async function runPhase({ groups, lanes }: Phase): Promise<GroupResult[]> {
 }
 
 function show(result: GroupResult): GroupResult {
-  const { name, report, seconds, output } = result
-  const cpu = report.files.reduce((total, file) => total + file.cpu, 0)
+  const { name, report, seconds, cpu, output } = result
   console.log(`\n== ${name}: ${countLine(report)} in ${seconds.toFixed(1)} s, CPU ${cpu.toFixed(0)} s${output}`)
   return result
 }

@@ -1,4 +1,5 @@
-import { matchesGlob, posix } from 'node:path'
+import { matchesGlob } from 'node:path'
+import { folderOf } from './report.ts'
 
 /** Test files that one mocha process runs. */
 export type Group = { name: string; files: string[] }
@@ -74,6 +75,3 @@ function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
   }
   return [...groups].map(([name, inGroup]) => ({ name, files: inGroup })).filter((group) => group.files.length > 0)
 }
-
-/** The folder of a part, such as test/worker, or test itself. */
-const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 2).join('/')
