@@ -23,46 +23,47 @@ const ORDER = [
   'test/e2e/*.test.ts',
   'test/{tenancy,work}/**',
   'test/e2e/flows/**',
-  'test/documents/**',
   'test/e2e/plans/**',
   'test/platform/store/**',
   'test/platform/**',
   'test/ops/**',
-  'test/cli/**',
   'test/agent/tools/**',
   'test/{agent,chaos}/**',
   'test/deploy/**',
   'test/gateway/**',
 ]
 
-/** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
-const HEAVY_LANES = 2
+/** Besides the faults of `test/chaos` there is half a core left: more than these lanes leave it too little of the CPU for its deadlines. */
+const LAST_LANES = 3
 /**
  * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/chaos, whose
- * processes have the shortest deadlines, beside the three that need little CPU, then the rolling restart beside test/security.
+ * processes have the shortest deadlines, beside those that need little CPU, then the rolling restart beside test/security. The documents and the
+ * command line, one short command after the other, use the CPU that the faults leave.
  */
-const HEAVY = [
+const LAST = [
   'test/chaos/chaos.test.ts',
   'test/cluster/redis-cluster*.test.ts',
+  'test/documents/**',
   'test/abuse/abuse.test.ts',
   'test/gateway/hostile.test.ts',
-  'test/deploy/rolling.test.ts',
+  'test/cli/**',
   'test/security/**',
+  'test/deploy/rolling.test.ts',
   'test/fuzz/fuzz.test.ts',
 ]
 
 /** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
 export function schedule(files: readonly string[]): Phase[] {
-  const isHeavy = (file: string) => HEAVY.some((glob) => matchesGlob(file, glob))
+  const isLast = (file: string) => LAST.some((glob) => matchesGlob(file, glob))
   return [
     {
       groups: groupsOf(
-        files.filter((file) => !isHeavy(file)),
+        files.filter((file) => !isLast(file)),
         ORDER,
       ),
       lanes: LANES,
     },
-    { groups: groupsOf(files.filter(isHeavy), HEAVY), lanes: HEAVY_LANES },
+    { groups: groupsOf(files.filter(isLast), LAST), lanes: LAST_LANES },
   ]
 }
 

@@ -48,3 +48,20 @@ export function countReads<T extends object>(original: T): Counted<T> {
   counted.value = wrap(original) as T
   return counted
 }
+
+/** How often the event loop turns while `work` goes on: a work in one piece has none. */
+export async function countTurns(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const turn = () => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  setImmediate(turn)
+  try {
+    await work()
+  } finally {
+    isDone = true
+  }
+  return turns
+}
