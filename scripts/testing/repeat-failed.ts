@@ -12,7 +12,7 @@ export type Repeated = { results: GroupResult[]; passedWhenRepeated: string[] }
  */
 export async function repeatFailed(
   first: readonly GroupResult[],
-  run: (group: Group) => Promise<GroupResult>,
+  run: (group: Pick<Group, 'name' | 'files'>) => Promise<GroupResult>,
 ): Promise<Repeated> {
   const results = [...first]
   const passedWhenRepeated: string[] = []

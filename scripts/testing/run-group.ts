@@ -22,7 +22,9 @@ export type GroupResult = { name: string; isOk: boolean; report: Report; output:
  * Runs the files of a group in one mocha process, with a folder of its own for temporary files, in memory where there is room. A process that
  * ends without a report counts as one failed test.
  */
-export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+type Files = Pick<Group, 'name' | 'files'>
+
+export async function runGroup(group: Files, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const folder = await mkdtemp(join(memoryFolder(), 'tests-'))
   await chmod(folder, 0o755) // As /tmp: some tests start programs as another user.
   try {
@@ -32,7 +34,7 @@ export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<Gr
   }
 }
 
-async function runIn(folder: string, { name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+async function runIn(folder: string, { name, files }: Files, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const startedAt = performance.now()
   const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'scripts/testing/group-reporter.ts', ...files]
   const child = spawn(process.execPath, args, {

@@ -1,11 +1,8 @@
 import { matchesGlob } from 'node:path'
 import { folderOf } from './report.ts'
 
-/** Test files that one mocha process runs. */
-export type Group = { name: string; files: string[] }
-
-/** A part of the whole run: its groups in the order in which they start, and how many run at the same time. */
-export type Phase = { groups: Group[]; lanes: number }
+/** Test files that one mocha process runs. `lanes`: it begins when fewer groups than these run. */
+export type Group = { name: string; files: string[]; lanes: number }
 
 /** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
 const LANES = 6
@@ -29,6 +26,7 @@ const ORDER = [
   'test/ops/**',
   'test/agent/tools/**',
   'test/{agent,chaos}/**',
+  'test/simulation/**',
   'test/deploy/**',
   'test/gateway/**',
 ]
@@ -36,7 +34,7 @@ const ORDER = [
 /** Besides the faults of `test/chaos` there is half a core left: more than these lanes leave it too little of the CPU for its deadlines. */
 const LAST_LANES = 3
 /**
- * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/chaos, whose
+ * Files that load the whole machine or measure it. They begin after all others. The order decides which of them run side by side: test/chaos, whose
  * processes have the shortest deadlines, beside those that need little CPU, then the rolling restart beside test/security. The documents and the
  * command line, one short command after the other, use the CPU that the faults leave.
  */
@@ -52,23 +50,18 @@ const LAST = [
   'test/fuzz/fuzz.test.ts',
 ]
 
-/** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
-export function schedule(files: readonly string[]): Phase[] {
+/** Divides test files into groups for processes of their own, in the order in which they start. */
+export function schedule(files: readonly string[]): Group[] {
   const isLast = (file: string) => LAST.some((glob) => matchesGlob(file, glob))
+  const first = files.filter((file) => !isLast(file))
   return [
-    {
-      groups: groupsOf(
-        files.filter((file) => !isLast(file)),
-        ORDER,
-      ),
-      lanes: LANES,
-    },
-    { groups: groupsOf(files.filter(isLast), LAST), lanes: LAST_LANES },
+    ...groupsOf(first, ORDER).map((group) => ({ ...group, lanes: LANES })),
+    ...groupsOf(files.filter(isLast), LAST).map((group) => ({ ...group, lanes: LAST_LANES })),
   ]
 }
 
 /** A group for each of `globs`, in their order, and for each folder of the other files. */
-function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
+function groupsOf(files: readonly string[], globs: readonly string[]): Omit<Group, 'lanes'>[] {
   const groups = new Map<string, string[]>(globs.map((glob) => [glob, []]))
   for (const file of files) {
     const name = globs.find((glob) => matchesGlob(file, glob)) ?? folderOf(file)
