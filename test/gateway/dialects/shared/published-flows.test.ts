@@ -6,7 +6,9 @@ type Library = Parameters<typeof listPublished>[0]
 type Flows = Awaited<ReturnType<Library['list']>>['flows']
 
 /** A library with a flow of each name, whose schemas have these descriptions; one without them is a draft. */
-function libraryOf(described: Record<string, [input?: string | undefined, output?: string | undefined] | undefined>): Library {
+function libraryOf(
+  described: Record<string, [input?: string | undefined, output?: string | undefined] | undefined>,
+): Library {
   const schemaOf = (description: string | undefined) => ({ type: 'object', ...(description && { description }) })
   const flows = Object.entries(described).map(([name, published]) => ({
     name,
