@@ -1,34 +1,22 @@
-"""The asynchronous client, which is also what the blocking one drives."""
+"""The client."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import httpx
-
-from ._follow import Event, is_end_of_flow
-from ._io import AsyncIo, Io
-from ._pages import AsyncPages
-from ._permissions import AsyncPermissions
-from ._plans import AsyncPlans
-from ._run import AsyncRun, OnPermission, Start
-from ._tenant_events import TenantEvent, tenant_events
-from ._transport import AUTO, Call, Json, Key, Settings, Token, Transport, at, key_of
-from .errors import ApiError, ConnectionFailed
-
-
-@dataclass(frozen=True)
-class FlowOutcome:
-    """`ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not."""
-
-    ok: bool
-    output: Any
-    problems: list[Json]
-    #: All of the answer: `trace_id`, `flow_version`, `served_instance` and so on.
-    answer: Json
+from .._async_io import AsyncClient, AsyncIo, AsyncItems
+from .._documents import FlowOutcome, Start, TenantEvent
+from .._events import Event, is_end_of_flow
+from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from ..errors import ApiError, ConnectionFailed
+from .pages import AsyncPages
+from .permissions import AsyncPermissions
+from .plans import AsyncPlans
+from .run import AsyncRun, OnPermission
+from .tenant_events import tenant_events
+from .transport import Transport
 
 
 class AsyncRuns:
@@ -176,8 +164,9 @@ class AsyncDispatches:
 
 
 class AsyncAgentEngine:
-    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine: it is asked before each request with
-    `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts."""
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can be awaited: it is asked
+    before each request with `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts. One
+    that blocks may be used by several threads."""
 
     def __init__(
         self,
@@ -186,10 +175,9 @@ class AsyncAgentEngine:
         token: Token = None,
         headers: Callable[[], Mapping[str, str]] | None = None,
         settings: Settings = Settings(),
-        client: httpx.AsyncClient | None = None,
-        io: Io | None = None,
+        client: AsyncClient | None = None,
     ) -> None:
-        self._io = io or AsyncIo(client)
+        self._io = AsyncIo(client)
         self._transport = Transport(self._io, url, token, headers, settings)
         self.runs = AsyncRuns(self._transport)
         self.sessions = AsyncSessions(self._transport)
@@ -221,7 +209,7 @@ class AsyncAgentEngine:
         start = Start("/agent/run", {"prompt": prompt, **body}, key_of(idempotency_key))
         return AsyncRun(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
 
-    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncGenerator[TenantEvent, None]:
+    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""
         return tenant_events(self._transport, types=types, after=after)
 

@@ -1,21 +1,18 @@
+# Made of ../_async/pages.py by scripts/blocking-client.py: change that one.
 """Lists of the API, page by page."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from ._transport import Call, Json, Transport
+from .._blocking_io import Items
+from .._documents import Page
+from .._requests import Call, Json
+from .transport import Transport
 
 
-@dataclass(frozen=True)
-class Page:
-    items: list[Json]
-    next_cursor: str | None
-
-
-class AsyncPages:
+class Pages:
     """Iterate over all items, or read one page."""
 
     def __init__(self, transport: Transport, path: str, query: Mapping[str, Any] | None = None) -> None:
@@ -23,32 +20,32 @@ class AsyncPages:
         self._path = path
         self._query = query or {}
 
-    async def page(self, cursor: str | None = None) -> Page:
+    def page(self, cursor: str | None = None) -> Page:
         """The page behind a cursor, or the first one."""
-        answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
+        answer = self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
         # An answer has one list, whose name is that of its items.
         items = next(value for value in answer.values() if isinstance(value, list))
         return Page(items, answer.get("next_cursor"))
 
-    async def __aiter__(self) -> AsyncGenerator[Json, None]:
+    def __iter__(self) -> Items[Json]:
         cursor: str | None = None
         while True:
-            page = await self.page(cursor)
+            page = self.page(cursor)
             for item in page.items:
                 yield item
             cursor = page.next_cursor
             if cursor is None:
                 return
 
-    async def all(self, most: float = float("inf")) -> list[Json]:
+    def all(self, most: float = float("inf")) -> list[Json]:
         """All items, up to this many."""
         found: list[Json] = []
-        items = self.__aiter__()
+        items = self.__iter__()
         try:
             while len(found) < most:
-                found.append(await items.__anext__())
-        except StopAsyncIteration:
+                found.append(items.__next__())
+        except StopIteration:
             pass
         finally:
-            await items.aclose()
+            items.close()
         return found

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
-
-from ._follow import Event, event_of, follow
-from ._pages import AsyncPages
-from ._transport import AUTO, Call, Json, Key, OpenStream, Transport, at, key_of
-
-
-@dataclass(frozen=True)
-class PlanStep:
-    id: str
-    status: str
-    title: str | None = None
-    error: str | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.status not in ("pending", "running")
-
-
-@dataclass(frozen=True)
-class PlanProgress:
-    """How far a plan is. `done` counts the steps that need nothing more: done, failed and skipped ones."""
-
-    done: int
-    total: int
-    status: str
-    steps: tuple[PlanStep, ...]
-    #: The plan as it was read last: when the progress began, and at the end, with outputs and costs.
-    plan: Json
+from .._async_io import AsyncItems
+from .._documents import PlanProgress, change_of, progress_of, steps_of
+from .._events import Event, event_of
+from .._requests import AUTO, Call, Json, Key, at, key_of
+from .follow import follow
+from .pages import AsyncPages
+from .transport import OpenStream, Transport
 
 
 class AsyncPlan:
@@ -45,24 +22,24 @@ class AsyncPlan:
     async def get(self) -> Json:
         return dict(await self._transport.json("GET", self._path))
 
-    async def progress(self) -> AsyncGenerator[PlanProgress, None]:
+    async def progress(self) -> AsyncItems[PlanProgress]:
         """How far the plan is, now and after each change until it ends."""
         plan = await self.get()
-        steps = _steps_of(plan)
+        steps = steps_of(plan)
         status: str = plan["status"]
-        yield _progress_of(plan, steps, status)
+        yield progress_of(plan, steps, status)
         if status not in ("queued", "running"):
             return
         async for event in self.events():
             status = "running" if event.event == "plan_started" else status
-            changed = _change_of(event, steps)
+            changed = change_of(event, steps)
             if changed is not None:
                 steps[changed.id] = changed
-                yield _progress_of(plan, steps, status)
+                yield progress_of(plan, steps, status)
         ended = await self.get()
-        yield _progress_of(ended, _steps_of(ended), ended["status"])
+        yield progress_of(ended, steps_of(ended), ended["status"])
 
-    def events(self) -> AsyncGenerator[Event, None]:
+    def events(self) -> AsyncItems[Event]:
         """The plan's events from the first one on."""
 
         async def open_stream(last: str) -> OpenStream:
@@ -104,26 +81,3 @@ class AsyncPlans:
 
     def list(self, **query: object) -> AsyncPages:
         return AsyncPages(self._transport, "/plans", query)
-
-
-def _steps_of(plan: Json) -> dict[str, PlanStep]:
-    statuses, errors = plan.get("step_statuses", {}), plan.get("step_errors") or {}
-    return {
-        step["id"]: PlanStep(step["id"], statuses.get(step["id"], "pending"), step.get("title"), errors.get(step["id"]))
-        for step in plan["steps"]
-    }
-
-
-def _change_of(event: Event, steps: dict[str, PlanStep]) -> PlanStep | None:
-    """The step that the event changes. The events are replayed from the first one, so some tell what the plan has shown already."""
-    step = steps.get(event.data.get("step_id", "")) if event.event in ("step_started", "step_ended") else None
-    if step is None or step.is_over:
-        return None
-    if event.event == "step_started":
-        return None if step.status == "running" else replace(step, status="running")
-    return replace(step, status=event.data["status"], error=event.data.get("error", step.error))
-
-
-def _progress_of(plan: Json, steps: dict[str, PlanStep], status: str) -> PlanProgress:
-    listed = tuple(steps.values())
-    return PlanProgress(sum(step.is_over for step in listed), len(listed), status, listed, plan)
