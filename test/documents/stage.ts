@@ -33,6 +33,7 @@ export class Stage {
     const env = {
       PATH: `${path}:${process.env['PATH']}`,
       HOME: this.dir,
+      TMPDIR: this.dir, // A document makes a folder of its own, from which the packages are found.
       LANG: 'C.UTF-8',
       PORT: port,
       AE_URL: this.#url,

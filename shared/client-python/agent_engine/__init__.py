@@ -10,6 +10,7 @@ from ._blocking.plans import Plan
 from ._blocking.run import Run
 from ._documents import FlowOutcome, Page, PlanProgress, PlanStep, RunResult, TenantEvent
 from ._events import Event, TextPieces
+from ._reading import show_controls, show_hidden, show_json
 from ._requests import Settings
 from .errors import AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost
 
@@ -38,4 +39,7 @@ __all__ = [
     "Settings",
     "TenantEvent",
     "TextPieces",
+    "show_controls",
+    "show_hidden",
+    "show_json",
 ]
