@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._requests import MOST_RETRY_AFTER, backoff
-from .errors import AgentEngineError, ApiError, ConnectionFailed
+from .errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer
 
 #: The events that end a run, of an agent, a flow or a plan.
 LAST = frozenset(("done", "error", "plan_queued", "result", "plan_ended"))
@@ -47,6 +47,8 @@ def is_end_of_flow(data: dict[str, Any], is_known: bool, before: str | None) -> 
 
 
 def is_passing(cause: AgentEngineError) -> bool:
+    if isinstance(cause, WrongAnswer):
+        return False
     return isinstance(cause, ConnectionFailed) or (isinstance(cause, ApiError) and (cause.status == 429 or cause.status >= 500))
 
 

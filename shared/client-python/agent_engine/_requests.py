@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from .errors import AgentEngineError, ApiError, ConnectionFailed
+from .errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer
 
 Json = dict[str, Any]
 Token = str | Callable[[str | None], Any] | None
@@ -70,6 +70,8 @@ def pause_before_repeat(cause: AgentEngineError, method: str, has_key: bool, fai
     done what it was asked for, so only requests that mean the same twice are repeated."""
     is_safe = has_key or method in ("GET", "DELETE")
     pause = backoff(failures, 0.25)
+    if isinstance(cause, WrongAnswer):
+        return None
     if isinstance(cause, ConnectionFailed):
         return pause if is_safe else None
     if not isinstance(cause, ApiError):

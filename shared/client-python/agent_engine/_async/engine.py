@@ -28,7 +28,7 @@ class AsyncRuns:
     async def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
         """Starts a run that goes on without a reader. Returns its id."""
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
-        return str((await self._transport.json("POST", "/agent/run", call))["run_id"])
+        return str((await self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
     def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> AsyncRun:
         """Reads a run from its first event, or behind the event `after`."""
@@ -39,7 +39,7 @@ class AsyncRuns:
         return AsyncRun(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
 
     async def get(self, id: str) -> Json:
-        return dict(await self._transport.json("GET", at("/runs/", id)))
+        return await self._transport.read("GET", at("/runs/", id), has="status")
 
     def list(self, **query: Any) -> AsyncPages:
         """Those that go on come first, then the others, newest first."""
@@ -75,14 +75,14 @@ class AsyncSession:
         return AsyncRun(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
 
     async def get(self) -> Json:
-        return dict(await self._transport.json("GET", self._path))
+        return await self._transport.read("GET", self._path, has="session_id")
 
     def messages(self) -> AsyncPages:
         """The history that the next message continues, oldest first."""
         return AsyncPages(self._transport, f"{self._path}/messages")
 
     async def rename(self, title: str) -> Json:
-        return dict(await self._transport.json("PATCH", self._path, Call(body={"title": title})))
+        return await self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
 
     async def delete(self) -> None:
         """Ends the session, its runs and its pending permission requests."""
@@ -99,7 +99,7 @@ class AsyncSessions:
         """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
         body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
         try:
-            created = await self._transport.json("POST", "/sessions", Call(body=body))
+            created = await self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
         except ApiError as cause:
             if id is None or cause.status != 409:
                 raise
@@ -144,7 +144,7 @@ class AsyncFlows:
         raise ConnectionFailed("the end of the flow did not come")
 
     async def get(self, name: str) -> Json:
-        return dict(await self._transport.json("GET", at("/flows/", name)))
+        return await self._transport.read("GET", at("/flows/", name), has="name")
 
     def list(self, **query: Any) -> AsyncPages:
         return AsyncPages(self._transport, "/flows", query)
@@ -157,7 +157,7 @@ class AsyncDispatches:
         self._transport = transport
 
     async def get(self, id: str) -> Json:
-        return dict(await self._transport.json("GET", at("/dispatches/", id)))
+        return await self._transport.read("GET", at("/dispatches/", id), has="trace_id")
 
     def list(self, **query: Any) -> AsyncPages:
         return AsyncPages(self._transport, "/dispatches", query)
@@ -215,7 +215,7 @@ class AsyncAgentEngine:
 
     async def me(self) -> Json:
         """The caller's tenant, subject and scopes, and the server's features and limits."""
-        return dict(await self._transport.json("GET", "/me"))
+        return await self._transport.read("GET", "/me", has="tenant")
 
     def usage(self, **query: Any) -> AsyncPages:
         """The usage by hour or day."""

@@ -8,6 +8,7 @@ from typing import Any
 from .._async_io import AsyncItems
 from .._documents import Page
 from .._requests import Call, Json
+from ..errors import WrongAnswer
 from .transport import Transport
 
 
@@ -23,7 +24,9 @@ class AsyncPages:
         """The page behind a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
         # An answer has one list, whose name is that of its items.
-        items = next(value for value in answer.values() if isinstance(value, list))
+        items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
+        if items is None:
+            raise WrongAnswer(answer)
         return Page(items, answer.get("next_cursor"))
 
     async def __aiter__(self) -> AsyncItems[Json]:

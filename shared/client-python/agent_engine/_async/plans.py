@@ -20,7 +20,7 @@ class AsyncPlan:
         self._path = at("/plans/", id)
 
     async def get(self) -> Json:
-        return dict(await self._transport.json("GET", self._path))
+        return await self._transport.read("GET", self._path, has="steps")
 
     async def progress(self) -> AsyncItems[PlanProgress]:
         """How far the plan is, now and after each change until it ends."""
@@ -59,7 +59,7 @@ class AsyncPlan:
 
     async def retry(self) -> AsyncPlan:
         """Submits what is left of a plan that has ended."""
-        plan = await self._transport.json("POST", f"{self._path}/retry")
+        plan = await self._transport.read("POST", f"{self._path}/retry", has="id")
         return AsyncPlan(self._transport, plan["id"])
 
 
@@ -69,7 +69,7 @@ class AsyncPlans:
 
     async def submit(self, plan: Json, *, idempotency_key: Key = AUTO) -> AsyncPlan:
         call = Call(body=plan, key=key_of(idempotency_key))
-        return self.of((await self._transport.json("POST", "/plans/submit", call))["id"])
+        return self.of((await self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
 
     def of(self, id: str) -> AsyncPlan:
         """A plan that was submitted before."""
@@ -77,7 +77,7 @@ class AsyncPlans:
 
     async def check(self, plan: Json) -> Json:
         """All that is wrong with a plan, and its waves. Nothing is submitted."""
-        return dict(await self._transport.json("POST", "/plans/check", Call(body=plan)))
+        return await self._transport.read("POST", "/plans/check", Call(body=plan), has="waves")
 
     def list(self, **query: object) -> AsyncPages:
         return AsyncPages(self._transport, "/plans", query)

@@ -10,7 +10,7 @@ from .._async_io import AsyncFunction, AsyncItems
 from .._documents import RunResult, Start
 from .._events import LAST, Event, IsEnd, TextPieces, event_of, is_end_of_run, is_passing, is_recovery
 from .._requests import Call, at
-from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost
+from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost, WrongAnswer
 from .follow import follow
 from .permissions import AsyncPermissionAsk, RunAsks
 from .transport import OpenStream, Transport
@@ -106,8 +106,11 @@ class AsyncRun:
 
     async def _next(self) -> Event | None:
         event = self._early.pop(0) if self._early else await self._read()
-        if event is not None:
-            self._take(event)
+        try:
+            if event is not None:
+                self._take(event)
+        except (KeyError, TypeError) as cause:
+            raise WrongAnswer(event) from cause
         if self._end is not None:
             await self.leave()
         return event
@@ -185,7 +188,7 @@ class AsyncRun:
 
     async def _find_end(self) -> Event:
         """The end of a run of which no event is left, from its record."""
-        run = await self._transport.json("GET", at("/runs/", self.id or ""))
+        run = await self._transport.read("GET", at("/runs/", self.id or ""), has="status")
         if run["status"] != "done":
             code = run.get("code", "internal")
             return Event(self.last_event_id, "error", {"error": f"the run has ended: {code}", "code": code, "suggestion": "Send the request again."})

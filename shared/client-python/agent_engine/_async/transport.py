@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import httpx
 
 from .._async_io import AsyncFunction, AsyncIo, AsyncItems
-from .._requests import EVENTS, Call, Settings, Token, pause_before_repeat
+from .._requests import EVENTS, Call, Json, Settings, Token, pause_before_repeat
 from .._sse import SseEvent, SseParser
-from ..errors import AgentEngineError, ApiError, ConnectionFailed
+from ..errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer, object_in
 
 T = TypeVar("T")
 
@@ -43,6 +43,8 @@ class OpenStream:
             async for chunk in self._io.chunks(self._response):
                 for event in self._parser.feed(chunk):
                     yield event
+        except ValueError as cause:  # An event without an end.
+            raise WrongAnswer(str(cause)) from cause
         except httpx.HTTPError as cause:
             raise ConnectionFailed(f"the connection failed: {cause!r}") from cause
         finally:
@@ -62,13 +64,20 @@ class Transport:
         """A time of the server by this machine's clock, as far as the newest answer tells how it goes."""
         return datetime.fromisoformat(server_time.replace("Z", "+00:00")) - self._behind
 
+    async def read(self, method: str, path: str, call: Call = Call(), *, has: str) -> Json:
+        """The JSON object of an answer that has this field."""
+        answer = await self.json(method, path, call)
+        if answer is None or has not in answer:
+            raise WrongAnswer(answer)
+        return dict(answer)
+
     async def json(self, method: str, path: str, call: Call = Call()) -> Any:
-        """The JSON of the answer; `None` for an empty one."""
+        """The JSON object of the answer; `None` for an empty one."""
 
         async def attempt() -> Any:
             response = await self._fetch(method, path, call, "application/json")
             text = await self._text(response)
-            return json.loads(text) if text else None
+            return object_in(text) if text else None
 
         return await self._repeat(method, call, attempt)
 
@@ -85,7 +94,7 @@ class Transport:
         kind = response.headers.get("content-type", "of no type")
         if response.status_code == 200 and not kind.startswith(EVENTS):
             await self.io.leave(response)  # Something between us and the server, which would answer in the same way again.
-            raise AgentEngineError(f"the answer is no event stream but {kind}")
+            raise WrongAnswer(kind)
         # httpx has one time for all reads of a request. It is read again for each part of the body.
         response.request.extensions["timeout"]["read"] = self.settings.stall
         return OpenStream(self.io, response)
@@ -114,6 +123,9 @@ class Transport:
         self._learn_time(response.headers.get("date"))
         if response.status_code >= 400:
             raise ApiError(response.status_code, response.headers, await self._text(response))
+        if response.status_code >= 300:  # A body, and a token, go to the server that they were written for, and to no other.
+            await self.io.leave(response)
+            raise WrongAnswer(f"{response.status_code} {response.headers.get('location', '')}".strip())
         return response
 
     async def _send(self, method: str, path: str, call: Call, accept: str, token: str | None) -> httpx.Response:

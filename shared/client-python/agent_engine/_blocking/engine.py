@@ -29,7 +29,7 @@ class Runs:
     def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
         """Starts a run that goes on without a reader. Returns its id."""
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
-        return str((self._transport.json("POST", "/agent/run", call))["run_id"])
+        return str((self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
     def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> Run:
         """Reads a run from its first event, or behind the event `after`."""
@@ -40,7 +40,7 @@ class Runs:
         return Run(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
 
     def get(self, id: str) -> Json:
-        return dict(self._transport.json("GET", at("/runs/", id)))
+        return self._transport.read("GET", at("/runs/", id), has="status")
 
     def list(self, **query: Any) -> Pages:
         """Those that go on come first, then the others, newest first."""
@@ -76,14 +76,14 @@ class Session:
         return Run(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
 
     def get(self) -> Json:
-        return dict(self._transport.json("GET", self._path))
+        return self._transport.read("GET", self._path, has="session_id")
 
     def messages(self) -> Pages:
         """The history that the next message continues, oldest first."""
         return Pages(self._transport, f"{self._path}/messages")
 
     def rename(self, title: str) -> Json:
-        return dict(self._transport.json("PATCH", self._path, Call(body={"title": title})))
+        return self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
 
     def delete(self) -> None:
         """Ends the session, its runs and its pending permission requests."""
@@ -100,7 +100,7 @@ class Sessions:
         """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
         body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
         try:
-            created = self._transport.json("POST", "/sessions", Call(body=body))
+            created = self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
         except ApiError as cause:
             if id is None or cause.status != 409:
                 raise
@@ -145,7 +145,7 @@ class Flows:
         raise ConnectionFailed("the end of the flow did not come")
 
     def get(self, name: str) -> Json:
-        return dict(self._transport.json("GET", at("/flows/", name)))
+        return self._transport.read("GET", at("/flows/", name), has="name")
 
     def list(self, **query: Any) -> Pages:
         return Pages(self._transport, "/flows", query)
@@ -158,7 +158,7 @@ class Dispatches:
         self._transport = transport
 
     def get(self, id: str) -> Json:
-        return dict(self._transport.json("GET", at("/dispatches/", id)))
+        return self._transport.read("GET", at("/dispatches/", id), has="trace_id")
 
     def list(self, **query: Any) -> Pages:
         return Pages(self._transport, "/dispatches", query)
@@ -216,7 +216,7 @@ class AgentEngine:
 
     def me(self) -> Json:
         """The caller's tenant, subject and scopes, and the server's features and limits."""
-        return dict(self._transport.json("GET", "/me"))
+        return self._transport.read("GET", "/me", has="tenant")
 
     def usage(self, **query: Any) -> Pages:
         """The usage by hour or day."""

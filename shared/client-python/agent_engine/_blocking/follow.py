@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._blocking_io import Function, Items
 from .._events import LAST, IsEnd, Outage, is_passing
-from ..errors import AgentEngineError
+from ..errors import AgentEngineError, WrongAnswer, object_in
 from .transport import OpenStream, Transport
 
 T = TypeVar("T")
@@ -39,11 +39,13 @@ def follow(
             outage.is_answered()
             try:
                 for event in stream.events():
+                    if is_numbered and not re.fullmatch("[0-9]{0,15}", event.id):
+                        raise WrongAnswer(event.id)
                     is_known = is_numbered and int(event.id or 0) <= int(last or 0)
                     is_error = event.event == "error"
                     if is_known and not is_error:
                         continue
-                    data = json.loads(event.data)
+                    data = object_in(event.data)
                     is_last = is_end(data, is_known, before) if is_error else event.event in LAST
                     before = data.get("code") if is_error else None
                     if is_error and not is_last:

@@ -9,6 +9,7 @@ from typing import Any
 from .._blocking_io import Items
 from .._documents import Page
 from .._requests import Call, Json
+from ..errors import WrongAnswer
 from .transport import Transport
 
 
@@ -24,7 +25,9 @@ class Pages:
         """The page behind a cursor, or the first one."""
         answer = self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
         # An answer has one list, whose name is that of its items.
-        items = next(value for value in answer.values() if isinstance(value, list))
+        items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
+        if items is None:
+            raise WrongAnswer(answer)
         return Page(items, answer.get("next_cursor"))
 
     def __iter__(self) -> Items[Json]:

@@ -163,7 +163,7 @@ class Permissions:
     def forget(self, session_id: str, tool_name: str | None = None) -> Json:
         """Takes back what a reply has allowed for a session: one tool, or all."""
         query = {"session_id": session_id, "tool_name": tool_name}
-        return dict(self._transport.json("DELETE", "/permissions/remembered", Call(query=query)))
+        return self._transport.read("DELETE", "/permissions/remembered", Call(query=query), has="count")
 
     def watch(self) -> Items[PermissionAsk]:
         """Each request that is pending or comes, once, of every run of the tenant. `resolution` of an earlier one is known once the next is asked for."""

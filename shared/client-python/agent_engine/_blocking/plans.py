@@ -21,7 +21,7 @@ class Plan:
         self._path = at("/plans/", id)
 
     def get(self) -> Json:
-        return dict(self._transport.json("GET", self._path))
+        return self._transport.read("GET", self._path, has="steps")
 
     def progress(self) -> Items[PlanProgress]:
         """How far the plan is, now and after each change until it ends."""
@@ -60,7 +60,7 @@ class Plan:
 
     def retry(self) -> Plan:
         """Submits what is left of a plan that has ended."""
-        plan = self._transport.json("POST", f"{self._path}/retry")
+        plan = self._transport.read("POST", f"{self._path}/retry", has="id")
         return Plan(self._transport, plan["id"])
 
 
@@ -70,7 +70,7 @@ class Plans:
 
     def submit(self, plan: Json, *, idempotency_key: Key = AUTO) -> Plan:
         call = Call(body=plan, key=key_of(idempotency_key))
-        return self.of((self._transport.json("POST", "/plans/submit", call))["id"])
+        return self.of((self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
 
     def of(self, id: str) -> Plan:
         """A plan that was submitted before."""
@@ -78,7 +78,7 @@ class Plans:
 
     def check(self, plan: Json) -> Json:
         """All that is wrong with a plan, and its waves. Nothing is submitted."""
-        return dict(self._transport.json("POST", "/plans/check", Call(body=plan)))
+        return self._transport.read("POST", "/plans/check", Call(body=plan), has="waves")
 
     def list(self, **query: object) -> Pages:
         return Pages(self._transport, "/plans", query)

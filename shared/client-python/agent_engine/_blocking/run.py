@@ -11,7 +11,7 @@ from .._blocking_io import Function, Items
 from .._documents import RunResult, Start
 from .._events import LAST, Event, IsEnd, TextPieces, event_of, is_end_of_run, is_passing, is_recovery
 from .._requests import Call, at
-from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost
+from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost, WrongAnswer
 from .follow import follow
 from .permissions import PermissionAsk, RunAsks
 from .transport import OpenStream, Transport
@@ -107,8 +107,11 @@ class Run:
 
     def _next(self) -> Event | None:
         event = self._early.pop(0) if self._early else self._read()
-        if event is not None:
-            self._take(event)
+        try:
+            if event is not None:
+                self._take(event)
+        except (KeyError, TypeError) as cause:
+            raise WrongAnswer(event) from cause
         if self._end is not None:
             self.leave()
         return event
@@ -186,7 +189,7 @@ class Run:
 
     def _find_end(self) -> Event:
         """The end of a run of which no event is left, from its record."""
-        run = self._transport.json("GET", at("/runs/", self.id or ""))
+        run = self._transport.read("GET", at("/runs/", self.id or ""), has="status")
         if run["status"] != "done":
             code = run.get("code", "internal")
             return Event(self.last_event_id, "error", {"error": f"the run has ended: {code}", "code": code, "suggestion": "Send the request again."})

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import httpx
 
 from .._blocking_io import Function, Io, Items
-from .._requests import EVENTS, Call, Settings, Token, pause_before_repeat
+from .._requests import EVENTS, Call, Json, Settings, Token, pause_before_repeat
 from .._sse import SseEvent, SseParser
-from ..errors import AgentEngineError, ApiError, ConnectionFailed
+from ..errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer, object_in
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ class OpenStream:
             for chunk in self._io.chunks(self._response):
                 for event in self._parser.feed(chunk):
                     yield event
+        except ValueError as cause:  # An event without an end.
+            raise WrongAnswer(str(cause)) from cause
         except httpx.HTTPError as cause:
             raise ConnectionFailed(f"the connection failed: {cause!r}") from cause
         finally:
@@ -63,13 +65,20 @@ class Transport:
         """A time of the server by this machine's clock, as far as the newest answer tells how it goes."""
         return datetime.fromisoformat(server_time.replace("Z", "+00:00")) - self._behind
 
+    def read(self, method: str, path: str, call: Call = Call(), *, has: str) -> Json:
+        """The JSON object of an answer that has this field."""
+        answer = self.json(method, path, call)
+        if answer is None or has not in answer:
+            raise WrongAnswer(answer)
+        return dict(answer)
+
     def json(self, method: str, path: str, call: Call = Call()) -> Any:
-        """The JSON of the answer; `None` for an empty one."""
+        """The JSON object of the answer; `None` for an empty one."""
 
         def attempt() -> Any:
             response = self._fetch(method, path, call, "application/json")
             text = self._text(response)
-            return json.loads(text) if text else None
+            return object_in(text) if text else None
 
         return self._repeat(method, call, attempt)
 
@@ -86,7 +95,7 @@ class Transport:
         kind = response.headers.get("content-type", "of no type")
         if response.status_code == 200 and not kind.startswith(EVENTS):
             self.io.leave(response)  # Something between us and the server, which would answer in the same way again.
-            raise AgentEngineError(f"the answer is no event stream but {kind}")
+            raise WrongAnswer(kind)
         # httpx has one time for all reads of a request. It is read again for each part of the body.
         response.request.extensions["timeout"]["read"] = self.settings.stall
         return OpenStream(self.io, response)
@@ -115,6 +124,9 @@ class Transport:
         self._learn_time(response.headers.get("date"))
         if response.status_code >= 400:
             raise ApiError(response.status_code, response.headers, self._text(response))
+        if response.status_code >= 300:  # A body, and a token, go to the server that they were written for, and to no other.
+            self.io.leave(response)
+            raise WrongAnswer(f"{response.status_code} {response.headers.get('location', '')}".strip())
         return response
 
     def _send(self, method: str, path: str, call: Call, accept: str, token: str | None) -> httpx.Response:
