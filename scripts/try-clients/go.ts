@@ -62,7 +62,10 @@ export async function tryGo(trial: Trial): Promise<string> {
   await prepare(trial, 'main.go', PROGRAM)
   await prepare({ ...trial, folder: join(folder, 'engine') }, '../go.mod', MODULE)
   const generator = join(folder, 'bin', 'oapi-codegen')
-  const isThere = await access(generator).then(() => true, () => false)
+  const isThere = await access(generator).then(
+    () => true,
+    () => false,
+  )
   if (!isThere) await call(folder, ['go', 'install', GENERATOR], { GOBIN: join(folder, 'bin') })
   const options = ['-generate', 'types,client', '-package', 'engine', '-o', 'engine/client.go']
   await call(folder, [generator, ...options, 'openapi.json'])

@@ -46,7 +46,10 @@ export async function tryJava(trial: Trial): Promise<string> {
   const { folder, url, token } = trial
   await prepare(trial, 'README', 'Made by npm run try:clients.\n')
   const jar = join(folder, JAR)
-  const isThere = await access(jar).then(() => true, () => false)
+  const isThere = await access(jar).then(
+    () => true,
+    () => false,
+  )
   if (!isThere) await writeFile(jar, Buffer.from(await (await fetch(FROM)).arrayBuffer()))
   await call(folder, ['java', '-jar', jar, 'generate', '-g', 'java', '-i', 'openapi.json', '-o', 'client'])
   const client = join(folder, 'client')

@@ -90,12 +90,16 @@ describe('the command line at something that is no agent-engine', () => {
   it('an address without the base path is named as the fault, with the right one: 78', async () => {
     for (const right of ['/v1', '/api/v1']) {
       await using api = await startServer((path) =>
-        path === `${right}/health` ? [200, '{"status":"ok"}'] : [404, '{"error":{"type":"not_found_error","message":"no such path"}}'],
+        path === `${right}/health`
+          ? [200, '{"status":"ok"}']
+          : [404, '{"error":{"type":"not_found_error","message":"no such path"}}'],
       )
       for (const url of [api.url, `${api.url}/`]) {
         const { code, err } = await ae.run(['--url', url, 'ls'])
         expect(code).to.equal(78)
-        expect(err).to.include(`${url} is the address of a server, and not of its API`).and.include(`Use ${api.url}${right} for`)
+        expect(err)
+          .to.include(`${url} is the address of a server, and not of its API`)
+          .and.include(`Use ${api.url}${right} for`)
       }
       const { code, err } = await ae.run(['--url', api.url + right, 'ls'])
       expect([code, err]).to.deep.equal([4, '✗ no such path\n'])

@@ -80,7 +80,7 @@ describe('shared/client/README.md', function () {
   it('has a receiver of webhooks that takes what the server has signed', async () => {
     await symlink(`${ROOT}node_modules/standardwebhooks`, join(dir.path, 'node_modules/standardwebhooks'))
     await writeFile(join(dir.path, 'receiver.js'), stage.localized(textOf(subjects, 'js')))
-    const receiver = new Child(process.execPath, [join(dir.path, 'receiver.js')])
+    const receiver = new Child(process.execPath, [join(dir.path, 'receiver.js')], {})
     const line = await receiver.line(/webhook/)
     await receiver.end()
     expect(line).to.equal("webhook.test { webhook: 'mine' }")

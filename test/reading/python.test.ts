@@ -18,7 +18,47 @@ json.dump(shown, sys.stdout)
 `
 
 /** Characters of each kind that the lists tell apart, and what an escape is made of. */
-const PARTS = ['a', '\\', 'u', '0', '202e', '{e0041}', 'r', 'n', 't', '\n', '\t', '\r', ' ', '\u00a0', '\u200b', '\u200d', '\ufe0f', '\u202e', '\u2028', '\u061c', '\u00ad', '\u3164', '\u{e0041}', '\u{f0000}', 'é', 'e', '\u0301', '\u0327', '\u212b', '\u{2f800}', '👩', '🏽', '🚀', '\u001b', '\ud800', '"', '한', '\u1100\u1161', 'ﬁ']
+const PARTS = [
+  'a',
+  '\\',
+  'u',
+  '0',
+  '202e',
+  '{e0041}',
+  'r',
+  'n',
+  't',
+  '\n',
+  '\t',
+  '\r',
+  ' ',
+  '\u00a0',
+  '\u200b',
+  '\u200d',
+  '\ufe0f',
+  '\u202e',
+  '\u2028',
+  '\u061c',
+  '\u00ad',
+  '\u3164',
+  '\u{e0041}',
+  '\u{f0000}',
+  'é',
+  'e',
+  '\u0301',
+  '\u0327',
+  '\u212b',
+  '\u{2f800}',
+  '👩',
+  '🏽',
+  '🚀',
+  '\u001b',
+  '\ud800',
+  '"',
+  '한',
+  '\u1100\u1161',
+  'ﬁ',
+]
 
 describe('what is hidden from a reader, in Python', () => {
   it('is the list of shared/reading/hidden.ts', async () => {

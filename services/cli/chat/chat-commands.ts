@@ -83,7 +83,11 @@ export async function doChatCommand(line: string, chat: Chat): Promise<boolean> 
   if (name === undefined || DIRECTIVES.includes(name)) return false
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command) await command.run(argument.trim(), chat)
-  else tell(chat, `there is no command /${name}, and nothing was sent: /help lists them; with a blank in front the line is sent`)
+  else
+    tell(
+      chat,
+      `there is no command /${name}, and nothing was sent: /help lists them; with a blank in front the line is sent`,
+    )
   return true
 }
 

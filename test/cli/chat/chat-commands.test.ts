@@ -29,7 +29,9 @@ describe('services/cli/chat/chat-commands', () => {
     for (const line of ['/quti', '/constructor', '/modle m2', '/clear-all now']) {
       const { say, written } = chatOf()
       expect(await say(line), line).to.equal(true)
-      expect(written.err).to.match(new RegExp(`^  there is no command ${line.split(' ')[0]}, and nothing was sent: /help`))
+      expect(written.err).to.match(
+        new RegExp(`^  there is no command ${line.split(' ')[0]}, and nothing was sent: /help`),
+      )
     }
   })
 

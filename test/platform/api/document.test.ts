@@ -67,7 +67,9 @@ describe('the API description', () => {
       return type === 'object' && !properties && !('patternProperties' in schema && additionalProperties === undefined)
     }
     const choices = nodesOf(document).flatMap(({ anyOf, oneOf }) => [anyOf ?? [], oneOf ?? []] as Schema[][])
-    const others = choices.map((choice) => choice.filter(({ type }) => type !== 'null')).filter((each) => each.length > 1)
+    const others = choices
+      .map((choice) => choice.filter(({ type }) => type !== 'null'))
+      .filter((each) => each.length > 1)
     expect(others.length).to.be.greaterThan(3)
     expect(others.filter((choice) => choice.some(isMap))).to.deep.equal([])
     expect(isMap(schemas['JsonObject'] as Schema), 'a map').to.equal(true)

@@ -105,7 +105,7 @@ describe('the instances and models of a flow call', () => {
     expect(refused({ ...CONFIG, routing: { main: { instance: 'eu', model: 'm3' } } })).to.match(
       /send model, such as m3, which the route main runs on eu$/,
     )
-    expect(refused({ ...CONFIG, routing: { consent: { instance: 'eu', model: 'm3' } } })).to.match(/send model$/)
+    expect(refused({ ...CONFIG, routing: { compact: { instance: 'eu', model: 'm3' } } })).to.match(/send model$/)
   })
 
   it("refuse a sub-agent's unknown instance before anything is called", () => {
