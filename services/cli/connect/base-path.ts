@@ -1,4 +1,4 @@
-import { objectIn } from '../../../shared/client/errors.ts'
+import { AgentEngine } from '../../../shared/client/client.ts'
 
 const BASE_PATHS = ['/v1', '/api/v1']
 /** The command has failed already: a person waits for the reason. */
@@ -13,12 +13,9 @@ export async function withBasePath(url: string): Promise<string | undefined> {
   return index < 0 ? undefined : server + BASE_PATHS[index]
 }
 
-/** Whether an agent-engine answers there: a proxy that answers everything has no health of this shape. */
+/** Whether an agent-engine answers there: what answers everything has no health of this shape. */
 async function isApi(url: string): Promise<boolean> {
-  try {
-    const response = await fetch(`${url}/health`, { redirect: 'error', signal: AbortSignal.timeout(MOST_MS) })
-    return 'status' in (objectIn(await response.text()) ?? {})
-  } catch {
-    return false
-  }
+  const { raw } = new AgentEngine({ url, retry: { attempts: 1 } })
+  const health = await raw.get('/health', { timeoutMs: MOST_MS }).catch(() => undefined)
+  return health?.status !== undefined
 }
