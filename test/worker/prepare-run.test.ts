@@ -7,6 +7,7 @@ import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import { digs, says200, scripted } from '../agent/engine/context/setup.ts'
@@ -42,6 +43,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     openAskFor: () => () => Promise.reject(new Error('no tool of this test asks')),
     workspaceOf: ({ id }) => `/folders/${id}`,
     onToolBug: () => {},
+    schemas: createSchemaCheckers(),
     maxTurns: 2,
     ...options,
   })

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ._follow import LAST, Event, IsEnd, event_of, follow, is_end_of_run, is_passing
 from ._permissions import AsyncPermissionAsk, RunAsks
 from ._transport import Call, Json, OpenStream, Transport, at
+from ._typed import Schema, value_of
 from .errors import ApiError, ConnectionFailed, RunFailed, RunLost
 
 #: A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less.
@@ -21,10 +22,10 @@ OnPermission = Callable[[AsyncPermissionAsk], Any]
 
 @dataclass(frozen=True)
 class RunResult:
-    """The end of a good run. `output` is its text, blocks of it with a blank line between them."""
+    """The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema."""
 
     run_id: str
-    output: str
+    output: Any
     #: The data of `done`. `None` when the run ended with its plan in the queue.
     usage: Json | None
     stop_reason: str
@@ -39,6 +40,7 @@ class Start:
     path: str
     body: Json
     key: str | None
+    schema: Schema | None = None
 
 
 class AsyncRun:
@@ -99,7 +101,8 @@ class AsyncRun:
             pass
         output, end = "\n\n".join(text for _, text in self._texts), self._end or Event(0, "plan_queued", {})
         if end.event == "done":
-            return RunResult(self.id or "", output, end.data, end.data["stop_reason"])
+            value = value_of(end.data["output"], self._start and self._start.schema) if "output" in end.data else output
+            return RunResult(self.id or "", value, end.data, end.data["stop_reason"])
         return RunResult(self.id or "", output, None, "plan_queued", end.data.get("plan_id"), end.data.get("note"))
 
     async def started(self) -> str:
