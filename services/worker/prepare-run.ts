@@ -6,7 +6,7 @@ import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import type { Models, RunResources, Tools } from '../../shared/agent/engine/resources.ts'
 import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
-import { allowedOnly } from '../../shared/agent/tools/allowed.ts'
+import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
@@ -100,15 +100,14 @@ const formOf = (
   { schemas }: Pick<EngineOptions, 'schemas'>,
 ): RunInput['output'] => schema && { name: 'answer', schema, checker: schemas.of(tenant), native: triedForm() }
 
-/** No model that is offered no tool calls one. */
-function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest, toolBox: ToolBox): ToolBox {
-  if (choice === 'none') return allowedOnly(toolBox, [])
-  return allowed ? allowedOnly(toolBox, allowed) : toolBox
+function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest, given: ToolBox): ToolBox {
+  const toolBox = allowed ? allowedOnly(given, allowed) : given
+  return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
 function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['choices'] {
   const { effort, temperature, max_output_tokens: maxOutputTokens } = request
-  const toolChoice = choice === 'auto' || choice === 'none' ? undefined : choice
+  const toolChoice = choice === 'auto' ? undefined : choice
   return { effort, temperature, maxOutputTokens, toolChoice }
 }
 

@@ -8,7 +8,6 @@ import {
 } from '../../kernel/events.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
 import type {
-  AssistantBlock,
   Failure,
   Message,
   ModelChoices,
@@ -41,7 +40,7 @@ import {
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { done, withTotals } from './usage.ts'
+import { withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
@@ -52,7 +51,7 @@ export type RunInput = {
   background: string | undefined
   maxTurns: number
   stopSequences: readonly string[]
-  /** For the run's own model calls. Its `toolChoice` is for the first answer alone. */
+  /** For the run's own model calls. A tool is required of the first answer alone. */
   choices?: ModelChoices | undefined
   /** The form that the last answer must have (D41). Left out: text. */
   output?: AnswerForm | undefined
@@ -200,7 +199,9 @@ async function* askModel(
   yield* context.compactIfNeeded()
   const { models } = resources
   const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
-  const choices = account.turns === 0 ? input.choices : { ...input.choices, toolChoice: undefined }
+  const { choices: given } = input
+  const isForAll = account.turns === 0 || given?.toolChoice === 'none'
+  const choices = isForAll ? given : { ...given, toolChoice: undefined }
   const askFor = (output: StructuredOutput | undefined, route: Route) => {
     const call = modelCall({ ...input, choices, output }, route, resources)
     return readAnswer(callModel(call), options, account.turnCall(call))

@@ -49,12 +49,12 @@ export type ModelRequest = {
   choices?: ModelChoices | undefined
 }
 
-/** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any. */
+/** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
 export type ModelChoices = {
   temperature?: number | undefined
   effort?: 'low' | 'medium' | 'high' | undefined
   maxOutputTokens?: number | undefined
-  toolChoice?: 'required' | { name: string } | undefined
+  toolChoice?: 'none' | 'required' | { name: string } | undefined
 }
 
 /** `name` consists of letters, digits, `_` and `-`. */

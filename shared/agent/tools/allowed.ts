@@ -26,6 +26,9 @@ export function allowedOnly(toolBox: ToolBox, allowed: Allowed): ToolBox {
   }
 }
 
+/** The same tools, of which none can be called: a history with their calls needs their definitions at some providers. */
+export const shownOnly = (toolBox: ToolBox): ToolBox => ({ ...allowedOnly(toolBox, []), tools: toolBox.tools })
+
 /** The first rule that names no tool, with its place in the list; `undefined` when each names one. */
 export const unknownRule = ({ tools }: Pick<ToolBox, 'tools'>, allowed: Allowed) =>
   [...allowed.entries()].find(([, rule]) => !tools.some(({ name }) => namedBy([rule])(name)))

@@ -53,6 +53,15 @@ const TOOL_CHOICE: Expected = {
   google: { 'toolConfig.functionCallingConfig.allowedFunctionNames': ['Read'] },
 }
 
+const NO_TOOL: Expected = {
+  ...chat({ tool_choice: 'none' }),
+  'ollama natively': { tools: undefined },
+  'openai behind a gateway': { tool_choice: 'none' },
+  openai: { tool_choice: 'none' },
+  anthropic: { 'tool_choice.type': 'none' },
+  google: { 'toolConfig.functionCallingConfig.mode': 'NONE' },
+}
+
 const OUTPUT: Expected = {
   ...chat({ 'response_format.json_schema.schema': SCHEMA }),
   'ollama natively': { format: SCHEMA },
@@ -110,6 +119,9 @@ describe('the options of a model', () => {
       expectFields((await sent(dialect, {}, { tools: [TOOL], choices })).body, TOOL_CHOICE[dialect])
       server.requests.length = 0
       expect(JSON.stringify((await sent(dialect, {}, { choices })).body)).not.to.match(/tool_?choice|allowedFunction/i)
+      server.requests.length = 0
+      const none = await sent(dialect, {}, { tools: [TOOL], choices: { toolChoice: 'none' } })
+      expectFields(none.body, NO_TOOL[dialect])
     })
 
     it(`D1.3 MODEL_OPTIONS: extra headers reach ${dialect}, beside the key`, async () => {

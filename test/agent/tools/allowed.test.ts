@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { allowedOnly, unknownRule } from '../../../shared/agent/tools/allowed.ts'
+import { allowedOnly, shownOnly, unknownRule } from '../../../shared/agent/tools/allowed.ts'
 import type { Policy, Tool } from '../../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../../shared/agent/tools/process/bash.ts'
 import { createToolRegistry } from '../../../shared/agent/tools/registry.ts'
@@ -49,6 +49,11 @@ describe('the tools that one run is allowed', () => {
     const [open, secret] = ['a.txt', 'secret.txt'].map((path) => grep.policyOf('Read', { path }))
     expect([open, secret]).to.deep.equal(['allow', 'deny'])
     expect(allowedOnly(box, ['Grep', 'Read(docs/*)']).policyOf('Read', { path: 'a.txt' })).to.equal('deny')
+  })
+
+  it('D42.2: are shown and cannot be called where none is chosen', async () => {
+    const box = shownOnly(await boxWith({}))
+    expect([box.tools.length > 3, box.find('Read')]).to.deep.equal([true, undefined])
   })
 
   it('D42.1: tells of the first rule that names no tool', async () => {

@@ -204,7 +204,7 @@ export function openaiTests(product: RunningProduct): void {
     expect(streamed.choices[0]?.message.parsed).to.deep.equal(oslo)
     const text = { format: zodTextFormat(Weather, 'weather') }
     const response = await client().responses.parse({ model: 'main', input: content, text })
-    expect(response.output_parsed).to.deep.equal(oslo)
+    expect([response.output_parsed, response.text?.format]).to.deep.equal([oslo, { ...text.format }])
     const { output_parsed } = await client().responses.stream({ model: 'main', input: content, text }).finalResponse()
     expect(output_parsed).to.deep.equal(oslo)
     const again = await client().responses.retrieve(response.id)

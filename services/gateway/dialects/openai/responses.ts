@@ -37,6 +37,9 @@ const KNOWN: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Clients read the form of the answer from the response. */
+const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'metadata', 'reasoning']
+
 type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
 
 function create(deps: DialectDeps): RequestHandler {
@@ -106,7 +109,9 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
   const started = await inPlaces(places, () => deps.conversations.send(res, 'openai responses', sent))
   const isTyped = choices.response_schema !== undefined
   const ref = { runId: started.runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
-  return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
+  const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
+  const echoed = { ...echo, ...asked, instructions: instructions ?? null }
+  return { ref, source: { frames: started.frames }, created, echo: echoed }
 }
 
 function answerOf(item: Fields): PermissionAnswer {

@@ -50,7 +50,7 @@ export function toCallOptions(
 }
 
 const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
-  choice === 'required' ? { type: choice } : { type: 'tool' as const, toolName: choice.name }
+  typeof choice === 'string' ? { type: choice } : { type: 'tool' as const, toolName: choice.name }
 
 /** The configured options in the package's words; the package leaves out what the model does not take. */
 function optionFields(options: ModelOptions): Partial<LanguageModelV4CallOptions> {

@@ -22,10 +22,11 @@ type Target = {
 export function createOllamaBody({ options, leftOut, origin, windowOf }: Target): ChatBody {
   return (given) => {
     const { model, messages: all, output, system } = given
-    const tools = leftOut.takenTools(given)
+    const { toolChoice } = given.choices ?? {}
+    const tools = toolChoice === 'none' ? [] : leftOut.takenTools(given) // There is no field for it.
     const messages = leftOut.has(model, 'attachments') ? withoutAttachments(all) : all
     const conversation = toConversation({ ...given, messages }, origin)
-    if (given.choices?.toolChoice && tools.length > 0) leftOut.add(model, 'tool_choice')
+    if (toolChoice && tools.length > 0) leftOut.add(model, 'tool_choice')
     const optional = optionalFields(given, { options: chosenOptions(options, given), leftOut, window: windowOf(model) })
     const body = {
       model,

@@ -89,7 +89,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
 }
 
 const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
-  choice === 'required' ? choice : { type: 'function', function: choice }
+  typeof choice === 'string' ? choice : { type: 'function', function: choice }
 
 /** The two names of the output limit: the newer one is OpenAI's, and the other one what the copies take. */
 function limitField(model: string, { type, leftOut }: Target): OptionalPart {
