@@ -19,14 +19,13 @@ import { apiDocument } from '../../support/api-document.ts'
 const members = <T extends string>(table: Record<T, true>): string[] => Object.keys(table).toSorted()
 
 /** A field of any value is required, unless it may be left out: only its value may be absent. */
-type Presence<E, K extends keyof E> =
-  Record<never, never> extends Pick<E, K>
-    ? 'optional'
-    : unknown extends E[K]
-      ? 'required'
-      : undefined extends E[K]
-        ? 'optional'
-        : 'required'
+type Presence<E, K extends keyof E> = [E] extends [Record<K, unknown>]
+  ? unknown extends E[K]
+    ? 'required'
+    : undefined extends E[K]
+      ? 'optional'
+      : 'required'
+  : 'optional'
 type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 /** Which fields an event has. */
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
