@@ -40,9 +40,9 @@ describe('what a worker reports of its runs', () => {
     })
     return { reporter, told, published, recorded }
   }
-  const endWith = async (last: RunEvent, options = {}) => {
+  const endWith = async (last: RunEvent, options = {}, run = RUN) => {
     const { reporter, ...seen } = setUp(options)
-    reporter.runEnded(RUN, last)
+    reporter.runEnded(run, last)
     await reporter.settled()
     return seen
   }
@@ -59,6 +59,13 @@ describe('what a worker reports of its runs', () => {
     expect(told.map(({ type, at }) => [type, at])).to.deep.equal([['run.ended', ENDED]])
     expect(told[0]?.data).to.include({ code: 'provider_auth' })
     expect((await endWith(DONE)).published[0]?.data).not.to.have.property('code')
+  })
+
+  it('D42.5: readers and webhooks get the metadata of a run that has some', async () => {
+    const metadata = { team: 'red' }
+    const { told, published } = await endWith(DONE, {}, { ...RUN, metadata } as Run)
+    for (const data of [told[0]?.data, published[0]?.data]) expect(data).to.deep.include({ metadata })
+    expect((await endWith(DONE)).told[0]?.data).not.to.have.property('metadata')
   })
 
   it('D10: nothing is stored for a tenant whose webhooks do not want it, and readers are told all the same', async () => {
