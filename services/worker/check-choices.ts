@@ -7,6 +7,7 @@ import type { JsonObject } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { quoted } from '../../shared/kernel/text.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import { unusableSchema } from '../../shared/platform/schemas/problems.ts'
 
 export type ChoicesDeps = { toolBox: ToolBox; schemas: Pick<SchemaCheckers, 'of'> }
 export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'tool_choice'>
@@ -29,8 +30,7 @@ export function checkChoices(
 async function checkSchema(schema: JsonObject, checker: ReturnType<SchemaCheckers['of']>): Promise<void> {
   const [unusable] = await checker.findUnusable([schema])
   if (!unusable) return
-  const { path, message } = unusable.problem
-  throw invalidRequest(`the schema${path && ` at ${path}`} ${message}`, { param: `/response_schema${path}` })
+  throw unusableSchema('/response_schema', unusable.problem)
 }
 
 function checkRules(allowed: readonly string[], toolBox: ToolBox): void {

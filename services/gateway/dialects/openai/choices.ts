@@ -4,6 +4,8 @@ import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { escapePointer } from '../../../../shared/kernel/json.ts'
 import { ignoredFieldsHeader } from '../../../../shared/platform/api/ignored-fields.ts'
+import { budgetProblem } from '../../../../shared/platform/schemas/budget.ts'
+import { unusableSchema } from '../../../../shared/platform/schemas/problems.ts'
 import type { CheckValue } from '../../bodies/body.ts'
 import type { Fields } from '../shared/fields.ts'
 
@@ -38,8 +40,11 @@ export async function readChoices(fields: Fields, names: Names, checkValue: Chec
   ]
   const given = found.filter(([, value]) => value !== undefined)
   const places: Places = Object.fromEntries(given.map(([name, , at]) => [name, at]))
-  const choices = Object.fromEntries(given)
+  const choices: Choices = Object.fromEntries(given)
   await inPlaces(places, () => checkValue('SendMessageRequest', { ...choices, prompt: '-' }, ''))
+  // The worker checks it as well, but by then there may be a session.
+  const problem = choices.response_schema && budgetProblem(choices.response_schema)
+  if (problem) throw unusableSchema(places.response_schema ?? '', problem)
   return { choices, places, ignored: effort === undefined || isEffort ? [] : [names.effort] }
 }
 

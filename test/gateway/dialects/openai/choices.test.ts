@@ -59,6 +59,12 @@ describe('the choices of a run in a request of OpenAI', () => {
       expect(await paramOf(read({ response_format: format }))).to.equal(param)
   })
 
+  it('D41.1: a schema that cannot be used is refused at its place, before there is a session', async () => {
+    const schema = { properties: { a: { $ref: 'https://example.com/a.json' } } }
+    const response_format = { type: 'json_schema', json_schema: { schema } }
+    expect(await paramOf(read({ response_format }))).to.equal('/response_format/json_schema/schema/properties/a/$ref')
+  })
+
   it('D31.1: what is wrong is told by its place in the request, also by whoever starts the run', async () => {
     expect(await paramOf(read({ max_tokens: 0 }, '/max_output_tokens'))).to.equal('/max_tokens')
     const response_format = { type: 'json_schema', json_schema: { schema: SCHEMA } }
