@@ -10,10 +10,11 @@ import { SILENT_LOG } from '../support/silent-log.ts'
 import { DONE } from './events.ts'
 
 const [STARTED, ENDED] = ['2026-11-22T09:30:00.000Z', '2026-11-22T09:30:01.000Z']
-const RUN = {
+const FACTS = {
   ...{ id: 'run_1', tenant: DEFAULT_TENANT, sessionId: undefined, kind: 'run', status: 'failed' },
   ...{ startedAt: new Date(STARTED), endedAt: new Date(ENDED) },
-} as Run
+}
+const RUN = FACTS as Run
 const REQUEST: PendingPermission = {
   ...{ id: 'perm_1', tenant: DEFAULT_TENANT, scopeId: 's-1', runId: 'run_1' },
   details: {
@@ -63,7 +64,7 @@ describe('what a worker reports of its runs', () => {
 
   it('D42.5: readers and webhooks get the metadata of a run that has some', async () => {
     const metadata = { team: 'red' }
-    const { told, published } = await endWith(DONE, {}, { ...RUN, metadata } as Run)
+    const { told, published } = await endWith(DONE, {}, { ...FACTS, metadata } as Run)
     for (const data of [told[0]?.data, published[0]?.data]) expect(data).to.deep.include({ metadata })
     expect((await endWith(DONE)).told[0]?.data).not.to.have.property('metadata')
   })
