@@ -64,7 +64,7 @@ describe('what a worker reports of its runs', () => {
 
   it('D42.5: readers and webhooks get the metadata of a run that has some', async () => {
     const metadata = { team: 'red' }
-    const { told, published } = await endWith(DONE, {}, { ...FACTS, metadata } as Run)
+    const { told, published } = await endWith(DONE, {}, { ...FACTS, metadata } as unknown as Run)
     for (const data of [told[0]?.data, published[0]?.data]) expect(data).to.deep.include({ metadata })
     expect((await endWith(DONE)).told[0]?.data).not.to.have.property('metadata')
   })
