@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from ._transport import Json
+from ._requests import Json
 
 
 @runtime_checkable
