@@ -26,16 +26,18 @@ export const showHidden = (text: string): string =>
 /** JSON of the same kind: it means what `value` is, and no string in it holds what is hidden. */
 export const showJson = (value: unknown, indent?: number): string =>
   escapeHidden(JSON.stringify(value, null, indent) ?? 'null', (char) =>
-    Array.from({ length: char.length }, (_, i) => escapeOf(char[i] ?? '')).join(''),
+    char.length === 1 ? unitOf(char.charCodeAt(0)) : unitOf(char.charCodeAt(0)) + unitOf(char.charCodeAt(1)),
   )
 
 /** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it all the same is shown. */
 export const escapeHidden = (text: string, escape = shown): string =>
-  text
-    .replaceAll(HIDDEN, escape)
-    .replaceAll(COMPOSED, (found) =>
-      found.normalize('NFC') === found ? found : found.replaceAll(/[^\0-\u007f]/gu, escape),
-    )
+  text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
+    if (found.normalize('NFC') === found) return found
+    if (found.length === 1) return escape(found)
+    let text = ''
+    for (const char of found) text += char < '\u0080' ? char : escape(char)
+    return text
+  })
 
 /** The same as one line. */
 export const showControls = (text: string): string =>
@@ -62,6 +64,9 @@ const escaped = (char: string) => char.search(HIDDEN) >= 0 || char.normalize('NF
 const shown = (char: string): string => (char === '\r' ? '\\r' : escapeOf(char))
 
 function escapeOf(char: string): string {
-  const hex = (char.codePointAt(0) ?? 0).toString(16)
-  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
+  const code = char.codePointAt(0) ?? 0
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : unitOf(code)
 }
+
+/** The escape of a UTF-16 unit. */
+const unitOf = (code: number): string => `\\u${(code + 0x10000).toString(16).slice(1)}`

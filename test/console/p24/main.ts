@@ -21,7 +21,7 @@ await runScenarios({
       ...{ id: 'P24', promise: `${promise}: texts of 60,000 characters` },
       run: ({ isFull }) => tryTexts(isFull ? Number.POSITIVE_INFINITY : 6),
     },
-    { id: 'P24', promise: `${promise}: long pages`, run: trySizes },
+    { id: 'P24', promise: `${promise}: long pages`, run: ({ say }) => trySizes(say) },
   ],
   lanes: 1,
   takes: { short: 'two minutes', full: 'a quarter of an hour' },
