@@ -7,7 +7,7 @@ import { tryTexts } from './texts.ts'
 const promise = 'what a person sees is theirs, and is what will run'
 
 await runScenarios({
-  name: 'console',
+  name: 'console:attack',
   scenarios: [
     {
       ...{ id: 'P24', promise: `${promise}: two people in one tab` },
