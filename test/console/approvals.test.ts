@@ -1,4 +1,4 @@
-// Tests parts/ask/** and shell/**: how one answers, and what tells that somebody waits.
+// Tests parts/ask/**, pages/approvals/** and shell/**: how one answers, and what tells that somebody waits.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { EventStream } from '../support/event-stream.ts'

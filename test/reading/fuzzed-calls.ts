@@ -98,7 +98,7 @@ const INPUTS: Readonly<Record<string, fc.Arbitrary<JsonObject>>> = {
   Bash: fc.record({ command: text, timeout_ms: fc.nat(5) }, { requiredKeys: ['command'] }),
   WebFetch: fc.record({ url: text.map((rest) => `http://a${rest}`) }),
   Write: fc.record({ path: text.map((name) => `a${name.replaceAll(/[/\0]|\.\./g, '')}`), content: text }),
-  mcp__a__b: fc.dictionary(text, fc.oneof(text, fc.jsonValue())) as fc.Arbitrary<JsonObject>,
+  mcp__a__b: fc.dictionary(text, fc.oneof(text, fc.jsonValue())),
 }
 
 /** Two inputs of a tool, of which the second is the first with one text changed somewhere. */

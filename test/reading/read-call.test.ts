@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { callText } from '../../services/cli/follow/call-line.ts'
 import { previewLines } from '../../services/cli/follow/preview.ts'
-import type { JsonObject } from '../../shared/kernel/events.ts'
 import { showHidden } from '../../shared/reading/hidden.ts'
 import { type AskedCall, readCall } from '../../shared/reading/read-call.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
@@ -13,7 +12,7 @@ describe('what a person allows (P24)', () => {
   /** The text of each surface. */
   const shown = (toolName: string, call: AskedCall) => ({
     console: JSON.stringify(readCall(call)),
-    terminal: [callText({ toolName, input: call.input as JsonObject }), ...previewLines(call)].join('\n'),
+    terminal: [callText({ toolName, input: call.input }), ...previewLines(call)].join('\n'),
   })
 
   it('is shown differently whenever what runs differs, in the console and on a terminal, and holds nothing hidden', async () => {

@@ -16,7 +16,7 @@ const READ: readonly string[] = [
 export function showHiddenText(): void {
   const before = options.vnode
   options.vnode = (vnode) => {
-    if (vnode.type === null) show(vnode as TextNode)
+    if (vnode.type === null) show(vnode)
     else if (typeof vnode.type === 'string') showNames(vnode.props as object as Record<string, unknown>)
     before?.(vnode)
   }

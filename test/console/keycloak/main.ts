@@ -17,6 +17,8 @@ const HELP = `Tries the console with a real Keycloak 26: signing in, renewal, tw
 
 It needs Java 17, Maven, unzip and Chromium. Maven fetches Keycloak once (150 MB).`
 
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
 const AUDIENCE = 'agent-engine'
 const CLIENT = 'console'
 const USERS = ['first', 'second'] as const
@@ -37,7 +39,7 @@ async function main(): Promise<void> {
     try {
       pages.allow(new URL(keycloak.issuer).origin)
       const guarantees = await tryAll(pages, keycloak.issuer)
-      console.log(renderGuarantees(guarantees))
+      say(renderGuarantees(guarantees))
       process.exitCode = guarantees.every(isKept) ? 0 : 1
     } finally {
       await pages.close()
@@ -137,5 +139,5 @@ async function freePort(): Promise<number> {
 }
 
 const { values } = parseArgs({ options: { help: { type: 'boolean' } } })
-if (values.help) console.log(HELP)
+if (values.help) say(HELP)
 else await main()

@@ -8,7 +8,7 @@ import { MockedAsks } from './mocked-asks.ts'
 /** Pairs of inputs in one list of waiting requests. */
 const PAIRS = 100
 
-const HIDDEN = /[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\u00a0\u001b]/
+const HIDDEN = /[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\u00a0]/
 
 /** Shows fuzzed calls of tools on the page that allows them: two that differ are never shown alike. */
 export async function tryCalls(count: number, seed: number): Promise<Guarantee[]> {
