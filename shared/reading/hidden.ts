@@ -34,9 +34,9 @@ export const escapeHidden = (text: string, escape = shown): string =>
   text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
     if (found.normalize('NFC') === found) return found
     if (found.length === 1) return escape(found)
-    let text = ''
-    for (const char of found) text += char < '\u0080' ? char : escape(char)
-    return text
+    let joined = ''
+    for (const char of found) joined += char < '\u0080' ? char : escape(char)
+    return joined
   })
 
 /** The same as one line. */
