@@ -6,7 +6,7 @@ import { countdown } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import { askLine } from './ask-line.ts'
 import { callLine, callText, fitsLine } from './call-line.ts'
-import { editInput } from './edit-input.ts'
+import { editInput, questionOf } from './edit-input.ts'
 import { readKey } from './keys.ts'
 import { changeOf, fits, paint, previewLines, shortened } from './preview.ts'
 
@@ -80,15 +80,16 @@ function keyLine(ask: PermissionAsk, isSeen: boolean, { style }: Output): string
 /** Does what the key stands for. `false` when the question stays. */
 async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promise<boolean> {
   if (key === 'e') {
-    const input = await editInput(io, ask.input, ask.signal)
-    if (input === undefined) return false
+    const input = await editInput(io, ask)
+    if (input === undefined || input === ask.input) return false
     await ask.allow({ input })
     return true
   }
   if (key === 'd') {
     const reason = await askLine(io, {
-      question: '    reason (shown to the model, may be empty): ',
+      question: questionOf('reason (shown to the model, may be empty)', ask.expiresAt),
       signal: ask.signal,
+      hasEscape: true,
     })
     if (reason === undefined) return false
     await ask.deny(reason.trim() || undefined)
