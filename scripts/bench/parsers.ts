@@ -8,6 +8,8 @@ import { specOf } from '../../services/console/pages/flows/run/input-spec.ts'
 import { mistakeIn, placeOf } from '../../services/console/parts/editor/json-places.ts'
 import { GrowingText } from '../../services/console/parts/markdown/growing-text.ts'
 import { readMarkdown } from '../../services/console/parts/markdown/read-markdown.ts'
+import { readable, showControls, showJson } from '../../shared/reading/hidden.ts'
+import { readCall } from '../../shared/reading/read-call.ts'
 
 const HELP = `Times what reads texts of models, tools and tenants for the console and the command line.
 
@@ -34,6 +36,10 @@ const PARSERS: readonly Parser[] = [
       placeOf(`{"${text.replaceAll(/["\\\n]/g, 'x').slice(0, 30_000)}":[${'1,'.repeat(text.length / 4)}1]}`, '/x'),
   },
   { name: 'form of a schema', read: readForm },
+  { name: 'hidden characters, shown', read: showControls },
+  { name: 'hidden characters, in what is read', read: readable },
+  { name: 'hidden characters, in JSON', read: (text) => showJson(text) },
+  { name: 'a call that waits', read: (text) => readCall({ input: { text } }) },
   { name: 'terminal, plain text', read: plain },
   { name: 'terminal, wrapped', read: (text) => new TextFlow(() => 80).write(plain(text)) },
   { name: 'terminal, one line', read: (text) => cut(plain(text), 80) },
@@ -110,6 +116,9 @@ const PARTS = [
     'é',
     '字',
     '👩‍👩‍👧',
+    'e\u0301',
+    '\uf900',
+    '\\u202e',
   ],
 ]
 

@@ -11,7 +11,9 @@ const root = document.querySelector('#console')
 if (root === null) throw new Error('the page has no place for the console')
 watchAddress()
 watchSignOut()
-void startSignIn().then(() => {
+// Pages have the same code: it is no part of the shell.
+const loadReading = async () => (await import('./base/show-hidden-text.ts')).showHiddenText()
+void Promise.all([startSignIn(), loadReading()]).then(() => {
   root.replaceChildren()
   render(<Console />, root)
 })

@@ -32,7 +32,7 @@ import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
-import { type ConsoleSettings, consoleRoutes } from './routes/console.ts'
+import { type ConsoleSettings, consoleAtBrokenPath, consoleRoutes } from './routes/console.ts'
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { followEvents } from './routes/events.ts'
@@ -133,7 +133,8 @@ export function createApp(deps: AppDeps): Express {
   app.use(checkHost(deps.allowedHosts))
   if (deps.isLocal) app.use(refuseForeignPages(deps.cors.origins))
   app.use(cors(deps.cors)) // Answers every OPTIONS request.
-  if (deps.console) app.use(createRoutes(consoleRoutes({ basePath, ...deps.console }), EVERYWHERE))
+  if (deps.console)
+    app.use(createRoutes(consoleRoutes({ basePath, ...deps.console }), EVERYWHERE), consoleAtBrokenPath(deps.console))
 
   const publicRoutes = {
     '/health': { get: health },

@@ -28,11 +28,16 @@ function pageHeaders(page: ConsoleFile, origins: readonly string[]): Record<stri
   ]
   return {
     'Content-Security-Policy': policy.join('; '),
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Referrer-Policy': 'no-referrer',
-    'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+    ...GUARDS,
   }
 }
+
+/** The headers of every page that runs scripts. */
+export const GUARDS = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+} as const
 
 /** The sources of `style-src` that allow the `<style>` elements of the page. */
 function styleHashesOf({ bodies }: ConsoleFile): string[] {

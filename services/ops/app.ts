@@ -54,6 +54,7 @@ export function createOpsApp(deps: OpsDeps): Express {
 const constantHeaders: RequestHandler = (_req, res, next) => {
   res.setHeader('Cache-Control', 'no-store')
   res.setHeader('X-Content-Type-Options', 'nosniff')
+  res.setHeader('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'") // Pages have their own.
   next()
 }
 

@@ -1,9 +1,9 @@
 /**
  * What a reader does not see, or what changes how the rest is read: controls, marks of direction, blanks but the space, joiners and fillers
- * without a width, tags, private and unassigned characters. The joiners within an emoji, line ends and tabs are none.
+ * without a width, tags, private and unassigned characters. What joins the parts of an emoji, line ends and tabs are none.
  */
 export const HIDDEN =
-  /(?![ \n\t]|(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\ufe0f)[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu
+  /(?![ \n\t]|(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\d#*])\ufe0f(?=\u20e3))[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
 /** A backslash that may begin what looks like one of our escapes. */
 const ESCAPE_LIKE = /\\(?=u([\da-f]{4})|u\{([\da-f]{5,6})\}|r)/g
@@ -26,20 +26,35 @@ export const showHidden = (text: string): string =>
 /** JSON of the same kind: it means what `value` is, and no string in it holds what is hidden. */
 export const showJson = (value: unknown, indent?: number): string =>
   escapeHidden(JSON.stringify(value, null, indent) ?? 'null', (char) =>
-    Array.from({ length: char.length }, (_, i) => escapeOf(char[i] ?? '')).join(''),
+    char.length === 1 ? unitOf(char.charCodeAt(0)) : unitOf(char.charCodeAt(0)) + unitOf(char.charCodeAt(1)),
   )
 
 /** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it all the same is shown. */
 export const escapeHidden = (text: string, escape = shown): string =>
-  text
-    .replaceAll(HIDDEN, escape)
-    .replaceAll(COMPOSED, (found) =>
-      found.normalize('NFC') === found ? found : found.replaceAll(/[^\0-\u007f]/gu, escape),
-    )
+  text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
+    if (found.normalize('NFC') === found) return found
+    if (found.length === 1) return escape(found)
+    let joined = ''
+    for (const char of found) joined += char < '\u0080' ? char : escape(char)
+    return joined
+  })
 
 /** The same as one line. */
 export const showControls = (text: string): string =>
   showHidden(text.replaceAll(/\\(?=[nt])/g, escapeOf)).replaceAll(/[\n\t]/g, (char) => (char === '\n' ? '\\n' : '\\t'))
+
+/** Letters and marks of scripts that are written with joiners. */
+const JOINING =
+  /[\p{scx=Arab}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}]/u
+
+/** Text that is only read: what is hidden in it is shown, but another blank is a space, and scripts that need joiners keep them. */
+export const readable = (text: string): string =>
+  /[^\n\t -~]/.test(text)
+    ? text.replaceAll(HIDDEN, (char, at: number) => {
+        if (/\p{Zs}/u.test(char)) return ' '
+        return (char === '\u200c' || char === '\u200d') && JOINING.test(text[at - 1] ?? '') ? char : shown(char)
+      })
+    : text
 
 /** Whether `showHidden` writes this code as an escape. */
 const isEscape = (code: number): boolean => code <= 0x10ffff && (code === 0x5c || escaped(String.fromCodePoint(code)))
@@ -49,6 +64,9 @@ const escaped = (char: string) => char.search(HIDDEN) >= 0 || char.normalize('NF
 const shown = (char: string): string => (char === '\r' ? '\\r' : escapeOf(char))
 
 function escapeOf(char: string): string {
-  const hex = (char.codePointAt(0) ?? 0).toString(16)
-  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`
+  const code = char.codePointAt(0) ?? 0
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : unitOf(code)
 }
+
+/** The escape of a UTF-16 unit. */
+const unitOf = (code: number): string => `\\u${(code + 0x10000).toString(16).slice(1)}`

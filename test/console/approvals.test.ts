@@ -1,4 +1,4 @@
-// Tests parts/ask/** and shell/**: how one answers, and what tells that somebody waits.
+// Tests parts/ask/**, pages/approvals/** and shell/**: how one answers, and what tells that somebody waits.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { EventStream } from '../support/event-stream.ts'
@@ -122,7 +122,20 @@ describe('approvals in the console', () => {
     await pages.product.call('POST', `/sessions/typed/permissions/${id}`, { allow: true })
     await stream.all()
     await page.getByLabel('Decision').getByText('You had written: because of the').waitFor()
-    await page.getByText('Allowed by anonymous').waitFor()
+    await page.getByText('Allowed by anonymous, just now').waitFor()
+  })
+
+  it('the same holds for a changed input, and for the card of a chat', async () => {
+    const { id, stream } = await ask('typed-in-chat')
+    const page = await pages.open('/chat/typed-in-chat')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Input of Write').fill('{"path": "half')
+    await pages.product.call('POST', `/sessions/typed-in-chat/permissions/${id}`, { allow: false })
+    await stream.all()
+    const notice = page.locator('.notice', { hasText: 'Somebody was faster: denied by anonymous.' })
+    await notice.getByText('{"path": "half').waitFor()
+    await notice.getByRole('button', { name: 'Drop what I wrote' }).click()
+    await notice.waitFor({ state: 'detached' })
   })
 
   it('a link to a request that was decided shows who decided it', async () => {

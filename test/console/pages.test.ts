@@ -1,6 +1,7 @@
 // Tests pages/usage/**, pages/activity/**, pages/settings/** and parts/markdown/**: what they show, and that they can be read.
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
+import { readable } from '../../shared/reading/hidden.ts'
 import { until } from '../support/until.ts'
 import { findingsOf, isTooWide, loadedBy } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
@@ -11,7 +12,13 @@ describe('every page of the console', function () {
   let pages: ConsoleUnderTest
   let page: Page
   /** The findings on all pages, made in one pass. */
-  const found = { light: [] as string[], dark: [] as string[], tooWide: [] as string[], elements: [] as string[] }
+  const found = {
+    light: [] as string[],
+    dark: [] as string[],
+    tooWide: [] as string[],
+    elements: [] as string[],
+    hidden: [] as string[],
+  }
 
   before(async () => {
     pages = await startConsole()
@@ -47,6 +54,7 @@ describe('every page of the console', function () {
       if (await isTooWide(page)) found.tooWide.push(`${path} at ${width} px`)
     }
     found.elements.push(...(await loadedBy(page)).map((element) => `${path} ${element}`))
+    found.hidden.push(...(await page.evaluate<string[]>(HIDDEN_TEXTS)).map((text) => `${path} ${JSON.stringify(text)}`))
   }
 
   it('shows the texts of models, tools and tenants as text, and loads nothing that they point to', async () => {
@@ -54,12 +62,14 @@ describe('every page of the console', function () {
     expect(found.elements).to.deep.equal([])
     await page.goto(pages.at('/chat/story'))
     const exchange = page.locator('.exchange').first()
-    const hostile = [HOSTILE[0], HOSTILE[1], HOSTILE[4], HOSTILE[7]].map(String)
+    const hostile = [HOSTILE[0], HOSTILE[1], HOSTILE[4], HOSTILE[7]].map(readable)
     const isShown = async () => (await exchange.innerText()).includes(hostile.at(-1) ?? '')
     await until(isShown, { what: 'the last of the texts' })
     const text = await exchange.innerText()
     for (const each of hostile) expect(text).to.include(each)
   })
+
+  it('P24: nothing in a text or a name on them is hidden', () => expect(found.hidden).to.deep.equal([]))
 
   it('a run has a waterfall of its turns, tools and waits for permissions, and one that goes on has it as far as it is', async () => {
     const { runs } = (await pages.product.call('GET', '/runs?status=waiting')).body as { runs: { run_id: string }[] }
@@ -74,9 +84,50 @@ describe('every page of the console', function () {
     await until(async () => !(await line('permission').innerText()).includes('…'), { what: 'the end of the wait' })
   })
 
+  it('a new key of a provider keeps its prices, which the form sets and deletes', async () => {
+    const prices = async () => {
+      const { body } = await pages.product.call('GET', '/config/instances/priced')
+      return (body as { prices?: unknown }).prices
+    }
+    await page.goto(pages.at('/settings'))
+    await page.getByText('Add a provider …').click()
+    const save = async (fields: Record<string, string>) => {
+      for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text)
+      const saved = page.waitForResponse((response) => response.request().method() === 'PUT')
+      await page.getByRole('button', { name: 'Save the provider' }).click()
+      expect((await saved).status()).to.equal(200)
+    }
+    await save({ Name: 'priced', Key: 'sk-one', Prices: '{"model-1": {"input": 1, "output": 2}}' })
+    await page.getByText('Prices of 1 model').waitFor()
+    await save({ Key: 'sk-two', Prices: '' })
+    expect(await prices()).to.deep.equal({ 'model-1': { input: 1, output: 2 } })
+    await save({ Key: '', Prices: 'null' })
+    expect(await prices()).to.equal(undefined)
+  })
+
+  it('the names of steps are cut by their width, within their boxes', async () => {
+    const wide = ['W'.repeat(200), '字'.repeat(200), '\u0635\ufdfa'.repeat(60)]
+    const steps = wide.map((title, i) => ({ id: `s${i}`, title, prompt: '/say a' }))
+    const { body } = await pages.product.call('POST', '/plans/submit', { title: 'wide', steps })
+    await page.goto(pages.at(`/plans/${(body as { id: string }).id}`))
+    await page.locator('.waves .node').nth(2).waitFor()
+    const sides = await page.evaluate<[number, number][]>(
+      `Array.from(document.querySelectorAll('.waves .node'), (node) => [node.querySelector('.name').getBoundingClientRect().right, node.querySelector('.box').getBoundingClientRect().right])`,
+    )
+    for (const [name, box] of sides) expect(name).to.be.at.most(box)
+  })
+
   it('has no serious finding of axe in the light scheme', () => expect(found.light).to.deep.equal([]))
 
   it('has no serious finding of axe in the dark scheme', () => expect(found.dark).to.deep.equal([]))
 
   it('fits a screen of 390 px, and one of 2,560 px', () => expect(found.tooWide).to.deep.equal([]))
 })
+
+/** The texts and names of the page that hold something that its reader does not see. */
+const HIDDEN_TEXTS = `{
+  const HIDDEN = ${String(/[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff]/)}
+  const texts = document.evaluate('//text()', document.body, null, XPathResult.ORDERED_NODE_SNAPSHOT_TYPE)
+  const names = Array.from(document.querySelectorAll('[title], [aria-label]'), (each) => each.title + each.ariaLabel)
+  Array.from({ length: texts.snapshotLength }, (_, i) => texts.snapshotItem(i).data).concat(names).filter((text) => HIDDEN.test(text))
+}`

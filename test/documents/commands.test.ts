@@ -39,7 +39,8 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^scripts\/test [\w./<>-]+( --grep .*)?$/, { by: 'test/scripts/test.test.ts', words: 'passes arguments to mocha' }],
   [/^npm run (test:unit|test:for .*)$/, { by: 'test/scripts/test.test.ts', words: '--for' }],
   [/^npm run imports$/, { by: 'test/scripts/check-imports.test.ts', words: 'the import table' }],
-  [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability)\b/, LONG],
+  [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack)\b/, LONG],
+  [/^npm run try:keycloak$/, { not: 'it fetches and runs a Keycloak' }],
   [/^npm run (chaos|abuse|fuzz|security|simulate) -- .*(--full|--seeds|--seed|--bugs)/, LONG],
   [/^npm run chaos( -- --only P[\d,P]+)?$/, { by: 'test/chaos/chaos.test.ts', words: 'main.ts' }],
   [

@@ -111,6 +111,18 @@ describe('the ops listener', () => {
     }
   })
 
+  it('every response has a policy for browsers, which allows nothing inline', async () => {
+    const ops = await open()
+    for (const path of ['/livez', '/readyz', '/metrics', '/members', '/tenants', '/no-such-path', '/%E0%A4%A'])
+      for (const accept of ['application/json', 'text/html']) {
+        const policy = (await ops.get(path, { headers: { accept } })).headers.get('content-security-policy')
+        expect(policy, path)
+          .to.include("default-src 'none'")
+          .and.include("frame-ancestors 'none'")
+          .and.not.include('unsafe')
+      }
+  })
+
   it('a request that is not HTTP is answered in the envelope too', async () => {
     const { port } = new URL((await open()).url)
     const text = await (await Wire.open(Number(port))).send('GARBAGE', '', '').end

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander'
 import type { AgentEngine, PermissionAsk, Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { askPerson } from '../follow/ask-person.ts'
-import { subjectOf } from '../follow/call-line.ts'
+import { callText, subjectOf } from '../follow/call-line.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { isInteractive } from '../io.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
@@ -92,7 +92,7 @@ async function watch({ json }: { json?: boolean }, cli: Cli): Promise<void> {
     for await (const ask of client.permissions.watch({ signal })) {
       if (json) output.out(`${plainJson(ask.request)}\n`)
       else if (isInteractive(io)) await answer(ask, cli)
-      else output.out(`${ask.id}  ${plainLine(`${ask.toolName} ${subjectOf(ask.input)}`)}\n`)
+      else output.out(`${ask.id}  ${callText(ask)}\n`)
     }
   } catch (cause) {
     if (!signal.aborted) throw cause

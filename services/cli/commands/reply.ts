@@ -2,7 +2,9 @@ import { type Command, Option } from 'commander'
 import type { AgentEngine, PermissionReply } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT, usageError } from '../exit-codes.ts'
+import { callText } from '../follow/call-line.ts'
 import { type Edited, editInput, readObject } from '../follow/edit-input.ts'
+import { previewLines } from '../follow/preview.ts'
 import { isInteractive } from '../io.ts'
 import { resolveId } from '../resolve-id.ts'
 
@@ -35,6 +37,8 @@ export function defineDeny(command: Command, cli: Cli): void {
 async function allow(id: string, options: AllowOptions, cli: Cli): Promise<void> {
   const client = await cli.engine()
   const pending = await findPending(client, id)
+  const call = { toolName: pending.tool_name, input: pending.input }
+  cli.output.err(`${[callText(call), ...previewLines(pending)].join('\n  ')}\n`)
   const expiresAt = client.localTime(pending.expires_at)
   const input = await changedInput({ input: pending.input, expiresAt }, options, cli)
   const reply: PermissionReply = {

@@ -5,7 +5,7 @@ import { countdown } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import { type Approval, ruleFor } from './approval.ts'
 import type { Screen } from './ask-person.ts'
-import { subjectOf } from './call-line.ts'
+import { callText } from './call-line.ts'
 
 type Place = { io: Io; output: Output; screen: Screen; approval: Approval }
 
@@ -23,7 +23,7 @@ export function createAnswers(place: Place): (ask: PermissionAsk) => Promise<voi
 
 async function isAnsweredByRule(ask: PermissionAsk, { approval, screen, output: { style } }: Place): Promise<boolean> {
   const rule = ruleFor(approval.rules, ask)
-  const call = plainLine(`${ask.toolName} ${subjectOf(ask.input)}`)
+  const call = callText(ask)
   if (rule !== undefined || approval.mode === 'all') {
     screen.print(style.dim(`  ${call} is allowed by ${rule ? `--allow '${plainLine(rule.text)}'` : '--approve all'}`))
     await ask.allow()
@@ -37,6 +37,6 @@ async function isAnsweredByRule(ask: PermissionAsk, { approval, screen, output: 
 /** Without a terminal nobody is asked here: it stays pending for someone elsewhere. */
 function leavePending(ask: PermissionAsk, { screen }: Place): void {
   const left = countdown(ask.expiresAt.getTime() - Date.now())
-  const call = plainLine(`${ask.toolName} ${subjectOf(ask.input)}`)
+  const call = callText(ask)
   screen.print(`waiting for permission ${ask.id} (${call}): ae allow ${ask.id} (denied in ${left})`)
 }

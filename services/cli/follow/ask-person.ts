@@ -1,13 +1,14 @@
 import { ApiError, type PermissionAsk } from '../../../shared/client/client.ts'
+import { escapeHidden } from '../../../shared/reading/hidden.ts'
 import type { Io } from '../io.ts'
 import type { Output } from '../output.ts'
 import { countdown } from '../text/figures.ts'
-import { plain, plainLine } from '../text/plain.ts'
+import { plainLine } from '../text/plain.ts'
 import { askLine } from './ask-line.ts'
-import { callLine } from './call-line.ts'
+import { callLine, callText, fitsLine } from './call-line.ts'
 import { editInput, questionOf } from './edit-input.ts'
 import { readKey } from './keys.ts'
-import { changeOf, paint, previewLines, shortened } from './preview.ts'
+import { changeOf, fits, paint, previewLines, shortened } from './preview.ts'
 
 /** Where a question stands among other lines. */
 export type Screen = {
@@ -24,15 +25,17 @@ const INDENT = '      '
 /** Shows what a call would do and asks for one key, until the request is decided, here or elsewhere. */
 export async function askPerson(ask: PermissionAsk, place: Place): Promise<void> {
   const { output, screen, io } = place
-  printQuestion(ask, place)
+  let isSeen = printQuestion(ask, place)
   while (!ask.signal.aborted) {
     const pressed = readKey(io, 'asedv', ask.signal) // First, so that a key that is pressed as the question appears is read.
-    screen.setPrompt(() => keyLine(ask, output))
+    screen.setPrompt(() => keyLine(ask, isSeen, output))
     const key = await pressed
     screen.setPrompt(undefined)
     screen.clear()
     try {
-      if (key === undefined || (await isAnswered(key, ask, place))) return
+      if (key === 'v') isSeen = printAll(ask, place)
+      else if (!isSeen && (key === 'a' || key === 's')) screen.print(output.style.red(NOT_SEEN))
+      else if (key === undefined || (await isAnswered(key, ask, place))) return
     } catch (cause) {
       if (cause instanceof ApiError && cause.status !== 400) throw cause
       screen.print(output.style.red(`  ${plainLine(cause instanceof Error ? cause.message : String(cause))}`))
@@ -40,35 +43,42 @@ export async function askPerson(ask: PermissionAsk, place: Place): Promise<void>
   }
 }
 
-function printQuestion(ask: PermissionAsk, { output, screen }: Place): void {
+/** Shows the call as far as there is space. Returns whether that is all of it. */
+function printQuestion(ask: PermissionAsk, { output, screen }: Place): boolean {
   const { style } = output
   const symbol = style.yellow(style.symbols.ask)
-  const lines = shortened(previewLines(ask), {
+  const [lines, right] = [previewLines(ask), changeOf(ask)]
+  const space = {
     most: Math.min(MOST_LINES, Math.max(4, output.rows() - 6)),
     columns: output.columns() - INDENT.length - 1,
-    style,
-  })
-  const call = { toolName: ask.toolName, input: ask.input }
+  }
+  const isWhole = fits(lines, space) && fitsLine(ask, right, output.columns())
   screen.print(
-    callLine({ symbol, call, right: changeOf(ask) }, { style, columns: output.columns() }),
-    ...lines.map((line) => INDENT + line),
+    callLine({ symbol, call: ask, right }, { style, columns: output.columns() }),
+    ...(isWhole ? [] : [style.yellow(`${INDENT}This is not all of it: press v before you allow it.`)]),
+    ...shortened(lines, { ...space, style }).map((line) => INDENT + line),
   )
+  return isWhole
 }
 
-function keyLine(ask: PermissionAsk, { style }: Output): string {
+function printAll(ask: PermissionAsk, { output, screen }: Place): true {
+  const lines = previewLines(ask).map((line) => paint(line, output.style))
+  screen.print(...[callText(ask), ...lines, escapeHidden(ask.message)].map((line) => INDENT + line))
+  return true
+}
+
+const NOT_SEEN = '  You have not seen all of it: press v first.'
+
+function keyLine(ask: PermissionAsk, isSeen: boolean, { style }: Output): string {
   const left = countdown(ask.expiresAt.getTime() - Date.now())
-  return `    [a]llow  [s]ession  [e]dit  [d]eny  [v]iew all${style.symbols.sep}denied in ${left} ${style.symbols.prompt} `
+  const keys = isSeen
+    ? '[a]llow  [s]ession  [e]dit  [d]eny  [v]iew all'
+    : '[v]iew all, then [a]llow  [s]ession  [e]dit  [d]eny'
+  return `    ${keys}${style.symbols.sep}denied in ${left} ${style.symbols.prompt} `
 }
 
 /** Does what the key stands for. `false` when the question stays. */
-async function isAnswered(key: string, ask: PermissionAsk, { io, output, screen }: Place): Promise<boolean> {
-  if (key === 'v') {
-    screen.print(
-      ...previewLines(ask).map((line) => INDENT + paint(line, output.style)),
-      `${INDENT}${plain(ask.message)}`,
-    )
-    return false
-  }
+async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promise<boolean> {
   if (key === 'e') {
     const input = await editInput(io, ask)
     if (input === undefined || input === ask.input) return false

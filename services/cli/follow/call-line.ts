@@ -1,5 +1,5 @@
 import type { Schema } from '../../../shared/client/client.ts'
-import { plainLine } from '../text/plain.ts'
+import { showControls, showJson } from '../../../shared/reading/hidden.ts'
 import type { Style } from '../text/style.ts'
 import { cut, padEnd, padStart, widthOf } from '../text/width.ts'
 
@@ -11,23 +11,36 @@ const SUBJECTS = ['path', 'command', 'url', 'pattern', 'query', 'description', '
 const WIDEST = 100
 const RIGHT = 20
 
-/** The subject of a tool call, as one line: the path, the command, the address, else its whole input. */
+/** The subject of a tool call, as one line in which nothing is hidden: the path, the command, the address, else its whole input. */
 export function subjectOf(input: Input): string {
   const named = SUBJECTS.map((name) => input[name]).find((value) => typeof value === 'string' && value !== '')
-  if (typeof named === 'string') return plainLine(named)
-  return Object.keys(input).length === 0 ? '' : plainLine(JSON.stringify(input))
+  if (typeof named === 'string') return showControls(named)
+  return Object.keys(input).length === 0 ? '' : showJson(input)
 }
 
 export type Call = { toolName: string; input: Input }
+
+/** The whole line and what of it there is for the tool and what it acts on. */
+function spaceOf(right: string, columns: number, depth: number) {
+  const width = Math.min(columns - 1, WIDEST) - 4 - depth * 2
+  return { width, space: Math.max(0, width - Math.max(widthOf(right), right === '' ? 0 : RIGHT)) }
+}
+
+/** The tool and what it acts on. */
+export const callText = ({ toolName, input }: Call): string =>
+  [showControls(toolName), ...(Object.keys(input).length > 0 ? [subjectOf(input)] : [])].join(' ')
+
+/** Whether the line of the call shows all of `callText`. */
+export const fitsLine = (call: Call, right: string, columns: number): boolean =>
+  widthOf(callText(call)) < spaceOf(right, columns, 0).space
 
 /** One line of a tool call: the symbol, the tool, what it acts on, and to the right what there is to say about it. */
 export function callLine(
   { symbol, call, right = '' }: { symbol: string; call: Call; right?: string },
   { style, columns, depth = 0 }: { style: Style; columns: number; depth?: number },
 ): string {
-  const width = Math.min(columns - 1, WIDEST) - 4 - depth * 2
-  const space = Math.max(0, width - Math.max(widthOf(right), right === '' ? 0 : RIGHT))
-  const name = cut(plainLine(call.toolName), space, style.symbols.cut)
+  const { width, space } = spaceOf(right, columns, depth)
+  const name = cut(showControls(call.toolName), space, style.symbols.cut)
   const subject = cut(subjectOf(call.input), Math.max(0, space - widthOf(name) - 2), style.symbols.cut)
   const left = subject === '' ? style.bold(name) : `${style.bold(name)} ${subject}`
   const used = subject === '' ? widthOf(name) : widthOf(name) + 1 + widthOf(subject)

@@ -1,30 +1,37 @@
-import type { Schema } from '../../../shared/client/client.ts'
-import { plain, plainJson } from '../text/plain.ts'
+import { type AskedCall, readCall } from '../../../shared/reading/read-call.ts'
 import type { Style } from '../text/style.ts'
-import { cut } from '../text/width.ts'
+import { cut, widthOf } from '../text/width.ts'
 
-type Asked = { input: Schema<'JsonObject'>; preview?: Schema<'PermissionPreview'> | undefined }
-
-/** The preview of a call, as lines: the change of a file, the command or the request, else the input. */
-export function previewLines({ input, preview }: Asked): string[] {
-  if (!preview) return plainJson(input, 2).split('\n')
-  switch (preview.kind) {
+/** What a call does, as lines: the change of a file, the command or the request, and all of the input that does not stand there. */
+export function previewLines(asked: AskedCall): string[] {
+  const call = readCall(asked)
+  const rest = call.rest?.split('\n') ?? []
+  switch (call.kind) {
+    case 'input':
+      return rest
     case 'diff':
-      return hunkLines(plain(preview.diff))
+      return [...(call.isCut ? ['The change is too long to be compared; the input:'] : hunkLines(call.lines)), ...rest]
     case 'command':
-      return plain(preview.command)
-        .split('\n')
-        .map((line, i) => `${i === 0 ? '$' : ' '} ${line}`)
+      return [...call.command.split('\n').map((line, i) => `${i === 0 ? '$' : ' '} ${line}`), ...rest]
     case 'request':
-      return [`${preview.method} ${plain(preview.url)}`]
+      return [...requestLines(call), ...rest]
   }
 }
 
+function requestLines({ method, written, address }: ReturnType<typeof readCall> & { kind: 'request' }): string[] {
+  if (!address) return [`${method} ${written}`]
+  const { before, host, after, isAsWritten } = address
+  return [`${method} ${before}${host}${after}`, `  to ${host}`, ...(isAsWritten ? [] : [`  as written: ${written}`])]
+}
+
+type Space = { most: number; columns: number }
+
+/** Whether all of the lines fit. */
+export const fits = (lines: readonly string[], { most, columns }: Space): boolean =>
+  lines.length <= most && lines.every((line) => widthOf(line) <= columns)
+
 /** The first of the lines, each cut to the width and painted, with the number of those that are left out. */
-export function shortened(
-  lines: readonly string[],
-  { most, columns, style }: { most: number; columns: number; style: Style },
-): string[] {
+export function shortened(lines: readonly string[], { most, columns, style }: Space & { style: Style }): string[] {
   const isLong = lines.length > most
   const shown = isLong ? lines.slice(0, most - 1) : lines
   const rest = `${style.symbols.cut} ${lines.length - shown.length} more lines`
@@ -35,9 +42,9 @@ export function shortened(
 }
 
 /** A summary of the change: what is added and taken away. */
-export function changeOf({ preview }: Asked): string {
+export function changeOf({ preview }: AskedCall): string {
   if (preview?.kind !== 'diff') return ''
-  const lines = hunkLines(preview.diff)
+  const lines = hunkLines(preview.diff.trimEnd().split('\n'))
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length
   return `+${count('+')} -${count('-')}`
 }
@@ -46,8 +53,7 @@ export function changeOf({ preview }: Asked): string {
  * The lines of a diff without its header, which is all there is of a change of nothing. Behind it nothing is left out: a line of a file may
  * look like one.
  */
-function hunkLines(diff: string): string[] {
-  const lines = diff.trimEnd().split('\n')
+function hunkLines(lines: readonly string[]): readonly string[] {
   const first = lines.findIndex((line) => line.startsWith('@@'))
   return first < 0 ? [] : lines.slice(first)
 }

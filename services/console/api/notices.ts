@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import type { TenantEvent } from '../../../shared/client/api.ts'
+import { showControls } from '../../../shared/reading/hidden.ts'
 import { hrefOf, navigate } from '../base/router.ts'
 import { ofTab } from '../base/tab.ts'
 import { onEvent } from './live.ts'
@@ -30,7 +31,7 @@ function onRequest({ event, data }: TenantEvent): void {
   const id = String(data['request_id'])
   if (event === 'permission.resolved') take(id)
   if (event !== 'permission.requested' || current() !== 'granted') return
-  const notice = new Notification(`Permission needed for ${String(data['tool_name'])}`, {
+  const notice = new Notification(`Permission needed for ${showControls(String(data['tool_name']))}`, {
     body: 'An agent waits for your answer.',
     tag: id, // Several tabs show it once.
   })

@@ -13,7 +13,9 @@ export const SelectField = ({ label, value, choices, hint }: SelectFieldProps) =
         onChange={({ currentTarget }) => (value.value = currentTarget.value)}
       >
         {choices.map((choice) => (
-          <option key={choice}>{choice}</option>
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
         ))}
       </select>
     )}

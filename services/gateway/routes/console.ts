@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { ErrorRequestHandler, RequestHandler } from 'express'
 import { notFound } from '../../../shared/kernel/errors.ts'
 import type { ConsoleFiles } from '../../http/console-files.ts'
 import { sendAsset, sendPage } from '../../http/console-pages.ts'
@@ -29,6 +29,15 @@ export function consoleRoutes(deps: Deps): RouteTable {
     '/console/config.json': { get: (_req, res) => void res.json(config) },
     '/console/assets/:file': { get: sendAsset(files) },
     '/console{/*page}': { get: sendPage(files.index, origins) },
+  }
+}
+
+/** Answers a page's address that no browser can read, such as `/console/chat/%E0`, with the page, which says that there is none of it. */
+export function consoleAtBrokenPath({ files, origins }: ConsoleSettings): ErrorRequestHandler {
+  const send = sendPage(files.index, origins)
+  return (cause, req, res, next) => {
+    const isPage = /^\/console\/(?!assets\/)/.test(req.path) && (req.method === 'GET' || req.method === 'HEAD')
+    return cause instanceof URIError && isPage ? send(req, res, next) : next(cause)
   }
 }
 

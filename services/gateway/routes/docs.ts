@@ -5,18 +5,21 @@ import type { RequestHandler } from 'express'
 import { notFound } from '../../../shared/kernel/errors.ts'
 import { type DocumentOptions, readDocument } from '../../../shared/platform/api/document.ts'
 import { Compressible } from '../../http/compressed.ts'
+import { GUARDS } from '../../http/console-pages.ts'
 import type { RouteTable } from '../../http/routes.ts'
 
-/** Allows the explorer's own files and this API only. swagger-ui sets inline styles. */
+/** Allows the explorer's own files and this API only. HTML that is made of a text passes the policy of `start.js`. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
+  "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types default dompurify',
 ].join('; ')
 
 type Asset = { path: string; compressed: Compressible }
@@ -73,7 +76,10 @@ function page(basePath: string): RequestHandler {
 </html>
 `
   return (_req, res) => {
-    res.set('Content-Security-Policy', PAGE_POLICY).type('html').send(html)
+    res
+      .set({ ...GUARDS, 'Content-Security-Policy': PAGE_POLICY })
+      .type('html')
+      .send(html)
   }
 }
 

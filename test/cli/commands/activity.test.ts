@@ -1,4 +1,4 @@
-// Tests ls.ts, why.ts and approvals.ts: what they print, against a server.
+// Tests ls.ts, why.ts, approvals.ts and reply.ts: what they print, against a server.
 import { expect } from 'chai'
 import { useAe } from '../../support/ae.ts'
 import { answerDirectives } from '../../support/model-server/directives.ts'
@@ -93,7 +93,9 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
     expect((await at.ae.run(['why', (await idsOf('--status', 'waiting'))[0] ?? ''])).err).to.equal(`ae allow ${id}\n`)
     expect((await at.ae.run(['allow', id, '--input', '[]'])).code).to.equal(2)
     expect((await at.ae.run(['allow', id, '--input', '{"path":1}'])).code).to.equal(2)
-    expect((await at.ae.run(['allow', id, '--input', '{"path":"a.txt","content":"changed"}'])).code).to.equal(0)
+    const allowed = await at.ae.run(['allow', id, '--input', '{"path":"a.txt","content":"changed"}'])
+    expect(allowed.code).to.equal(0)
+    expect(allowed.err, 'the call as it was asked').to.match(/^Write a\.txt\n {2}@@ -0,0 \+1,1 @@\n {2}\+one\n/)
     expect(await run.out).to.include('Wrote 7 bytes')
     expect((await at.ae.run(['deny', id])).code).to.equal(4)
     await until(async () => (await at.ae.run(['approvals', '--decided'])).out.includes('allowed, edited'), {

@@ -20,14 +20,14 @@ class Keyboard extends EventEmitter {
 
 describe('services/cli/follow/ask-person', () => {
   /** Asks, and answers with the keys of `keys`, each as often as is needed until the question hears it. */
-  async function ask(keys: string, allow: (options: object) => Promise<void> = async () => {}) {
+  async function ask(keys: string, allow: (options: object) => Promise<void> = async () => {}, content = 'hello') {
     const stdin = new Keyboard()
     const { output } = collect()
     const [printed, answers, prompts]: [string[], object[], string[]] = [[], [], []]
     const rawAtPrompts: boolean[] = []
     const decided = new AbortController()
     const asked = {
-      ...{ id: 'perm_1', toolName: 'Write', input: { path: 'a.txt', content: 'hello' }, message: 'It wants to write.' },
+      ...{ id: 'perm_1', toolName: 'Write', input: { path: 'a.txt', content }, message: 'It wants to write.' },
       ...{ expiresAt: new Date(Date.now() + 60_000), signal: decided.signal, request: {} },
       async allow(options: object) {
         answers.push(options)
@@ -81,6 +81,17 @@ describe('services/cli/follow/ask-person', () => {
     await asking
     expect(printed.at(-1)).to.include('It wants to write.')
     expect(answers).to.deep.equal([{ remember: true }])
+  })
+
+  it('a call that is not shown whole is allowed by no key before `v`, and says so at its top and at the keys', async () => {
+    const content = `${'x'.repeat(200)}; the end`
+    const { asking, printed, prompts, answers } = await ask('asva', undefined, content)
+    await asking
+    expect(printed[1]).to.include('This is not all of it')
+    expect(prompts[0]).to.match(/\[v\]iew all, then \[a\]llow/)
+    expect(printed.filter((line) => line.includes('You have not seen all of it'))).to.have.length(2)
+    expect(printed.findIndex((line) => line.includes('; the end'))).to.be.greaterThan(3)
+    expect(answers).to.deep.equal([{ remember: false }])
   })
 
   it('an answer that the server does not take is told, and the question stays', async () => {

@@ -23,9 +23,9 @@ describe('services/cli/follow/call-line', () => {
     expect(line({ path: 'CHANGELOG.md' }, 10)).to.not.include('\n')
   })
 
-  it('names what the call acts on, else its whole input, without control characters', () => {
-    expect(subjectOf({ content: 'x', path: 'a\u001b[2J.txt' })).to.equal('a[2J.txt')
-    expect(subjectOf({ command: 'a\nb' })).to.equal('a b')
+  it('names what the call acts on, else its whole input, with what is hidden in it as escapes', () => {
+    expect(subjectOf({ content: 'x', path: 'a\u001b[2J.txt' })).to.equal('a\\u001b[2J.txt')
+    expect(subjectOf({ command: 'a\nb' })).to.equal('a\\nb')
     expect(subjectOf({ n: 1 })).to.equal('{"n":1}')
     expect(subjectOf({})).to.equal('')
   })

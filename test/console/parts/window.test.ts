@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { useTempFolder } from '../../support/temp-folder.ts'
 import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
-import { storeRuns } from '../support/many-runs.ts'
+import { SHOW_MORE, storeRuns } from '../support/many-runs.ts'
 import { LONGEST_MS, traceTasks } from '../support/tasks.ts'
 
 const ROWS = 10_000
@@ -68,17 +68,6 @@ type Screen = {
   /** The number of the first row on the screen. */
   from: number
 }
-
-/** Asks for the next page, and waits until it is shown. Returns whether there is another one. */
-const SHOW_MORE = `new Promise((resolve) => {
-  const button = () => [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Show more')
-  const observer = new MutationObserver(() => {
-    observer.disconnect()
-    requestAnimationFrame(() => resolve(button() !== undefined))
-  })
-  observer.observe(document.querySelector('.runs'), { attributeFilter: ['aria-rowcount'] })
-  button().click()
-})`
 
 /** Scrolls from the top to the end in 40 jumps, and looks at the page after each as it is painted. */
 const SCROLL = `(async () => {

@@ -31,3 +31,14 @@ function endedRun(number: number, startedAt: number): EndedRun {
   } as const
   return { tenant: DEFAULT_TENANT, record, keptDays: 30 }
 }
+
+/** Run in the page: asks for the next page, and waits until it is shown. Returns whether there is another one. */
+export const SHOW_MORE = `new Promise((resolve) => {
+  const button = () => [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Show more')
+  const observer = new MutationObserver(() => {
+    observer.disconnect()
+    requestAnimationFrame(() => resolve(button() !== undefined))
+  })
+  observer.observe(document.querySelector('.runs'), { attributeFilter: ['aria-rowcount'] })
+  button().click()
+})`

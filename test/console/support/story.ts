@@ -1,13 +1,13 @@
 import type { ConsoleUnderTest } from './console.ts'
 
-/** Texts that would do something where a page took them for more than text. */
+/** Texts that would do something where a page took them for more than text, or that hide something. */
 export const HOSTILE = [
-  '<img src=x onerror=alert(1)>',
+  '<img src=x onerror=alert(1)>\u202e\u200b\u00ad',
   '<script>alert(2)</script>',
   '[a](javascript:alert(3))',
   '![b](https://attacker.example/pixel.png)',
   '<a href="javascript:alert(4)">c</a>',
-  '"><svg onload=alert(5)>',
+  '"><svg onload=alert(5)>\u2066\u061c',
   '{{constructor.constructor("alert(6)")()}}',
   '<iframe srcdoc="<script>alert(7)</script>"></iframe>',
 ] as const

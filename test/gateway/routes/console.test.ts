@@ -53,6 +53,20 @@ describe('the routes of the console', () => {
     }
   })
 
+  it('a page whose address no browser can read is the page, too; a file and another method are refused', async () => {
+    for (const path of ['/console/activity/%E0%A4%A', '/console/%', '/console/chat/%zz/x']) {
+      const response = await at(path, { 'accept-encoding': 'identity' })
+      expect([response.status, await response.text()], path).to.deep.equal([200, PAGE])
+    }
+    const { port } = await start({ console: SETTINGS })
+    const refused = [
+      await at('/console/assets/%E0'),
+      await fetch(`http://127.0.0.1:${port}/console/%`, { method: 'POST' }),
+    ]
+    for (const { status, headers } of refused)
+      expect([status, headers.get('content-type')]).to.deep.equal([400, 'application/json; charset=utf-8'])
+  })
+
   it('an asset is compressed as the client accepts it, and never asked for again; the document is, by its ETag', async () => {
     const encodings = { 'br, gzip': ['br', 'script br'], gzip: ['gzip', 'script gzip'], identity: [null, 'script'] }
     for (const [accepted, wanted] of Object.entries(encodings)) {

@@ -27,12 +27,16 @@ describe('the explorer', () => {
     }
   })
 
-  it('allows no inline script and nothing from elsewhere', async () => {
+  it('allows no inline script or style, no HTML that is not of its policy, and nothing from elsewhere', async () => {
     const { get } = await start()
     const page = await get('/docs')
     const policy = page.headers.get('content-security-policy') ?? ''
     expect(policy).to.include("default-src 'none'").and.include("script-src 'self';")
-    expect(policy).to.not.match(/https?:/)
+    expect(policy)
+      .to.include("require-trusted-types-for 'script'")
+      .and.not.match(/https?:|unsafe/)
+    expect(page.headers.get('cross-origin-opener-policy')).to.equal('same-origin')
+    expect(page.headers.get('referrer-policy')).to.equal('no-referrer')
     expect(await page.text()).to.not.match(/<script>|https?:/)
     expect(await (await get('/docs/start.js')).text()).to.include('validatorUrl: null')
   })

@@ -6,6 +6,9 @@ import type { Signer } from './signer.ts'
 
 export const CONSOLE_AUDIENCE = 'urn:agent-engine:console-test'
 
+/** `tenantOf`: the tenant of a name; `acme` for all without it. */
+type Client = { id: string; origin: string; tokenSecs: number; tenantOf?: (name: string) => string }
+
 export type SignInIssuer = {
   url: string
   /** The grant types of the token requests, in order. */
@@ -13,7 +16,7 @@ export type SignInIssuer = {
   /** How its token endpoint fails from now on: it is away, or it refuses every grant. `undefined`: it does not. */
   failure: 'away' | 'refuses' | undefined
   /** Makes the console of an origin known; until then the issuer has no client. */
-  register(client: { id: string; origin: string; tokenSecs: number }): void
+  register(client: Client): void
   close(): Promise<void>
 }
 
@@ -52,9 +55,9 @@ function fail(failure: 'away' | 'refuses', req: IncomingMessage, res: ServerResp
   res.writeHead(400, headers).end('{"error":"invalid_grant"}')
 }
 
-type Settings = { id: string; origin: string; tokenSecs: number; signer: Signer }
+type Settings = Client & { signer: Signer }
 
-function createProvider(url: string, { id, origin, tokenSecs, signer }: Settings): Provider {
+function createProvider(url: string, { id, origin, tokenSecs, tenantOf = () => 'acme', signer }: Settings): Provider {
   const server = { scope: '', audience: CONSOLE_AUDIENCE, accessTokenFormat: 'jwt', accessTokenTTL: tokenSecs }
   return new Provider(url, {
     clients: [
@@ -72,7 +75,7 @@ function createProvider(url: string, { id, origin, tokenSecs, signer }: Settings
     cookies: { keys: ['test'] },
     clientBasedCORS: (_context: unknown, from: string) => from === origin,
     findAccount: (_context: unknown, name: string) => ({ accountId: name, claims: () => ({ sub: name }) }),
-    extraTokenClaims: () => ({ tenant_id: 'acme' }),
+    extraTokenClaims: (_context: unknown, { accountId }: { accountId: string }) => ({ tenant_id: tenantOf(accountId) }),
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     issueRefreshToken: () => true,
     loadExistingGrant: async ({ oidc }: GrantContext) => {

@@ -1,11 +1,10 @@
 import { useResource } from '../../api/resource.ts'
 import { AskCard } from '../../parts/ask/ask-card.tsx'
+import { Overtaken } from '../../parts/ask/overtaken.tsx'
 import { Preview } from '../../parts/ask/preview.tsx'
 import { type Decided, findRequest, isDecided, sentenceOf } from '../../parts/ask/reply.ts'
-import { typedReason } from '../../parts/ask/typed-reasons.ts'
-import { Line } from '../../parts/foreign.tsx'
 import { Failure } from '../../parts/loading.tsx'
-import { Empty, Notice } from '../../parts/notice.tsx'
+import { Empty } from '../../parts/notice.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { AskContext } from './ask-context.tsx'
 import { DecisionBadge } from './decision-badge.tsx'
@@ -41,11 +40,7 @@ function Receipt({ decided }: { decided: Decided }) {
         </span>
       </div>
       {decided.reason && <p>Reason: {decided.reason}</p>}
-      {typedReason(decided.id).value !== '' && (
-        <Notice tone="warn">
-          Somebody was faster. You had written: <Line text={typedReason(decided.id).value} />
-        </Notice>
-      )}
+      <Overtaken id={decided.id} decided={decided} />
       {decided.message && <p class="soft">{decided.message}</p>}
       {decided.input && <Preview ask={{ ...decided, input: decided.input }} />}
     </section>

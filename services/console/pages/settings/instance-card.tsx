@@ -88,7 +88,9 @@ function Models({ models, isBusy, onProbe }: ModelsProps) {
         onChange={({ currentTarget }) => (chosen.value = currentTarget.value)}
       >
         {models.map((id) => (
-          <option key={id}>{id}</option>
+          <option key={id} value={id}>
+            {id}
+          </option>
         ))}
       </select>
       <button type="button" class="button" disabled={isBusy} onClick={() => onProbe(chosen.value)}>

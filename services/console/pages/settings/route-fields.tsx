@@ -57,7 +57,9 @@ function RouteRow({ role, meaning, routing, instances }: RouteRowProps) {
         >
           <option value="">default</option>
           {instances.map((name) => (
-            <option key={name}>{name}</option>
+            <option key={name} value={name}>
+              {name}
+            </option>
           ))}
         </select>
       </td>

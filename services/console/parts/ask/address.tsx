@@ -1,37 +1,32 @@
-import { Lines } from '../foreign.tsx'
+import type { ReadAddress } from '../../../../shared/reading/address.ts'
+
+type AddressProps = { method: string; written: string; address: ReadAddress | undefined }
 
 /** The address that a request goes to, as it is read by whoever sends it, with its host set apart; and as it was written, where that differs. */
-export function Address({ method, typed }: { method: string; typed: string }) {
-  const url = URL.parse(typed)
-  if (!url)
+export function Address({ method, written, address }: AddressProps) {
+  if (!address)
     return (
       <pre class="code">
-        {method} <Lines text={typed} />
+        {method} <span class="exact">{written}</span>
       </pre>
     )
-  const [before, after] = [`${url.protocol}//${userOf(url)}`, url.pathname + url.search + url.hash]
+  const { before, host, after, isAsWritten } = address
   return (
     <>
       <pre class="code">
         {method} {before}
-        <strong class="host">{url.host}</strong>
+        <strong class="host">{host}</strong>
         {after}
       </pre>
       <p class="small">
-        It goes to <strong class="host">{url.host}</strong>.
-        {url.href !== typed && (
+        It goes to <strong class="host">{host}</strong>.
+        {!isAsWritten && (
           <>
             {' '}
-            As it was written:{' '}
-            <code>
-              <Lines text={typed} />
-            </code>
+            As it was written: <code class="exact">{written}</code>
           </>
         )}
       </p>
     </>
   )
 }
-
-const userOf = ({ username, password }: URL) =>
-  username === '' && password === '' ? '' : `${username}${password === '' ? '' : `:${password}`}@`

@@ -5,6 +5,7 @@ import type { Ask } from '../../api/pending.ts'
 import { tellFailure } from '../../base/announce.ts'
 import { Line } from '../foreign.tsx'
 import { type Reply, reply } from './reply.ts'
+import { NotSeen } from './whole.tsx'
 
 /** The action that a person takes on a request. */
 export type Doing = 'deciding' | 'editing' | 'denying'
@@ -34,7 +35,7 @@ export function AskActions({ ask, doing, isSeen }: { ask: Ask; doing: Signal<Doi
   const allows = { isOff: !isArmed || isBusy.value || !isSeen }
   return (
     <div class="row actions">
-      {!isSeen && <p class="problem small">You have not seen all of it: its end is not shown yet.</p>}
+      {!isSeen && <NotSeen />}
       <Act letter="a" look="main" {...allows} onPress={answer({ allow: true })}>
         Allow once
       </Act>

@@ -34,7 +34,7 @@ export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
   const back = () => (doing.value = 'deciding')
   // Its page stays at the request that somebody writes about, whoever decides it.
   useEffect(() => {
-    if (hasKeys && doing.value === 'denying') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
+    if (hasKeys && doing.value !== 'deciding') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
   }, [doing.value])
   return (
     <section ref={card} class="ask card" aria-label={`Permission for ${ask.tool_name}`} data-ask={ask.id}>
@@ -51,7 +51,7 @@ export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
       <div class="body">
         {children}
         {doing.value === 'editing' ? (
-          <EditForm ask={ask} onDone={back} />
+          <EditForm ask={ask} isSeen={isSeen} onDone={back} />
         ) : (
           <Whole isSeen={isSeen}>
             <Preview ask={ask} />

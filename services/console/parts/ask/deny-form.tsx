@@ -3,7 +3,7 @@ import { tellFailure } from '../../base/announce.ts'
 import { FormButtons } from '../form-buttons.tsx'
 import { ReasonField } from '../reason-field.tsx'
 import { reply } from './reply.ts'
-import { typedReason } from './typed-reasons.ts'
+import { sendTyped, typedReason } from './typed.ts'
 
 /** Denies with a reason, which the model reads. Its field takes the focus: nothing in here allows. */
 export function DenyForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
@@ -11,7 +11,8 @@ export function DenyForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
   const submit = async (event: Event) => {
     event.preventDefault()
     const why = reason.value.trim()
-    await reply(ask, { allow: false, ...(why !== '' && { reason: why }) }).then(() => (reason.value = ''), tellFailure)
+    const answer = { allow: false, ...(why !== '' && { reason: why }) } as const
+    await sendTyped(reason, '', () => reply(ask, answer)).catch(tellFailure)
     onDone()
   }
   return (

@@ -6,16 +6,22 @@ import type { Ask } from '../../api/pending.ts'
 import { Field } from '../field.tsx'
 import { FormButtons } from '../form-buttons.tsx'
 import { reply } from './reply.ts'
+import { sendTyped, typedInput } from './typed.ts'
+import { NotSeen, showsEnd } from './whole.tsx'
+
+type EditFormProps = { ask: Ask; isSeen: Signal<boolean>; onDone(): void }
 
 /** Changes what the call runs with. The server checks the new input against the tool's schema and the policy. */
-export function EditForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
+export function EditForm({ ask, isSeen, onDone }: EditFormProps) {
   const asked = showJson(ask.input, 2)
-  const text = useSignal(asked)
+  const typed = typedInput(ask.id)
+  const text = typed.value ?? asked
   const problem = useSignal<string | undefined>(undefined)
   const submit = async (event: Event) => {
     event.preventDefault()
     try {
-      await reply(ask, { allow: true, input: JSON.parse(text.value) as Schema<'JsonObject'> })
+      const input = JSON.parse(text) as Schema<'JsonObject'>
+      await sendTyped(typed, undefined, () => reply(ask, { allow: true, input }))
       onDone()
     } catch (cause) {
       problem.value = cause instanceof Error ? cause.message : String(cause)
@@ -28,26 +34,42 @@ export function EditForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
       onKeyDown={({ key }) => key === 'Escape' && onDone()}
     >
       <Field label={`Input of ${ask.tool_name}`} hint="The model is told what has run instead." problem={problem.value}>
-        {(id) => <InputField id={id} text={text} isWrong={problem.value !== undefined} />}
+        {(id) => <InputField {...{ id, text, typed, isSeen }} isWrong={problem.value !== undefined} />}
       </Field>
-      <FormButtons submit="Allow with these changes" isOff={text.value === asked} onBack={onDone} />
+      {!isSeen.value && <NotSeen />}
+      <FormButtons submit="Allow with these changes" isOff={!isSeen.value || text === asked} onBack={onDone} />
     </form>
   )
 }
 
-function InputField({ id, text, isWrong }: { id: string; text: Signal<string>; isWrong: boolean }) {
+type InputFieldProps = {
+  id: string
+  text: string
+  typed: Signal<string | undefined>
+  isSeen: Signal<boolean>
+  isWrong: boolean
+}
+
+function InputField({ id, text, typed, isSeen, isWrong }: InputFieldProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  useLayoutEffect(() => field.current?.focus(), [])
+  const look = () => {
+    if (field.current && showsEnd(field.current)) isSeen.value = true
+  }
+  useLayoutEffect(() => {
+    field.current?.focus()
+    look()
+  }, [])
   return (
     <textarea
       id={id}
       ref={field}
       class="input mono"
-      rows={Math.min(18, text.value.split('\n').length + 1)}
+      rows={Math.min(18, text.split('\n').length + 1)}
       spellcheck={false}
       aria-invalid={isWrong}
-      value={text.value}
-      onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      value={text}
+      onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+      onScroll={look}
     />
   )
 }

@@ -10,17 +10,19 @@ export type Reply =
 
 export type Decided = Schema<'DecidedPermission'>
 
-/** Sends a reply. When somebody else was first, it says who. Throws what is wrong with a changed input. */
-export async function reply(ask: Ask, answer: Reply): Promise<void> {
+/** Sends a reply, and returns whether it counts. When somebody else was first, it says who. Throws what is wrong with a changed input. */
+export async function reply(ask: Ask, answer: Reply): Promise<boolean> {
   try {
     await send('POST', `/sessions/${encodeURIComponent(ask.session_id)}/permissions/${ask.id}`, answer)
     settle(ask.id)
     tell(`${answer.allow ? 'Allowed' : 'Denied'}: ${ask.tool_name}`)
+    return true
   } catch (cause) {
     if (!(cause instanceof ApiError) || (cause.status !== 409 && cause.status !== 404)) throw cause
     const decided = await findDecided(ask.id).catch(() => undefined)
     tell(`Too late: ${decided ? sentenceOf(decided) : 'somebody else has answered, or the time was over'}.`, 'bad')
     settle(ask.id)
+    return false
   }
 }
 
@@ -34,8 +36,10 @@ export async function denyAll(asks: readonly Ask[], reason: string): Promise<voi
   pending().reload()
 }
 
+type Outcome = Pick<Decided, 'allow' | 'how' | 'by'> & { edited?: boolean }
+
 /** `denied by ada`, `allowed by bob with changes`. */
-export function sentenceOf({ allow, how, by, edited }: Decided): string {
+export function sentenceOf({ allow, how, by, edited = false }: Outcome): string {
   if (how === 'timeout') return 'nobody answered in time, so it was denied'
   if (how === 'cancelled') return 'it was withdrawn, because its run ended'
   return `${allow ? 'allowed' : 'denied'} by ${by ?? 'somebody'}${edited ? ' with changes' : ''}`

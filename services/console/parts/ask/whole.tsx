@@ -6,6 +6,13 @@ import { Notice } from '../notice.tsx'
 /** A reader is at the end of a box that has less than this below. */
 const NEAR_PX = 8
 
+/** Whether the end of what is in the box is on the screen. */
+export const showsEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement): boolean =>
+  clientHeight > 0 && scrollHeight - scrollTop - clientHeight < NEAR_PX
+
+/** What stands beside a button that allows what was not shown whole. */
+export const NotSeen = () => <p class="problem small">You have not seen all of it: its end is not shown yet.</p>
+
 type WholeProps = {
   /** Becomes true when the end of it has been on the screen. */
   isSeen: Signal<boolean>
@@ -17,8 +24,7 @@ export function Whole({ isSeen, children }: WholeProps) {
   const box = useRef<HTMLDivElement>(null)
   const isOpen = useSignal(false)
   const look = () => {
-    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
-    if (clientHeight > 0 && scrollHeight - scrollTop - clientHeight < NEAR_PX) isSeen.value = true
+    if (box.current && showsEnd(box.current)) isSeen.value = true
   }
   useEffect(() => {
     look()

@@ -4,6 +4,7 @@ import type { PermissionView, ToolBlock } from '../../../../shared/client/view/r
 import { type Ask, asks } from '../../api/pending.ts'
 import { bytes, duration } from '../../base/format.ts'
 import { AskCard } from '../ask/ask-card.tsx'
+import { Overtaken } from '../ask/overtaken.tsx'
 import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { Json } from '../json.tsx'
@@ -35,6 +36,7 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
       </details>
       {!block.result && block.progress && <Progress {...block.progress} />}
       {ask && permission?.state !== 'allowed' && permission?.state !== 'denied' && <AskCard key={ask.id} ask={ask} />}
+      {permission?.resolution && <Overtaken id={permission.request.id} decided={permission.resolution} />}
     </>
   )
 })

@@ -1,6 +1,13 @@
 // Starts the API explorer, and shows the events of a stream while they arrive: Swagger UI itself shows a response when it has ended.
 /* global SwaggerUIBundle, document, fetch, TextDecoder */
 
+/** A `<` that begins none of the elements of Swagger UI's Markdown, which have no attribute but the address of a link. */
+const NOT_PLAIN =
+  /<(?!\/?(?:p|br|hr|em|strong|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|h[1-6]|a)>|a href="(?:https?:|\/|#)[^"<>]*"(?: (?:rel|target)="[^"<>]*")*>)/gi
+
+// Swagger UI makes HTML of the descriptions. What is no plain element becomes text.
+globalThis.trustedTypes?.createPolicy('default', { createHTML: (html) => html.replaceAll(NOT_PLAIN, '&lt;') })
+
 const { url } = document.currentScript.dataset
 
 /** The operation whose Execute button was clicked last. */

@@ -9,10 +9,17 @@ type ExchangeProps = { exchange: Exchange; sessionId: string }
 /** A prompt and its answer. One that is over is never drawn again. */
 export const ExchangeView = memo(({ exchange, sessionId }: ExchangeProps) => (
   <article class="exchange">
-    {exchange.prompt !== undefined && <div class="prompt">{exchange.prompt}</div>}
+    {exchange.prompt !== undefined && <Prompt text={exchange.prompt} />}
     <Answer exchange={exchange} sessionId={sessionId} />
   </article>
 ))
+
+/** A long one scrolls, also with the keys. */
+const Prompt = ({ text }: { text: string }) => (
+  <div class="prompt" role="region" aria-label="Prompt" tabIndex={0}>
+    {text}
+  </div>
+)
 
 function Answer({ exchange, sessionId }: ExchangeProps) {
   if (exchange.live) return <LiveAnswer live={exchange.live} sessionId={sessionId} />

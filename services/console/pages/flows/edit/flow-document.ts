@@ -9,10 +9,13 @@ export class FlowDocument {
   readonly text: Signal<string> = signal('')
   /** The version that it was made from. */
   readonly version: Signal<number> = signal(0)
-  readonly isChanged: ReadonlySignal<boolean> = computed(() => !isSame(this.text.value, this.#saved.value))
+  readonly isChanged: ReadonlySignal<boolean> = computed(
+    () => this.text.value !== this.#saved.value && canonical(this.text.value) !== this.#savedValue.value,
+  )
   /** `undefined` while the text is no JSON object. */
   readonly value: ReadonlySignal<JsonObject | undefined> = computed(() => parse(this.text.value))
   readonly #saved = signal('')
+  readonly #savedValue = computed(() => canonical(this.#saved.value))
 
   constructor(flow: Flow) {
     this.take(flow)
@@ -48,10 +51,7 @@ export function documentOf(flow: Flow): FlowDocument {
 /** Drops what was written, for a flow that is deleted. */
 export const closeDocument = (name: string): void => void open().delete(name)
 
-/** Whether two texts are the same JSON. The server keeps values, and orders their keys as it likes. */
-const isSame = (one: string, other: string): boolean => one === other || canonical(one) === canonical(other)
-
-/** A text that is no JSON stands for itself. */
+/** The same text for the same JSON: the server keeps values, and orders their keys as it likes. A text that is no JSON stands for itself. */
 function canonical(text: string): string {
   try {
     return JSON.stringify(ordered(JSON.parse(text)))

@@ -1,6 +1,8 @@
+import { useRef } from 'preact/hooks'
 import type { JsonObject } from '../../../base/json-value.ts'
 import { DraftInput } from '../../../parts/draft-input.tsx'
 import { Icon } from '../../../parts/icon.tsx'
+import { memo } from '../../../parts/memo.ts'
 import { type Property, propertiesOf, renamed, requiring, TYPES, withKeyword, withNew, without } from './schema-edit.ts'
 
 type SchemaFieldsProps = {
@@ -10,27 +12,39 @@ type SchemaFieldsProps = {
   onChange(schema: JsonObject): void
 }
 
+/** Changes the schema as it is when somebody does something. */
+type Edit = (change: (schema: JsonObject) => JsonObject) => void
+
 /** The properties of an object's schema. What has no field here is written in the JSON, and stays as it is. */
-export const SchemaFields = ({ label, schema, problem, onChange }: SchemaFieldsProps) => (
-  <fieldset class="schema-fields">
-    <legend>{label}</legend>
-    <ul>
-      {propertiesOf(schema).map((property, i) => (
-        <Row key={i} property={property} schema={schema} onChange={onChange} />
-      ))}
-    </ul>
-    {problem !== undefined && <span class="problem small">{problem}</span>}
-    <button type="button" class="button plain add" onClick={() => onChange(withNew(schema))}>
-      <Icon name="plus" /> Add a field
-    </button>
-  </fieldset>
-)
+export function SchemaFields({ label, schema, problem, onChange }: SchemaFieldsProps) {
+  const edit = useEdit(schema, onChange)
+  return (
+    <fieldset class="schema-fields">
+      <legend>{label}</legend>
+      <ul>
+        {propertiesOf(schema).map((property, i) => (
+          <Row key={i} {...property} edit={edit} />
+        ))}
+      </ul>
+      {problem !== undefined && <span class="problem small">{problem}</span>}
+      <button type="button" class="button plain add" onClick={() => edit(withNew)}>
+        <Icon name="plus" /> Add a field
+      </button>
+    </fieldset>
+  )
+}
 
-type RowProps = { property: Property; schema: JsonObject; onChange(schema: JsonObject): void }
+/** The same function each time, so that a key draws one row of hundreds. */
+function useEdit(schema: JsonObject, onChange: (schema: JsonObject) => void): Edit {
+  const latest = useRef({ schema, onChange })
+  latest.current = { schema, onChange }
+  return useRef<Edit>((change) => latest.current.onChange(change(latest.current.schema))).current
+}
 
-function Row(props: RowProps) {
-  const { property, schema, onChange } = props
-  const { name, isRequired, description, choices } = property
+type RowProps = Property & { edit: Edit }
+
+const Row = memo((props: RowProps) => {
+  const { name, isRequired, description, choices, edit } = props
   return (
     <li>
       <NameField {...props} />
@@ -40,7 +54,7 @@ function Row(props: RowProps) {
           type="checkbox"
           aria-label={`${name} is required`}
           checked={isRequired}
-          onChange={({ currentTarget }) => onChange(requiring(schema, name, currentTarget.checked))}
+          onChange={({ currentTarget: { checked } }) => edit((schema) => requiring(schema, name, checked))}
         />
         required
       </label>
@@ -48,7 +62,7 @@ function Row(props: RowProps) {
         type="button"
         class="button plain icon"
         aria-label={`Remove ${name}`}
-        onClick={() => onChange(without(schema, name))}
+        onClick={() => edit((schema) => without(schema, name))}
       >
         <Icon name="cross" />
       </button>
@@ -57,28 +71,28 @@ function Row(props: RowProps) {
         aria-label={`Description of ${name}`}
         placeholder="Description: it is shown at the form, and the model reads it"
         value={description}
-        onInput={({ currentTarget }) => onChange(withKeyword(schema, name, { description: currentTarget.value }))}
+        onInput={({ currentTarget: { value } }) => edit((schema) => withKeyword(schema, name, { description: value }))}
       />
       {choices !== '' && <span class="small soft choices">One of: {choices}</span>}
     </li>
   )
-}
+})
 
-const NameField = ({ property: { name }, schema, onChange }: RowProps) => (
+const NameField = ({ name, edit }: RowProps) => (
   <DraftInput
     label={`Name of ${name}`}
     class="input mono"
     value={name}
-    onCommit={(next) => onChange(renamed(schema, name, next))}
+    onCommit={(next) => edit((schema) => renamed(schema, name, next))}
   />
 )
 
-const TypeField = ({ property: { name, type }, schema, onChange }: RowProps) => (
+const TypeField = ({ name, type, edit }: RowProps) => (
   <select
     class="input"
     aria-label={`Type of ${name}`}
     value={type}
-    onChange={({ currentTarget }) => onChange(withKeyword(schema, name, { type: currentTarget.value }))}
+    onChange={({ currentTarget: { value } }) => edit((schema) => withKeyword(schema, name, { type: value }))}
   >
     {type === '' && <option value="">any</option>}
     {TYPES.map((each) => (

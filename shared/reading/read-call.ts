@@ -1,0 +1,51 @@
+import { type ReadAddress, readAddress } from './address.ts'
+import { escapeHidden, showHidden, showJson } from './hidden.ts'
+
+type Preview =
+  | { kind: 'diff'; path: string; diff: string }
+  | { kind: 'command'; command: string }
+  | { kind: 'request'; method: string; url: string }
+
+/** A tool call that waits for a person, with the preview that the server has made of it. */
+export type AskedCall = { input: Readonly<Record<string, unknown>>; preview?: Preview | undefined }
+
+/**
+ * What a call does, as a person reads it before they allow it: its effect, and as JSON all of the input that does not stand there. Two calls
+ * that differ are never read alike. `isCut`: the server has left out the end of the diff, so that `rest` is the whole input.
+ */
+export type ReadCall = { rest: string | undefined } & (
+  | { kind: 'input' }
+  | { kind: 'diff'; path: string; lines: string[]; isCut: boolean }
+  | { kind: 'command'; command: string }
+  | { kind: 'request'; method: string; written: string; address: ReadAddress | undefined }
+)
+
+export function readCall({ input, preview }: AskedCall): ReadCall {
+  if (!preview) return { kind: 'input', rest: showJson(input, 2) }
+  if (preview.kind === 'diff') {
+    const isCut = preview.diff.trimEnd().endsWith('[… the rest is left out …]')
+    const lines = escapeHidden(preview.diff).replace(/\n$/, '').split('\n')
+    return { kind: 'diff', path: escapeHidden(preview.path), lines, isCut, rest: without(input, isCut ? [] : IN_DIFF) }
+  }
+  if (preview.kind === 'command') {
+    const isShown = isText(input['command'], preview.command)
+    return { kind: 'command', command: escapeHidden(preview.command), rest: without(input, isShown ? ['command'] : []) }
+  }
+  const { url } = input
+  const isShown = isText(url, preview.url)
+  // The preview's has escapes, which are another address.
+  const address = isShown ? readAddress(String(url)) : undefined
+  const written = escapeHidden(preview.url)
+  return { kind: 'request', method: preview.method, written, address, rest: without(input, isShown ? ['url'] : []) }
+}
+
+/** The parts of an input that a diff shows. */
+const IN_DIFF = ['path', 'content', 'old_string', 'new_string']
+
+/** Whether the preview shows this value. */
+const isText = (value: unknown, shown: string) => typeof value === 'string' && showHidden(value) === shown
+
+function without(input: AskedCall['input'], shown: readonly string[]): string | undefined {
+  const rest = Object.entries(input).filter(([name]) => !shown.includes(name))
+  return rest.length === 0 ? undefined : showJson(Object.fromEntries(rest), 2)
+}
