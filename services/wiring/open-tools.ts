@@ -2,6 +2,7 @@ import { createAgentTools } from '../../shared/agent/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/agent/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/agent/tools/agents/skill.ts'
 import { createExitPlanTool } from '../../shared/agent/tools/exit-plan.ts'
+import { MAX_ANSWER_BYTES } from '../../shared/agent/tools/mcp/config.ts'
 import type { ToolChange } from '../../shared/agent/tools/mcp/offered-tools.ts'
 import type { Tool, ToolBox } from '../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../shared/agent/tools/process/bash.ts'
@@ -110,7 +111,7 @@ function openEgress(allowPrivate: boolean) {
 }
 
 /** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
-const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
+const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: MAX_ANSWER_BYTES.http }
 
 type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
 

@@ -9,7 +9,7 @@ import {
 import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
-import { AnswerProblem, MALFORMED } from './answers.ts'
+import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
 import { readContent } from './content.ts'
 import type { SharedClient } from './shared-client.ts'
@@ -30,8 +30,7 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
   const { connection, toolName } = remote
   for (let isLastTry = false; ; isLastTry = true) {
     const client = await connect(connection, context.signal)
-    if (!client)
-      return fail(`The MCP server ${connection.name} cannot be reached. Try again later, or go on without it.`)
+    if (!client) return unreachable(connection)
     context.assertMayAct()
     const { hasSession } = client
     const options = optionsOf(remote, context)
@@ -45,6 +44,9 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
     }
   }
 }
+
+const unreachable = ({ name }: McpConnection): ToolOutcome =>
+  fail(`The MCP server ${name} cannot be reached. Try again later, or go on without it.`)
 
 /** Returns `undefined` when the server cannot be reached. Throws when the run ends first. */
 async function connect(connection: McpConnection, signal: AbortSignal): Promise<SharedClient | undefined> {
@@ -115,15 +117,31 @@ const isMalformed = (cause: unknown) =>
   cause instanceof SyntaxError ||
   (cause instanceof Error && cause.name === 'ZodError')
 
+/** A failure after the call was sent says that it may have been carried out, unless the server said that it did not understand it. */
 function failureOf(cause: unknown, { connection, callTimeoutMs }: RemoteTool): ToolOutcome {
   const server = `The MCP server ${connection.name}`
+  if (isNotConnected(cause)) return unreachable(connection)
   if (cause instanceof ProtocolError) {
     if (cause.data instanceof AnswerProblem) return fail(`${server} ${cause.data.text}.`)
-    return fail(`${server} refused the call: ${truncate(cause.message, MAX_REFUSAL_CHARS)}`)
+    const refusal = `refused the call: ${truncate(cause.message, MAX_REFUSAL_CHARS)}`
+    return fail(`${server} ${NOT_CARRIED_OUT.includes(cause.code) ? refusal : `${unanswered(refusal)}.`}`)
   }
-  if (codeOf(cause) === SdkErrorCode.RequestTimeout) return fail(`${server} did not answer within ${callTimeoutMs} ms.`)
-  if (isClosed(cause)) return fail(`${server} ended during the call. It is started again when it is called again.`)
+  if (codeOf(cause) === SdkErrorCode.RequestTimeout)
+    return fail(`${server} ${unanswered(`did not answer within ${callTimeoutMs} ms`)}.`)
+  if (isClosed(cause))
+    return fail(`${server} ${unanswered('ended during the call')}. It is started again when it is called again.`)
+  if (WANTS_INPUT.includes(codeOf(cause))) return fail(`${server} ${unanswered(ASKED)}. Go on without it.`)
   if (isMalformed(cause)) return fail(`${server} ${MALFORMED.text}.`)
   const status = cause instanceof SdkHttpError ? ` (HTTP ${cause.status})` : ''
-  return fail(`${server} could not answer the call${status}. Try again later, or go on without it.`)
+  return fail(`${server} ${unanswered(`could not answer the call${status}`)}. Find out before you call it again.`)
 }
+
+/** Errors of JSON-RPC for a request that was not understood. */
+const NOT_CARRIED_OUT: readonly number[] = [-32_700, -32_600, -32_601, -32_602]
+
+const WANTS_INPUT: readonly unknown[] = [
+  SdkErrorCode.CapabilityNotSupported,
+  SdkErrorCode.UnsupportedResultType,
+  SdkErrorCode.InputRequiredRoundsExceeded,
+]
+const ASKED = 'asked for input that this server does not give'

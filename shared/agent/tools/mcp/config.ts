@@ -15,6 +15,9 @@ export type StdioServerConfig = Named & {
 export type HttpServerConfig = Named & { url: URL; headers: Record<string, string> }
 export type McpServerConfig = StdioServerConfig | HttpServerConfig
 
+/** The longest answer that is read, by the way to the server: a call whose answer is longer fails alone. */
+export const MAX_ANSWER_BYTES = { stdio: 10 * 1024 * 1024, http: 16 * 1024 * 1024 }
+
 const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 

@@ -11,14 +11,15 @@ import { StdioGroupTransport } from './stdio.ts'
 const TERMINATE_TIMEOUT_MS = 1_000
 const MAX_REASON_CHARS = 500
 const MAX_STDERR_CHARS = 1_000
+const MAX_SKIPPED_CHARS = 200
 
 export type ConnectionOptions = {
   /** The guarded way out, for servers over HTTP. */
   fetch: typeof globalThis.fetch
   /** How long a server may take to start, and then to list its tools. */
   startTimeoutMs: number
-  /** Called with a sentence for the log when the server ends by itself. */
-  onEnd: (problem: string) => void
+  /** Called with a sentence for the log when the server ends by itself, and when its output has lines that are no messages. */
+  onProblem: (problem: string) => void
 }
 
 /**
@@ -138,7 +139,15 @@ export class McpConnection {
 
   #openTransport(): ServerTransport {
     const server = this.#server
-    return 'url' in server ? createHttpTransport(server, this.#options.fetch) : new StdioGroupTransport(server)
+    if ('url' in server) return createHttpTransport(server, this.#options.fetch)
+    return new StdioGroupTransport(server, (line) => this.#reportSkipped(line))
+  }
+
+  #reportSkipped(line: string): void {
+    const shown = truncate(this.#withoutSecrets(line.trim()), MAX_SKIPPED_CHARS)
+    this.#options.onProblem(
+      `The MCP server ${this.name} writes lines to its standard output that are no messages. They are skipped: ${shown}`,
+    )
   }
 
   #reasonOf(cause: unknown, transport: ServerTransport): string {
@@ -152,7 +161,7 @@ export class McpConnection {
   #reportEnd(transport: ServerTransport): void {
     if (this.#isClosed || !('exit' in transport)) return
     const end = `${transport.exit}${this.#stderrOf(transport)}`
-    this.#options.onEnd(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
+    this.#options.onProblem(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
   }
 
   /** The last words of a server over stdio: the reason why it failed stands at the end. */

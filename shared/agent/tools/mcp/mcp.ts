@@ -51,7 +51,7 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const configs = await withoutPrograms(await readMcpConfig(configFile, variables), deps)
   const nameOf = createToolNames(configs.map(({ name }) => name))
   const servers = configs.map((config) => {
-    const connection = new McpConnection(config, { fetch, startTimeoutMs, onEnd: onProblem })
+    const connection = new McpConnection(config, { fetch, startTimeoutMs, onProblem })
     const { name, isTrusted } = config
     const options = { nameOf: (tool: string) => nameOf(name, tool), callTimeoutMs, isTrusted, onProblem }
     return { connection, offered: new OfferedTools(connection, options) }

@@ -11,23 +11,27 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
-import { LineParser } from '../../../platform/net/event-parser.ts'
 import { endProcessGroup } from '../process/process-group.ts'
 import { Answers } from './answers.ts'
-import type { StdioServerConfig } from './config.ts'
+import { MAX_ANSWER_BYTES, type StdioServerConfig } from './config.ts'
+import { MessageLines } from './message-lines.ts'
 
 const STDERR_CHARS = 4_000
-const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 /** How long a server may take to exit after its input was closed, and then after SIGTERM. */
 const EXIT_MS = 1_000
 const TERM_MS = 1_000
 /** How long to wait for the pipes to close after the server has exited. */
 const DRAIN_MS = 200
+/** A server that writes more lines than that which answer nothing rests for so long: reading them must not take the time of others. */
+const MAX_IDLE_LINES = 1_000
+const REST_MS = 100
+/** A piece of a line above the limit counts as so many. */
+const LINES_OF_PIECE = 10
 
 /**
  * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
  * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
- * HOME and similar variables, and those of the config. A line of its output that is no message is left out.
+ * HOME and similar variables, and those of the config. A line of its output that is no message is skipped.
  */
 export class StdioGroupTransport implements Transport {
   onclose?: (() => void) | undefined
@@ -35,16 +39,22 @@ export class StdioGroupTransport implements Transport {
   onmessage?: Transport['onmessage']
   readonly #server: StdioServerConfig
   readonly #answers = new Answers((message) => this.onmessage?.(message))
-  readonly #lines = new LineParser((line) => this.#readLine(line))
-  /** Bytes since the last whole line was read. */
-  #unreadBytes = 0
+  readonly #lines = new MessageLines(MAX_ANSWER_BYTES.stdio, {
+    onLine: (line) => this.#readLine(line),
+    onTooLong: (start, end) => this.#dropLine(start, end),
+  })
+  readonly #onSkipped: (line: string) => void
+  #idleLines = 0
+  #hasSkipped = false
   #stderr = ''
   #exit = ''
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #exited: Promise<unknown> = Promise.resolve()
 
-  constructor(server: StdioServerConfig) {
+  /** `onSkipped` gets the first line of the output that was no message. */
+  constructor(server: StdioServerConfig, onSkipped: (line: string) => void) {
     this.#server = server
+    this.#onSkipped = onSkipped
   }
 
   /** The end of the server's standard error output, which tells the operator why it failed. */
@@ -68,7 +78,7 @@ export class StdioGroupTransport implements Transport {
     })
     await once(child, 'spawn')
     this.#child = child
-    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk, child.stdout))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS)
     })
@@ -95,24 +105,37 @@ export class StdioGroupTransport implements Transport {
     await this.#exited
   }
 
-  #read(chunk: Buffer): void {
-    if (this.#unreadBytes > MAX_MESSAGE_BYTES) return
-    this.#unreadBytes += chunk.length
+  #read(chunk: Buffer, output: Readable): void {
     this.#lines.push(chunk)
-    // The rest of the output cannot be read.
-    if (this.#unreadBytes > MAX_MESSAGE_BYTES) this.close().catch((cause: unknown) => this.#reportError(cause))
+    if (this.#lines.isTooLong) this.#idleLines += LINES_OF_PIECE
+    if (this.#idleLines < MAX_IDLE_LINES) return
+    this.#idleLines = 0
+    output.pause()
+    setTimeout(() => output.resume(), REST_MS).unref()
   }
 
   #readLine(line: string): void {
-    this.#unreadBytes = 0
     try {
-      const message = this.#answers.read(line)
-      if (!message) return
+      const message = this.#answers.readLine(line)
+      if (message === 'skipped') this.#skip(line)
+      if (typeof message === 'string') return
+      if ('method' in message) this.#idleLines += 1
       this.#answers.received(message)
       this.onmessage?.(message)
     } catch (cause) {
       this.#reportError(cause)
     }
+  }
+
+  #dropLine(start: string, end: string): void {
+    if (this.#answers.dropLine(start, end, MAX_ANSWER_BYTES.stdio) === 'skipped') this.#skip(start)
+  }
+
+  #skip(line: string): void {
+    this.#idleLines += 1
+    if (this.#hasSkipped || line.trim() === '') return
+    this.#hasSkipped = true
+    this.#onSkipped(line)
   }
 
   #reportError(cause: unknown): void {

@@ -113,7 +113,10 @@ describe('MCP servers', () => {
       it('a timeout is a tool error and cancels the call at the server', async () => {
         const { call } = await open({ one: await start() }, { callTimeoutMs: 300 })
         const outcome = await call('mcp__one__hang', {})
-        expect(outcome).to.deep.equal({ output: 'The MCP server one did not answer within 300 ms.', isError: true })
+        expect(outcome).to.deep.equal({
+          output: 'The MCP server one did not answer within 300 ms; the call may have been carried out.',
+          isError: true,
+        })
         expect((await call('mcp__one__wait_for', { event: 'cancelled' })).isError).to.equal(false)
       })
     })
@@ -286,7 +289,8 @@ describe('MCP servers', () => {
   it('a crash of a stdio server is a tool error that says so, and the next call starts the server again', async () => {
     const { call } = await open({ one: STDIO })
     expect(await call('mcp__one__crash', {})).to.deep.equal({
-      output: 'The MCP server one ended during the call. It is started again when it is called again.',
+      output:
+        'The MCP server one ended during the call; the call may have been carried out. It is started again when it is called again.',
       isError: true,
     })
     const both = await Promise.all([call('mcp__one__pids', {}), call('mcp__one__pids', {})])

@@ -108,7 +108,7 @@ describe('an MCP server over HTTP that restarts', () => {
       expect(await outputOf(opened), name).to.equal('s2')
     }
     const couldNot = (why: string) =>
-      `The MCP server one could not answer the call${why}. Try again later, or go on without it.`
+      `The MCP server one could not answer the call${why}; the call may have been carried out. Find out before you call it again.`
     expect(outputs).to.deep.equal({
       'before the response': couldNot(''),
       'in a stream': LOST,
