@@ -102,6 +102,7 @@ function resourcesOf(run: Run, { models, services, permissions }: RunParts, opti
         return tools.canAct(signal)
       },
       services,
+      owner: { tenant: run.tenant, scope: run.workspace },
       workspace: () => workspaceOf(run),
       bringFiles: files && (() => files.bring(run)),
       storeFiles: store && (() => store(run)),

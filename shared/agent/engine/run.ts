@@ -66,6 +66,8 @@ export async function* run(
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
+  const { ready } = given.tools.toolBox
+  if (ready) await ready
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources } = agent
   const { conversation, progress } = input

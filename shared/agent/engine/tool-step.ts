@@ -205,7 +205,7 @@ function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): To
   }
   const { toolBox, services } = tools
   const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
-  const ofCall = { workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
+  const ofCall = { owner: tools.owner, workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
   return { ...services, ...ofCall, signal, assertMayAct, report, policyOf }
 }
 

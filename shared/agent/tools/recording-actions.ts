@@ -6,6 +6,7 @@ export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<v
     get tools() {
       return toolBox.tools
     },
+    ready: toolBox.ready,
     find(name) {
       const tool = toolBox.find(name)
       return tool && !tool.isReadOnly ? recorded(tool, beforeAction) : tool

@@ -7,6 +7,7 @@ import type { ToolResultBlock } from '../../../shared/agent/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { NO_AGENTS } from '../tools/setup.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 
 export const call = (id: string, toolName: string, input = '{}'): ToolCall => ({
   type: 'tool_call',
@@ -62,6 +63,7 @@ export function resourcesOf({
         problemWith: async () => problem,
       },
       services: {},
+      owner: { tenant: DEFAULT_TENANT, scope: 'run' },
       workspace: () => '/nowhere',
       canAct: async () => true,
       mayAct: () => true,

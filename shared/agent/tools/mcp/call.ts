@@ -12,15 +12,21 @@ import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
 import { readContent } from './content.ts'
+import { createProgress } from './report-progress.ts'
 import type { SharedClient } from './shared-client.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
-export type RemoteTool = { connection: McpConnection; toolName: string; callTimeoutMs: number }
+export type RemoteTool = {
+  connection: McpConnection
+  toolName: string
+  callTimeoutMs: number
+  /** Called when the server does not know the tool any more. */
+  onUnknownTool?: () => void
+}
 
 const CALL_TOTAL_MS = 600_000
 const MAX_PROGRESS_CHARS = 500
 const MAX_REFUSAL_CHARS = 2_000
-const MAX_ANSWER_CHARS = 1024 * 1024
 
 /**
  * Calls a tool of an MCP server. Tries a second time, with a new client, only when the server certainly did not carry out the first
@@ -33,17 +39,27 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
     if (!client) return unreachable(connection)
     context.assertMayAct()
     const { hasSession } = client
-    const options = optionsOf(remote, context)
+    const progress = createProgress(context.report)
+    const options = optionsOf(remote, { ...context, report: progress.report })
     try {
-      return toOutcome(await client.run((each) => each.callTool({ name: toolName, arguments: input }, options)))
+      const result = await client.run((each) => each.callTool({ name: toolName, arguments: input }, options))
+      const outcome = toOutcome(result)
+      if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
+      return outcome
     } catch (cause) {
       context.signal.throwIfAborted()
+      if (cause instanceof ProtocolError && NOT_CARRIED_OUT.includes(cause.code)) remote.onUnknownTool?.()
       const isUndelivered = isNotConnected(cause) || (hasSession && isUnknownSession(cause))
       if (isUndelivered || isClosed(cause)) await connection.retire(client)
       if (!isUndelivered || isLastTry) return failureOf(cause, remote)
+    } finally {
+      progress.end()
     }
   }
 }
+
+/** What the official servers say in a result, where the protocol wants an error. It only makes the tools be listed again. */
+const UNKNOWN_TOOL = /^.{0,100}(?:unknown tool|tool .{0,1000} not found|no such tool)/i
 
 const unreachable = ({ name }: McpConnection): ToolOutcome =>
   fail(`The MCP server ${name} cannot be reached. Try again later, or go on without it.`)
@@ -72,18 +88,26 @@ const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): Request
 
 function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
   const { text: said, attachments } = readContent(content)
-  const isHeld = structuredContent === undefined || holds(said, structuredContent)
+  const isHeld = structuredContent === undefined || createHolds(said)(structuredContent)
   const text =
     [said, isHeld ? '' : JSON.stringify(structuredContent)].filter((each) => each !== '').join('\n') || '(no output)'
-  const shown = truncate(text, MAX_ANSWER_CHARS, `…\n[The answer was cut at ${MAX_ANSWER_CHARS} characters.]`)
-  const outcome = isError === true ? fail(shown) : succeed(shown)
+  const outcome = isError === true ? fail(text) : succeed(text)
   return attachments.length === 0 ? outcome : { ...outcome, attachments }
 }
 
+/** A search in long texts for many values ends here: what was not found by then is not held. */
+const MAX_SEARCHED_CHARS = 50_000_000
+
 /** Whether a text says all that structured content holds: most servers send it as JSON, or in words. */
-function holds(text: string, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return text.includes(String(value))
-  return text !== '' && Object.values(value).every((each) => holds(text, each))
+function createHolds(text: string): (value: unknown) => boolean {
+  let leftChars = MAX_SEARCHED_CHARS
+  const holds = (value: unknown): boolean => {
+    if (typeof value === 'object' && value !== null) return text !== '' && Object.values(value).every(holds)
+    const at = text.indexOf(String(value))
+    leftChars -= at
+    return at >= 0 && leftChars > 0
+  }
+  return holds
 }
 
 const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)
@@ -91,7 +115,7 @@ const isClosed = (cause: unknown) => codeOf(cause) === SdkErrorCode.ConnectionCl
 
 /** The protocol wants 404; the official servers of 2025 answer 400. */
 const UNKNOWN_SESSION = [400, 404, 410]
-const isUnknownSession = (cause: unknown) =>
+export const isUnknownSession = (cause: unknown): boolean =>
   cause instanceof SdkHttpError && UNKNOWN_SESSION.includes(cause.status ?? 0)
 
 const NOT_CONNECTED: readonly unknown[] = [

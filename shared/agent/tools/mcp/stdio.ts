@@ -12,6 +12,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import { endProcessGroup } from '../process/process-group.ts'
+import { makeWorkspace } from '../workspace/workspace.ts'
 import { Answers } from './answers.ts'
 import { MAX_ANSWER_BYTES, type StdioServerConfig } from './config.ts'
 import { MessageLines } from './message-lines.ts'
@@ -28,6 +29,13 @@ const REST_MS = 100
 /** A piece of a line above the limit counts as so many. */
 const LINES_OF_PIECE = 10
 
+export type StdioOptions = {
+  /** Where the server works when its entry names no `cwd`. */
+  folder: string | undefined
+  /** Gets the first line of the output that was no message. */
+  onSkipped: (line: string) => void
+}
+
 /**
  * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
  * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
@@ -43,7 +51,7 @@ export class StdioGroupTransport implements Transport {
     onLine: (line) => this.#readLine(line),
     onTooLong: (start, end) => this.#dropLine(start, end),
   })
-  readonly #onSkipped: (line: string) => void
+  readonly #options: StdioOptions
   #idleLines = 0
   #hasSkipped = false
   #stderr = ''
@@ -51,10 +59,14 @@ export class StdioGroupTransport implements Transport {
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #exited: Promise<unknown> = Promise.resolve()
 
-  /** `onSkipped` gets the first line of the output that was no message. */
-  constructor(server: StdioServerConfig, onSkipped: (line: string) => void) {
+  constructor(server: StdioServerConfig, options: StdioOptions) {
     this.#server = server
-    this.#onSkipped = onSkipped
+    this.#options = options
+  }
+
+  /** That of its process, while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid
   }
 
   /** The end of the server's standard error output, which tells the operator why it failed. */
@@ -68,8 +80,8 @@ export class StdioGroupTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { command, args, cwd, env } = this.#server
-    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
+    const { command, args, env } = this.#server
+    const cwd = await this.#folder()
     const child = spawn(command, args, {
       cwd,
       env: { ...getDefaultEnvironment(), ...env },
@@ -85,6 +97,14 @@ export class StdioGroupTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on('error', (cause) => this.#reportError(cause))
     this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
+  }
+
+  async #folder(): Promise<string | undefined> {
+    const { cwd } = this.#server
+    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
+    const { folder } = this.#options
+    if (cwd === undefined && folder !== undefined) await makeWorkspace(folder)
+    return cwd ?? folder
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -135,7 +155,7 @@ export class StdioGroupTransport implements Transport {
     this.#idleLines += 1
     if (this.#hasSkipped || line.trim() === '') return
     this.#hasSkipped = true
-    this.#onSkipped(line)
+    this.#options.onSkipped(line)
   }
 
   #reportError(cause: unknown): void {
@@ -155,7 +175,7 @@ export class StdioGroupTransport implements Transport {
   }
 }
 
-const isFolder = (path: string): Promise<boolean> =>
+export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (stats) => stats.isDirectory(),
     () => false,

@@ -74,12 +74,16 @@ describe('one call of an MCP tool', () => {
     expect((await callWith([{ ...text('no'), isError: true }])).outcome).to.deep.equal({ output: 'no', isError: true })
   })
 
-  it('cuts an answer of more than 1,048,576 characters and says so', async () => {
-    const whole = 'x'.repeat(1024 * 1024)
-    expect((await callWith([text(whole)])).outcome.output).to.equal(whole)
-    expect((await callWith([text(`${whole}y`)])).outcome.output).to.equal(
-      `${whole}…\n[The answer was cut at 1048576 characters.]`,
-    )
+  it('D5.2: keeps an answer of 5 MB whole, of which the model reads the real end', async () => {
+    const whole = `${'x'.repeat(5 * 1024 * 1024)}the end`
+    expect((await callWith([text(whole)])).outcome.output === whole).to.equal(true)
+  })
+
+  it('D5.2: of structured content with very many values, a part is looked for in the text, in little time', async () => {
+    const list = Array.from({ length: 100_000 }, (_, i) => i)
+    const startedAt = process.cpuUsage()
+    await callWith([{ structuredContent: { list }, ...text(`${'x'.repeat(1024 * 1024)} ${list.join(' ')}`) }])
+    expect(process.cpuUsage(startedAt).user / 1_000).to.be.lessThan(1_000)
   })
 
   it('names content that is not text', async () => {

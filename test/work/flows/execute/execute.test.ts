@@ -21,6 +21,7 @@ import {
   toolOf,
   useBench,
 } from './setup.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 const AT = '2026-01-02T03:04:05.678Z'
 const USAGE = { input: 100, output: 10 }
@@ -143,6 +144,7 @@ describe('the execution of a flow', () => {
         tools: {
           toolBox: boxOf(tools),
           services: {},
+          owner: { tenant: DEFAULT_TENANT, scope: 'run' },
           workspace: () => '/workspaces/run',
           maxOutputChars: 1_000,
           canAct: async () => true,

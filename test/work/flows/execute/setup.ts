@@ -10,6 +10,7 @@ import { executeFlow, type FlowOutcome } from '../../../../shared/work/flows/exe
 import type { FlowDefinition, SubAgentDefinition, Template } from '../../../../shared/work/flows/port.ts'
 import { parseTemplate } from '../../../../shared/work/flows/template.ts'
 import { type ModelServer, type Received, startModelServer } from '../../../support/model-server/model-server.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 export const TRACE_ID = 'trace_0123456789abcdef0123456789abcdef'
 export const INPUT: JsonObject = { text: 'hello' }
@@ -123,6 +124,7 @@ export class Bench {
       tools: {
         toolBox: boxOf([]),
         services: {},
+        owner: { tenant: DEFAULT_TENANT, scope: 'run' },
         workspace: () => '/workspaces/run',
         maxOutputChars: 1_000,
         canAct: async () => true,
