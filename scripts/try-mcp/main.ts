@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { AUDIENCE, Issuer } from '../../test/support/issuer/issuer.ts'
 import { newSigner } from '../../test/support/issuer/signer.ts'
+import { answerDirectives } from '../../test/support/model-server/directives.ts'
 import { type Product, startMembers, startStandalone } from '../../test/support/product.ts'
 import { until } from '../../test/support/until.ts'
 import { type Installed, install } from './install.ts'
@@ -103,10 +104,11 @@ async function main(): Promise<void> {
   const product = await start({
     ...{ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: AUDIENCE, MCP_CONFIG: config, TOOL_PERMISSIONS: '{"mcp__*":"allow"}' },
   })
+  product.model.otherwise(answerDirectives)
   try {
     say(`the ${values.form} form serves after ${Math.round(performance.now() - begun)} ms`)
     const tenants = await Promise.all(
-      ['one', 'two'].map(async (client) => ({ authorization: `Bearer ${await issuer.token(client)}` })),
+      ['acme', 'globex'].map(async (client) => ({ authorization: `Bearer ${await issuer.token(client)}` })),
     )
     const [first = {}, second = {}] = tenants
     const states = async () => {

@@ -66,8 +66,8 @@ export async function openTools(settings: ToolSettings, log: Log): Promise<Opene
   const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', settings.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
-  const listed = mcp.onChange((change) => applyChange(registry, change, log))
-  const ready = Promise.race([listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
+  mcp.onChange((change) => applyChange(registry, change, log))
+  const ready = Promise.race([mcp.listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
   return {
     toolBox: { ...registry, ready, servers: mcp.servers, release: mcp.release },
     schemas,
@@ -159,7 +159,8 @@ const boundsOf = ({ mcpProcesses: max, mcpIdleMs: idleMs, mcpMemoryBytes, tenant
 
 const NO_MCP: McpTools = {
   tools: [],
-  onChange: async () => {},
+  onChange: () => {},
+  listed: Promise.resolve(),
   servers: () => [],
   release: () => {},
   close: async () => {},

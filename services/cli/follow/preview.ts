@@ -5,7 +5,7 @@ import { cut } from '../text/width.ts'
 
 type Asked = { input: Schema<'JsonObject'>; preview?: Schema<'PermissionPreview'> | undefined }
 
-/** The preview of a call, as lines: the change of a file, the command or the request, else the input. */
+/** The preview of a call, as lines: the change of a file, the command, the request or the question, else the input. */
 export function previewLines({ input, preview }: Asked): string[] {
   if (!preview) return plainJson(input, 2).split('\n')
   switch (preview.kind) {
@@ -15,6 +15,10 @@ export function previewLines({ input, preview }: Asked): string[] {
       return plain(preview.command)
         .split('\n')
         .map((line, i) => `${i === 0 ? '$' : ' '} ${line}`)
+    case 'form':
+      return plainJson(preview.schema, 2).split('\n')
+    case 'link':
+      return [plain(preview.url)]
     case 'request':
       return [`${preview.method} ${plain(preview.url)}`]
   }

@@ -15,7 +15,7 @@ export function listTools(toolBox: ListedTools): RequestHandler {
       input_schema: inputSchema,
       ...(hints && { hints }),
     }))
-    const servers = toolBox.servers?.() ?? []
+    const servers = (toolBox.servers?.() ?? []).map(({ name, state }) => ({ name, state }))
     res.json({ tools, count: tools.length, ...(servers.length > 0 && { mcp_servers: servers }) })
   }
 }

@@ -8,11 +8,13 @@ import {
 } from '../../kernel/events.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
 import type { Failure, Message, ModelRoute, StructuredOutput, ToolResultBlock } from '../providers/port.ts'
+import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
+import { withServerInstructions } from './server-instructions.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   createSubAgents,
@@ -62,12 +64,11 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
  * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
-  input: RunInput,
+  givenInput: RunInput,
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
-  const { ready } = given.tools.toolBox
-  if (ready) await ready
+  const input = await withServers(givenInput, given.tools.toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources } = agent
   const { conversation, progress } = input
@@ -96,8 +97,7 @@ export async function* run(
       if (ending) return yield withTotals(ending, account.spent)
       if (stopReason) return yield done(account.spent, stopReason)
     }
-    const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
-    yield withTotals(outOfTurns, account.spent)
+    yield withTotals(outOfTurns(input.maxTurns), account.spent)
   } catch (cause) {
     yield withTotals(errorEvent('internal', 'internal error'), account.spent)
     throw cause
@@ -106,6 +106,16 @@ export async function* run(
 
 /** An agent at work. */
 type Agent = { account: Account; context: Context; resources: RunResources & { models: StickyModels } }
+
+const outOfTurns = (maxTurns: number): ErrorEvent =>
+  errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
+
+/** The input with what MCP servers say of their tools, once those that start with the process have had their time. */
+async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
+  if (toolBox.ready) await toolBox.ready
+  const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
+  return { ...input, systemPrompt }
+}
 
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {

@@ -58,7 +58,17 @@ export type ToolServices = {
 /** Whose calls they are: `scope` is that of a session's, plan's or run's folder, which has it for itself. */
 export type ToolOwner = { tenant: TenantId; scope: string }
 
+/** What a person is asked for: the fields of a form, whose schema is flat, or to open an address. */
+export type Question = { message: string } & ({ form: JsonObject } | { url: string })
+
+/** `cancel`: nobody has answered, or could be asked. */
+export type Answer = { action: 'accept'; content?: JsonObject } | { action: 'decline' | 'cancel' }
+
+export type AskPerson = (question: Question) => Promise<Answer>
+
 export type ToolContext = ToolServices & {
+  /** Asks the person who is asked for permissions. The call ends after its questions. */
+  ask: AskPerson
   owner: ToolOwner
   /** Absolute path of the run's folder. It may not exist yet; a tool that writes creates it. */
   workspace: string
@@ -139,10 +149,12 @@ export interface ToolBox {
   policyOf(name: string, input: JsonObject, isEdited?: boolean): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): Promise<string | undefined>
+  /** Says what is wrong with the answer to a form that a tool has asked for. */
+  formProblem?(form: JsonObject, content: JsonObject): Promise<string | undefined>
   /** Resolves when no tool is awaited any more that its server was starting to offer with the process. Never rejects. */
   readonly ready?: Promise<void> | undefined
   /** The MCP servers, whose tools come when they have listed them. */
-  servers?(): readonly { name: string; state: ServerState }[]
+  servers?(): readonly { name: string; state: ServerState; instructions?: string | undefined }[]
   /** Ends what tools keep running for a session, plan or run that is over, or goes on in another process. */
   release?(owner: ToolOwner): void
 }

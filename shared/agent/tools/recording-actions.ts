@@ -7,6 +7,7 @@ export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<v
       return toolBox.tools
     },
     ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find(name) {
       const tool = toolBox.find(name)
       return tool && !tool.isReadOnly ? recorded(tool, beforeAction) : tool

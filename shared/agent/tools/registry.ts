@@ -58,6 +58,10 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
       if (problems.length > 0) return `The input of ${name} is wrong: ${sentenceOf(problems)}.`
       return tool.problemWith?.(input)
     },
+    async formProblem(form, content) {
+      const problems = await schemas.check(form, content)
+      return problems.length > 0 ? `The answer to the form is wrong: ${sentenceOf(problems)}.` : undefined
+    },
     problems: policyProblems('TOOL_PERMISSIONS', permissions, { find }),
     leftOut,
   }

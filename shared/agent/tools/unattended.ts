@@ -16,6 +16,7 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
       return toolBox.tools
     },
     ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => toolBox.find(name),
     problemWith: (name, input) => toolBox.problemWith(name, input),
     policyOf(name, input, isEdited) {
@@ -36,6 +37,7 @@ export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
       return toolBox.tools.filter(({ name }) => named.has(name))
     },
     ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => (named.has(name) ? toolBox.find(name) : undefined),
     policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),

@@ -30,6 +30,7 @@ export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}):
   assertMayAct: () => {},
   report: () => {},
   policyOf: () => 'allow',
+  ask: async () => ({ action: 'cancel' }),
   agents: NO_AGENTS,
   ...fields,
 })

@@ -25,6 +25,13 @@ export function Preview({ ask: { preview, input } }: { ask: Asked }) {
 function Effect({ preview }: { preview: Schema<'PermissionPreview'> }) {
   if (preview.kind === 'diff') return <Diff text={preview.diff} />
   if (preview.kind === 'request') return <Address method={preview.method} typed={preview.url} />
+  if (preview.kind === 'form') return <Json value={preview.schema} />
+  if (preview.kind === 'link')
+    return (
+      <pre class="code">
+        <Lines text={preview.url} />
+      </pre>
+    )
   return (
     <pre class="code">
       $ <Lines text={preview.command} />
@@ -40,7 +47,8 @@ const IN_DIFF: readonly string[] = ['path', 'content', 'old_string', 'new_string
 
 /** What the preview does not show of the input; `undefined` where it shows all. */
 function restOf(input: Ask['input'], preview: Asked['preview']): Ask['input'] | undefined {
-  if (!preview || (preview.kind === 'diff' && isCut(preview.diff))) return input
+  if (!preview || preview.kind === 'form' || preview.kind === 'link') return input
+  if (preview.kind === 'diff' && isCut(preview.diff)) return input
   const isShown = (name: string, value: unknown) => {
     if (preview.kind === 'diff') return IN_DIFF.includes(name)
     const [shown, text] = preview.kind === 'command' ? ['command', preview.command] : ['url', preview.url]

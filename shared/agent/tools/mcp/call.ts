@@ -8,12 +8,13 @@ import {
 } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
-import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
+import { type AskPerson, fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
 import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
 import { readContent } from './content.ts'
 import { createProgress } from './report-progress.ts'
 import type { SharedClient } from './shared-client.ts'
+import { Silence } from './silence.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
 export type RemoteTool = {
@@ -40,9 +41,12 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
     context.assertMayAct()
     const { hasSession } = client
     const progress = createProgress(context.report)
-    const options = optionsOf(remote, { ...context, report: progress.report })
+    const silence = new Silence(remote.callTimeoutMs)
+    const options = optionsOf({ ...context, report: progress.report }, silence)
+    const ask: AskPerson = (question) => silence.pausedFor(() => context.ask(question))
+    const call = { name: toolName, arguments: input }
     try {
-      const result = await client.run((each) => each.callTool({ name: toolName, arguments: input }, options))
+      const result = await client.run((each) => client.questions.during(ask, () => each.callTool(call, options)))
       const outcome = toOutcome(result)
       if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
       return outcome
@@ -54,6 +58,7 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
       if (!isUndelivered || isLastTry) return failureOf(cause, remote)
     } finally {
       progress.end()
+      silence.end()
     }
   }
 }
@@ -77,13 +82,14 @@ async function connect(connection: McpConnection, signal: AbortSignal): Promise<
 }
 
 /** With these options the client also cancels the call at the server, on an abort and on a timeout. */
-const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): RequestOptions => ({
-  signal: context.signal,
-  timeout: callTimeoutMs,
-  resetTimeoutOnProgress: true,
+const optionsOf = ({ signal, report }: Pick<ToolContext, 'signal' | 'report'>, silence: Silence): RequestOptions => ({
+  signal: AbortSignal.any([signal, silence.signal]),
+  timeout: CALL_TOTAL_MS,
   maxTotalTimeout: CALL_TOTAL_MS,
-  onprogress: ({ progress, total, message = 'progress' }) =>
-    context.report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS)),
+  onprogress({ progress, total, message = 'progress' }) {
+    silence.heard()
+    report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS))
+  },
 })
 
 function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {

@@ -5,6 +5,7 @@ import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@mode
 import { withDeadline } from '../../../kernel/async/deadline.ts'
 import { truncate, truncateStart } from '../../../kernel/text.ts'
 import type { McpServerConfig } from './config.ts'
+import { Questions } from './elicitation.ts'
 import { createHttpTransport } from './http.ts'
 import { SharedClient } from './shared-client.ts'
 import { isFolder, StdioGroupTransport } from './stdio.ts'
@@ -124,7 +125,9 @@ export class McpConnection {
     this.#transport = transport
     const client = new Client({ name: 'agent-engine', version: '1' }, this.#clientOptions())
     if (this.#hasRoots) client.setRequestHandler('roots/list', async () => ({ roots: await this.#roots() }))
-    const shared = new SharedClient(client)
+    const questions = new Questions(this.name, this.#options.onProblem)
+    client.setRequestHandler('elicitation/create', ({ params }) => questions.answer(params))
+    const shared = new SharedClient(client, questions)
     let isConnected = false
     const onclose = () => {
       onEnd()
@@ -148,7 +151,7 @@ export class McpConnection {
   #clientOptions(): ClientOptions {
     const { protocolVersion } = this.#server
     return {
-      capabilities: this.#hasRoots ? { roots: {} } : {},
+      capabilities: { elicitation: { form: {}, url: {} }, ...(this.#hasRoots && { roots: {} }) },
       ...(protocolVersion === undefined ? this.#usualVersions() : versionsOf(protocolVersion)),
       jsonSchemaValidator: NO_OUTPUT_CHECK,
       listChanged: { tools: { autoRefresh: false, onChanged: () => this.#options.onToolsChanged() } },

@@ -22,6 +22,14 @@ export type ServerTool = {
   hints: ToolHints
 }
 
+export type ServerList = {
+  tools: ServerTool[]
+  /** Sentences for the log. */
+  problems: string[]
+  /** How the server says that its tools are used. */
+  instructions: string | undefined
+}
+
 type Page = { tools: readonly unknown[]; nextCursor: string | undefined }
 
 const MAX_PAGES = 64
@@ -29,6 +37,11 @@ const MAX_LIST_CHARS = 1024 * 1024
 const MAX_NAME_CHARS = 1_000
 const MAX_DESCRIPTION_CHARS = 4_000
 const MAX_TITLE_CHARS = 200
+const MAX_INSTRUCTIONS_CHARS = 4_000
+
+const cutLine = (server: string): string =>
+  `The instructions of the MCP server ${server} are cut at ${MAX_INSTRUCTIONS_CHARS} characters.`
+
 const MAX_SCHEMA_CHARS = 64 * 1024
 const MAX_SHOWN_CHARS = 100
 
@@ -37,7 +50,7 @@ const MAX_SHOWN_CHARS = 100
  * and one that runs only as a task are left out. A server that lost its session gets another one. The list is read no further than there is room for the tools of one server. `problems`
  * has sentences that say so.
  */
-export async function listTools(connection: McpConnection): Promise<{ tools: ServerTool[]; problems: string[] }> {
+export async function listTools(connection: McpConnection): Promise<ServerList> {
   const { startTimeoutMs, name } = connection
   const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
   for (let isLastTry = false; ; isLastTry = true) {
@@ -47,7 +60,13 @@ export async function listTools(connection: McpConnection): Promise<{ tools: Ser
     try {
       const reading = shared.run((client) => readPages(client, list))
       await withDeadline(reading, startTimeoutMs, late)
-      return { tools: [...list.tools.values()], problems: list.problems() }
+      const { instructions = '' } = shared
+      const isCut = instructions.length > MAX_INSTRUCTIONS_CHARS
+      return {
+        tools: [...list.tools.values()],
+        problems: [...list.problems(), ...(isCut ? [cutLine(name)] : [])],
+        instructions: textOf(instructions, MAX_INSTRUCTIONS_CHARS),
+      }
     } catch (cause) {
       if (isLastTry || !hasSession || !isUnknownSession(cause)) throw cause
       await connection.retire(shared)

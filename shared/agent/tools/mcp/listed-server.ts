@@ -45,6 +45,11 @@ export class ListedServer {
     return this.#state
   }
 
+  /** How the server says that its tools are used. */
+  get instructions(): string | undefined {
+    return this.#deps.offered.instructions
+  }
+
   /** Lists the tools for the first time. Resolves with nothing, and a line for the log, when the server cannot be reached. */
   async begin(): Promise<ToolChange | undefined> {
     try {

@@ -39,13 +39,12 @@ export type McpDeps = {
 
 export type McpTools = {
   tools: readonly Tool[]
-  /**
-   * Calls `apply` when a server that was not ready can be reached, and when the tools of a server have changed. Resolves when each server has
-   * listed its tools, or has failed to.
-   */
-  onChange(apply: (change: ToolChange) => Promise<void> | void): Promise<void>
+  /** Calls `apply` when a server that was not ready can be reached, and when the tools of a server have changed. To be called once. */
+  onChange(apply: (change: ToolChange) => Promise<void> | void): void
+  /** Resolves behind `onChange` when each server has listed its tools, or has failed to. */
+  readonly listed: Promise<void>
   /** What is known of each server by now. */
-  servers(): { name: string; state: ServerState }[]
+  servers(): { name: string; state: ServerState; instructions?: string }[]
   /** Ends the servers of a session, plan or run that is over. */
   release(owner: ToolOwner): void
   close(): Promise<void>
@@ -65,6 +64,7 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const onUnknown = (problem: string) => log.warn(problem)
   const configs = await withoutPrograms(await readMcpConfig(configFile, variables, onUnknown), deps)
   const closing = new AbortController()
+  const listed = Promise.withResolvers<void>()
   const { servers, instances } = createServers(configs, deps, closing.signal)
   const listing = servers.map((server) => server.begin())
   const all = Promise.all(listing)
@@ -76,16 +76,17 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const first = await Promise.all(ready)
   return {
     tools: first.flatMap((change) => change?.tools ?? []),
-    async onChange(apply) {
-      await Promise.all(
-        servers.map(async (server, i) => {
-          const change = await listing[i]
-          if (change && late.includes(server) && !closing.signal.aborted) await apply(change)
-          void server.follow(change, apply)
-        }),
-      )
+    onChange(apply) {
+      const following = servers.map(async (server, i) => {
+        const change = await listing[i]
+        if (change && late.includes(server) && !closing.signal.aborted) await apply(change)
+        void server.follow(change, apply)
+      })
+      listed.resolve(Promise.all(following).then(() => {}))
     },
-    servers: () => servers.map(({ name, state }) => ({ name, state })),
+    listed: listed.promise,
+    servers: () =>
+      servers.map(({ name, state, instructions }) => ({ name, state, ...(instructions && { instructions }) })),
     release: (owner) => instances.release(owner),
     async close() {
       closing.abort()

@@ -30,15 +30,21 @@ export class OfferedTools {
   /** The JSON of each tool, by its name in the engine. */
   #offered = new Map<string, string>()
   #problems = new Set<string>()
+  #instructions: string | undefined
 
   constructor(server: McpServerConfig, options: OfferedToolsOptions) {
     this.#server = server
     this.#options = options
   }
 
+  get instructions(): string | undefined {
+    return this.#instructions
+  }
+
   /** Lists the server's tools. Rejects when it cannot be reached or is too slow; the message is for the operator. */
   async list(connection: McpConnection): Promise<ToolChange> {
-    const { tools, problems } = await listTools(connection)
+    const { tools, problems, instructions } = await listTools(connection)
+    this.#instructions = instructions
     const listed = tools.filter(({ name }) => !this.#server.disabledTools?.includes(name))
     for (const problem of problems) if (!this.#problems.has(problem)) this.#options.onProblem(problem)
     this.#problems = new Set(problems)

@@ -12,6 +12,7 @@ import {
 import { expect } from 'chai'
 import { callTool } from '../../../../shared/agent/tools/mcp/call.ts'
 import type { McpConnection } from '../../../../shared/agent/tools/mcp/connection.ts'
+import { Questions } from '../../../../shared/agent/tools/mcp/elicitation.ts'
 import { SharedClient } from '../../../../shared/agent/tools/mcp/shared-client.ts'
 import { contextOf } from '../setup.ts'
 
@@ -34,7 +35,7 @@ async function callWith(
     },
     close: async () => void (seen.closed += 1),
   }
-  const shared = () => new SharedClient(client as unknown as Client)
+  const shared = () => new SharedClient(client as unknown as Client, new Questions('one', () => {}))
   const connection = {
     name: 'one',
     client: async () => (isReachable ? shared() : Promise.reject(new Error('refused'))),

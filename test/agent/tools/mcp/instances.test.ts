@@ -2,7 +2,9 @@
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
+import type { Answer, Question } from '../../../../shared/agent/tools/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { until } from '../../../support/until.ts'
@@ -14,8 +16,15 @@ const SCRIPT = `
 const { createInterface } = require('node:readline')
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
 const hold = process.env.HOLD ? Buffer.alloc(Number(process.env.HOLD), 1) : undefined
+const schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+const question = (params) => ({ method: 'elicitation/create', params })
+const ASKED = {
+  roots: { method: 'roots/list' },
+  form: question({ mode: 'form', message: 'Who?', requestedSchema: schema }),
+  link: question({ mode: 'url', message: 'Sign in.', url: 'https://example.com/', elicitationId: '1' }),
+}
 let [value, asking] = ['', undefined]
-const tools = ['set', 'get', 'pid', 'cwd', 'roots', 'hang'].map((name) => ({ name, inputSchema: { type: 'object' } }))
+const tools = ['set', 'get', 'pid', 'cwd', 'roots', 'form', 'link', 'hang'].map((name) => ({ name, inputSchema: { type: 'object' } }))
 const results = {
   initialize: () => ({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }),
   'tools/list': () => ({ tools }),
@@ -29,9 +38,10 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params, result } = JSON.parse(line)
   if (method === undefined) return say({ id: asking, result: { content: [{ type: 'text', text: JSON.stringify(result) }] } })
   if (id === undefined || params?.name === 'hang') return
-  if (params?.name === 'roots') {
+  const asked = ASKED[params?.name]
+  if (asked) {
     asking = id
-    return say({ id: 'r', method: 'roots/list' })
+    return say({ id: 'r', ...asked })
   }
   say({ id, result: results[method](params) })
 })
@@ -89,11 +99,52 @@ describe('the processes of an MCP server', () => {
     expect(await readdir(join(folder, 'one'))).to.include.members(['a', 'b'])
   })
 
+  it('D40.4: it may ask the person of its call for a form or to open an address, also for longer than it may be silent', async () => {
+    const opened = await open({ one: server({ scope: 'session' }) }, { callTimeoutMs: 300 })
+    const asked: Question[] = []
+    const answer = (each: Answer) => async (question: Question) => {
+      asked.push(question)
+      await sleep(400)
+      return each
+    }
+    const ask = async (name: string, each: Answer) => {
+      const { output } = await opened.call(
+        `mcp__one__${name}`,
+        {},
+        { ask: answer(each), workspace: await makeFolder() },
+      )
+      return JSON.parse(output) as unknown
+    }
+    const content = { name: 'Ada' }
+    const answers = await Promise.all([
+      ask('form', { action: 'accept', content }),
+      ask('form', { action: 'decline' }),
+      ask('link', { action: 'accept' }),
+    ])
+    expect(answers).to.deep.equal([{ action: 'accept', content }, { action: 'decline' }, { action: 'accept' }])
+    const form = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+    expect(asked).to.have.deep.members([
+      { message: 'The MCP server one asks: Who?', form },
+      { message: 'The MCP server one asks: Who?', form },
+      { message: 'The MCP server one asks: Sign in.', url: 'https://example.com/' },
+    ])
+  })
+
+  it('D40.4: while several calls of it run, nobody is asked, and the log says why', async () => {
+    const opened = await open({ one: server() }, { callTimeoutMs: 2_000 })
+    const { call } = await callers(opened)
+    const hanging = call('hang', ['a', '1'])
+    expect(JSON.parse(await call('form', ['a', '2']))).to.deep.equal({ action: 'cancel' })
+    expect(opened.problems.join()).to.include('asked a question while several calls ran')
+    await hanging
+  })
+
   it('D40: it ends with its session, also in the middle of a call, and those of others go on', async () => {
     const opened = await open({ one: server({ scope: 'session' }) })
     const { call } = await callers(opened)
     const [first, second] = [await call('pid', ['a', '1']), await call('pid', ['a', '2'])]
     const hanging = call('hang', ['a', '1'])
+    await call('get', ['a', '1']) // Its server reads one call after the other.
     opened.release({ tenant: 'a' as TenantId, scope: '1' })
     expect(await hanging).to.include('ended during the call; the call may have been carried out')
     await until(() => !isRunning(Number(first)), { what: 'the process to end' })

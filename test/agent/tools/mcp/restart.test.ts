@@ -74,7 +74,7 @@ describe('an MCP server over HTTP that restarts', () => {
     const { seen, create } = createSessionServer(() => undefined)
     const opened = await open({ one: { url: await listen(create()) } }, { listEveryMs: 5, retryMs: 1 })
     seen.sessions.clear()
-    void opened.onChange(() => {})
+    opened.onChange(() => {})
     await until(() => seen.opened === 2, { what: 'a new session' })
     expect([opened.problems, opened.servers()]).to.deep.equal([[], [{ name: 'one', state: 'ready' }]])
   })
@@ -223,8 +223,8 @@ describe('an MCP server over stdio', () => {
     const { list, server } = await scripted([tool('lost'), tool('call')])
     const opened = await open({ often: server, asked: server }, { listEveryMs: 20, retryMs: 1 })
     const asked = await open({ asked: server }, { listEveryMs: 1_000_000, retryMs: 1 })
-    void opened.onChange(() => {})
-    void asked.onChange(() => {})
+    opened.onChange(() => {})
+    asked.onChange(() => {})
     await list([tool('new'), tool('call')])
     await until(() => opened.news.length === 2, { what: 'both servers to be listed again' })
     expect(asked.news).to.deep.equal([])
@@ -241,13 +241,13 @@ describe('an MCP server over stdio', () => {
     const slow = { ...server, command: '/bin/sh', args: ['-c', wait, server.command, ...server.args] }
     const opened = await open({ slow }, { waitMs: 0 })
     const added: string[] = []
-    const listed = opened.onChange(({ tools }) => void added.push(...tools.map(({ name }) => name)))
+    opened.onChange(({ tools }) => void added.push(...tools.map(({ name }) => name)))
     expect([opened.tools, opened.servers()]).to.deep.equal([[], [{ name: 'slow', state: 'starting' }]])
     expect(opened.news).to.deep.equal([
       'The MCP server slow is starting. Its tools are offered when it has listed them.',
     ])
     await writeFile(isReady, '')
-    await listed
+    await opened.listed
     expect([added, opened.servers()]).to.deep.equal([['mcp__slow__call'], [{ name: 'slow', state: 'ready' }]])
   })
 
