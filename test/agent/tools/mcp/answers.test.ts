@@ -89,6 +89,23 @@ describe('a malformed answer of an MCP server', () => {
     expect(await outputOf('pid')).to.equal(before)
   })
 
+  it('D5.2: over stdio, a server that writes without end answers its other calls, and rests in between', async () => {
+    const flood = `
+      const { write } = process.stdout
+      const lines = '{"level":30}\\n'.repeat(5_000)
+      process.stdout.write = (text) => write.call(process.stdout, text)
+      const more = () => process.stdout.write(lines) ? setImmediate(more) : process.stdout.once('drain', more)
+      more()`
+    const { args, ...raw } = stdio({ none: '', valid: VALID })
+    const server = { ...raw, args: ['--import', `data:text/javascript,${encodeURIComponent(flood)}`, ...args] }
+    const { call } = await open({ one: server, two: stdio({ valid: VALID }) }, { callTimeoutMs: 30_000 })
+    const [usedAt, startedAt] = [process.cpuUsage(), performance.now()]
+    for (const name of ['one', 'two', 'one', 'one', 'one', 'one'])
+      expect((await call(`mcp__${name}__valid`, {})).output).to.equal('fine')
+    const { user, system } = process.cpuUsage(usedAt)
+    expect((user + system) / 1_000 / (performance.now() - startedAt)).to.be.lessThan(0.6)
+  })
+
   it('D5.2: over HTTP, an answer above the limit fails its call alone, and the limit is named', async () => {
     for (const form of ['json', 'stream that stays open'] as const) {
       const url = await listen(createRawServer({ ...LONG, valid: VALID }, form))

@@ -131,7 +131,7 @@ describe('the processes of an MCP server', () => {
   })
 
   it('D40.4: while several calls of it run, nobody is asked, and the log says why', async () => {
-    const opened = await open({ one: server() }, { callTimeoutMs: 2_000 })
+    const opened = await open({ one: server() }, { callTimeoutMs: 1_000 })
     const { call } = await callers(opened)
     const hanging = call('hang', ['a', '1'])
     expect(JSON.parse(await call('form', ['a', '2']))).to.deep.equal({ action: 'cancel' })
@@ -153,7 +153,7 @@ describe('the processes of an MCP server', () => {
 
   it('D40: above the number of one tenant, or of all, the one that is idle for the longest time ends; while all are called there is none for more', async () => {
     const bounds = { ...BOUNDS, max: 3, maxPerTenant: 2 }
-    const { call } = await callers(await open({ one: server({ scope: 'session' }) }, { bounds, callTimeoutMs: 5_000 }))
+    const { call } = await callers(await open({ one: server({ scope: 'session' }) }, { bounds, callTimeoutMs: 1_500 }))
     const pids = { first: await call('pid', ['a', '1']), second: await call('pid', ['a', '2']) }
     expect(await call('pid', ['a', '1'])).to.equal(pids.first)
     await call('pid', ['a', '3'])
