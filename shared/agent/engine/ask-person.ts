@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../kernel/json.ts'
 import type { JsonObject } from '../../kernel/events.ts'
+import { isJsonObject } from '../../kernel/json.ts'
 import { showControls } from '../../kernel/text.ts'
 import type { AskPerson, Question } from '../tools/port.ts'
 import { askClient, type PermissionStep } from './tool-permission.ts'

@@ -17,8 +17,8 @@ describe('a question of a tool', () => {
     const openAsk: OpenAsk = async (request) => {
       requests.push(request)
       if (!decided) throw new AppError('permission', 'nobody can be asked')
-      const decision = Promise.resolve({ allow: true, how: 'reply', reason: '', ...decided } as Decision)
-      return { id: 'perm_1', expiresAt: SOON, decision }
+      const decision: Decision = { allow: true, how: 'reply', reason: '', ...decided }
+      return { id: 'perm_1', expiresAt: SOON, decision: Promise.resolve(decision) }
     }
     let answer: Answer | undefined
     const asking = tool('mcp__s__t', async (_input, context) => {

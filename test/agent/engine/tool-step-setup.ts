@@ -6,8 +6,8 @@ import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
 import type { ToolResultBlock } from '../../../shared/agent/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { NO_AGENTS } from '../tools/setup.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { NO_AGENTS } from '../tools/setup.ts'
 
 export const call = (id: string, toolName: string, input = '{}'): ToolCall => ({
   type: 'tool_call',

@@ -72,8 +72,7 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
   const late = servers.filter(({ state }) => state === 'starting')
   for (const { name } of late)
     log.info(`The MCP server ${name} is starting. Its tools are offered when it has listed them.`)
-  const ready = servers.map((server, i) => (late.includes(server) ? undefined : listing[i]))
-  const first = await Promise.all(ready)
+  const first = await Promise.all(listing.filter((_, i) => servers[i]?.state !== 'starting'))
   return {
     tools: first.flatMap((change) => change?.tools ?? []),
     onChange(apply) {

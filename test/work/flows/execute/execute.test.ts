@@ -2,6 +2,7 @@
 
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { Received } from '../../../support/model-server/model-server.ts'
 import {
   type Bench,
@@ -21,7 +22,6 @@ import {
   toolOf,
   useBench,
 } from './setup.ts'
-import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 const AT = '2026-01-02T03:04:05.678Z'
 const USAGE = { input: 100, output: 10 }

@@ -2,9 +2,9 @@ import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { RunErrorCode } from '../../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { Stop } from '../../../../shared/work/flows/execute/stop.ts'
 import { Bench, boxOf, definitionOf, flowOf, GOOD, isFrom, toolOf } from './setup.ts'
-import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 describe('the early end of an execution', () => {
   let bench: Bench
