@@ -54,6 +54,7 @@ export class StdioGroupTransport implements Transport {
   readonly #options: StdioOptions
   #idleLines = 0
   #hasSkipped = false
+  #isClosed = false
   #stderr = ''
   #exit = ''
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
@@ -82,6 +83,7 @@ export class StdioGroupTransport implements Transport {
   async start(): Promise<void> {
     const { command, args, env } = this.#server
     const cwd = await this.#folder()
+    if (this.#isClosed) throw new Error('it was closed before it started')
     const child = spawn(command, args, {
       cwd,
       env: { ...getDefaultEnvironment(), ...env },
@@ -97,6 +99,7 @@ export class StdioGroupTransport implements Transport {
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on('error', (cause) => this.#reportError(cause))
     this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
+    if (this.#isClosed) await this.close() // It was closed while the process began.
   }
 
   async #folder(): Promise<string | undefined> {
@@ -117,6 +120,7 @@ export class StdioGroupTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const child = this.#child
     if (!child) return
     child.stdin.end()

@@ -296,6 +296,14 @@ describe('an MCP server over stdio', () => {
     expect(pids.filter(isRunning)).to.deep.equal([])
   })
 
+  it('that is closed as it begins to start is not waited for', async () => {
+    const { server, env } = await scripted([tool('call')])
+    const hanging = { ...server, env: { ...env, HANG: 'initialize' } }
+    const opened = await open({ one: hanging }, { waitMs: 0, startTimeoutMs: 1_000_000, folder: await makeFolder() })
+    await opened.close()
+    expect(opened.servers()).to.deep.equal([{ name: 'one', state: 'unavailable' }])
+  })
+
   it('starts in its cwd, and one whose cwd is no folder is left out with that reason', async () => {
     const cwd = await makeFolder()
     const { server } = await scripted([tool('call')], { cwd })
