@@ -29,6 +29,7 @@ const INITIALIZED = {
   capabilities: { tools: {} },
   serverInfo: { name: 'fake', version: '1' },
 }
+type Request = { id?: number; method: string; params?: JsonObject }
 const answer = (id: number, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
 describe('MCP servers', () => {
@@ -41,12 +42,12 @@ describe('MCP servers', () => {
   }
 
   /** A server that answers each request with the result that `resultOf` returns. */
-  async function serveAnswers(resultOf: (method: string) => object, port = 0): Promise<string> {
+  async function serveAnswers(resultOf: (method: string, params?: JsonObject) => object, port = 0): Promise<string> {
     const handle = async (req: IncomingMessage, res: ServerResponse) => {
-      const { id, method } = JSON.parse((await text(req)) || '{}') as { id?: number; method: string }
+      const { id, method, params } = JSON.parse((await text(req)) || '{}') as Request
       if (id === undefined) res.writeHead(202).end()
       else if (method === 'server/discover') res.writeHead(404).end()
-      else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method)))
+      else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method, params)))
     }
     return listen(
       createHttpServer((req, res) => void handle(req, res)),
@@ -224,6 +225,34 @@ describe('MCP servers', () => {
     const readOnly = opened.tools.filter(({ isReadOnly }) => isReadOnly).map(({ name }) => name)
     expect(readOnly).to.deep.equal(['mcp__known__reads'])
     expect(opened.tools).to.have.length(6)
+  })
+
+  it('D5.2: title and hints of a tool are known, a long description is cut with a line for the log, and disabledTools are not offered', async () => {
+    const inputSchema = { type: 'object', required: ['depth'], properties: { depth: { default: 3 } } }
+    const annotations = { title: 'Erase', destructiveHint: true, readOnlyHint: 'no' }
+    const tools = [
+      { name: 'erase', inputSchema, annotations, description: 'x'.repeat(5_000) },
+      { name: 'off', inputSchema },
+    ]
+    const calls: unknown[] = []
+    const url = await serveAnswers((method, params) => {
+      if (method === 'tools/call') calls.push(params)
+      return method === 'tools/list' ? { tools } : { ...INITIALIZED, instructions: 'Ask first.', content: [] }
+    })
+    const { call, problems, servers, ...opened } = await open({ one: { url, disabledTools: ['off'] } })
+    const [tool, ...others] = opened.tools
+    expect(others).to.deep.equal([])
+    expect(tool).to.deep.include({ title: 'Erase', hints: { destructive: true } })
+    expect(tool?.description).to.have.length(4_001)
+    expect(tool?.describe({})).to.equal(
+      'Call the tool erase of the MCP server one (Erase). The server says that it may destroy or overwrite something.',
+    )
+    expect(problems).to.deep.equal([
+      'The tool erase of the MCP server one is offered, but its description is cut at 4000 characters.',
+    ])
+    expect(servers()).to.deep.equal([{ name: 'one', state: 'ready', instructions: 'Ask first.' }])
+    await call('mcp__one__erase', {})
+    expect(calls).to.have.deep.nested.property('[0].arguments', { depth: 3 })
   })
 
   it('the pattern of an output schema takes no time: the model reads the output as text', async () => {
