@@ -35,6 +35,7 @@ import { type ConsoleSettings, consoleRoutes } from './routes/console.ts'
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { followEvents } from './routes/events.ts'
+import { type FileSurface, fileRoutes } from './routes/files.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/flows/dispatches.ts'
 import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
@@ -76,9 +77,11 @@ export type AppDeps = {
   decided: DecidedPermissions | undefined
   /** `undefined` with it. */
   usage: Pick<UsageReport, 'page'> | undefined
+  /** `undefined` with it. */
+  files: FileSurface | undefined
   /** `undefined`: runtime configuration is disabled. */
   config: ConfigSurface | undefined
-  /** `undefined` with it. */
+  /** `undefined` where it is disabled. */
   transcription: TranscriptionDeps | undefined
   /** `undefined` when the process has no store. */
   flows: FlowSurface | undefined
@@ -153,11 +156,17 @@ export function createApp(deps: AppDeps): Express {
 /** Names the path that the client meant, perhaps, as the API description writes it. */
 function hintWith(basePath: string, table: RouteTable): (path: string) => string {
   const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  const inFull = (template: string) => basePath + template
   return (path) => {
-    const nearest = nearestPath(path.replace(/^(\/api)?\/v1(?=\/)/, ''), templates)
-    return nearest === undefined
-      ? `the paths of this API begin with ${basePath}`
-      : `did you mean ${basePath}${nearest}?`
+    const own = path.replace(/^(\/api)?\/v1(?=\/)/, '')
+    const nearest = nearestPath(own, templates)
+    if (nearest !== undefined) return `did you mean ${inFull(nearest)}?`
+    // A format of others, such as OpenAI's, has a base path of its own.
+    const [, format] = /^\/([^/]+)(?:\/|$)/.exec(own) ?? []
+    const paths = templates.filter((template) => format !== undefined && template.startsWith(`/${format}/v1/`))
+    return paths.length > 0
+      ? `the paths of this format are ${paths.map(inFull).join(', ')}`
+      : `the paths of this API begin with ${basePath}`
   }
 }
 
@@ -192,6 +201,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...dispatchRoutes({ dispatches, relay }),
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
+    ...fileRoutes(deps.files),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
     ...dialectRoutes(deps.dialects, {
       ...{ ...deps, ...deps.facts, keepaliveMs: deps.relay.keepaliveMs },
