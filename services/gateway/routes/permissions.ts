@@ -88,7 +88,9 @@ export const createSendReply =
   ({ broker, toolBox }: Pick<Deps, 'broker' | 'toolBox'>): SendReply =>
   async (res, { scopeId, requestId, reply }) => {
     const { allow, input } = reply
-    const asked = allow && (await broker.findPermission(tenantOf(res), scopeId, requestId))
+    const find = async () => broker.findPermission(tenantOf(res), scopeId, requestId)
+    // A reply without an input is looked at for the sake of forms alone: what cannot be found then is left to the reply, which says why.
+    const asked = allow && (await (input ? find() : find().catch(() => undefined)))
     if (asked && asked.preview?.kind === 'form') await assertFits(toolBox, asked.preview.schema, input ?? asked.input)
     else if (asked && input) await assertUsable(toolBox, asked.tool_name, input)
     await broker.replyPermission(tenantOf(res), scopeId, requestId, { ...reply, by: subjectOf(res) })
