@@ -56,6 +56,11 @@ async function callTool(product: Product, { headers, session }: Caller, name: st
   }
 }
 
+async function calledOnceThere(product: Product, caller: Caller, [name, input]: [string, object]) {
+  const called = await callTool(product, caller, name, input)
+  return called.output.startsWith('There is no tool') ? undefined : called
+}
+
 const CALLS = (folder: string): [string, object][] => [
   ['files__list_directory', { path: folder }],
   ['everything__echo', { message: 'hello' }],
@@ -124,7 +129,10 @@ async function main(): Promise<void> {
     ]
     const [caller] = callers
     for (const [name, input] of caller ? CALLS(values.folder) : []) {
-      const { output, isError } = await callTool(product, caller as Caller, name, input)
+      // Each worker starts servers of its own, and calls a session's tools without those that are not ready.
+      const { output, isError } = await until(() => calledOnceThere(product, caller as Caller, [name, input]), {
+        what: name,
+      })
       say(`${isError ? 'FAILED ' : 'ok     '} ${name}: ${output.replaceAll('\n', ' ').slice(0, 100)}`)
       if (isError) process.exitCode = 1
     }
