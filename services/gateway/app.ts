@@ -1,7 +1,6 @@
 import { parse } from 'node:querystring'
 import express, { type Express } from 'express'
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
-import type { ToolDefinition } from '../../shared/agent/providers/port.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -49,7 +48,7 @@ import { type PlanSurface, planRoutes } from './routes/plans.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { sendMessage, startRun } from './routes/start-run.ts'
-import { listTools } from './routes/tools.ts'
+import { type ListedTools, listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { showUsage } from './routes/usage.ts'
 import { createAnswerStart } from './starting/answer-start.ts'
@@ -71,7 +70,7 @@ export type AppDeps = {
   startKeys: Idempotency
   /** The streams of the tenants' events. */
   eventStreams: EventStreams
-  toolBox: ReplyToolBox & { tools: readonly ToolDefinition[] }
+  toolBox: ReplyToolBox & ListedTools
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
   /** `undefined` with it. */
@@ -191,7 +190,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
-    '/tools': { get: listTools(toolBox.tools) },
+    '/tools': { get: listTools(toolBox) },
     '/customers/:id/ledger': { get: customerLedger(ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },

@@ -137,6 +137,7 @@ function resourcesOf(
         return tools.canAct(signal)
       },
       services,
+      owner: { tenant: run.tenant, scope: run.workspace },
       workspace: () => workspaceOf(run),
       bringFiles: files && (() => files.bring(run)),
       storeFiles: store && (() => store(run)),

@@ -31,6 +31,23 @@ describe('the resources', () => {
     })
   })
 
+  it('D5.2: GET /tools has the title and the hints of a tool of an MCP server, and which servers are starting', async () => {
+    const tool = {
+      name: 'mcp__a__b',
+      title: 'B',
+      description: 'Does b.',
+      inputSchema: {},
+      hints: { destructive: true },
+    }
+    const servers = () => [{ name: 'a', state: 'starting' as const }]
+    const { get } = await start({ toolBox: { ...NO_TOOLS, tools: [tool], servers } })
+    expect(await described('GET', '/tools', await get('/tools'))).to.deep.equal({
+      tools: [{ name: 'mcp__a__b', title: 'B', description: 'Does b.', input_schema: {}, hints: tool.hints }],
+      count: 1,
+      mcp_servers: servers(),
+    })
+  })
+
   it('api.md Endpoints: POST /sessions is 201 with the id and the time, with and without a body', async () => {
     const asked: (string | undefined)[] = []
     const { post } = await start({

@@ -5,7 +5,7 @@ import { parseJson } from '../../../kernel/json.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { readAll } from '../../../platform/objects/content.ts'
 import type { Objects } from '../../../platform/objects/port.ts'
-import { createWorkspaces, type KeptFiles, type Workspaces } from '../workspaces.ts'
+import { createWorkspaces, type KeptFiles, type LeaveListener, type Workspaces } from '../workspaces.ts'
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
 import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
 import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
@@ -14,6 +14,7 @@ import { markRoot, openRoot, sweepRoots } from './root.ts'
 export type KeptWorkspacesDeps = KeptFolderDeps & {
   /** What this process removes of what dead processes left in the store. */
   sweeps: Sweeps
+  onLeft?: LeaveListener | undefined
 }
 
 export type Sweeps =
@@ -68,11 +69,13 @@ export class KeptWorkspaces implements Workspaces {
   }
 
   async remove(tenant: TenantId, scope: string): Promise<void> {
+    this.#deps.onLeft?.({ tenant, scope })
     const folder = this.#take(tenant, scope)
     await (folder ? this.#leave(folder, () => folder.remove()) : this.#plain.remove(tenant, scope))
   }
 
   release(tenant: TenantId, scope: string): void {
+    this.#deps.onLeft?.({ tenant, scope })
     const folder = this.#take(tenant, scope)
     if (folder)
       this.#leave(folder, () => folder.release()).catch(() => {}) // Only its copy on this disk is left.
