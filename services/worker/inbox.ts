@@ -45,8 +45,10 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listSessions: (tenant, page) => sessions.page(tenant, page),
-    listMessages: (tenant, sessionId, page) =>
-      messagePage({ sessionId, messages: sessions.get(tenant, sessionId).conversation.messages }, page),
+    listMessages: (tenant, sessionId, page) => {
+      const { messages, all } = sessions.get(tenant, sessionId).conversation
+      return messagePage({ sessionId, messages, all }, page)
+    },
     renameSession(tenant, sessionId, title) {
       const session = sessions.get(tenant, sessionId)
       refuseIf(draining.isLeaving(session))
@@ -99,6 +101,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const session = sessions.get(tenant, sessionId)
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
+        session.checkPlace(message)
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }

@@ -98,6 +98,11 @@ export class RunProgress implements CallProgress {
     return this.#stopReason
   }
 
+  /** Whether the conversation contains the prompt. */
+  get hasPrompt(): boolean {
+    return this.#hasBegun
+  }
+
   /** Whether the model has answered, so that a tool may have been called. */
   get hasAnswers(): boolean {
     return this.#totals.turns > 0 || this.#step !== undefined

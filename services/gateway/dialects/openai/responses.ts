@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { hasKind, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
@@ -9,7 +9,7 @@ import { hasScope } from '../../middleware/scopes.ts'
 import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
-import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
@@ -85,16 +85,21 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
     prompt,
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
+    ...(before && { after: before.runId }),
   }
-  const started = await deps.conversations.send(res, 'openai responses', {
-    sessionId,
-    message,
-    seed,
-    key: idempotencyKeyOf(req),
+  const sent = { sessionId, message, seed, key: idempotencyKeyOf(req) }
+  const started = await deps.conversations.send(res, 'openai responses', sent).catch((cause: unknown) => {
+    throw before && (hasKind(cause, 'not_found') || lacksPlace(cause)) ? goneBefore() : cause
   })
   const ref = { runId: started.runId, part: 1, sessionId }
   return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
 }
+
+/** Without the response the model would lack what was said before. */
+const goneBefore = () =>
+  invalidRequest('the conversation of this response is not there any more: send its messages as input, without it', {
+    param: '/previous_response_id',
+  })
 
 function answerOf(item: Fields): PermissionAnswer {
   const [id, allow, reason] = [

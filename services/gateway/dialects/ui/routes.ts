@@ -1,5 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
+import type { MessageRequest } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
+import { canonicalHash } from '../../../../shared/platform/store/idempotency.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { pathId, SESSION } from '../../params.ts'
@@ -35,12 +37,18 @@ function chat(deps: DialectDeps): RequestHandler {
       await conversations.answer(res, chatId, answers)
       return relayTo(res, deps, { runId, chatId, frames: await broker.followRun(tenantOf(res), runId, 0), known })
     }
-    const { prompt, key, seed } = request
-    const message = { prompt, ...(model !== undefined && { model }) }
-    const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed })
+    const { prompt, listed, again, seed } = request
+    const message = { prompt, ...(model !== undefined && { model }), ...listed }
+    const key = again === 'always' ? undefined : keyOf(chatId, message)
+    const sent = { sessionId: chatId, message, key, again: again === 'ended' ? again : 'failed', seed } as const
+    const started = await conversations.send(res, 'ui', sent)
     relayTo(res, deps, { ...started, chatId })
   }
 }
+
+/** The same message at the same place of a chat is the same request, however often it is sent. */
+const keyOf = (chatId: string, message: MessageRequest): string | undefined =>
+  message.id === undefined ? undefined : `${chatId} ${message.id} ${canonicalHash(message)}`
 
 /** The run that answers in the chat now; `undefined` when none does, or the chat is unknown. */
 async function activeRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
