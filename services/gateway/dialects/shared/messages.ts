@@ -42,7 +42,7 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   return {
     prompt,
     listed: placeInList(messages, { isList: true }),
-    unanswered: said.slice(first, -1).map(({ message }) => textsOf(message)),
+    unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
     seed: () => seedOf(said.slice(0, first).flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textsOf }))),
   }
 }
@@ -64,6 +64,12 @@ const isId = (id: unknown): id is string => typeof id === 'string' && id !== '' 
 
 /** The messages of one run have several ids in AG-UI. */
 const runOf = (id: string): string | undefined => /^(run_[0-9a-f]{32})-[\d-]+$/.exec(id)?.[1]
+
+/** Whether this server would have taken the message. */
+function isTextAlone(message: Fields): boolean {
+  const content = message.get('content')
+  return !Array.isArray(content) || content.every((part: unknown) => isJsonObject(part) && part['type'] === 'text')
+}
 
 /** The texts of a message whose other parts were not taken. */
 function textsOf(message: Fields): string {
