@@ -135,6 +135,7 @@ export class Session {
       created_at: this.createdAt,
       ...{ message_count, title, last_message_at },
       active_run_id: active?.isEnded === false ? active.id : null,
+      last_run_id: this.conversation.all.at(-1)?.stamp?.runId ?? null,
       queued: waiting.length,
       ...rest,
     }
