@@ -168,9 +168,9 @@ class Session:
     def get(self) -> Json:
         return drive(self._twin.get())
 
-    def messages(self) -> Pages:
-        """The history that the next message continues, oldest first."""
-        return Pages(self._twin.messages())
+    def messages(self, *, head: str | None = None) -> Pages:
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        return Pages(self._twin.messages(head=head))
 
     def rename(self, title: str) -> Json:
         return drive(self._twin.rename(title))

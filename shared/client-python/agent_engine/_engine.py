@@ -89,9 +89,9 @@ class AsyncSession:
     async def get(self) -> Json:
         return dict(await self._transport.json("GET", self._path))
 
-    def messages(self) -> AsyncPages:
-        """The history that the next message continues, oldest first."""
-        return AsyncPages(self._transport, f"{self._path}/messages")
+    def messages(self, *, head: str | None = None) -> AsyncPages:
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        return AsyncPages(self._transport, f"{self._path}/messages", {"head": head})
 
     async def rename(self, title: str) -> Json:
         return dict(await self._transport.json("PATCH", self._path, Call(body={"title": title})))

@@ -26,7 +26,7 @@ class AsyncPages:
     async def page(self, cursor: str | None = None) -> Page:
         """The page behind a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
-        # An answer has one list, whose name is that of its items.
+        # The first list of an answer has its items.
         items = next(value for value in answer.values() if isinstance(value, list))
         return Page(items, answer.get("next_cursor"))
 

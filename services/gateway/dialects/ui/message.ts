@@ -15,6 +15,8 @@ export class UiMessageProjection implements Projection<UiChunk> {
   readonly #stream: UiProjection
   /** The blocks of text that are open, by the ids of their chunks. */
   readonly #blocks = new Map<string, JsonObject>()
+  /** The answers to approvals, by their calls. */
+  readonly #answers = new Map<string, JsonObject>()
 
   constructor(runId: string, sessionId: string) {
     this.#stream = new UiProjection(runId, sessionId)
@@ -90,21 +92,32 @@ export class UiMessageProjection implements Projection<UiChunk> {
     const { toolCallId } = chunk
     const known = this.#callOf(toolCallId)
     if (chunk.type === 'tool-input-available') {
-      const { type: _, ...input } = chunk
-      const call = { type: 'dynamic-tool', ...given(input), state: 'input-available' }
+      const { type: _type, dynamic: _dynamic, ...input } = chunk
+      const call = { type: 'dynamic-tool', ...given(input), state: 'input-available', approval: undefined }
       if (known && !ENDED.has(String(known['state']))) Object.assign(known, call)
       else this.message.parts.push(call)
       return
     }
-    if (!known) return
-    if (chunk.type === 'tool-approval-request') {
-      const { approvalId: id, reason, approvalDescriptor: descriptor } = chunk
-      Object.assign(known, { state: 'approval-requested', approval: { id, reason, descriptor } })
+    if (known) Object.assign(known, this.#changeOf(chunk))
+  }
+
+  /** The fields of a call that a chunk changes, as the package's own schema of messages has them. */
+  #changeOf(chunk: Exclude<Extract<UiChunk, { toolCallId: string }>, { type: 'tool-input-available' }>): JsonObject {
+    const answered = this.#answers.get(chunk.toolCallId)
+    const granted = answered?.['approved'] === true ? answered : undefined
+    switch (chunk.type) {
+      case 'tool-approval-request': {
+        const { approvalId: id, reason: requestReason, approvalDescriptor: descriptor } = chunk
+        this.#answers.delete(chunk.toolCallId)
+        return { state: 'approval-requested', approval: { id, requestReason, descriptor } }
+      }
+      case 'tool-output-available':
+        return { state: 'output-available', output: chunk.output, approval: granted }
+      case 'tool-output-error':
+        return { state: 'output-error', errorText: chunk.errorText, approval: granted }
+      case 'tool-output-denied':
+        return { state: 'output-denied' }
     }
-    if (chunk.type === 'tool-output-available')
-      Object.assign(known, { state: 'output-available', output: chunk.output })
-    if (chunk.type === 'tool-output-error') Object.assign(known, { state: 'output-error', errorText: chunk.errorText })
-    if (chunk.type === 'tool-output-denied') known['state'] = 'output-denied'
   }
 
   #addData(chunk: Extract<UiChunk, { type: `data-${string}` }>): void {
@@ -113,9 +126,14 @@ export class UiMessageProjection implements Projection<UiChunk> {
     const known = id === undefined ? undefined : this.message.parts.find((part) => part['type'] === type && part['id'] === id)
     if (known) known['data'] = data
     else this.message.parts.push(given({ type, id, data }))
-    const call = type === 'data-approval' ? this.#callOf(String(data['toolCallId'])) : undefined
-    const { approved, reason } = data
-    if (call) call['approval'] = given({ ...(call['approval'] as JsonObject | undefined), id, approved, reason })
+    if (type === 'data-approval') this.#answer(id, data)
+  }
+
+  #answer(id: string | undefined, { toolCallId, approved, reason }: JsonObject): void {
+    const answer = given({ id, approved, reason })
+    this.#answers.set(String(toolCallId), answer)
+    const call = this.#callOf(String(toolCallId))
+    if (call?.['state'] === 'approval-requested') Object.assign(call, { state: 'approval-responded', approval: answer })
   }
 
   #callOf(toolCallId: string): JsonObject | undefined {
