@@ -17,7 +17,7 @@ inBothForms('the branch that a page shows', (startProduct, form) => {
   after(() => product.close())
 
   for (const wire of ['ui', 'ag-ui'] as const satisfies readonly Wire[])
-    it(`D31.10: ${wire}: in ${STORIES} stories of edits, regenerations, branches, failures and refusals the model reads just what the page shows`, async () => {
+    it(`D38: ${wire}: in ${STORIES} stories of edits, regenerations, branches, failures and refusals the model reads just what the page shows`, async () => {
       await fc.assert(
         fc.asyncProperty(actsOf(), async (acts) => {
           const page = new Page(product.url, wire)

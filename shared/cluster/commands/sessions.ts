@@ -3,7 +3,7 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 
 /** Body of `POST /sessions/{id}/messages`, checked. `system_prompt` is for this message, where a dialect has one (D31). */
 export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string } & ListedMessage
-/** A message in the list of a client (D31.10). */
+/** A message in the list of a client (D38). */
 export type ListedMessage = {
   /** The client's own id of the message. */
   id?: string

@@ -158,7 +158,7 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(await listed(chatWith())).to.deep.equal([])
   })
 
-  it('D31.10: an edited message and another answer take the place of what was there, for the page and for the model', async () => {
+  it('D38: an edited message and another answer take the place of what was there, for the page and for the model', async () => {
     const chat = chatWith()
     await chat.sendMessage({ text: '/say one' })
     await chat.sendMessage({ text: '/say two' })

@@ -46,7 +46,7 @@ describe('the branches of a conversation', () => {
     )
   })
 
-  it('D31.10: a message is found by its id, the id of its client, of which the newest counts, or as the last one of its run', () => {
+  it('D38: a message is found by its id, the id of its client, of which the newest counts, or as the last one of its run', () => {
     const conversation = talk()
     conversation.prepare({ after: null, client: 'm-1' })
     conversation.append(user('first'))
