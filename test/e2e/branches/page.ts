@@ -22,7 +22,10 @@ export class Page {
 
   /** Sends a new message behind those that are shown. */
   async send(text: string, { isAttached = false } = {}): Promise<void> {
-    this.messages = [...this.messages, { id: randomUUID(), role: 'user', text, ...(isAttached && { wasRefused: true }) }]
+    this.messages = [
+      ...this.messages,
+      { id: randomUUID(), role: 'user', text, ...(isAttached && { wasRefused: true }) },
+    ]
     await this.#post({ trigger: 'submit-message' })
   }
 
@@ -62,7 +65,12 @@ export class Page {
   #agUiBody(): object {
     const messages = this.messages.map(({ id, role, text, wasRefused }) => ({
       ...{ id, role },
-      content: wasRefused ? [{ type: 'image', source: {} }, { type: 'text', text }] : text,
+      content: wasRefused
+        ? [
+            { type: 'image', source: {} },
+            { type: 'text', text },
+          ]
+        : text,
     }))
     return { threadId: this.id, runId: randomUUID(), messages, tools: [], context: [] }
   }

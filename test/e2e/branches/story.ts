@@ -2,17 +2,28 @@ import fc from 'fast-check'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 import type { Page, Shown } from './page.ts'
 
-export type Act = { kind: 'send' | 'edit' | 'again' | 'branch' | 'fail' | 'refuse' | 'kill'; pick: number; keepsId: boolean }
+export type Act = {
+  kind: 'send' | 'edit' | 'again' | 'branch' | 'fail' | 'refuse' | 'kill'
+  pick: number
+  keepsId: boolean
+}
 
 const KINDS = ['send', 'send', 'edit', 'edit', 'again', 'branch', 'fail', 'refuse'] as const
 
 export const actsOf = (kinds: readonly Act['kind'][] = KINDS, { minLength = 4, maxLength = 9 } = {}) =>
-  fc.array(fc.record({ kind: fc.constantFrom(...kinds), pick: fc.nat(), keepsId: fc.boolean() }), { minLength, maxLength })
+  fc.array(fc.record({ kind: fc.constantFrom(...kinds), pick: fc.nat(), keepsId: fc.boolean() }), {
+    minLength,
+    maxLength,
+  })
 
 type Told = { page: readonly Shown[]; model: readonly unknown[] }
 
 /** Plays a story on a page. Returns what the page has shown and the model has read at each request that reached the model. */
-export async function play(page: Page, acts: readonly Act[], { model, kill }: { model: ModelServer; kill?(): Promise<void> }) {
+export async function play(
+  page: Page,
+  acts: readonly Act[],
+  { model, kill }: { model: ModelServer; kill?(): Promise<void> },
+) {
   const told: Told[] = []
   const lists: Shown[][] = []
   for (const [i, { kind, pick, keepsId }] of acts.entries()) {
@@ -34,8 +45,10 @@ export async function play(page: Page, acts: readonly Act[], { model, kill }: { 
 }
 
 /** What the model has to have read when the page has shown this: an answer to the request is behind it. */
-export function read(messages: readonly Shown[]): Shown[] {
-  return messages.slice(0, messages.findLastIndex(({ role }) => role === 'user') + 1).filter(({ wasRefused }) => !wasRefused)
+function read(messages: readonly Shown[]): Shown[] {
+  return messages
+    .slice(0, messages.findLastIndex(({ role }) => role === 'user') + 1)
+    .filter(({ wasRefused }) => !wasRefused)
 }
 
 /** A request joins messages of the user that follow one another: a run between them has failed. */

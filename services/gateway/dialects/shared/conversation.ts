@@ -57,8 +57,7 @@ export class Conversations {
   async send(res: Response, operation: string, { key, again, ...sent }: SentMessage): Promise<StartedRun> {
     assertAdmitted(res)
     const { sessionId, message } = sent
-    const open = (onNamed?: OnNamed) =>
-      this.#open(res, { ...sent, message: { ...message, background: true } }, onNamed)
+    const open = (onNamed?: OnNamed) => this.#open(res, { ...sent, message: { ...message, background: true } }, onNamed)
     if (key === undefined) return { ...(await open()), isReplayed: false }
     const request = { sessionId, message }
     const isAnother = again && ((runId: string) => this.#isOver(tenantOf(res), runId, again))

@@ -43,7 +43,8 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
     prompt,
     listed: placeInList(messages, { isList: true }),
     unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
-    seed: () => seedOf(said.slice(0, first).flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textsOf }))),
+    seed: () =>
+      seedOf(said.slice(0, first).flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textsOf }))),
   }
 }
 

@@ -14,11 +14,14 @@ const MAX_REPLAYED = 20
 const PAGE = 200
 
 /** The messages on the way to the head of a session; none for a session that is not there. */
-export async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId: string): Promise<Message[]> {
+async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId: string): Promise<Message[]> {
   const found: Message[] = []
   try {
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await broker.listMessages(tenant, sessionId, { limit: PAGE, ...(cursor !== undefined && { cursor }) })
+      const page = await broker.listMessages(tenant, sessionId, {
+        limit: PAGE,
+        ...(cursor !== undefined && { cursor }),
+      })
       for (const message of page.messages) found.push(message)
       cursor = page.next_cursor
     }
@@ -34,7 +37,9 @@ export async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, se
  */
 export async function uiMessages(reading: Reading, sessionId: string): Promise<UiMessage[]> {
   const messages = fold(await listBranch(reading, sessionId), sessionId)
-  const replayed = messages.filter(({ runId, answer }, i) => runId !== null && (answer === undefined || i === messages.length - 1))
+  const replayed = messages.filter(
+    ({ runId, answer }, i) => runId !== null && (answer === undefined || i === messages.length - 1),
+  )
   for (const turn of replayed.slice(-MAX_REPLAYED)) {
     const told = turn.runId === null ? undefined : await replay(reading, turn.runId, sessionId)
     if (told) turn.answer = told
@@ -84,7 +89,11 @@ function addResult(parts: JsonObject[], block: Block): void {
 }
 
 /** The message of a run as far as it has come; `undefined` when its events are not kept. */
-async function replay({ broker, tenant, signal }: Reading, runId: string, sessionId: string): Promise<UiMessage | undefined> {
+async function replay(
+  { broker, tenant, signal }: Reading,
+  runId: string,
+  sessionId: string,
+): Promise<UiMessage | undefined> {
   try {
     const { event_count: until } = await broker.getRun(tenant, runId)
     const frames = await broker.followRun(tenant, runId, 0)

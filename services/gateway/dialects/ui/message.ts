@@ -123,7 +123,8 @@ export class UiMessageProjection implements Projection<UiChunk> {
   #addData(chunk: Extract<UiChunk, { type: `data-${string}` }>): void {
     if (chunk.transient) return
     const { type, id, data } = chunk
-    const known = id === undefined ? undefined : this.message.parts.find((part) => part['type'] === type && part['id'] === id)
+    const known =
+      id === undefined ? undefined : this.message.parts.find((part) => part['type'] === type && part['id'] === id)
     if (known) known['data'] = data
     else this.message.parts.push(given({ type, id, data }))
     if (type === 'data-approval') this.#answer(id, data)

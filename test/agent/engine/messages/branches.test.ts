@@ -80,7 +80,10 @@ describe('the branches of a conversation', () => {
     const read = () => new Conversation({ messages: stored as Message[] }, { runId: () => 'run_2' })
     const conversation = read()
     conversation.append(user('c'))
-    const again = new Conversation({ messages: [...(stored as Message[]), ...conversation.all.slice(2)] }, { runId: () => 'run_3' })
+    const again = new Conversation(
+      { messages: [...(stored as Message[]), ...conversation.all.slice(2)] },
+      { runId: () => 'run_3' },
+    )
     expect(textsOf(again.messages)).to.deep.equal(textsOf([user('a'), says('b'), user('c')]))
     expect(again.all).to.deep.equal(conversation.all)
   })

@@ -24,7 +24,11 @@ async function readByPackage(chunks: readonly object[]) {
 }
 
 const shape = (parts: readonly object[] = []) =>
-  parts.map((part) => ['type', 'text', 'state', 'toolCallId', 'toolName', 'output', 'errorText', 'input'].map((name) => (part as Record<string, unknown>)[name]))
+  parts.map((part) =>
+    ['type', 'text', 'state', 'toolCallId', 'toolName', 'output', 'errorText', 'input'].map(
+      (name) => (part as Record<string, unknown>)[name],
+    ),
+  )
 
 describe('the message of a run, for a page that is opened anew', () => {
   const RUNS: Record<string, [events: AgentEvent[], part?: Part]> = {
@@ -37,7 +41,7 @@ describe('the message of a run, for a page that is opened anew', () => {
     'that has failed': [[of.turn(1), ...of.said('half'), errorEvent('provider_rejected', 'no')]],
   }
   for (const [what, [events, part]] of Object.entries(RUNS))
-    it(`D31.5: a run ${what} has the parts that a page has read from its stream, and both versions of the package take them`, async () => {
+    it(`D31.5b: a run ${what} has the parts that a page has read from its stream, and both versions of the package take them`, async () => {
       const { message, chunks } = messageOf(events, part)
       const read = await readByPackage(chunks)
       expect(shape(message.parts)).to.deep.equal(shape(read?.parts))
@@ -46,7 +50,7 @@ describe('the message of a run, for a page that is opened anew', () => {
         expect(await safeValidateUIMessages({ messages: [message] })).to.deep.include({ success: true })
     })
 
-  it('D31.5: a failed run says so in the metadata, in words', () => {
+  it('D31.5b: a failed run says so in the metadata, in words', () => {
     const { message } = messageOf([of.turn(1), errorEvent('provider_rejected', 'no')])
     expect(message.metadata).to.include({ errorCode: 'provider_rejected' })
     expect(message.metadata['error']).to.include('no')
