@@ -60,7 +60,7 @@ describe('the branch that a page shows, after kill -9', () => {
     await model.close()
   })
 
-  it('D23.5: stories that kill the process between two messages go on in the branch that the page shows', async () => {
+  it('D23.5a: stories that kill the process between two messages go on in the branch that the page shows', async () => {
     for (const wire of ['ui', 'ag-ui'] as const) {
       const page = new Page(url, wire)
       const kill = async () => {

@@ -19,7 +19,7 @@ export type ConversationOptions = { onResize?: (bytes: number) => void; runId?: 
 
 /**
  * The history that a run continues: the user's message is added at once, each turn when it is complete, so that a run that
- * fails or is aborted leaves no partial turn (D4.6). With stamps it is a tree of which a run sees one branch (D23.5).
+ * fails or is aborted leaves no partial turn (D4.6). With stamps it is a tree of which a run sees one branch (D23.5a).
  */
 export class Conversation {
   #all: readonly Message[]

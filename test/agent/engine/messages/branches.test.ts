@@ -20,7 +20,7 @@ describe('the branches of a conversation', () => {
     return conversation
   }
 
-  it('D23.5: a message continues the branch that it is put behind, and the others stay', () => {
+  it('D23.5a: a message continues the branch that it is put behind, and the others stay', () => {
     const conversation = talk()
     const [, b] = conversation.messages
     conversation.prepare({ after: idOf(b) })
@@ -34,7 +34,7 @@ describe('the branches of a conversation', () => {
     expect(branchEnds(conversation.all).at(-1)).to.equal(idOf(conversation.messages.at(-1)))
   })
 
-  it('D23.5: the size is that of all branches, the characters are those of the one that the model reads', () => {
+  it('D23.5b: the size is that of all branches, the characters are those of the one that the model reads', () => {
     const sizes: number[] = []
     const conversation = new Conversation({ messages: [] }, { runId: () => 'run_1', onResize: (n) => sizes.push(n) })
     conversation.append(user('12345'), says('67890'))
@@ -88,7 +88,7 @@ describe('the branches of a conversation', () => {
     expect(again.all).to.deep.equal(conversation.all)
   })
 
-  it(`D23.5: after any ${NUM_RUNS} series of messages, moves and compactions each branch holds what was said in it, also when it is read again`, () => {
+  it(`D23.5a: after any ${NUM_RUNS} series of messages, moves and compactions each branch holds what was said in it, also when it is read again`, () => {
     const act = fc.record({ kind: fc.constantFrom('say', 'move', 'compact'), pick: fc.nat() })
     fc.assert(
       fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
