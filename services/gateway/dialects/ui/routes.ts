@@ -67,7 +67,7 @@ async function newestRun(deps: DialectDeps, req: Request, res: Response): Promis
   try {
     const summary = await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
     const runId = summary.active_run_id ?? summary.last_run_id
-    if (runId != null) await broker.getRun(tenantOf(res), runId)
+    if (runId) await broker.getRun(tenantOf(res), runId)
     return runId ?? undefined
   } catch (cause) {
     if (hasKind(cause, 'not_found')) return undefined
