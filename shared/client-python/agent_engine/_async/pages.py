@@ -23,15 +23,10 @@ class AsyncPages:
     async def page(self, cursor: str | None = None) -> Page:
         """The page behind a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
-<<<<<<< HEAD:shared/client-python/agent_engine/_pages.py
         # The first list of an answer has its items.
-        items = next(value for value in answer.values() if isinstance(value, list))
-=======
-        # An answer has one list, whose name is that of its items.
         items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
         if items is None:
             raise WrongAnswer(answer)
->>>>>>> main:shared/client-python/agent_engine/_async/pages.py
         return Page(items, answer.get("next_cursor"))
 
     async def __aiter__(self) -> AsyncItems[Json]:
