@@ -7,6 +7,7 @@ from typing import Any
 
 from ._events import Event
 from ._requests import Json
+from ._typed import Schema
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,10 @@ class Page:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The end of a good run. `output` is its text, blocks of it with a blank line between them."""
+    """The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema."""
 
     run_id: str
-    output: str
+    output: Any
     #: The data of `done`. `None` when the run ended with its plan in the queue.
     usage: Json | None
     stop_reason: str
@@ -35,6 +36,7 @@ class Start:
     path: str
     body: Json
     key: str | None
+    schema: Schema | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 // Tests chat.ts: a conversation on a terminal.
+// Tests reply.ts: an input that is changed on a terminal.
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
@@ -85,6 +86,22 @@ describe('ae run and ae chat, in a terminal', () => {
     expect(terminal.screen.text)
       .to.match(/✗ Write notes\/a\.txt/)
       .and.include('denied: not today')
+  })
+
+  it('Escape leaves `ae allow --edit`, and nothing is allowed: 130', async () => {
+    const run = at.ae.start(['run', WRITE])
+    run.child.stdin.end()
+    let id = ''
+    await until(async () => (id = (await at.ae.run(['approvals', '-o', 'ids'])).out.trim()) !== '', {
+      what: 'a request',
+    })
+    const allow = at.ae.terminal(['allow', id, '--edit'])
+    await allow.shows(/denied at \d\d:\d\d:\d\d, Escape goes back\n {2}input: \{"path"/)
+    allow.type('\u001b')
+    expect(await allow.exited).to.equal(130)
+    expect((await at.ae.run(['approvals', '-o', 'ids'])).out.trim()).to.equal(id)
+    await at.ae.run(['deny', id])
+    expect(await run.exited).to.equal(3)
   })
 
   it('`e` lets the person change the input, in EDITOR', async () => {

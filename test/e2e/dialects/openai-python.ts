@@ -21,6 +21,7 @@ export function openaiPythonTests(product: RunningProduct): void {
     expect(seen).to.deep.equal({
       chat: [true, 'stop', true],
       'chat usage': true,
+      parsed: ['WeatherOslo', 'WeatherOslo'],
       response: ['completed', turn, 'TodoWrite', 'agent-engine', 'again'],
       'approve True': [asked, 'completed', true],
       'approve False': [asked, 'failed', true],

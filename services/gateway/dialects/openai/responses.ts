@@ -13,6 +13,7 @@ import { lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conver
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
+import { inPlaces, nameIgnored, readChoices } from './choices.ts'
 import { readTarget } from './models.ts'
 import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
 import { responseWire } from './response-wire.ts'
@@ -29,12 +30,23 @@ export function responsesRoutes(deps: DialectDeps): RouteTable {
 
 const UNSUPPORTED = { prompt: 'prompts are not stored here; send instructions', context_management: 'leave it out' }
 
+const KNOWN: ReadonlySet<string> = new Set(
+  (
+    'model input instructions previous_response_id conversation stream background store include tools text reasoning ' +
+    'tool_choice temperature max_output_tokens metadata prompt context_management'
+  ).split(' '),
+)
+
+/** Clients read the form of the answer from the response. */
+const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'metadata', 'reasoning']
+
 type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
 
 function create(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
     refuseUnsupported(fields, { ...UNSUPPORTED, ...(isOnlyOwn(fields) ? {} : { tools: OWN_TOOLS }) })
+    nameIgnored(res, fields, { known: KNOWN })
     const target = readTarget(fields)
     if (target.flow !== undefined)
       throw unsupportedField(fields, 'model', 'a flow runs through /openai/v1/chat/completions')
@@ -81,18 +93,29 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
   const sessionId = before?.sessionId ?? conversationOf(fields) ?? newId('sess')
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
+  const format =
+    fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
+  const names = { format, schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] }
+  const chosen = await readChoices(fields, names, deps.checkValue)
+  const { choices, places } = chosen
+  nameIgnored(res, fields, { known: KNOWN, ...chosen })
   const message = {
+    ...choices,
     prompt,
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
     ...(before && { after: before.runId }),
   }
   const sent = { sessionId, message, seed, key: idempotencyKeyOf(req) }
-  const started = await deps.conversations.send(res, 'openai responses', sent).catch((cause: unknown) => {
+  const send = () => deps.conversations.send(res, 'openai responses', sent)
+  const started = await inPlaces(places, send).catch((cause: unknown) => {
     throw before && (hasKind(cause, 'not_found') || lacksPlace(cause)) ? goneBefore() : cause
   })
-  const ref = { runId: started.runId, part: 1, sessionId }
-  return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
+  const isTyped = choices.response_schema !== undefined
+  const ref = { runId: started.runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
+  const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
+  const echoed = { ...echo, ...asked, instructions: instructions ?? null }
+  return { ref, source: { frames: started.frames }, created, echo: echoed }
 }
 
 /** Without the response the model would lack what was said before. */
@@ -123,7 +146,7 @@ function conversationOf(fields: Fields): string | undefined {
 }
 
 const projectionOf = ({ ref, created, echo }: Opened) =>
-  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, echo })
+  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, isTyped: ref.isTyped === true, echo })
 
 function stream({ relay }: DialectDeps, res: Response, opened: Opened, after = -1): void {
   const { ref, source } = opened

@@ -55,7 +55,9 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
     const last = turns.at(-1)
-    const isNew = last?.runId !== runId || (role === 'user' && last.answer !== undefined)
+    const isBehindAnswer = role === 'user' && last?.answer !== undefined
+    if (isBehindAnswer && runId !== null && last.runId === runId) continue // It asks the model to correct its answer.
+    const isNew = last?.runId !== runId || isBehindAnswer
     const turn: Turn = isNew || !last ? { runId, asked: [], answer: undefined } : last
     if (turn !== last) turns.push(turn)
     if (role === 'user') turn.asked.push({ id: clientId, role, parts: blocks.map((block) => ({ ...block })) })

@@ -10,6 +10,7 @@ from .._async_io import AsyncClient, AsyncIo, AsyncItems
 from .._documents import FlowOutcome, Start, TenantEvent
 from .._events import Event, is_end_of_flow
 from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from .._typed import Schema, body_of
 from ..errors import ApiError, ConnectionFailed
 from .pages import AsyncPages
 from .permissions import AsyncPermissions
@@ -64,14 +65,15 @@ class AsyncSession:
         on_permission: OnPermission | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
+        schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """Sends a message. Its run starts when it is read."""
+        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits it."""
 
         async def session_of(run_id: str) -> str:
             return self.id
 
-        start = Start(f"{self._path}/messages", {"prompt": prompt, **body}, key_of(idempotency_key))
+        start = Start(f"{self._path}/messages", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return AsyncRun(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
 
     async def get(self) -> Json:
@@ -203,10 +205,12 @@ class AsyncAgentEngine:
         on_permission: OnPermission | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
+        schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """A run, which starts when it is read: as events, as text, or with `result()`. `body` has the further fields of the request."""
-        start = Start("/agent/run", {"prompt": prompt, **body}, key_of(idempotency_key))
+        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
+        output is a value that fits it. `body` has the further fields of the request."""
+        start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return AsyncRun(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
 
     def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:

@@ -11,6 +11,7 @@ from .._blocking_io import Function, Items
 from .._documents import RunResult, Start
 from .._events import LAST, Event, IsEnd, TextPieces, event_of, is_end_of_run, is_passing, is_recovery
 from .._requests import Call, at
+from .._typed import value_of
 from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost, WrongAnswer
 from .follow import follow
 from .permissions import PermissionAsk, RunAsks
@@ -81,7 +82,8 @@ class Run:
             pass
         output, end = "\n\n".join(text for _, text in self._texts), self._end or Event(0, "plan_queued", {})
         if end.event == "done":
-            return RunResult(self.id or "", output, end.data, end.data["stop_reason"])
+            value = value_of(end.data["output"], self._start and self._start.schema) if "output" in end.data else output
+            return RunResult(self.id or "", value, end.data, end.data["stop_reason"])
         return RunResult(self.id or "", output, None, "plan_queued", end.data.get("plan_id"), end.data.get("note"))
 
     def started(self) -> str:
