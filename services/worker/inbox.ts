@@ -89,8 +89,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false, customer_id, metadata, prompt } = request
         const about = { customer_id, metadata, title: titleOf(prompt) }
-        const identity = { id: runId, tenant, sessionId: undefined, about }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader })
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }

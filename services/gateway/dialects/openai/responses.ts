@@ -96,9 +96,8 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
   const format =
     fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
   const names = { format, schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] }
-  const chosen = await readChoices(fields, names, deps.checkValue)
-  const { choices, places } = chosen
-  nameIgnored(res, fields, { known: KNOWN, ...chosen })
+  const { choices, places, ...chosen } = await readChoices(fields, names, deps.checkValue)
+  nameIgnored(res, fields, { known: KNOWN, choices, places, ...chosen })
   const message = {
     ...choices,
     prompt,
@@ -107,22 +106,24 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
     ...(before && { after: before.runId }),
   }
   const sent = { sessionId, message, seed, key: idempotencyKeyOf(req) }
-  const send = () => deps.conversations.send(res, 'openai responses', sent)
-  const started = await inPlaces(places, send).catch((cause: unknown) => {
-    throw before && (hasKind(cause, 'not_found') || lacksPlace(cause)) ? goneBefore() : cause
-  })
+  const send = () => deps.conversations.send(res, 'openai responses', sent).catch(refuseGone(before))
+  const { runId, frames } = await inPlaces(places, send)
   const isTyped = choices.response_schema !== undefined
-  const ref = { runId: started.runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
+  const ref = { runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
   const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
-  const echoed = { ...echo, ...asked, instructions: instructions ?? null }
-  return { ref, source: { frames: started.frames }, created, echo: echoed }
+  return { ref, source: { frames }, created, echo: { ...echo, ...asked, instructions: instructions ?? null } }
 }
 
-/** Without the response the model would lack what was said before. */
-const goneBefore = () =>
-  invalidRequest('the conversation of this response is not there any more: send its messages as input, without it', {
-    param: '/previous_response_id',
-  })
+/** Without the response that it names, the model would lack what was said before. */
+const refuseGone = (before: ResponseRef | undefined) => (cause: unknown) => {
+  if (!before || !(hasKind(cause, 'not_found') || lacksPlace(cause))) throw cause
+  throw invalidRequest(
+    'the conversation of this response is not there any more: send its messages as input, without it',
+    {
+      param: '/previous_response_id',
+    },
+  )
+}
 
 function answerOf(item: Fields): PermissionAnswer {
   const [id, allow, reason] = [
