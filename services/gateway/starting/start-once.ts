@@ -19,6 +19,8 @@ export type KeyedStart = KeyUse & {
   /** The body of the request: the same key with another request is refused. */
   request: unknown
   open(onNamed: OnNamed): Promise<OpenedRun>
+  /** Whether a request that is sent again has another run than this one. Left out: it joins the run, however that has ended. */
+  isAnother?: ((runId: string) => Promise<boolean>) | undefined
 }
 
 /** The value of a key begins with it while its run is being started. Behind it is the run's id as soon as a worker is asked to start the run. */
@@ -45,7 +47,8 @@ export class StartOnce {
   }
 
   /** Throws `conflict` for a key of another request, and for one whose run cannot be joined any more; and what `open` throws. */
-  async start(tenant: TenantId, { request, open, operation, key }: KeyedStart): Promise<StartedRun> {
+  async start(tenant: TenantId, started: KeyedStart): Promise<StartedRun> {
+    const { request, open, operation, key } = started
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
     let found = ''
     for (const until = performance.now() + this.#startMs; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
@@ -53,7 +56,7 @@ export class StartOnce {
       if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
       found = reservation.id
-      if (!found.startsWith(STARTING)) return this.#join(tenant, found, over)
+      if (!found.startsWith(STARTING)) return this.#joinOrStart(tenant, started, found)
     }
     // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
@@ -115,6 +118,20 @@ export class StartOnce {
     const free = () => this.#keys.release(tenant, held)
     const until = performance.now() + FREE_MS
     await free().catch(() => void retryUntil(free, { pauses: FREE_EVERY_MS, until, ref: false }).catch(() => {}))
+  }
+
+  /** Joins the run of the key, unless the request that is sent again has another one, whose key is made of both. */
+  async #joinOrStart(tenant: TenantId, started: KeyedStart, runId: string): Promise<StartedRun> {
+    const { isAnother, key } = started
+    if (!isAnother) return this.#join(tenant, runId, over)
+    if (!(await isAnother(runId))) {
+      try {
+        return await this.#join(tenant, runId, over)
+      } catch (cause) {
+        if (!hasKind(cause, 'conflict')) throw cause // Its events are not kept any more.
+      }
+    }
+    return this.start(tenant, { ...started, key: `${key} ${runId}` })
   }
 
   async #join(tenant: TenantId, runId: string, refusal: (runId: string) => AppError): Promise<StartedRun> {

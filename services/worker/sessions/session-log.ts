@@ -31,7 +31,7 @@ export type LogState = {
 /** The part of a session that its log holds. */
 export type LoggedSession = {
   readonly tenant: TenantId
-  readonly conversation: Pick<Conversation, 'messages' | 'compactions' | 'bytes'>
+  readonly conversation: Pick<Conversation, 'all' | 'compactions' | 'bytes'>
   readonly facts: SessionFacts
   readonly memories: readonly string[]
   readonly runs?: Pick<SessionRuns, 'take'> | undefined
@@ -202,7 +202,7 @@ export class SessionLog {
 
   #build(session: LoggedSession, { renewalMs, lifeMs, now }: LogTimes): Pending {
     const { tenant, conversation, memories } = session
-    const { messages, compactions } = conversation
+    const { all: messages, compactions } = conversation
     const isCompacted = compactions !== this.#saved.compactions
     const mayFollow = Math.max(MIN_ENTRIES, conversation.bytes / BYTES_AN_ENTRY)
     const isFar = this.#nextSeq - this.#baseSeq > mayFollow

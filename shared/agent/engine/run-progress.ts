@@ -102,6 +102,11 @@ export class RunProgress implements CallProgress {
     return this.#stopReason
   }
 
+  /** Whether the conversation contains the prompt. */
+  get hasPrompt(): boolean {
+    return this.#hasBegun
+  }
+
   /** How often the agent was asked to correct its answer. */
   get corrections(): number {
     return this.#corrections

@@ -51,8 +51,11 @@ describe('a run that is started once for each key', () => {
       },
       startMs,
     )
-    const start = (open: KeyedStart['open'], request: unknown = { prompt: 'hi' }) =>
-      once.start(TENANT, { ...USE, request, open })
+    const start = (
+      open: KeyedStart['open'],
+      request: unknown = { prompt: 'hi' },
+      isAnother?: KeyedStart['isAnother'],
+    ) => once.start(TENANT, { ...USE, request, open, isAnother })
     return { start, kept, followed, store }
   }
   const opens = (runId: string) => async () => ({ runId, frames: FRAMES })
@@ -68,6 +71,18 @@ describe('a run that is started once for each key', () => {
     expect(await start(opens('run_1'))).to.include({ runId: 'run_1', isReplayed: false })
     expect(await start(never)).to.include({ runId: 'run_1', isReplayed: true })
     expect(followed).to.deep.equal(['run_1'])
+  })
+
+  it('D31.5a: a message whose run has failed runs again, once for all who send it again, and so does one whose run is forgotten', async () => {
+    const { start } = setUp()
+    const hasFailed = async (runId: string) => runId === 'run_1'
+    await start(opens('run_1'), undefined, hasFailed)
+    expect(await start(opens('run_2'), undefined, hasFailed)).to.include({ runId: 'run_2', isReplayed: false })
+    expect(await start(never, undefined, hasFailed)).to.include({ runId: 'run_2', isReplayed: true })
+    const forgotten = setUp({ isForgotten: true })
+    const isFine = async () => false
+    await forgotten.start(opens('run_1'), undefined, isFine)
+    expect(await forgotten.start(opens('run_2'), undefined, isFine)).to.include({ runId: 'run_2', isReplayed: false })
   })
 
   it('D25a: one that comes while the run is being started waits for it', async () => {

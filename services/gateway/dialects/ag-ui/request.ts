@@ -1,14 +1,13 @@
-import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { SESSION } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { readMessages } from '../shared/messages.ts'
+import { type NewMessage, readNewMessage } from '../shared/messages.ts'
 
 /** A request of AG-UI: a message of the user, or answers to the interrupts of the run `engineRunId`. */
 export type AgUiRequest = { threadId: string; runId: string; isCurrent: boolean } & (
-  | { kind: 'prompt'; prompt: string; seed(): SeedMessage[] }
+  | ({ kind: 'prompt' } & NewMessage)
   | { kind: 'answers'; engineRunId: string; answers: PermissionAnswer[] }
 )
 
@@ -21,7 +20,7 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
   const common = { threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? '') }
   if (resumed.length === 0) {
     const messages = fields.objects('messages').filter((message) => !message.has('subagentRunId'))
-    return { ...common, kind: 'prompt', ...readMessages(messages, '/messages') }
+    return { ...common, kind: 'prompt', ...readNewMessage(messages, '/messages') }
   }
   const entries = resumed.map(resumeOf)
   const answers = entries.map(({ answer }) => answer)

@@ -26,8 +26,8 @@ function run({ broker, conversations, readBody, relay }: DialectDeps): RequestHa
       }
       return relay({ runId: engineRunId, ...streamOf(source, projection(engineRunId), AG_UI_WIRE) }, res)
     }
-    const { prompt, seed } = request
-    const sent = { sessionId: threadId, message: { prompt }, seed, key: `${threadId} ${runId}` }
+    const { prompt, listed, unanswered, seed } = request
+    const sent = { sessionId: threadId, message: { prompt, ...listed }, unanswered, seed, key: `${threadId} ${runId}` }
     const started = await conversations.send(res, 'ag-ui', sent)
     relay({ runId: started.runId, ...streamOf(started, projection(started.runId), AG_UI_WIRE) }, res)
   }

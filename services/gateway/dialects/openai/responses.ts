@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { hasKind, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
@@ -9,7 +9,7 @@ import { hasScope } from '../../middleware/scopes.ts'
 import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
-import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
@@ -96,22 +96,33 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
   const format =
     fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
   const names = { format, schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] }
-  const chosen = await readChoices(fields, names, deps.checkValue)
-  const { choices, places } = chosen
-  nameIgnored(res, fields, { known: KNOWN, ...chosen })
+  const { choices, places, ...chosen } = await readChoices(fields, names, deps.checkValue)
+  nameIgnored(res, fields, { known: KNOWN, choices, places, ...chosen })
   const message = {
     ...choices,
     prompt,
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
+    ...(before && { after: before.runId }),
   }
   const sent = { sessionId, message, seed, key: idempotencyKeyOf(req) }
-  const started = await inPlaces(places, () => deps.conversations.send(res, 'openai responses', sent))
+  const send = () => deps.conversations.send(res, 'openai responses', sent).catch(refuseGone(before))
+  const { runId, frames } = await inPlaces(places, send)
   const isTyped = choices.response_schema !== undefined
-  const ref = { runId: started.runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
+  const ref = { runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
   const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
-  const echoed = { ...echo, ...asked, instructions: instructions ?? null }
-  return { ref, source: { frames: started.frames }, created, echo: echoed }
+  return { ref, source: { frames }, created, echo: { ...echo, ...asked, instructions: instructions ?? null } }
+}
+
+/** Without the response that it names, the model would lack what was said before. */
+const refuseGone = (before: ResponseRef | undefined) => (cause: unknown) => {
+  if (!before || !(hasKind(cause, 'not_found') || lacksPlace(cause))) throw cause
+  throw invalidRequest(
+    'the conversation of this response is not there any more: send its messages as input, without it',
+    {
+      param: '/previous_response_id',
+    },
+  )
 }
 
 function answerOf(item: Fields): PermissionAnswer {

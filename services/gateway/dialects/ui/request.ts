@@ -5,11 +5,12 @@ import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
+import { type Listed, placeInList } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
 /** A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. */
 export type UiRequest = { chatId: string; model: string | undefined } & (
-  | { kind: 'prompt'; prompt: string; key: string | undefined; seed(): SeedMessage[] }
+  | { kind: 'prompt'; prompt: string; listed: Listed; again: 'never' | 'ended' | 'always'; seed(): SeedMessage[] }
   | { kind: 'answers'; runId: string; answers: PermissionAnswer[]; known: ReadonlySet<string> }
 )
 
@@ -23,12 +24,17 @@ export function readUiRequest(body: JsonObject): UiRequest {
   const [role, common] = [last.text('role'), { chatId, model: fields.optionalText('model') }]
   if (role === 'assistant') return { ...common, ...answersIn(last) }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
-  const isAgain = fields.optionalText('trigger') === 'regenerate-message'
   const prompt = textOf(last)
   if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
-  const id = last.optionalText('id')
-  const key = isAgain || id === undefined ? undefined : `${chatId} ${id}`
-  return { ...common, kind: 'prompt', prompt, key, seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)) }
+  const listed = placeInList(messages, { isList: !fields.has('message') })
+  const seed = () => seedOf(messages.slice(0, -1).flatMap(pastOf))
+  return { ...common, kind: 'prompt', prompt, listed, again: againOf(fields), seed }
+}
+
+/** Whether a message that was sent before is meant as another one: `regenerate` is, and so is an edit once the first has ended. */
+function againOf(fields: Fields): 'never' | 'ended' | 'always' {
+  if (fields.optionalText('trigger') === 'regenerate-message') return 'always'
+  return fields.has('messageId') ? 'ended' : 'never'
 }
 
 function textOf(message: Fields): string {
@@ -69,9 +75,10 @@ function answerOf(approval: Fields): PermissionAnswer {
 function pastOf(message: Fields): Past[] {
   const role = message.get('role')
   if (role !== 'user' && role !== 'assistant') return []
+  const id = message.optionalText('id')
   return message.objects('parts').flatMap((part): Past[] => {
     const [text, output] = [part.get('text'), part.get('output') ?? part.get('errorText')]
-    if (part.get('type') === 'text' && typeof text === 'string') return [{ role, text }]
+    if (part.get('type') === 'text' && typeof text === 'string') return [{ id, role, text }]
     if (role === 'user' || output === undefined) return []
     const call = {
       id: String(part.get('toolCallId')),
@@ -80,7 +87,7 @@ function pastOf(message: Fields): Past[] {
       output: typeof output === 'string' ? output : JSON.stringify(output),
       isError: part.get('errorText') !== undefined,
     }
-    return [{ role: 'call', call }]
+    return [{ id, role: 'call', call }]
   })
 }
 
