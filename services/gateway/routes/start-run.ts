@@ -23,6 +23,6 @@ export function sendMessage({ broker, readBody, answerStart }: Deps): RequestHan
     const sessionId = pathId(req, 'id', SESSION)
     const request = await readBody(req, res, 'SendMessageRequest')
     const open = (onNamed?: OnNamed) => broker.sendMessage(tenantOf(res), sessionId, request, onNamed)
-    await answerStart(req, res, { operation: `message ${sessionId}`, request, open })
+    await answerStart(req, res, { operation: `message ${sessionId}`, request, sessionId, open })
   }
 }

@@ -51,6 +51,19 @@ export function agUiTests(product: RunningProduct): void {
     }
   })
 
+  it('a person who writes instead of answering abandons the interrupt; a client that has lost it gets it again', async () => {
+    const agent = thread()
+    await ask(agent, `${write('a.txt')}\n/say not that`)
+    const [interrupt] = agent.pendingInterrupts
+    const reloaded = new HttpAgent({ url: `${product().url}/ag-ui`, threadId: agent.threadId })
+    await ask(reloaded, '/say instead')
+    expect(reloaded.pendingInterrupts).to.deep.equal([interrupt])
+    await reloaded.runAgent({ resume: [{ interruptId: interrupt?.id ?? '', status: 'cancelled' }] })
+    expect([textOf(reloaded), reloaded.pendingInterrupts]).to.deep.equal(['instead', []])
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}/messages`)
+    expect(JSON.stringify(body)).to.include('a new message came').and.include('not that')
+  })
+
   it("a sub-agent's call interrupts, too, and what it says names it", async () => {
     const agent = thread()
     const seen: string[] = []

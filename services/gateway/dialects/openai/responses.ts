@@ -11,7 +11,7 @@ import { leaveRunning } from '../../starting/answer-start.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { OWN_TOOLS, type Prompted, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
 import { readTarget } from './models.ts'
 import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
@@ -42,6 +42,7 @@ function create(deps: DialectDeps): RequestHandler {
     const isBackground = fields.optionalFlag('background') ?? false
     const opened = await open(deps, { req, res }, fields)
     const { ref, source } = opened
+    res.setHeader('X-Run-ID', ref.runId)
     if (isStream) return stream(deps, res, opened)
     const projection = projectionOf(opened)
     if (isBackground) {
@@ -61,24 +62,49 @@ function create(deps: DialectDeps): RequestHandler {
 const isOnlyOwn = (fields: Fields): boolean =>
   fields.objects('tools').every((tool) => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine')
 
-async function open(deps: DialectDeps, { req, res }: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
+async function open(deps: DialectDeps, exchange: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
   const previous = fields.optionalText('previous_response_id')
   const before = previous === undefined ? undefined : readResponseId(previous)
   const input = fields.get('input')
   const items = typeof input === 'string' ? [new Fields({ role: 'user', content: input })] : fields.objects('input')
-  const answers = items.filter((item) => item.get('type') === 'mcp_approval_response')
+  const answers = items.filter(isAnswer)
   const created = Math.floor(Date.now() / 1000)
   const echo = { model: fields.text('model'), previous_response_id: previous ?? null }
-  if (answers.length > 0) {
-    if (!before)
-      throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
-    await deps.conversations.answer(res, before.sessionId, answers.map(answerOf))
-    const frames = await deps.broker.followRun(tenantOf(res), before.runId, 0)
+  if (answers.length > 0 && !before)
+    throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
+  const answer = async () => {
+    if (before && answers.length > 0)
+      await deps.conversations.answer(exchange.res, before.sessionId, answers.map(answerOf))
+  }
+  if (before && answers.length > 0 && !endsWithMessage(items)) {
+    await answer()
+    const frames = await deps.broker.followRun(tenantOf(exchange.res), before.runId, 0)
     return { ref: { ...before, part: before.part + 1 }, source: { frames, pauses: before.part }, created, echo }
   }
-  const messages = items.filter((item) => (item.get('type') ?? 'message') === 'message')
-  const { prompt, system, seed } = readMessages(messages, '/input')
-  const sessionId = before?.sessionId ?? conversationOf(fields) ?? newId('sess')
+  const said = saidIn(items) // A message that is refused answers nothing.
+  await answer()
+  return start(deps, exchange, { fields, said, sessionId: before?.sessionId, created, echo })
+}
+
+const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
+const isMessage = (item: Fields): boolean => (item.get('type') ?? 'message') === 'message'
+
+/** Whether a message of the user comes with the answers, wherever these stand. */
+function endsWithMessage(items: readonly Fields[]): boolean {
+  const last = items.findLast((item) => !isAnswer(item))
+  return last !== undefined && isMessage(last) && last.get('role') === 'user'
+}
+
+const saidIn = (items: readonly Fields[]): Prompted => readMessages(items.filter(isMessage), '/input')
+
+type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; sessionId: string | undefined }
+
+async function start(
+  deps: DialectDeps,
+  { req, res }: { req: Request; res: Response },
+  { fields, said: { prompt, system, seed }, created, echo, ...sent }: Sent,
+): Promise<Opened> {
+  const sessionId = sent.sessionId ?? conversationOf(fields) ?? newId('sess')
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
   const message = {
@@ -86,12 +112,8 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
   }
-  const started = await deps.conversations.send(res, 'openai responses', {
-    sessionId,
-    message,
-    seed,
-    key: idempotencyKeyOf(req),
-  })
+  const key = idempotencyKeyOf(req)
+  const started = await deps.conversations.send(res, 'openai responses', { sessionId, message, seed, key })
   const ref = { runId: started.runId, part: 1, sessionId }
   return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
 }
@@ -138,6 +160,7 @@ function retrieve(deps: DialectDeps): RequestHandler {
     const isStream = queryFlag(req, 'stream')
     const after = queryNumber(req, 'starting_after', [0, 2 ** 31])
     const opened = await reopen(deps, req, res)
+    res.setHeader('X-Run-ID', opened.ref.runId)
     if (isStream) return stream(deps, res, opened, after)
     await answerSoFar(res, opened)
   }

@@ -9,6 +9,7 @@ import { assertScope } from '../../middleware/scopes.ts'
 import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
+import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
 import type { Fields } from './fields.ts'
 
 /** A message to a session, which is created with `seed` when there is none. */
@@ -18,6 +19,8 @@ export type SentMessage = {
   seed(): SeedMessage[]
   /** The same for a request that is sent again: it joins the run of the first. */
   key?: string | undefined
+  /** Called before a message is sent that is not sent again; when it rejects nothing is sent. */
+  before?(): Promise<void>
 }
 
 /** The answer of a person to a permission request, as a dialect carries it. */
@@ -43,13 +46,16 @@ export class Conversations {
   }
 
   /**
-   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. The keys of
-   * each dialect are apart, by `operation`.
+   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. A person who
+   * writes instead of answering gets no answer before that: what waits is denied (D39.1). The keys of each dialect are apart, by `operation`.
    */
-  async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
+  async send(res: Response, operation: string, { key, seed, before, ...sent }: SentMessage): Promise<StartedRun> {
     assertAdmitted(res)
-    const message = { ...sent.message, background: true }
-    const open = (onNamed?: OnNamed) => this.#open(res, { ...sent, seed, message }, onNamed)
+    const message = { ...sent.message, background: true, if_waiting: 'deny' as const }
+    const open = async (onNamed?: OnNamed) => {
+      await before?.()
+      return this.#open(res, { ...sent, seed, message }, onNamed)
+    }
     if (key === undefined) return { ...(await open()), isReplayed: false }
     const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
@@ -58,7 +64,7 @@ export class Conversations {
 
   async #open(
     res: Response,
-    { sessionId, message, seed }: Omit<SentMessage, 'key'>,
+    { sessionId, message, seed }: Omit<SentMessage, 'key' | 'before'>,
     onNamed?: OnNamed,
   ): Promise<OpenedRun> {
     const tenant = tenantOf(res)
@@ -71,6 +77,19 @@ export class Conversations {
       if (!hasKind(cause, 'conflict')) throw cause // Another request has created it in the meantime.
     })
     return this.#broker.sendMessage(tenant, sessionId, message, onNamed)
+  }
+
+  /** The run of the conversation that waits for permission requests; `undefined` when none does. */
+  waiting(res: Response, sessionId: string): Promise<WaitingRun | undefined> {
+    return findWaitingRun(this.#broker, tenantOf(res), sessionId)
+  }
+
+  /** Replies to those of the requests that wait now: a client that sends its whole list sends the answers of before along. */
+  async answerWaiting(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
+    if (answers.length === 0) return
+    const { permissionIds = [] } = (await this.waiting(res, sessionId)) ?? {}
+    const open = answers.filter(({ id }) => permissionIds.includes(id))
+    if (open.length > 0) await this.answer(res, sessionId, open)
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { hasKind } from '../../../../shared/kernel/errors.ts'
+import { AppError, hasKind, invalidRequest, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { pathId, SESSION } from '../../params.ts'
+import { pathId, queryText, RUN, SESSION } from '../../params.ts'
 import { answerHead } from '../../streams/sse.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
@@ -14,7 +14,7 @@ import { readUiRequest } from './request.ts'
 export function uiRoutes(deps: DialectDeps): RouteTable {
   return {
     '/ui/chat': { post: deps.admitAnswers(chat(deps)) },
-    '/ui/chat/:id/stream': { get: resume(deps), delete: stop(deps) },
+    '/ui/chat/:id/stream': { get: resume(deps), deleteQuery: ['run_id'], delete: stop(deps) },
   }
 }
 
@@ -29,26 +29,26 @@ function chat(deps: DialectDeps): RequestHandler {
   const { broker, conversations, readBody } = deps
   return async (req, res) => {
     const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
-    const { chatId, model } = request
+    const { chatId, model, answers } = request
     if (request.kind === 'answers') {
-      const { runId, answers, known } = request
+      const { runId, known } = request
       await conversations.answer(res, chatId, answers)
       return relayTo(res, deps, { runId, chatId, frames: await broker.followRun(tenantOf(res), runId, 0), known })
     }
     const { prompt, key, seed } = request
     const message = { prompt, ...(model !== undefined && { model }) }
-    const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed })
+    const before = () => conversations.answerWaiting(res, chatId, answers)
+    const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed, before })
     relayTo(res, deps, { ...started, chatId })
   }
 }
 
-/** The run that answers in the chat now; `undefined` when none does, or the chat is unknown. */
-async function activeRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+/** The run that answers in the chat now, and the number of those that wait. An unknown chat has none. */
+async function findChat({ broker }: Pick<DialectDeps, 'broker'>, req: Request, res: Response) {
   try {
-    const { active_run_id: runId } = await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
-    return runId ?? undefined
+    return await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
   } catch (cause) {
-    if (hasKind(cause, 'not_found')) return undefined
+    if (hasKind(cause, 'not_found')) return { active_run_id: null, queued: 0 }
     throw cause
   }
 }
@@ -57,8 +57,8 @@ async function activeRun({ broker }: DialectDeps, req: Request, res: Response): 
 function resume(deps: DialectDeps): RequestHandler {
   const { broker } = deps
   return async (req, res) => {
-    const runId = await activeRun(deps, req, res)
-    if (runId === undefined) return void res.status(204).end()
+    const { active_run_id: runId } = await findChat(deps, req, res)
+    if (runId === null) return void res.status(204).end()
     if (req.method === 'HEAD') return answerHead(runId, res)
     const { event_count: passed } = await broker.getRun(tenantOf(res), runId)
     const frames = await broker.followRun(tenantOf(res), runId, 0)
@@ -66,12 +66,31 @@ function resume(deps: DialectDeps): RequestHandler {
   }
 }
 
-/** Closing the stream only leaves the run; this cancels it. */
+/** Closing the stream only leaves the run; this cancels the one that the request names, or the only one of the chat. */
 function stop(deps: DialectDeps): RequestHandler {
   const { broker } = deps
   return async (req, res) => {
-    const runId = await activeRun(deps, req, res)
+    const runId = (await namedRun(deps, req, res)) ?? (await onlyRun(deps, req, res))
     if (runId !== undefined) await broker.cancelRun(tenantOf(res), runId)
     res.status(204).end()
   }
+}
+
+async function namedRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+  const runId = req.get('X-Run-ID') ?? queryText(req, 'run_id')
+  if (runId === undefined) return undefined
+  if (!RUN.pattern.test(runId)) throw invalidRequest('run_id must be the id of a run', { param: '/run_id' })
+  const { session_id: chatId } = await broker.getRun(tenantOf(res), runId)
+  if (chatId !== pathId(req, 'id', SESSION)) throw notFound(`${runId} is no run of this chat`)
+  return runId
+}
+
+/** Where messages wait behind the run, nobody knows which of them the page means. */
+async function onlyRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+  const { active_run_id: runId, queued } = await findChat({ broker }, req, res)
+  if (queued === 0) return runId ?? undefined
+  throw new AppError(
+    'conflict',
+    'more than one run of this chat is open: name the one to stop with ?run_id=, by the X-Run-ID of its answer',
+  )
 }
