@@ -35,20 +35,20 @@ function findLongFunctions(tree: Tree): Violation[] {
 function findLongFiles(tree: Tree): Violation[] {
   return [...tree].flatMap(([file, { text }]) => {
     const count = text.trimEnd().split('\n').length
-    return judge(count, FILE_LINES, { file, line: FILE_LINES.asks + 1, what: 'lines: a file' })
+    return checkLimit(count, FILE_LINES, { file, line: FILE_LINES.asks + 1, what: 'lines: a file' })
   })
 }
 
 function findFullFolders(tree: Tree): Violation[] {
   return [...Map.groupBy(tree.keys(), (file) => posix.dirname(file))].flatMap(([file, files]) =>
-    judge(files.length, FOLDER_FILES, { file, line: 1, what: 'source files: a folder' }),
+    checkLimit(files.length, FOLDER_FILES, { file, line: 1, what: 'source files: a folder' }),
   )
 }
 
 type Limit = { asks: number; fails: number }
-type Judged = { file: string; line: number; what: string }
+type Measured = { file: string; line: number; what: string }
 
-function judge(count: number, { asks, fails }: Limit, { file, line, what }: Judged): Violation[] {
+function checkLimit(count: number, { asks, fails }: Limit, { file, line, what }: Measured): Violation[] {
   if (count > fails) return [{ file, line, rule: `${count} ${what} has at most ${fails}` }]
   if (count <= asks) return []
   return [{ file, line, rule: `${count} ${what} above ${asks} may hold two subjects`, isQuestion: true }]

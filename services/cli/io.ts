@@ -8,7 +8,7 @@ export type Io = {
   stderr: WriteStream
   env: Readonly<Record<string, string | undefined>>
   cwd: string
-  /** Calls the listener for each Ctrl-C instead of ending the process. Returns what stops that. */
+  /** Calls the listener for each Ctrl-C instead of ending the process. Returns a function that stops that. */
   onInterrupt(listener: () => void): () => void
   /** The same for a request to end (SIGTERM). */
   onTerminate(listener: () => void): () => void

@@ -4,7 +4,7 @@ import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { Dispatch, Dispatches } from '../../shared/work/flows/port.ts'
 
 /**
- * Returns what records, once, that a flow's run may have changed something from now on (D34.2). A run without a key never begins anew, so nothing is
+ * Returns a function that records, once, that a flow's run may have changed something from now on (D34.2). A run without a key never begins anew, so nothing is
  * recorded of it.
  */
 export function actionRecorder(

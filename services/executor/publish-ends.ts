@@ -23,9 +23,8 @@ export type PublishDeps = {
 const RETRY_MS = 1_000
 
 /**
- * Wraps the handler of jobs: when the flow or plan of a job has ended, its webhooks' deliveries are stored before the job ends, and the readers
- * of the tenant's events are told. Should
- * this process die in between, or the store stay away until it shuts down, the executor that gets the job next stores them.
+ * Wraps the handler of jobs: when the flow or plan of a job has ended, its webhooks' deliveries are stored before the job ends, and the end
+ * is an event of the tenant. If this process dies in between, or the store stays away until it shuts down, the executor that gets the job next stores them.
  */
 export const publishingEnds =
   (handle: JobHandler, deps: PublishDeps): JobHandler =>

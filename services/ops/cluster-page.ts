@@ -4,7 +4,7 @@ import { sendAsset, sendPage } from '../http/console-pages.ts'
 import type { RouteTable } from '../http/routes.ts'
 import type { Overview } from './overview.ts'
 
-/** `/`: the state of the deployment as JSON, or the page of it, which reads the same again. Where no page is built, browsers are led to the members. */
+/** `/`: the state of the deployment as JSON, or for a browser the page of it where one is built, which reads the same again. */
 export function clusterRoutes(read: () => Promise<Overview>, readFiles = readConsole): RouteTable {
   let files: Promise<ConsoleFiles | undefined> | undefined
   const withFiles =
@@ -15,16 +15,15 @@ export function clusterRoutes(read: () => Promise<Overview>, readFiles = readCon
       const handle = found ? answer(found) : otherwise
       await handle(req, res, next)
     }
-  const page = withFiles(
-    ({ cluster }) => sendPage(cluster),
-    (_req, res) => res.redirect('/members'),
-  )
+  const json: RequestHandler = async (_req, res) => {
+    res.json(await read())
+  }
+  const page = withFiles(({ cluster }) => sendPage(cluster), json)
   return {
     '/': {
       async get(req, res, next) {
         res.vary('Accept')
-        if (req.accepts(['json', 'html']) === 'html') await page(req, res, next)
-        else res.json(await read())
+        await (req.accepts(['json', 'html']) === 'html' ? page : json)(req, res, next)
       },
     },
     '/console/assets/:file': { get: withFiles(sendAsset, (_req, _res, next) => next()) },

@@ -88,13 +88,13 @@ type AppParts = Pick<OpsDeps, 'readiness' | 'token' | 'log'> & {
 }
 
 async function openApp({ hosts, metrics, queues, sources, form, ...parts }: AppParts): Promise<RequestListener> {
-  const [{ createOpsApp }, { createExposition }, { createOverview }, { createMembersPage }, { createTenantsPage }] =
+  const [{ createOpsApp }, { createExposition }, { createOverview }, { answerMembers }, { answerTenants }] =
     await Promise.all([
       import('./app.ts'),
       import('./exposition.ts'),
       import('./overview.ts'),
-      import('./members-page.ts'),
-      import('./tenants-page.ts'),
+      import('./members.ts'),
+      import('./tenants.ts'),
     ])
   return createOpsApp({
     requestLog: logRequests({ ...parts.log, info: parts.log.debug }), // At info level the probes would be most of the log.
@@ -102,8 +102,8 @@ async function openApp({ hosts, metrics, queues, sources, form, ...parts }: AppP
     exposition: createExposition(metrics),
     queues: queues.handle,
     overview: createOverview({ form, metrics, sources }),
-    members: createMembersPage(() => sources.members),
-    tenants: createTenantsPage(() => sources.tenants),
+    members: answerMembers(() => sources.members),
+    tenants: answerTenants(() => sources.tenants),
     ...parts,
   })
 }

@@ -38,11 +38,8 @@ export function createQueues({ redis, log }: { redis: RedisArgs | undefined; log
 }
 
 async function openPage(watched: () => QueueMonitor | undefined): Promise<Opened> {
-  const [{ createRoutes }, { createQueuesPage }] = await Promise.all([
-    import('../http/routes.ts'),
-    import('./queues-page.ts'),
-  ])
-  return { handle: createRoutes({ '/': { get: createQueuesPage(watched) } }), close: async () => {} }
+  const [{ createRoutes }, { answerQueues }] = await Promise.all([import('../http/routes.ts'), import('./queues.ts')])
+  return { handle: createRoutes({ '/': { get: answerQueues(watched) } }), close: async () => {} }
 }
 
 async function openDashboard(redis: RedisArgs, log: Log): Promise<Opened> {

@@ -3,10 +3,10 @@ import type { CounterName } from '../../shared/kernel/metrics.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { TenantsPage, TenantView } from '../../shared/tenancy/usage/tenants.ts'
 import { JOB_KINDS, type QueueMonitor } from '../../shared/work/queue/port.ts'
-import { listMembers, type MemberView, type ReadMembers } from './members-page.ts'
-import { countJobs } from './queues-page.ts'
+import { listMembers, type MemberView, type ReadMembers } from './members.ts'
+import { countJobs } from './queues.ts'
 import type { MetricsRegistry } from './registry.ts'
-import type { ReadTenants } from './tenants-page.ts'
+import type { ReadTenants } from './tenants.ts'
 
 /** The figures of the first page of the ops listener. A part is `null` where it cannot be read. */
 export type Overview = {

@@ -8,7 +8,7 @@ type Env = Readonly<Record<string, string | undefined>>
 const CLOSE_MS = 5_000
 
 /**
- * Exports traces where the usual variables of OpenTelemetry say so. Returns what closes the export; nothing where they are not set.
+ * Exports traces where the usual variables of OpenTelemetry say so. Returns a function that closes the export, or nothing where they are not set.
  * The packages are loaded only then: they cost 25 MB.
  */
 export async function openTracing(env: Env, role: string, log: Log): Promise<Closer[]> {

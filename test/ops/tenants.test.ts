@@ -12,7 +12,6 @@ const VIEW: TenantView = {
   ...{ tenant: tenantId('acme'), live_runs: 3, waiting_runs: 1, sessions: 2, runs_today: 9, failed_today: 1 },
   ...{ tokens_today: 12_345, usd_today: 1.5, tokens_per_day: null, usd_per_day: 20 },
 }
-const PAGE = { headers: { accept: 'text/html' } }
 
 type List = { tenants: TenantView[]; next_cursor: string | null; incomplete?: true }
 
@@ -37,16 +36,6 @@ describe('the page of tenants', () => {
       { after: '', limit: 1 },
       { after: 'acme', limit: 50 },
     ])
-  })
-
-  it('/tenants is a table for a browser, with a link to the next page', async () => {
-    const ops = await open()
-    ops.show({ tenants: async () => ({ tenants: [VIEW], next: 'acme', isIncomplete: true }) })
-    const html = await (await ops.get('/tenants', PAGE)).text()
-    expect(html).to.include('<th scope="row">acme</th><td>3</td><td>1</td><td>2</td><td>9</td><td>1</td><td>12345</td>')
-    expect(html).to.include('<td>–</td><td>1.50</td><td>20.00</td>').and.include('have not answered')
-    const next = /<a href="([^"]+)" rel="next">/.exec(html)?.[1]?.replaceAll('&#38;', '&')
-    expect((await ops.get(String(next), PAGE)).status).to.equal(200)
   })
 
   it('/tenants refuses a wrong limit or cursor with 400, needs the token, and is 503 where nobody can be asked', async () => {

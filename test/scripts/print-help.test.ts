@@ -40,6 +40,15 @@ describe('the help of scripts/start and scripts/cluster', () => {
     })
   }
 
+  it('the ten settings that matter first come first, and each setting stands once, below the title of its group', async () => {
+    const { stdout } = await run('start', ['--help'])
+    const [, ...groups] = stdout.split(/^(?=[A-Z][a-z][^\n]*\n\n[A-Z_]+ )/m)
+    const named = groups.map((group) => [...group.matchAll(/^([A-Z][A-Z0-9_]+) /gm)].map(([, name]) => name))
+    expect(groups[0]).to.match(/^The first to know\n/)
+    expect(named[0]).to.have.length(10).and.include.members(['MODEL', 'PORT', 'DATA_DIR', 'OIDC_ISSUER'])
+    expect(named.flat().toSorted()).to.deep.equal(fields.map(({ name }) => name).toSorted())
+  })
+
   it('D1.3c: a default is printed once, or for both forms where they differ', async () => {
     const { stdout } = await run('start', ['--help'])
     for (const [name, end] of [

@@ -8,7 +8,7 @@ type ConfirmProps = {
   title: string
   submit: string
   isDangerous?: boolean
-  /** When it fails the dialog stays open, and the reason is told. */
+  /** When it fails the dialog stays open and shows the reason. */
   onConfirm(): Promise<void>
   onClose(): void
   children: ComponentChildren

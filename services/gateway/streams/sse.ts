@@ -31,7 +31,7 @@ export type Streamed = {
   frames: FrameStream
   /** Number of the last frame that the reader already has. */
   after?: number
-  /** Renders what a reader is told that is cut off. By default the last event of a run's stream. */
+  /** Renders the last words to a reader that is cut off. By default the last event of a run's stream. */
   farewell?: (lastSeq: number, code: CutCode) => string
 }
 
@@ -121,7 +121,7 @@ type StreamParts = {
   lastSeq: number
   options: StreamOptions
   onLost: () => void
-  /** Renders what a reader is told that is cut off. */
+  /** Renders the last words to a reader that is cut off. */
   farewell: (lastSeq: number, code: CutCode) => string
 }
 

@@ -47,8 +47,8 @@ type Pending = { write: LogWrite; saved: Saved; version: number; onStored: (() =
 type Waiter = { version: number; resolve: (isStored: boolean) => void }
 
 /**
- * Who opens the session reads the entries since the last one that has the whole history. Such an entry follows after so many others, and later when
- * the history is long, so that for each entry at most this many bytes are written once more.
+ * A process that opens the session reads the entries since the last one that has the whole history. Such an entry is written after MIN_ENTRIES others, or later when
+ * the history is long: at most BYTES_AN_ENTRY are written once more for each entry.
  */
 const MIN_ENTRIES = 50
 const BYTES_AN_ENTRY = 4_096

@@ -188,7 +188,7 @@ export class SessionRuns {
     return undefined
   }
 
-  /** Returns what the log entry with this number is to say of the runs: the changes since the entry before, or with `isBase` everything. */
+  /** Takes the state of the runs for the log entry with this number: the changes since the entry before, or with `isBase` everything. */
   take(seq: number, { isBase }: { isBase: boolean }): TakenRuns | undefined {
     const active = this.#active
     const all = new Set([...(active ? [active] : []), ...this.#open.values()])

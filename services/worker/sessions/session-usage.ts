@@ -24,7 +24,7 @@ export class SessionUsage {
   }
 
   /**
-   * Returns what counts the events of one run. A session has one run at a time. What `earlier` turns of the run have used is counted already.
+   * Returns a function that counts the events of one run. A session has one run at a time. What `earlier` turns of the run have used is counted already.
    */
   counter(earlier?: RunState): (event: RunEvent) => void {
     const before = earlier ? differenceOf(this.#usage, usageOf(earlier)) : this.#usage

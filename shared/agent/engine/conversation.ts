@@ -95,7 +95,7 @@ export class Conversation {
     this.#measured = measured
   }
 
-  /** The server of this model has cut a request to so many tokens, and said nothing: no more fit into its window. */
+  /** Notes that the server of this model has cut a request to `tokens` without saying so: no more fit into its window. */
   noteCut({ tokens, model }: Measure): void {
     this.#cutAt = { tokens, model }
   }

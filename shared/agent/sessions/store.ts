@@ -61,7 +61,7 @@ export interface SessionStore {
   load(tenant: TenantId, sessionId: string): Promise<LoadedSession | undefined>
   /** Those created last first. */
   page(tenant: TenantId, start: PageStart): Promise<StoredPage>
-  /** Adds entries to logs, with one command for all of them. Returns what became of each. Can be repeated. */
+  /** Adds entries to logs, with one command for all of them. Returns the outcome of each. Can be repeated. */
   append(writes: readonly LogWrite[]): Promise<Appended[]>
   /** Returns the owner that has taken this place of a log. */
   ownerAt(tenant: TenantId, name: StoredName, seq: number): Promise<string | undefined>

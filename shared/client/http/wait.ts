@@ -1,6 +1,6 @@
 import { ConnectionFailed } from '../errors.ts'
 
-/** Calls back when the signal is aborted, at once when it is already. Returns what ends that. */
+/** Calls back when the signal is aborted, at once when it is already. Returns a function that ends that. */
 function onAbort(signal: AbortSignal | undefined, callback: (reason: unknown) => void): () => void {
   const listener = () => callback(signal?.reason)
   if (signal?.aborted) listener()

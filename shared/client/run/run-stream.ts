@@ -135,7 +135,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     await this.#origin.transport.json('DELETE', path`/runs/${await this.started()}`)
   }
 
-  /** Calls the listener for each event, or permission request, that is read. Returns what stops that. */
+  /** Calls the listener for each event, or permission request, that is read. Returns a function that stops that. */
   on<Name extends keyof Listeners>(name: Name, listener: Listeners[Name]): () => void {
     const listeners = this.#listeners[name]
     listeners.add(listener)

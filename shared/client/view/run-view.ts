@@ -3,7 +3,7 @@ import type { RunEvent, Schema } from '../api.ts'
 /** Text or thinking. `isOpen` until the whole block has come. */
 export type TextBlock = { kind: 'text' | 'thinking'; text: string; isOpen: boolean }
 
-/** A call of a tool. `durationMs` is there only where `reduceRun` is told the time. */
+/** A call of a tool. `durationMs` is there only where `reduceRun` gets the time. */
 export type ToolBlock = {
   kind: 'tool'
   call: Schema<'ToolUseData'>

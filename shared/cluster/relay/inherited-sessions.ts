@@ -6,7 +6,7 @@ import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import type { Membership } from './membership.ts'
 import type { WorkerCalls } from './worker-calls.ts'
 
-/** So many sessions go to a worker with one call, and so many calls at a time: what has been opened goes on while the next ones are being opened. */
+/** How many sessions one call opens at a worker, and how many such calls run at a time: opened sessions go on while the next ones open. */
 const TOGETHER = 32
 const AT_A_TIME = 2
 /** How long a worker may take to read them from the store. */

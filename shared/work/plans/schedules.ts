@@ -49,7 +49,7 @@ const NEXT_TICKS = 5
 const MAX_PLAN_BYTES = 256 * 1024
 
 /**
- * The schedules by which plans are submitted. What is stored counts: a queue that could not be told of a change is told by `restore`. Every
+ * The schedules by which plans are submitted. The store decides: a change that could not be sent to the queue is sent by `restore`. Every
  * method throws `unavailable` when the store does not answer.
  */
 export class PlanSchedules {

@@ -31,7 +31,7 @@ const BREAKS: ReadonlySet<string> = new Set(['worker_lost', 'cancelled'])
 
 /**
  * The frames of a queued execution, with an end in every case: when its executor is lost or no executor takes it, the end is made from the
- * stored record. It begins with `stream`, or by following.
+ * stored record. Reading begins with `stream` where one is given, and otherwise by looking for the executor.
  */
 export const watch = (stream: FrameStream | undefined, options: WatchOptions): AsyncIterableIterator<Frames> =>
   new Watch(stream, options)

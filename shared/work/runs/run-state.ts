@@ -13,7 +13,7 @@ type State = 'queued' | 'running' | 'stopping' | 'abandoned' | Outcome
  * | queued    |                                             | it is cancelled, and must wait       | stopping                  |
  * | queued    |                                             | another process goes on with it      | abandoned                 |
  * | queued    |                                             | its client was told that it is refused | abandoned               |
- * | running   | running; waiting while it asks a permission | it is cancelled: the engine is told  | stopping                  |
+ * | running   | running; waiting while it asks a permission | it is cancelled: the engine stops    | stopping                  |
  * | running   |                                             | the engine's last event, or its bug  | done, failed or cancelled |
  * | running   |                                             | another process goes on with it      | abandoned                 |
  * | stopping  | as running                                  | the engine's last event, or its bug  | done, failed or cancelled |

@@ -2,7 +2,7 @@ import type { Schema } from '../../../../shared/client/api.ts'
 
 type Phase = Schema<'RunPhase'>
 
-/** A line of the waterfall. `to` is `undefined` while it goes on; a row in another one is deeper. */
+/** A line of the waterfall. `to` is `undefined` while it goes on. `depth` counts the rows that contain it. */
 export type Row = {
   kind: 'queued' | 'turn' | Phase['kind']
   name: string

@@ -12,7 +12,7 @@ import type { Plan } from './plan.ts'
 
 type StepPanelProps = { plan: Plan; step: Schema<'PlanStep'> }
 
-/** One step: what it is told, how it goes, and what it has answered. */
+/** One step: its prompt, its progress and its answer. */
 export function StepPanel({ plan, step }: StepPanelProps) {
   const run = plan.step_runs[step.id]
   const error = plan.step_errors?.[step.id]

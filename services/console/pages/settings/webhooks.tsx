@@ -13,7 +13,7 @@ import { NewWebhook } from './new-webhook.tsx'
 
 type Webhook = Schema<'Webhook'>
 
-/** Addresses that are told of ends and of permission requests. */
+/** Addresses that get messages about ends and permission requests. */
 export function Webhooks() {
   const concerns = ({ event }: { event: string }) => event === 'config.changed'
   const list = useList<Webhook>({ path: '/config/webhooks', field: 'webhooks', concerns })

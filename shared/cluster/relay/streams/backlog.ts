@@ -41,7 +41,7 @@ export class Backlog {
     this.#limits = limits
   }
 
-  /** The end of what is held or was taken. */
+  /** The position behind the newest frame that was added, whether it is still here or was taken. */
   get position(): Position {
     return this.#position
   }

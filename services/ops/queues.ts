@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { JOB_KINDS, type JobKind, type QueueMonitor } from '../../shared/work/queue/port.ts'
 
 /** Answers with the counts of the queue of this process, and with its failed jobs. The list is empty before the queue is watched. */
-export function createQueuesPage(watched: () => QueueMonitor | undefined): RequestHandler {
+export function answerQueues(watched: () => QueueMonitor | undefined): RequestHandler {
   return async (_req, res) => {
     const queue = watched()
     res.json({ queues: queue ? await Promise.all(JOB_KINDS.map((kind) => describe(queue, kind))) : [] })

@@ -3,8 +3,7 @@ import type { TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { decodeCursor, encodeCursor } from '../../shared/kernel/cursor.ts'
 import { AppError, invalidRequest } from '../../shared/kernel/errors.ts'
-import type { TenantsPage, TenantView } from '../../shared/tenancy/usage/tenants.ts'
-import { answerTable, type TablePage } from './page.ts'
+import type { TenantsPage } from '../../shared/tenancy/usage/tenants.ts'
 
 export type ReadTenants = (range: TenantRange) => Promise<TenantsPage>
 
@@ -13,7 +12,7 @@ const DEFAULT_LIMIT = 50
 const LIMIT = /^([1-9]\d?|1\d\d|200)$/
 
 /** Lists the tenants of this deployment. Only a process that can ask the others has `read`, which is a gateway. */
-export function createTenantsPage(read: () => ReadTenants | undefined): RequestHandler {
+export function answerTenants(read: () => ReadTenants | undefined): RequestHandler {
   return async (req, res) => {
     const range = rangeOf(req)
     const list = read()
@@ -22,9 +21,7 @@ export function createTenantsPage(read: () => ReadTenants | undefined): RequestH
       throw away()
     })
     const next_cursor = page.next === null ? null : encodeCursor([page.next])
-    const { tenants, isIncomplete } = page
-    const json = { tenants, next_cursor, ...(isIncomplete && { incomplete: true }) }
-    answerTable(req, res, { json, page: pageOf(page, next_cursor && linkTo(range.limit, next_cursor)) })
+    res.json({ tenants: page.tenants, next_cursor, ...(page.isIncomplete && { incomplete: true }) })
   }
 }
 
@@ -39,28 +36,3 @@ function rangeOf({ query }: Request): TenantRange {
   const [after] = decodeCursor(typeof cursor === 'string' ? cursor : '', ['string'])
   return { after, limit: Number(limit) }
 }
-
-const linkTo = (limit: number, cursor: string) => `/tenants?limit=${limit}&cursor=${cursor}`
-
-const COLUMNS = ['Tenant', 'Live runs', 'of them waiting', 'Sessions', 'Runs today', 'of them failed']
-
-function pageOf({ tenants, isIncomplete }: TenantsPage, next: string | null): TablePage {
-  const missing = isIncomplete ? ' Some processes have not answered: there are more runs and sessions.' : ''
-  return {
-    title: 'Tenants',
-    summary: `Tenants with live runs or sessions, or with runs that have ended today (UTC).${missing}`,
-    columns: [...COLUMNS, 'Tokens today', 'of a day’s', 'Dollars today', 'of a day’s'],
-    rows: tenants.map(rowOf),
-    next,
-  }
-}
-
-const rowOf = (view: TenantView): string[] => [
-  view.tenant,
-  ...[view.live_runs, view.waiting_runs, view.sessions, view.runs_today, view.failed_today, view.tokens_today].map(
-    String,
-  ),
-  String(view.tokens_per_day ?? '–'),
-  view.usd_today.toFixed(2),
-  view.usd_per_day?.toFixed(2) ?? '–',
-]

@@ -2,7 +2,6 @@ import type { RequestHandler } from 'express'
 import type { Member } from '../../shared/cluster/members/members.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
-import { answerTable, type TablePage } from './page.ts'
 
 /** A process as `/members` shows it. In the standalone form one process has all roles. */
 export type ShownMember = Omit<Member, 'role' | 'expiresInMs'> & {
@@ -17,12 +16,12 @@ const WITHIN_MS = 3_000
 const ID_PREFIX = { gateway: 'gw', worker: 'wk', executor: 'ex', standalone: 'sa' } as const
 
 /** Lists the processes of this deployment, those of a role side by side, the oldest first. `read` returns nothing while this process starts. */
-export function createMembersPage(read: () => ReadMembers | undefined): RequestHandler {
-  return async (req, res) => {
+export function answerMembers(read: () => ReadMembers | undefined): RequestHandler {
+  return async (_req, res) => {
     const members = await listMembers(read()).catch(() => {
       throw away()
     })
-    answerTable(req, res, { json: { members }, page: pageOf(members) })
+    res.json({ members })
   }
 }
 
@@ -51,21 +50,3 @@ const describe = ({ role, epoch, state, load, capacity, version, since, pid, exp
   pid,
   lease_ms: expiresInMs,
 })
-
-function pageOf(members: readonly MemberView[]): TablePage {
-  const draining = members.filter(({ state }) => state === 'draining').length
-  return {
-    title: 'Members',
-    summary: `${members.length} processes, ${draining} of them draining. Load is live runs, or open streams of a gateway.`,
-    columns: ['Id', 'Role', 'State', 'Load', 'Capacity', 'Version', 'Since', 'Process id', 'Lease left'],
-    rows: members.map(({ id, role, state, load, capacity, version, since, pid, lease_ms }) => [
-      ...[id, role, state, String(load), String(capacity ?? '–'), version ?? '–', since ?? '–', String(pid)],
-      leaseText(lease_ms),
-    ]),
-  }
-}
-
-function leaseText(ms: number | null): string {
-  if (ms === null) return '–'
-  return ms > 0 ? `${(ms / 1_000).toFixed(1)} s` : 'run out'
-}
