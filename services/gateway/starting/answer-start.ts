@@ -6,6 +6,7 @@ import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId } from '../params.ts'
 import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
+import { endWithClient, onDisconnectOf } from './on-disconnect.ts'
 import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
 import { AnnouncedFrames, findWaitingRun, waitingBody } from './waiting-run.ts'
@@ -27,6 +28,7 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
   return async (req, res, { operation, request, sessionId, open }) => {
     const key = idempotencyKeyOf(req)
     const after = key === undefined ? 0 : lastEventId(req)
+    const onDisconnect = onDisconnectOf(req)
     const started: StartedRun =
       key === undefined
         ? { ...(await open()), isReplayed: false }
@@ -38,6 +40,7 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
       if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
       return res.setHeader('X-Run-ID', runId)
     }
+    if (onDisconnect === 'cancel' && !request.background) endWithClient(broker, res, { runId })
     if (request.background) {
       await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
       const waiting = await findWaiting().catch(() => undefined) // The run is accepted, whatever it waits for.

@@ -202,13 +202,14 @@ export class Run {
     }
   }
 
-  /** The summary, with the phases and the permission requests that it waits for, which lists of runs leave out. */
+  /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
   get description(): RunSummary {
     const [phases, asked] = [this.#report?.phases ?? [], this.#asks?.ids ?? []]
     return {
       ...this.summary,
       ...(phases.length > 0 && { phases }),
       ...(asked.length > 0 && { permission_ids: asked }),
+      ...(!this.isEnded && { readers: this.journal.readerCount }),
     }
   }
 

@@ -112,6 +112,18 @@ export function agUiTests(product: RunningProduct): void {
     expect(outcomes).to.deep.equal([{ type: 'cancelled' }])
   })
 
+  it('a client that closes its connection and does not come back ends the run', async () => {
+    const agent = thread()
+    const running = ask(agent, '/say before\n/sleep 60000')
+    await until(() => textOf(agent).includes('before'), { what: 'the beginning of the answer' })
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}`)
+    agent.abortRun()
+    await running.catch(() => {})
+    const run = () => product().call('GET', `/runs/${(body as { active_run_id: string }).active_run_id}`)
+    const status = async () => ((await run()).body as { status: string }).status
+    await until(async () => (await status()) === 'cancelled', { what: 'the run to be cancelled' })
+  })
+
   it('a run that fails is an error of the agent', async () => {
     const agent = thread()
     const errors: unknown[] = []

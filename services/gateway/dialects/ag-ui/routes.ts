@@ -1,6 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import type { RouteTable } from '../../../http/routes.ts'
 import { tenantOf } from '../../middleware/auth.ts'
+import { endWithClient, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import type { WaitingRun } from '../../starting/waiting-run.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
@@ -16,9 +17,11 @@ export function agUiRoutes(deps: DialectDeps): RouteTable {
 function run(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const request = readAgUiRequest(await deps.readBody(req, res, 'DialectRequest'))
-    const { engineRunId, ...source } = await open(deps, res, request)
-    const projection = new AgUiProjection({ ...request, engineRunId })
-    deps.relay({ runId: engineRunId, ...streamOf(source, projection, AG_UI_WIRE) }, res)
+    const onDisconnect = onDisconnectOf(req) ?? 'cancel' // The protocol has no other way to stop a run.
+    const { engineRunId: runId, ...source } = await open(deps, res, request)
+    const stream = streamOf(source, new AgUiProjection({ ...request, engineRunId: runId }), AG_UI_WIRE)
+    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId, isOver: stream.isOver })
+    deps.relay({ runId, ...stream }, res)
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { hasScope } from '../../middleware/scopes.ts'
 import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
+import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
+import { repeatedOf } from '../../starting/repeated.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
@@ -40,10 +41,11 @@ function create(deps: DialectDeps): RequestHandler {
       throw unsupportedField(fields, 'model', 'a flow runs through /openai/v1/chat/completions')
     const isStream = fields.optionalFlag('stream') ?? false
     const isBackground = fields.optionalFlag('background') ?? false
+    const onDisconnect = onDisconnectOf(req)
     const opened = await open(deps, { req, res }, fields)
     const { ref, source } = opened
     res.setHeader('X-Run-ID', ref.runId)
-    if (isStream) return stream(deps, res, opened)
+    if (isStream) return stream(deps, res, { ...opened, onDisconnect })
     const projection = projectionOf(opened)
     if (isBackground) {
       await leaveRunning({ runId: ref.runId, frames: source.frames }, () =>
@@ -51,6 +53,7 @@ function create(deps: DialectDeps): RequestHandler {
       )
       return void res.json(projection.response)
     }
+    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId: ref.runId })
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
       return projection.response
@@ -104,7 +107,7 @@ async function start(
   { req, res }: { req: Request; res: Response },
   { fields, said: { prompt, system, seed }, created, echo, ...sent }: Sent,
 ): Promise<Opened> {
-  const sessionId = sent.sessionId ?? conversationOf(fields) ?? newId('sess')
+  const given = sent.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
   const message = {
@@ -113,9 +116,13 @@ async function start(
     ...(instructions !== undefined && { system_prompt: instructions }),
   }
   const key = idempotencyKeyOf(req)
-  const started = await deps.conversations.send(res, 'openai responses', { sessionId, message, seed, key })
-  const ref = { runId: started.runId, part: 1, sessionId }
-  return { ref, source: { frames: started.frames }, created, echo: { ...echo, instructions: instructions ?? null } }
+  const started = await deps.conversations.send(res, 'openai responses', {
+    ...{ sessionId: given, message, seed, key },
+    repeated: repeatedOf(req, res, fields.value),
+  })
+  const { runId, sessionId, frames } = started
+  const ref = { runId, part: 1, sessionId }
+  return { ref, source: { frames }, created, echo: { ...echo, instructions: instructions ?? null } }
 }
 
 function answerOf(item: Fields): PermissionAnswer {
@@ -142,9 +149,17 @@ function conversationOf(fields: Fields): string | undefined {
 const projectionOf = ({ ref, created, echo }: Opened) =>
   new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, echo })
 
-function stream({ relay }: DialectDeps, res: Response, opened: Opened, after = -1): void {
-  const { ref, source } = opened
-  relay({ runId: ref.runId, ...streamOf(source, projectionOf(opened), responseWire(after)) }, res)
+type Streamed = Opened & { onDisconnect?: OnDisconnect | undefined; after?: number | undefined }
+
+function stream(
+  { broker, relay }: DialectDeps,
+  res: Response,
+  { onDisconnect, after = -1, ...opened }: Streamed,
+): void {
+  const { runId } = opened.ref
+  const streamed = streamOf(opened.source, projectionOf(opened), responseWire(after))
+  if (onDisconnect === 'cancel') endWithClient(broker, res, { runId, isOver: streamed.isOver })
+  relay({ runId, ...streamed }, res)
 }
 
 /** Makes a response again from the events of its run, as far as it has come. */
@@ -161,7 +176,7 @@ function retrieve(deps: DialectDeps): RequestHandler {
     const after = queryNumber(req, 'starting_after', [0, 2 ** 31])
     const opened = await reopen(deps, req, res)
     res.setHeader('X-Run-ID', opened.ref.runId)
-    if (isStream) return stream(deps, res, opened, after)
+    if (isStream) return stream(deps, res, { ...opened, after })
     await answerSoFar(res, opened)
   }
 }

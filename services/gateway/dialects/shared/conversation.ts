@@ -3,22 +3,26 @@ import type { Broker, OnNamed, OpenedRun } from '../../../../shared/cluster/comm
 import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { newId } from '../../../../shared/kernel/ids.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
 import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
+import type { Repeated } from '../../starting/repeated.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
 import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
 import type { Fields } from './fields.ts'
 
-/** A message to a session, which is created with `seed` when there is none. */
+/** A message to a session, which is created with `seed` when there is none. Without an id it begins a new one. */
 export type SentMessage = {
-  sessionId: string
+  sessionId: string | undefined
   message: MessageRequest
   seed(): SeedMessage[]
   /** The same for a request that is sent again: it joins the run of the first. */
   key?: string | undefined
+  /** The same for requests whose sender says that it repeats them, without a key. */
+  repeated?: Repeated | undefined
   /** Called before a message is sent that is not sent again; when it rejects nothing is sent. */
   before?(): Promise<void>
 }
@@ -49,22 +53,31 @@ export class Conversations {
    * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. A person who
    * writes instead of answering gets no answer before that: what waits is denied (D39.1). The keys of each dialect are apart, by `operation`.
    */
-  async send(res: Response, operation: string, { key, seed, before, ...sent }: SentMessage): Promise<StartedRun> {
+  async send(
+    res: Response,
+    operation: string,
+    { key, repeated, seed, before, ...sent }: SentMessage,
+  ): Promise<StartedRun & { sessionId: string }> {
     assertAdmitted(res)
+    const sessionId = sent.sessionId ?? newId('sess')
     const message = { ...sent.message, background: true, if_waiting: 'deny' as const }
     const open = async (onNamed?: OnNamed) => {
       await before?.()
-      return this.#open(res, { ...sent, seed, message }, onNamed)
+      return this.#open(res, { sessionId, seed, message }, onNamed)
     }
-    if (key === undefined) return { ...(await open()), isReplayed: false }
-    const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
-    if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-    return started
+    const use = key === undefined ? repeated : { key, request: sent }
+    if (use === undefined) return { ...(await open()), isReplayed: false, sessionId }
+    const started = await this.#once.start(tenantOf(res), { operation, ...use, open })
+    if (!started.isReplayed) return { ...started, sessionId }
+    res.setHeader('Idempotency-Replayed', 'true')
+    if (sent.sessionId !== undefined) return { ...started, sessionId }
+    const { session_id: begun = sessionId } = await this.#broker.getRun(tenantOf(res), started.runId)
+    return { ...started, sessionId: begun }
   }
 
   async #open(
     res: Response,
-    { sessionId, message, seed }: Omit<SentMessage, 'key' | 'before'>,
+    { sessionId, message, seed }: Pick<SentMessage, 'message' | 'seed'> & { sessionId: string },
     onNamed?: OnNamed,
   ): Promise<OpenedRun> {
     const tenant = tenantOf(res)

@@ -3,6 +3,7 @@ import { AppError, hasKind, invalidRequest, notFound } from '../../../../shared/
 import type { RouteTable } from '../../../http/routes.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { pathId, queryText, RUN, SESSION } from '../../params.ts'
+import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import { answerHead } from '../../streams/sse.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
@@ -20,9 +21,15 @@ export function uiRoutes(deps: DialectDeps): RouteTable {
 
 type Answered = Source & { runId: string; chatId: string }
 
-function relayTo(res: Response, { relay }: DialectDeps, { runId, chatId, ...source }: Answered): void {
+function relayTo(
+  res: Response,
+  { broker, relay }: DialectDeps,
+  { runId, chatId, onDisconnect, ...source }: Answered & { onDisconnect?: OnDisconnect | undefined },
+): void {
   res.setHeader('x-vercel-ai-ui-message-stream', 'v1')
-  relay({ runId, ...streamOf(source, new UiProjection(runId, chatId), UI_WIRE) }, res)
+  const stream = streamOf(source, new UiProjection(runId, chatId), UI_WIRE)
+  if (onDisconnect === 'cancel') endWithClient(broker, res, { runId, isOver: stream.isOver })
+  relay({ runId, ...stream }, res)
 }
 
 function chat(deps: DialectDeps): RequestHandler {
@@ -30,16 +37,18 @@ function chat(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
     const { chatId, model, answers } = request
+    const onDisconnect = onDisconnectOf(req)
     if (request.kind === 'answers') {
       const { runId, known } = request
       await conversations.answer(res, chatId, answers)
-      return relayTo(res, deps, { runId, chatId, frames: await broker.followRun(tenantOf(res), runId, 0), known })
+      const frames = await broker.followRun(tenantOf(res), runId, 0)
+      return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
     const { prompt, key, seed } = request
     const message = { prompt, ...(model !== undefined && { model }) }
     const before = () => conversations.answerWaiting(res, chatId, answers)
     const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed, before })
-    relayTo(res, deps, { ...started, chatId })
+    relayTo(res, deps, { ...started, chatId, onDisconnect })
   }
 }
 
