@@ -42,7 +42,7 @@ export function agUiTests(product: RunningProduct): void {
       const agent = thread()
       await ask(agent, `${write('a.txt')}\n/say bye`)
       expect(agent.pendingInterrupts[0]).to.include({
-        reason: 'tool_call',
+        reason: 'confirmation',
         message: 'Write 5 bytes to the file a.txt.',
       })
       await resume(agent, payload)

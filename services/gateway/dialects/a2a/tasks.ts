@@ -1,5 +1,6 @@
 import type { Response } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { assertCounted } from '../../middleware/counted.ts'
 import { assertScope, hasScope } from '../../middleware/scopes.ts'
@@ -77,6 +78,10 @@ export const readTask = (deps: DialectDeps, res: Response, ref: TaskRef): Promis
 /** A message begins a task, or answers what one asks. */
 async function open(deps: DialectDeps, call: Call): Promise<OpenedTask> {
   const message = readMessage(call.params)
+  nameIgnored(
+    call.res,
+    [...call.params.unread, ...message.fields.unread].map((pointer) => `/params${pointer}`),
+  )
   const { taskId, flow, plan } = message
   if (taskId === undefined) {
     if (plan !== undefined) return submitPlan(deps, call, { ...message, plan })

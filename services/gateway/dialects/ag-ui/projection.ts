@@ -101,7 +101,7 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     return [
       {
         id: this.#interruptId(id),
-        reason: 'tool_call',
+        reason: 'confirmation', // Behind `tool_call` some clients show the answer in place of the result of the tool (D31.7b).
         message,
         toolCallId: callId(call),
         ...(isNamed && { subagentRunId: call.subagentId }),

@@ -16,6 +16,10 @@ export type AgUiRequest = {
   resumed: { engineRunId: string; answers: PermissionAnswer[] } | undefined
   hasMessage: boolean
   said(): Prompted
+  /** What the page tells the model of itself. */
+  context: readonly Fields[]
+  /** The pointers of the fields that are not used. */
+  ignored: string[]
 }
 
 /** Throws `invalid_request` for what this server cannot take. */
@@ -24,6 +28,7 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
   const [threadId, runId, resumed] = [sessionIdIn(fields, 'threadId'), runIdIn(fields), fields.objects('resume')]
   if (fields.objects('tools').length > 0)
     throw fields.wrong('tools', 'an empty list: the tools are those of this server, which calls them itself')
+  const context = fields.objects('context')
   const messages = fields.objects('messages').filter((message) => !message.has('subagentRunId'))
   const entries = resumed.map(resumeOf)
   const isAbandoned = entries.every(({ isCancelled }) => isCancelled)
@@ -37,6 +42,8 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
     ...{ threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? ''), hasMessage },
     resumed: first && { engineRunId: first.engineRunId, answers },
     said: () => readMessages(messages, '/messages'),
+    context,
+    ignored: fields.unread,
   }
 }
 
@@ -62,6 +69,8 @@ function resumeOf(entry: Fields): { engineRunId: string; answer: PermissionAnswe
     throw entry.wrong('interruptId', 'the id of an interrupt of this server')
   const isCancelled = entry.get('status') === 'cancelled'
   if (isCancelled) return { engineRunId, isCancelled, answer: { id, allow: false, reason: 'cancelled' } }
+  const value = entry.get('payload')
+  if (typeof value === 'boolean') return { engineRunId, isCancelled, answer: { id, allow: value } }
   const payload = entry.object('payload')
   const [allow, reason] = [payload.optionalFlag('approved'), payload.optionalText('reason')]
   if (allow === undefined) throw invalidRequest('approved must be true or false', { param: `${payload.at}/approved` })

@@ -1,9 +1,11 @@
 import type { RequestHandler, Response } from 'express'
 import type { RouteTable } from '../../../http/routes.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { endWithClient, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import type { WaitingRun } from '../../starting/waiting-run.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { AG_UI_WIRE } from './events.ts'
 import { AgUiProjection } from './projection.ts'
@@ -17,6 +19,7 @@ export function agUiRoutes(deps: DialectDeps): RouteTable {
 function run(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const request = readAgUiRequest(await deps.readBody(req, res, 'DialectRequest'))
+    nameIgnored(res, request.ignored)
     const onDisconnect = onDisconnectOf(req) ?? 'cancel' // The protocol has no other way to stop a run.
     const { engineRunId: runId, ...source } = await open(deps, res, request)
     const stream = streamOf(source, new AgUiProjection({ ...request, engineRunId: runId }), AG_UI_WIRE)
@@ -59,13 +62,15 @@ async function startOrAskAgain(deps: DialectDeps, res: Response, request: AgUiRe
 async function start(
   { conversations }: DialectDeps,
   res: Response,
-  { threadId, runId, said }: AgUiRequest,
+  { threadId, runId, said, context }: AgUiRequest,
   before?: () => Promise<void>,
 ): Promise<Opened> {
-  const { prompt, seed } = said()
+  const { prompt, system: instructions, seed } = said()
+  const system = systemPromptOf(instructions, context)
+  const message = { prompt, ...(system !== undefined && { system_prompt: system }) }
   const sent = {
     sessionId: threadId,
-    message: { prompt },
+    message,
     seed,
     key: `${threadId} ${runId}`,
     ...(before && { before }),

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
@@ -36,10 +37,12 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
       includesUsage: includesUsage ?? false,
     }
     if (target.flow !== undefined) {
+      nameIgnored(res, fields.unread)
       return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
     const onDisconnect = onDisconnectOf(req)
     const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
+    nameIgnored(res, fields.unread)
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId })

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../../http/routes.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { hasScope } from '../../middleware/scopes.ts'
@@ -44,6 +45,7 @@ function create(deps: DialectDeps): RequestHandler {
     const onDisconnect = onDisconnectOf(req)
     const opened = await open(deps, { req, res }, fields)
     const { ref, source } = opened
+    nameIgnored(res, fields.unread)
     res.setHeader('X-Run-ID', ref.runId)
     if (isStream) return stream(deps, res, { ...opened, onDisconnect })
     const projection = projectionOf(opened)

@@ -66,8 +66,8 @@ function pastOf(role: string, message: Fields, outputs: ReadonlyMap<unknown, str
 export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(unsupported)) {
     const value = fields.get(name)
-    const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-    if (!isEmpty) throw unsupportedField(fields, name, reason)
+    const isSet = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined
+    if (isSet) throw unsupportedField(fields, name, reason)
   }
 }
 

@@ -5,16 +5,24 @@ import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
+import { OWN_TOOLS, refuseUnsupported } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
 /**
  * A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. `answers` are
  * those of the whole list: a person may answer an earlier message, and write one behind it.
  */
-export type UiRequest = { chatId: string; model: string | undefined; answers: PermissionAnswer[] } & (
-  | { kind: 'prompt'; prompt: string; key: string | undefined; seed(): SeedMessage[] }
-  | { kind: 'answers'; runId: string; known: ReadonlySet<string> }
-)
+export type UiRequest = {
+  chatId: string
+  model: string | undefined
+  /** What the page instructs the model. */
+  system: string | undefined
+  answers: PermissionAnswer[]
+  /** The pointers of the fields that are not used. */
+  ignored: string[]
+} & (Prompt | { kind: 'answers'; runId: string; known: ReadonlySet<string> })
+
+type Prompt = { kind: 'prompt'; prompt: string; key: string | undefined; seed(): SeedMessage[] }
 
 /** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
 export function readUiRequest(body: JsonObject): UiRequest {
@@ -24,14 +32,16 @@ export function readUiRequest(body: JsonObject): UiRequest {
   const last = messages.at(-1)
   if (!last) throw fields.wrong('messages', 'a list with the new message at its end')
   const role = last.text('role')
-  const common = { chatId, model: fields.optionalText('model') }
+  const isAgain = fields.optionalText('trigger') === 'regenerate-message'
+  const common = { chatId, model: fields.optionalText('model'), system: fields.optionalText('system') }
+  refuseUnsupported(fields, { tools: OWN_TOOLS })
+  const ignored = fields.unread
   const earlier = messages.slice(0, -1).flatMap(earlierAnswersIn)
   if (role === 'assistant') {
     const { answers, ...asked } = answered(last)
-    return { ...common, ...asked, answers: [...earlier, ...answers] }
+    return { ...common, ...asked, answers: [...earlier, ...answers], ignored }
   }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
-  const isAgain = fields.optionalText('trigger') === 'regenerate-message'
   const prompt = textOf(last)
   if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
   const id = last.optionalText('id')
@@ -42,6 +52,7 @@ export function readUiRequest(body: JsonObject): UiRequest {
     prompt,
     key,
     answers: earlier,
+    ignored,
     seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)),
   }
 }

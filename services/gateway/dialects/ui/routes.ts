@@ -1,11 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { AppError, hasKind, invalidRequest, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RouteTable } from '../../../http/routes.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { pathId, queryText, RUN, SESSION } from '../../params.ts'
 import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import { answerHead } from '../../streams/sse.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { UI_WIRE } from './chunks.ts'
 import { UiProjection } from './projection.ts'
@@ -36,7 +38,8 @@ function chat(deps: DialectDeps): RequestHandler {
   const { broker, conversations, readBody } = deps
   return async (req, res) => {
     const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
-    const { chatId, model, answers } = request
+    const { chatId, model, answers, ignored } = request
+    nameIgnored(res, ignored)
     const onDisconnect = onDisconnectOf(req)
     if (request.kind === 'answers') {
       const { runId, known } = request
@@ -45,7 +48,12 @@ function chat(deps: DialectDeps): RequestHandler {
       return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
     const { prompt, key, seed } = request
-    const message = { prompt, ...(model !== undefined && { model }) }
+    const system = systemPromptOf(request.system)
+    const message = {
+      prompt,
+      ...(model !== undefined && { model }),
+      ...(system !== undefined && { system_prompt: system }),
+    }
     const before = () => conversations.answerWaiting(res, chatId, answers)
     const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed, before })
     relayTo(res, deps, { ...started, chatId, onDisconnect })
