@@ -1,8 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
+import { endWithClient, onDisconnectOf, readerNeeds } from '../../starting/on-disconnect.ts'
+import { repeatedOf } from '../../starting/repeated.ts'
 import { answerOf } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
@@ -34,11 +37,15 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
       includesUsage: includesUsage ?? false,
     }
     if (target.flow !== undefined) {
+      nameIgnored(res, fields.unread)
       return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
+    const onDisconnect = onDisconnectOf(req)
     const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
+    nameIgnored(res, fields.unread)
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId })
     if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), chatWire()) }, res)
     await answerUntilLeft(res, async (signal) => {
       const { output, usage } = await answerOf({ runId, ...started }, signal)
@@ -65,10 +72,12 @@ async function start(
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const open = (onNamed?: OnNamed) => broker.startRun(tenant, request, onNamed)
+  const needs = readerNeeds(req)
+  const open = (onNamed?: OnNamed) => broker.startRun(tenant, { ...request, ...needs }, onNamed)
   const key = idempotencyKeyOf(req)
-  if (key === undefined) return { ...(await open()), isReplayed: false }
-  return once.start(tenant, { operation: 'openai chat', key, request, open })
+  const use = key === undefined ? repeatedOf(req, res, fields.value) : { key, request }
+  if (use === undefined) return { ...(await open()), isReplayed: false }
+  return once.start(tenant, { operation: 'openai chat', ...use, open })
 }
 
 const MAX_STOPS = 16
