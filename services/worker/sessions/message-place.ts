@@ -25,7 +25,7 @@ export function placeOf(message: MessageRequest, all: readonly Message[]): strin
     const found = findNamed(all, name)
     if (found) return found.stamp?.id
   }
-  return undefined // The run that it follows was cancelled before it began.
+  return undefined // The run that it follows was cancelled before it began, or what it follows was compacted meanwhile.
 }
 
 function namesOf({ path, after }: MessageRequest): readonly string[] | undefined {

@@ -149,8 +149,7 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(idle.messages).to.have.length(2)
   })
 
-  const listed = async (chat: Chat) =>
-    (await product().call('GET', `/ui/chat/${chat.id}`)).body as unknown as UIMessage[]
+  const listed = async (chat: Chat) => (await product().call('GET', `/ui/chat/${chat.id}`)).body as UIMessage[]
 
   it('D31.5b: a page that is opened anew shows the chat, with what waits for an answer, and goes on with it', async () => {
     const chat = chatWith()

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Attempt, type KeyedStart, StartOnce } from '../../../services/gateway/starting/start-once.ts'
+import { type KeyedStart, StartOnce } from '../../../services/gateway/starting/start-once.ts'
 import type { RunStatus } from '../../../shared/cluster/commands/runs.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
@@ -57,8 +57,11 @@ describe('a run that is started once for each key', () => {
       },
       startMs,
     )
-    const start = (open: KeyedStart['open'], request: unknown = { prompt: 'hi' }, attempt?: Attempt) =>
-      once.start(TENANT, { ...USE, request, open, attempt })
+    const start = (
+      open: KeyedStart['open'],
+      request: unknown = { prompt: 'hi' },
+      more: Pick<KeyedStart, 'attempt' | 'isAnother'> = {},
+    ) => once.start(TENANT, { ...USE, request, open, ...more })
     return { start, kept, followed, store, statuses }
   }
   const opens = (runId: string) => async () => ({ runId, frames: FRAMES })
@@ -74,6 +77,18 @@ describe('a run that is started once for each key', () => {
     expect(await start(opens('run_1'))).to.include({ runId: 'run_1', isReplayed: false })
     expect(await start(never)).to.include({ runId: 'run_1', isReplayed: true })
     expect(followed).to.deep.equal(['run_1'])
+  })
+
+  it('D31.5a: a message whose run has failed runs again, once for all who send it again, and so does one whose run is forgotten', async () => {
+    const { start } = setUp()
+    const hasFailed = async (runId: string) => runId === 'run_1'
+    await start(opens('run_1'), undefined, { isAnother: hasFailed })
+    expect(await start(opens('run_2'), undefined, { isAnother: hasFailed })).to.include({ runId: 'run_2', isReplayed: false })
+    expect(await start(never, undefined, { isAnother: hasFailed })).to.include({ runId: 'run_2', isReplayed: true })
+    const forgotten = setUp({ isForgotten: true })
+    const isFine = async () => false
+    await forgotten.start(opens('run_1'), undefined, { isAnother: isFine })
+    expect(await forgotten.start(opens('run_2'), undefined, { isAnother: isFine })).to.include({ runId: 'run_2', isReplayed: false })
   })
 
   it('D25a: one that comes while the run is being started waits for it', async () => {
@@ -93,19 +108,19 @@ describe('a run that is started once for each key', () => {
     it('D39.6: a second attempt joins the run of the first, and a first one starts another run', async () => {
       const { start, statuses } = setUp()
       statuses.set('run_1', 'running').set('run_2', 'done')
-      expect(await start(opens('run_1'), body, 'first')).to.include({ runId: 'run_1', isReplayed: false })
-      expect(await start(never, body, 'again')).to.include({ runId: 'run_1', isReplayed: true })
-      expect(await start(opens('run_2'), body, 'first')).to.include({ runId: 'run_2', isReplayed: false })
-      expect(await start(never, body, 'again')).to.include({ runId: 'run_2', isReplayed: true })
+      expect(await start(opens('run_1'), body, { attempt: 'first' })).to.include({ runId: 'run_1', isReplayed: false })
+      expect(await start(never, body, { attempt: 'again' })).to.include({ runId: 'run_1', isReplayed: true })
+      expect(await start(opens('run_2'), body, { attempt: 'first' })).to.include({ runId: 'run_2', isReplayed: false })
+      expect(await start(never, body, { attempt: 'again' })).to.include({ runId: 'run_2', isReplayed: true })
     })
 
     it('D39.6: a second attempt starts the run where none was started, or it has failed, was cancelled or is forgotten', async () => {
       const { start, statuses } = setUp()
-      expect(await start(opens('run_1'), body, 'again')).to.include({ runId: 'run_1', isReplayed: false })
+      expect(await start(opens('run_1'), body, { attempt: 'again' })).to.include({ runId: 'run_1', isReplayed: false })
       for (const [i, status] of (['failed', 'cancelled', undefined] as const).entries()) {
         statuses.clear()
         if (status) statuses.set(`run_${i + 1}`, status)
-        const started = await start(opens(`run_${i + 2}`), body, 'again')
+        const started = await start(opens(`run_${i + 2}`), body, { attempt: 'again' })
         expect(started, status).to.include({ runId: `run_${i + 2}`, isReplayed: false })
       }
     })
@@ -114,10 +129,10 @@ describe('a run that is started once for each key', () => {
       const { start, kept, statuses } = setUp()
       statuses.set('run_1', 'running')
       const opening = Promise.withResolvers<{ runId: string; frames: FrameStream }>()
-      const first = start(() => opening.promise, body, 'first')
+      const first = start(() => opening.promise, body, { attempt: 'first' })
       await until(() => kept.size > 0, { what: 'the key to be reserved' })
-      expect(await start(opens('run_2'), body, 'first')).to.include({ runId: 'run_2', isReplayed: false })
-      const again = start(never, body, 'again')
+      expect(await start(opens('run_2'), body, { attempt: 'first' })).to.include({ runId: 'run_2', isReplayed: false })
+      const again = start(never, body, { attempt: 'again' })
       opening.resolve({ runId: 'run_1', frames: FRAMES })
       expect(await first).to.include({ runId: 'run_1', isReplayed: false })
       expect(await again).to.include({ runId: 'run_1', isReplayed: true })

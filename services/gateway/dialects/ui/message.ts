@@ -46,7 +46,12 @@ export class UiMessageProjection implements Projection<UiChunk> {
 
   #addOne(chunk: UiChunk): void {
     const { parts, metadata } = this.message
+    if ('toolCallId' in chunk) return this.#addToCall(chunk)
+    if ('data' in chunk) return this.#addData(chunk)
     switch (chunk.type) {
+      case 'start':
+      case 'finish-step':
+        return
       case 'start-step':
         parts.push({ type: 'step-start' })
         return
@@ -67,9 +72,6 @@ export class UiMessageProjection implements Projection<UiChunk> {
       case 'abort':
         metadata['error'] = chunk.reason
         return
-      default:
-        if ('toolCallId' in chunk) this.#addToCall(chunk)
-        else if ('data' in chunk) this.#addData(chunk)
     }
   }
 

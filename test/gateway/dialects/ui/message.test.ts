@@ -45,7 +45,7 @@ describe('the message of a run, for a page that is opened anew', () => {
       const { message, chunks } = messageOf(events, part)
       const read = await readByPackage(chunks)
       expect(shape(message.parts)).to.deep.equal(shape(read?.parts))
-      expect(message.metadata).to.deep.include(read?.metadata as object)
+      expect(message.metadata).to.deep.include(read?.metadata)
       for (const { safeValidateUIMessages } of [seven, six as unknown as typeof seven])
         expect(await safeValidateUIMessages({ messages: [message] })).to.deep.include({ success: true })
     })
