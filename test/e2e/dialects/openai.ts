@@ -188,7 +188,7 @@ export function openaiTests(product: RunningProduct): void {
     expect(broken).to.include({ code: 'provider_rejected' })
   })
 
-  it('200 streams at a time, chat completions and responses, get their own answers', async () => {
+  it('50 streams at a time, chat completions and responses, get their own answers', async () => {
     const completed = async (content: string) => {
       const request = { model: 'main', messages: [{ role: 'user' as const, content }], stream: true as const }
       let text = ''
@@ -202,7 +202,7 @@ export function openaiTests(product: RunningProduct): void {
       return texts.map((part) => (part.type === 'output_text' ? part.text : '')).join('\n\n')
     }
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => (i % 2 ? completed : responded)(`/say number ${i} is here`)),
+      Array.from({ length: 50 }, (_, i) => (i % 2 ? completed : responded)(`/say number ${i} is here`)),
     )
     for (const [i, text] of answers.entries()) expect(text).to.match(new RegExp(`\\n\\nnumber ${i} is here$`))
   })
