@@ -22,6 +22,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['platform/schemas', 'shared/platform/schemas/**'],
   ['agent/providers', 'shared/agent/providers/**'],
   ['agent/transcription', 'shared/agent/transcription/**'],
+  ['agent/files', 'shared/agent/files/**'],
   ['agent/tools', 'shared/agent/tools/**'],
   ['agent/engine', 'shared/agent/engine/**'],
   ['agent/customers', 'shared/agent/customers/**'],
@@ -96,6 +97,7 @@ export const ADAPTERS: readonly (readonly [technology: string, files: readonly s
   ['demo', ['shared/agent/providers/demo/**']],
   ['mcp', ['shared/agent/tools/mcp/**']],
   ['s3', ['shared/platform/objects/s3.ts']],
+  ['disk', ['shared/platform/objects/disk.ts']],
   ['egress', ['shared/platform/net/egress{,-*}.ts']],
   ['otel', ['shared/platform/tracing/otel.ts']],
 ]
@@ -107,6 +109,7 @@ export const ADAPTERS: readonly (readonly [technology: string, files: readonly s
 export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
   aws4fetch: ['shared/platform/objects/s3.ts'],
+  'file-type': ['shared/agent/files/media-type.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],
@@ -200,7 +203,8 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
-  ['services/gateway/open-transcription.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
+  ['services/gateway/open-uploads.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
+  ['shared/agent/files/**', 'file-type'],
   ['shared/agent/transcription/**', 'form-data'],
   ['shared/platform/api/**', 'yaml'],
   ['shared/work/flows/**', 'yaml'],

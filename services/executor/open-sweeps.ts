@@ -22,7 +22,12 @@ const RESTORE_EVERY_MS = 60_000
 
 /** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
-  const stops = [startRetentionSweep(parts), startOrphanSweep(parts, membership), startLostSweep(parts, membership)]
+  const stops = [
+    startRetentionSweep(parts),
+    startFileSweep(parts),
+    startOrphanSweep(parts, membership),
+    startLostSweep(parts, membership),
+  ]
   if (plans) stops.push(startReconciler(parts, membership, plans), startScheduleSweep(parts, plans))
   return () => {
     for (const stop of stops) stop()
@@ -39,7 +44,7 @@ function startReconciler({ store, fence, log }: Parts, { executors }: Membership
   return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })
 }
 
-/** Tells the queue of all schedules: at start, and every minute. */
+/** Sends all schedules to the queue: at start, and every minute. */
 function startScheduleSweep({ fence, log }: Parts, { schedules }: PlanParts): () => void {
   const restore = async () => {
     if (fence.isHeld()) await schedules.restore()
@@ -58,6 +63,12 @@ function startRetentionSweep({ flows, store, log }: Parts): () => void {
   })
   const onFailure = (cause: unknown) => log.warn('old dispatches could not be deleted; it is tried again', { cause })
   return repeat(() => sweep.run(), { everyMs: SWEEP_EVERY_MS, onFailure })
+}
+
+/** Deletes the files that have expired (D43.3). */
+function startFileSweep({ store, log }: Parts): () => void {
+  const onFailure = (cause: unknown) => log.warn('expired files could not be deleted; it is tried again', { cause })
+  return repeat(() => store.files.sweep(), { everyMs: SWEEP_EVERY_MS, onFailure })
 }
 
 /** Ends the executions that nobody else ends any more. */

@@ -37,6 +37,7 @@ import { type ConsoleSettings, consoleRoutes } from './routes/console.ts'
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { followEvents } from './routes/events.ts'
+import { type FileSurface, fileRoutes } from './routes/files.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/flows/dispatches.ts'
 import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
@@ -78,9 +79,11 @@ export type AppDeps = {
   decided: DecidedPermissions | undefined
   /** `undefined` with it. */
   usage: Pick<UsageReport, 'page'> | undefined
+  /** `undefined` with it. */
+  files: FileSurface | undefined
   /** `undefined`: runtime configuration is disabled. */
   config: ConfigSurface | undefined
-  /** `undefined` with it. */
+  /** `undefined` where it is disabled. */
   transcription: TranscriptionDeps | undefined
   /** `undefined` when the process has no store. */
   flows: FlowSurface | undefined
@@ -195,6 +198,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...dispatchRoutes({ dispatches, relay }),
     ...planRoutes({ plans, readBody, relay }),
     ...configRoutes({ config, readBody }),
+    ...fileRoutes(deps.files),
     '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
     ...dialectRoutes(deps.dialects, {
       ...{ ...deps, ...deps.facts, keepaliveMs: deps.relay.keepaliveMs },

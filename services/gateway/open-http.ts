@@ -17,16 +17,18 @@ import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { VERSION } from '../wiring/process.ts'
 import { type AppDeps, createApp } from './app.ts'
+import type { ReceiveUpload } from './bodies/upload.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { showOpenAccess } from './open-access.ts'
 import { openConsole } from './open-console.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
-import { openTranscription } from './open-transcription.ts'
+import { openUploads } from './open-uploads.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import type { DispatchSurface } from './routes/flows/dispatches.ts'
 import type { FlowSurface } from './routes/flows/flow-surface.ts'
 import type { PlanSurface } from './routes/plans.ts'
+import type { TranscriptionDeps } from './routes/transcriptions.ts'
 import { EventStreams } from './streams/event-streams.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
@@ -43,7 +45,7 @@ type HttpParts = {
   startKeys: Idempotency
   events: EventLog
   toolBox: AppDeps['toolBox']
-  store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage'> | undefined
+  store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage' | 'files'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
   /** `undefined` when the process has no store. */
@@ -71,16 +73,16 @@ export async function openHttp(
   const { log } = parts
   const { identify, authentication, close: closeIdentify } = await openIdentify(settings.identify, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(settings.rateLimits, { link, log })
-  const transcription = await openTranscription(settings.uploads, tenantConfig)
+  const uploads = await openUploads(settings.uploads)
   const eventStreams = new EventStreams(events)
   const pages = await openConsole(settings.console, { form, authentication, log })
   const app = createApp({
     ...parts,
-    ...storedOf(store),
+    ...storedOf(store, uploads.receive),
     basePath,
     eventStreams,
     config: tenantConfig && surfaceOf(tenantConfig, settings, form),
-    transcription: transcription.deps,
+    transcription: tenantConfig && transcriptionOf(tenantConfig, uploads.receive),
     identify,
     authentication,
     ...limiters,
@@ -99,12 +101,13 @@ export async function openHttp(
       openAccess.close()
       eventStreams.endAll()
       await server.close(streamsMs, answersMs)
-      await Promise.all([closeIdentify(), closeLimiter(), transcription.close()])
+      await Promise.all([closeIdentify(), closeLimiter(), uploads.close()])
     },
   }
 }
 
-const storedOf = (store: HttpParts['store']) => ({
+const storedOf = (store: HttpParts['store'], receive: ReceiveUpload) => ({
+  files: store && { files: store.files, receive },
   ledger: store?.ledger,
   decided: store?.decided,
   usage: store && new UsageReport(store.usage),
@@ -115,6 +118,12 @@ const surfaceOf = (tenantConfig: OpenedTenantConfig, { adminScope }: HttpSetting
   adminScope,
   providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
 })
+
+/** The proxy needs tenants' instances. */
+const transcriptionOf = (tenantConfig: OpenedTenantConfig, receive: ReceiveUpload): TranscriptionDeps => {
+  const { configs, credentials, egress, limits } = tenantConfig
+  return { configs, credentials, egress, assertBudget: limits.assertBudget, receive }
+}
 
 const rulesOf = ({ listen, cors, hasExplorer, dialects, streams, facts, tenantShare }: HttpSettings) => ({
   cors: corsOf(cors),

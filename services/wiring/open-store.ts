@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import { createLedger, type Ledger } from '../../shared/agent/customers/store/ledger.ts'
 import { createMemoryEntries, type MemoryEntries } from '../../shared/agent/customers/store/memory-entries.ts'
+import { Files } from '../../shared/agent/files/files.ts'
 import { type BusySessions, createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { Objects } from '../../shared/platform/objects/port.ts'
 import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { SpendingStore } from '../../shared/tenancy/limits/port.ts'
@@ -35,6 +37,7 @@ import type { JobStore } from '../../shared/work/queue/port.ts'
 import { createJobStore } from '../../shared/work/queue/store/jobs.ts'
 import { createRunRecordStore, type RunRecordStore } from '../../shared/work/runs/records/store.ts'
 import { COLLECTIONS } from './collections.ts'
+import { openWorkspaceStore, type WorkspaceSettings } from './open-workspaces.ts'
 
 export const SQLITE_FILE = 'agent-engine.db'
 
@@ -43,8 +46,8 @@ type Limits = Pick<
   StoreSettings,
   'plansPerTenant' | 'planBytesPerTenant' | 'durability' | 'sessionIdleMs' | 'runResumeMs'
 >
-type Folder = Pick<StoreSettings, 'dataDir'>
-type Database = Pick<StoreSettings, 'mongodbUrl' | 'mongodbDb'>
+type Folder = Pick<StoreSettings, 'dataDir'> & WorkspaceSettings
+type Database = Pick<StoreSettings, 'mongodbUrl' | 'mongodbDb'> & WorkspaceSettings
 
 export type OpenedStore = {
   ledger: Ledger
@@ -69,6 +72,7 @@ export type OpenedStore = {
   deliveries: DeliveryStore
   spending: SpendingStore
   usage: UsageStore
+  files: Files
   close(): Promise<void>
 }
 
@@ -87,7 +91,7 @@ const HEAD_MS = 200
 
 const createStores = (
   { plansPerTenant, planBytesPerTenant, durability, sessionIdleMs: idleMs, runResumeMs: resumeMs }: Limits,
-  store: Store,
+  { store, objects }: Opened,
   flows: FlowStoreOptions = {},
 ): OpenedStore => ({
   ledger: createLedger(store),
@@ -110,20 +114,39 @@ const createStores = (
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),
   usage: createUsageStore(store),
-  close: () => store.close(),
+  files: new Files(store, objects),
+  async close() {
+    await objects.close()
+    await store.close()
+  },
 })
 
-async function openFile({ dataDir }: Folder): Promise<Store> {
-  const { openSqliteStore } = await import('../../shared/platform/store/sqlite/sqlite.ts')
-  return openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
+type Opened = { store: Store; objects: Objects }
+
+/** The bytes of files are in the bucket of WORKSPACE_STORE, below `files/`, or else where the documents are. */
+async function openBucket(settings: WorkspaceSettings): Promise<Objects | undefined> {
+  const { workspaceStore: place } = settings
+  return place && openWorkspaceStore({ ...settings, workspaceStore: { ...place, prefix: `${place.prefix}files/` } })
 }
 
-async function openMongo({ mongodbUrl, mongodbDb }: Database, log: Log): Promise<Store | undefined> {
+async function openFile(settings: Folder): Promise<Opened> {
+  const { dataDir } = settings
+  const [{ openSqliteStore }, { openDisk }] = await Promise.all([
+    import('../../shared/platform/store/sqlite/sqlite.ts'),
+    import('../../shared/platform/objects/disk.ts'),
+  ])
+  const store = await openSqliteStore({ file: join(dataDir, SQLITE_FILE), collections: COLLECTIONS })
+  return { store, objects: (await openBucket(settings)) ?? (await openDisk(join(dataDir, 'files'))) }
+}
+
+async function openMongo(settings: Database, log: Log): Promise<Opened | undefined> {
+  const { mongodbUrl, mongodbDb } = settings
   if (mongodbUrl === undefined) {
     log.warn('no store is configured, so no customer history is kept: set MONGODB_URL')
     return undefined
   }
   const { openMongoStore } = await import('../../shared/platform/store/mongo/mongo.ts')
   const onProblem = (message: string) => log.error(message)
-  return openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
+  const store = await openMongoStore({ url: mongodbUrl, database: mongodbDb, collections: COLLECTIONS, onProblem })
+  return { store, objects: (await openBucket(settings)) ?? store.objects() }
 }

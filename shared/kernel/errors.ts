@@ -57,7 +57,7 @@ export type ErrorFields = {
   code?: ErrorCode | RunErrorCode
   /** The execution of a flow that failed or was refused; it is sent as `X-Trace-ID` (D6.5). */
   traceId?: string
-  /** Replaces the status of the kind where D2 requires another one: 405, 408, 413, 415, 431. */
+  /** Replaces the status of the kind where D2 requires another one: 405, 408, 413, 415, 416, 431. */
   status?: number
   retryAfterSecs?: number
   cause?: unknown

@@ -9,6 +9,7 @@ import type { TranscriptionDeps } from '../../services/gateway/routes/transcript
 import { createLocalParts } from '../../services/wiring/config-notice.ts'
 import { openStandaloneStore } from '../../services/wiring/open-store.ts'
 import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring/open-tenant-config.ts'
+import type { Files } from '../../shared/agent/files/files.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'
@@ -129,6 +130,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listFlowMemory: /^\/cursor$/,
   listFlowEvaluations: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
+  listFiles: /^\/cursor$/,
   listRuns: /^\/(?:cursor|since|until)$/,
   showDispatchStats: /^\/(?:cursor|from)$/,
   listPermissions: /^\/(?:cursor|since)$/,
@@ -206,6 +208,7 @@ describe('values that are generated from the API description', () => {
   const dir = useTempFolder()
   let tenantConfig: OpenedTenantConfig
   let usage: UsageReport
+  let files: Files
   let closeStore: () => Promise<void>
   const flows = useFixture(openFlows)
   const planning = useFixture(openPlanning)
@@ -226,6 +229,7 @@ describe('values that are generated from the API description', () => {
     if (!store || !opened) throw new Error('runtime configuration is off')
     tenantConfig = opened
     usage = new UsageReport(store.usage)
+    files = store.files
     closeStore = () => store.close()
     await flows().dispatches.create(DEFAULT_TENANT, dispatchOf({ trace_id: TRACE_ID }), {})
     const planId = await planning().failed(DEFAULT_TENANT)
@@ -258,11 +262,22 @@ describe('values that are generated from the API description', () => {
       assertBudget: async () => {},
       receive: createReceiveUpload(dir.path),
     }
+    const fileSurface = { files, receive: transcription.receive }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never
     const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }
     const server = { maxRequestsPerSocket: 1_000_000 } // The fetch of Node crashes when the last answer of a connection is large.
-    return start({ server, methods: BROKER, config, transcription, ledger, decided, usage, ...surfaces })
+    return start({
+      server,
+      methods: BROKER,
+      config,
+      transcription,
+      ledger,
+      decided,
+      usage,
+      files: fileSurface,
+      ...surfaces,
+    })
   }
 
   beforeEach(async () => {

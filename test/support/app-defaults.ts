@@ -38,6 +38,7 @@ export const APP_DEFAULTS = {
   ledger: undefined,
   decided: undefined,
   usage: undefined,
+  files: undefined,
   config: undefined,
   transcription: undefined,
   flows: undefined,

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import multer, { diskStorage, MulterError, type Options } from 'multer'
 import type { Upload } from '../../../shared/agent/transcription/transcribe.ts'
@@ -56,7 +58,10 @@ export type ReceivedUpload = Upload & {
  * An upload that finds no place waits for its turn, unread (D9.3). Throws `invalid_request` (400, 408, 413, 415), `unavailable` when its
  * turn does not come or the disk is full, or `rate_limit` when the turn of a tenant with its share does not come, and then leaves no file behind.
  */
-export type ReceiveUpload = (req: Request, res: Response) => Promise<ReceivedUpload>
+export type ReceiveUpload = (req: Request, res: Response, options?: ReceiveOptions) => Promise<ReceivedUpload>
+
+/** `takesBytes`: a body that is no form is the file itself, without a name. */
+type ReceiveOptions = { takesBytes?: boolean }
 
 type Receiving = {
   /** The name under which the folder holds the file. */
@@ -72,8 +77,8 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
   const uploads = new Map<Request, Receiving>()
   const receiveForm = formReceiver(dir, uploads, limits)
   const line = new UploadLine(lineLimits(limits))
-  return async (req, res) => {
-    checkHeaders(req, limits)
+  return async (req, res, { takesBytes = false } = {}) => {
+    checkHeaders(req, limits, takesBytes)
     liftBodyDeadline(req) // `watchRate` limits it instead, when its turn has come.
     const place = await line
       .enter({ tenant: tenantOf(res), bytes: mostBytes(req, limits) }, leaving(res))
@@ -82,7 +87,8 @@ export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = 
     const fileType = new FilePartType(req.headers['content-type'])
     const receiving: Receiving = { fileName: randomUUID(), fields: [], fieldBytes: 0, fileType, refuse: early.reject }
     uploads.set(req, receiving)
-    const received = receiveForm(req, res).finally(() => uploads.delete(req))
+    const receive = isForm(req) ? receiveForm : receiveBytes(join(dir, receiving.fileName), limits)
+    const received = receive(req, res).finally(() => uploads.delete(req))
     const watch = watchRate(req, limits, receiving.refuse)
     try {
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
@@ -166,10 +172,35 @@ function takeField(receiving: Receiving, field: [name: string, value: string], l
   if (receiving.fieldBytes > limits.maxFieldBytes) receiving.refuse(fieldsTooLarge(limits))
 }
 
-function checkHeaders(req: Request, { maxFileBytes, maxFieldBytes, maxFields }: UploadLimits): void {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = req.headers
-  if (!/^multipart\/form-data\s*(?:;|$)/i.test(type) || encoding !== 'identity') {
-    throw invalidRequest('send the upload as multipart/form-data without Content-Encoding', { status: 415 })
+/** Receives a body that is the file itself, as `req.file`. */
+const receiveBytes =
+  (path: string, limits: UploadLimits) =>
+  async (req: Request): Promise<void> => {
+    let size = 0
+    const counted = async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        size += chunk.length
+        if (size > limits.maxFileBytes) throw tooLarge(limits)
+        yield chunk
+      }
+    }
+    try {
+      await pipeline(req, counted, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+    } catch (cause) {
+      await rm(path, { force: true })
+      throw cause
+    }
+    req.file = { path, size, originalname: '' } as NonNullable<Request['file']>
+  }
+
+const isForm = ({ headers }: Request): boolean => /^multipart\/form-data\s*(?:;|$)/i.test(headers['content-type'] ?? '')
+
+function checkHeaders(req: Request, limits: UploadLimits, takesBytes: boolean): void {
+  const { maxFileBytes, maxFieldBytes, maxFields } = limits
+  const isTaken = isForm(req) || takesBytes
+  if (!isTaken || (req.headers['content-encoding'] ?? 'identity') !== 'identity') {
+    const wanted = takesBytes ? 'as multipart/form-data, or as its bytes,' : 'as multipart/form-data'
+    throw invalidRequest(`send the upload ${wanted} without Content-Encoding`, { status: 415 })
   }
   const most = maxFileBytes + maxFieldBytes + (maxFields + 1) * 1024 // Boundaries and headers of the parts.
   if (Number(req.headers['content-length'] ?? 0) > most) throw tooLarge({ maxFileBytes })

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import { AppError, type ErrorFields } from '../../../shared/kernel/errors.ts'
 
 /** A part that not every server has. */
-type Feature = 'config' | 'flows' | 'dispatches' | 'plans' | 'ledgers' | 'usage' | 'decisions'
+type Feature = 'config' | 'flows' | 'dispatches' | 'plans' | 'ledgers' | 'usage' | 'decisions' | 'files'
 
 const MISSING: Record<Feature, readonly [message: string, fields?: ErrorFields]> = {
   config: [
@@ -14,6 +14,7 @@ const MISSING: Record<Feature, readonly [message: string, fields?: ErrorFields]>
   plans: ['this server has no plan queue: it needs a store, and PLAN_QUEUE must not be false'],
   ledgers: ['this server has no store for ledgers: set MONGODB_URL and start it again'],
   usage: ['this server has no store, so it counts no usage: set MONGODB_URL'],
+  files: ['this server has no store for files: set MONGODB_URL and start it again'],
   decisions: ['this server has no store, so it keeps no decisions'],
 }
 

@@ -9,7 +9,7 @@ export const groupSettings = (config: Config) => ({
   process: processIn(config),
   ops: { ...redisIn(config), ...opsIn(config) },
   redis: redisIn(config),
-  store: storeIn(config),
+  store: { ...storeIn(config), ...workspacesIn(config) },
   tenants: { keys: keysIn(config), limits: limitsIn(config), ...egressIn(config), ...linksIn(config) },
   tools: toolsIn(config),
   worker: {

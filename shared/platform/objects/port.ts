@@ -8,6 +8,9 @@ export type ObjectContent = {
   open(): Uint8Array | Readable
 }
 
+/** A part of an object: from its byte `from` up to and with its byte `to`, both of which it has. */
+export type ByteRange = { from: number; to: number }
+
 /** An object is written only when there is none of its key (`absent`), or the one with this tag. */
 export type WriteCondition = 'absent' | { tag: string }
 
@@ -27,8 +30,8 @@ export type ListedObject = { key: string; ageMs: number }
  */
 export interface Objects {
   has(key: string): Promise<boolean>
-  /** The body is to be read, or the store waits for that. */
-  find(key: string): Promise<FoundObject | undefined>
+  /** The body, or the part of it, is to be read, or the store waits for that. */
+  find(key: string, range?: ByteRange): Promise<FoundObject | undefined>
   /** Returns the new tag; `undefined` when the condition does not hold. A repeated write that was carried out before may say so, too. */
   write(key: string, content: ObjectContent, when?: WriteCondition): Promise<string | undefined>
   /** Does nothing when there is none. */

@@ -3,7 +3,7 @@ import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Egress, EgressRequest, EgressResponse } from '../net/port.ts'
 import { readAll, sha256Of } from './content.ts'
-import type { FoundObject, ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
+import type { ByteRange, FoundObject, ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
 
 /** A bucket of S3, or of a server that speaks its protocol. */
 export type S3Place = {
@@ -52,7 +52,7 @@ export function openS3(place: S3Place, { egress, waitMs = WAIT_MS, pageKeys = PA
     retryUntil(attempt, { pauses: PAUSES, until: performance.now() + waitMs, mayPass: isPassing, signal })
   return {
     has: (key) => repeat(() => has(send, key)),
-    find: (key) => repeat(() => find(send, key)),
+    find: (key, range) => repeat(() => find(send, key, range)),
     write: (key, content, when) => repeat(() => write(send, { key, content, when })),
     delete: (key) => repeat(() => remove(send, key)),
     list: (prefix) => list((call) => repeat(() => textOf(send, call)), { start: place.prefix, prefix, pageKeys }),
@@ -142,8 +142,9 @@ async function has(send: Send, key: string): Promise<boolean> {
   return response.status !== NOT_FOUND
 }
 
-async function find(send: Send, key: string): Promise<FoundObject | undefined> {
-  const { status, headers, body } = await send({ method: 'GET', key })
+async function find(send: Send, key: string, range?: ByteRange): Promise<FoundObject | undefined> {
+  const part = range && { headers: { range: `bytes=${range.from}-${range.to}` } }
+  const { status, headers, body } = await send({ method: 'GET', key, ...part })
   if (status === NOT_FOUND) return undefined
   return { tag: tagOf(headers), body: guarded(body) }
 }

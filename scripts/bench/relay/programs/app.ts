@@ -31,6 +31,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     ledger: undefined,
     decided: undefined,
     usage: undefined,
+    files: undefined,
     config: undefined,
     transcription: undefined,
     flows: undefined,

@@ -1,9 +1,11 @@
 import { MongoClient } from 'mongodb'
 import { createHealth } from '../../../kernel/health.ts'
+import type { Objects } from '../../objects/port.ts'
 import { assertValidSpec, requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { MongoCollection } from './collection.ts'
 import { ConnectionMonitor } from './connection-monitor.ts'
+import { openGridFs } from './gridfs.ts'
 import { createOperationGuard } from './guard.ts'
 import { ensureIndexes, requireReplicaSet } from './schema.ts'
 import { ServerClock } from './server-clock.ts'
@@ -25,7 +27,7 @@ export type MongoOptions = {
  * Resolves within 3 s even when MongoDB does not answer: the indexes are created as soon as it does, and until then every
  * operation throws `unavailable`. Throws when `url` is not an address of MongoDB.
  */
-export async function openMongoStore(options: MongoOptions): Promise<Store> {
+export async function openMongoStore(options: MongoOptions): Promise<Store & { objects(): Objects }> {
   const { collections, now = Date.now, onProblem = () => {} } = options
   for (const spec of collections) assertValidSpec(spec)
   const client = createClient(options.url)
@@ -42,6 +44,7 @@ export async function openMongoStore(options: MongoOptions): Promise<Store> {
   await monitor.start()
   return {
     collection: ({ name }) => requireCollection(name, opened),
+    objects: () => openGridFs(db),
     awayMs: health.awayMs,
     async close() {
       await monitor.stop()

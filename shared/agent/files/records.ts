@@ -1,0 +1,28 @@
+import type { CollectionSpec } from '../../platform/store/port.ts'
+
+/** What is known of a file (D43). The API answers with all but `expires_ms`. */
+export type FileRecord = {
+  file_id: string
+  name: string
+  media_type: string
+  bytes: number
+  sha256: string
+  created_at: string
+  expires_at: string
+}
+
+export const FILES: CollectionSpec = {
+  name: 'files',
+  key: ['file_id'],
+  order: { within: [], by: ['created_at', 'file_id'], direction: 'descending' },
+  filters: ['sha256'],
+  total: { within: [], of: 'bytes' },
+}
+
+/**
+ * The bytes of a tenant's files, each once: `object` is their key in the objects, and `uses` counts the files that have them. The record is written
+ * behind the object and deleted before it, so that a record always has its bytes.
+ */
+export type FileContent = { sha256: string; object: string; uses: number; used_ms: number }
+
+export const FILE_CONTENTS: CollectionSpec = { name: 'file_contents', key: ['sha256'] }

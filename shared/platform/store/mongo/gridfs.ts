@@ -1,0 +1,68 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Db, GridFSBucket, MongoServerError } from 'mongodb'
+import { AppError } from '../../../kernel/errors.ts'
+import type { ListedObject, Objects } from '../../objects/port.ts'
+
+/** MongoDB's own name for the two collections: `objects.files` and `objects.chunks`. */
+const BUCKET = 'objects'
+const DUPLICATE_KEY = 11_000
+
+type Entry = { _id: string; uploadDate: Date }
+
+/** Objects in the database, by GridFS. An object never changes, so a tag is no condition. An upload that breaks off leaves chunks, which are deleted. */
+export function openGridFs(db: Db): Objects {
+  const bucket = new GridFSBucket(db, { bucketName: BUCKET })
+  const files = db.collection<Entry>(`${BUCKET}.files`)
+  const has = async (key: string) => (await files.findOne({ _id: key }, { projection: { _id: 1 } })) !== null
+  // The driver's types know ids of ObjectId only; the server takes any.
+  const idOf = (key: string) => key as never
+  const remove = (key: string) => bucket.delete(idOf(key)).catch(ignoreMissing)
+  return {
+    has: (key) => asked(() => has(key)),
+    find: (key, range) =>
+      asked(async () => {
+        if (!(await has(key))) return undefined
+        return {
+          tag: key,
+          body: bucket.openDownloadStream(idOf(key), range && { start: range.from, end: range.to + 1 }),
+        }
+      }),
+    write: (key, content, when) =>
+      asked(async () => {
+        if (when === undefined) await remove(key)
+        const source = content.open()
+        const upload = bucket.openUploadStreamWithId(idOf(key), key)
+        try {
+          await pipeline(source instanceof Uint8Array ? Readable.from([source]) : source, upload)
+          return key
+        } catch (cause) {
+          if (cause instanceof MongoServerError && cause.code === DUPLICATE_KEY) return undefined
+          await upload.abort().catch(() => {})
+          throw cause
+        }
+      }),
+    delete: (key) => asked(() => remove(key)),
+    list: (prefix) => list(files.find({ _id: { $gte: prefix, $lt: `${prefix}\uffff` } }).sort({ _id: 1 })),
+    close: async () => {},
+  }
+}
+
+async function* list(found: AsyncIterable<Entry>): AsyncGenerator<ListedObject> {
+  for await (const { _id, uploadDate } of found) yield { key: _id, ageMs: Date.now() - uploadDate.getTime() }
+}
+
+function ignoreMissing(cause: Error): void {
+  if (!cause.message.startsWith('File not found')) throw cause
+}
+
+async function asked<T>(attempt: () => Promise<T>): Promise<T> {
+  try {
+    return await attempt()
+  } catch (cause) {
+    throw new AppError('unavailable', 'the files cannot be reached at the moment; try again', {
+      retryAfterSecs: 2,
+      cause,
+    })
+  }
+}
