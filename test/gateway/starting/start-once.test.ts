@@ -83,12 +83,18 @@ describe('a run that is started once for each key', () => {
     const { start } = setUp()
     const hasFailed = async (runId: string) => runId === 'run_1'
     await start(opens('run_1'), undefined, { isAnother: hasFailed })
-    expect(await start(opens('run_2'), undefined, { isAnother: hasFailed })).to.include({ runId: 'run_2', isReplayed: false })
+    expect(await start(opens('run_2'), undefined, { isAnother: hasFailed })).to.include({
+      runId: 'run_2',
+      isReplayed: false,
+    })
     expect(await start(never, undefined, { isAnother: hasFailed })).to.include({ runId: 'run_2', isReplayed: true })
     const forgotten = setUp({ isForgotten: true })
     const isFine = async () => false
     await forgotten.start(opens('run_1'), undefined, { isAnother: isFine })
-    expect(await forgotten.start(opens('run_2'), undefined, { isAnother: isFine })).to.include({ runId: 'run_2', isReplayed: false })
+    expect(await forgotten.start(opens('run_2'), undefined, { isAnother: isFine })).to.include({
+      runId: 'run_2',
+      isReplayed: false,
+    })
   })
 
   it('D25a: one that comes while the run is being started waits for it', async () => {

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { MessageRequest, SessionSummary } from '../../../../shared/cluster/commands/sessions.ts'
-import { AppError, hasKind, invalidRequest, notFound } from '../../../../shared/kernel/errors.ts'
+import { AppError, hasKind, notFound } from '../../../../shared/kernel/errors.ts'
 import { canonicalHash } from '../../../../shared/platform/store/idempotency.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { nameIgnored } from '../../bodies/body.ts'
@@ -136,9 +136,9 @@ function stop(deps: DialectDeps): RequestHandler {
 async function namedRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
   const runId = req.get('X-Run-ID') ?? queryText(req, 'run_id')
   if (runId === undefined) return undefined
-  if (!RUN.pattern.test(runId)) throw invalidRequest('run_id must be the id of a run', { param: '/run_id' })
-  const { session_id: chatId } = await broker.getRun(tenantOf(res), runId)
-  if (chatId !== pathId(req, 'id', SESSION)) throw notFound(`${runId} is no run of this chat`)
+  const isRun = RUN.pattern.test(runId)
+  const run = isRun ? await broker.getRun(tenantOf(res), runId) : undefined
+  if (run?.session_id !== pathId(req, 'id', SESSION)) throw notFound('run_id is the id of no run of this chat')
   return runId
 }
 

@@ -127,7 +127,7 @@ describe('POST /ui/chat', () => {
     expect([await stop(`?run_id=${other}`), cancelled]).to.deep.equal([204, [other]])
     expect([await stop('', { 'x-run-id': other }), cancelled.length]).to.deep.equal([204, 2])
     expect([await stop(`?run_id=${RUN_ID}`), await stop('?run_id=run_1'), cancelled.length]).to.deep.equal([
-      404, 400, 2,
+      404, 404, 2,
     ])
     expect([await stop('', {}, await gateway(0)), cancelled.at(-1)]).to.deep.equal([204, RUN_ID])
   })
