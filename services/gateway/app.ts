@@ -29,6 +29,7 @@ import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
 import { withScopes } from './middleware/scopes.ts'
 import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
+import { wordsForPages } from './middleware/words-for-pages.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
 import { type ConsoleSettings, consoleAtBrokenPath, consoleRoutes } from './routes/console.ts'
@@ -141,6 +142,7 @@ export function createApp(deps: AppDeps): Express {
   }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
+  app.use(wordsForPages(basePath))
   app.use(limitRate(deps.limiter, basePath))
   app.use(authenticate(deps.identify))
   app.use(limitTenantRate(deps.tenantLimiter, basePath))

@@ -37,6 +37,7 @@ export type WarningCode =
   | 'session_not_stored'
   | 'run_recovered'
   | 'workspace_not_stored'
+  | 'waiting_for_permission'
 
 export type JsonObject = { [key: string]: unknown }
 

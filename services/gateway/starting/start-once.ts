@@ -15,9 +15,14 @@ import {
 /** A run that a request has started, or that an earlier request with the same key has (D25a). */
 export type StartedRun = OpenedRun & { isReplayed: boolean }
 
+/** A first attempt starts a run, also where the same request has started one before. A second one joins that, unless it has failed (D39.6). */
+export type Attempt = 'first' | 'again'
+
 export type KeyedStart = KeyUse & {
   /** The body of the request: the same key with another request is refused. */
   request: unknown
+  /** Of a client that has sent no key, and repeats a request by itself, which it says. */
+  attempt?: Attempt | undefined
   open(onNamed: OnNamed): Promise<OpenedRun>
   /** Whether a request that is sent again has another run than this one. Left out: it joins the run, however that has ended. */
   isAnother?: ((runId: string) => Promise<boolean>) | undefined
@@ -37,10 +42,10 @@ const LOOK_EVERY_MS = 50
 /** Starts one run for each Idempotency-Key of a tenant, however often and at whichever gateways it is sent. */
 export class StartOnce {
   readonly #keys: Idempotency
-  readonly #broker: Pick<Broker, 'followRun'>
+  readonly #broker: Pick<Broker, 'followRun' | 'getRun'>
   readonly #startMs: number
 
-  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun'>, startMs = START_MS) {
+  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun' | 'getRun'>, startMs = START_MS) {
     this.#keys = keys
     this.#broker = broker
     this.#startMs = startMs
@@ -48,7 +53,7 @@ export class StartOnce {
 
   /** Throws `conflict` for a key of another request, and for one whose run cannot be joined any more; and what `open` throws. */
   async start(tenant: TenantId, started: KeyedStart): Promise<StartedRun> {
-    const { request, open, operation, key } = started
+    const { request, open, operation, key, attempt } = started
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
     let found = ''
     for (const until = performance.now() + this.#startMs; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
@@ -56,7 +61,13 @@ export class StartOnce {
       if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
       found = reservation.id
-      if (!found.startsWith(STARTING)) return this.#joinOrStart(tenant, started, found)
+      if (attempt === 'first') return this.#startAnew(tenant, use, { found, placeholder, open })
+      if (found.startsWith(STARTING)) continue
+      if (attempt === undefined) return this.#joinOrStart(tenant, started, found)
+      const joined = await this.#joinUnlessFailed(tenant, found)
+      if (joined) return joined
+      if (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
+        return this.#open(tenant, use, { placeholder, open })
     }
     // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
@@ -89,6 +100,29 @@ export class StartOnce {
       return { ...opened, isReplayed: false }
     } catch (cause) {
       await Promise.all(tried.map((id) => this.#free(tenant, { ...use, id })))
+      throw cause
+    }
+  }
+
+  /** The run of the same request is another one. Of requests that begin at the same time one has the key. */
+  async #startAnew(
+    tenant: TenantId,
+    use: KeyUse,
+    { found, placeholder, open }: { found: string; placeholder: string } & Pick<KeyedStart, 'open'>,
+  ): Promise<StartedRun> {
+    const isFree =
+      !found.startsWith(STARTING) && (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
+    if (isFree) return this.#open(tenant, use, { placeholder, open })
+    return { ...(await open(async () => {})), isReplayed: false }
+  }
+
+  async #joinUnlessFailed(tenant: TenantId, runId: string): Promise<StartedRun | undefined> {
+    try {
+      const { status } = await this.#broker.getRun(tenant, runId)
+      if (status === 'failed' || status === 'cancelled') return undefined
+      return { runId, frames: await this.#broker.followRun(tenant, runId, 0), isReplayed: true }
+    } catch (cause) {
+      if (hasKind(cause, 'not_found')) return undefined
       throw cause
     }
   }

@@ -94,6 +94,17 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(textOf(chat)).to.include('not on a Friday')
   })
 
+  it('a message instead of an answer denies the call and what the model asks then, and is answered', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${write('a.txt')}\n${write('b.txt')}\n/say not that` })
+    expect(approvalsOf(chat)).to.have.length(1)
+    await chat.sendMessage({ text: '/say instead' })
+    expect([chat.error, textOf(chat)]).to.deep.equal([undefined, 'instead'])
+    const { body } = await product().call('GET', `/sessions/${chat.id}/messages`)
+    const tools = (body as { messages: { role: string }[] }).messages.filter(({ role }) => role === 'tool')
+    expect(tools.map((each) => JSON.stringify(each).includes('a new message came'))).to.deep.equal([true, true])
+  })
+
   it("a sub-agent's call asks in the page, too, and its own result replaces the one for the time being", async () => {
     const chat = chatWith()
     await chat.sendMessage({ text: `${agent(write('a.txt'), '/say wrote it')}\n/say bye` })

@@ -26,7 +26,7 @@ export function readMessages(messages: readonly Fields[], at: string): Prompted 
 }
 
 /** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
-export type NewMessage = Pick<Prompted, 'prompt' | 'seed'> & { listed: Listed; unanswered: string[] }
+export type NewMessage = Prompted & { listed: Listed; unanswered: string[] }
 
 /**
  * Reads the new message of a list of AG-UI, which the client sends whole each time. Only the new one is checked: what was refused before
@@ -39,8 +39,10 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const outputs = outputsIn(messages, textsOf)
+  const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
   return {
     prompt,
+    system: system.length > 0 ? system.join('\n\n') : undefined,
     listed: placeInList(messages, { isList: true }),
     unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
     seed: () =>
@@ -128,8 +130,8 @@ function pastOf(role: string, message: Fields, { outputs, read }: Reading): Past
 export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(unsupported)) {
     const value = fields.get(name)
-    const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-    if (!isEmpty) throw unsupportedField(fields, name, reason)
+    const isSet = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined
+    if (isSet) throw unsupportedField(fields, name, reason)
   }
 }
 

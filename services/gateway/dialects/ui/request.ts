@@ -5,14 +5,25 @@ import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { type Listed, placeInList } from '../shared/messages.ts'
+import { type Listed, OWN_TOOLS, placeInList, refuseUnsupported } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
-/** A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. */
-export type UiRequest = { chatId: string; model: string | undefined } & (
-  | { kind: 'prompt'; prompt: string; listed: Listed; again: 'never' | 'ended' | 'always'; seed(): SeedMessage[] }
-  | { kind: 'answers'; runId: string; answers: PermissionAnswer[]; known: ReadonlySet<string> }
-)
+/**
+ * A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. `answers` are
+ * those of the whole list: a person may answer an earlier message, and write one behind it.
+ */
+export type UiRequest = {
+  chatId: string
+  model: string | undefined
+  /** What the page instructs the model. */
+  system: string | undefined
+  answers: PermissionAnswer[]
+  /** The pointers of the fields that are not used. */
+  ignored: string[]
+} & (Prompt | { kind: 'answers'; runId: string; known: ReadonlySet<string> })
+
+type Again = 'never' | 'ended' | 'always'
+type Prompt = { kind: 'prompt'; prompt: string; listed: Listed; again: Again; seed(): SeedMessage[] }
 
 /** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
 export function readUiRequest(body: JsonObject): UiRequest {
@@ -21,20 +32,35 @@ export function readUiRequest(body: JsonObject): UiRequest {
   const messages = fields.has('message') ? [fields.object('message')] : fields.objects('messages')
   const last = messages.at(-1)
   if (!last) throw fields.wrong('messages', 'a list with the new message at its end')
-  const [role, common] = [last.text('role'), { chatId, model: fields.optionalText('model') }]
-  if (role === 'assistant') return { ...common, ...answersIn(last) }
+  const role = last.text('role')
+  const again = againOf(fields)
+  const common = { chatId, model: fields.optionalText('model'), system: fields.optionalText('system') }
+  refuseUnsupported(fields, { tools: OWN_TOOLS })
+  const ignored = fields.unread
+  const earlier = messages.slice(0, -1).flatMap(earlierAnswersIn)
+  if (role === 'assistant') {
+    const { answers, ...asked } = answered(last)
+    return { ...common, ...asked, answers: [...earlier, ...answers], ignored }
+  }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
   const prompt = textOf(last)
   if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
-  const listed = placeInList(messages, { isList: !fields.has('message') })
-  const seed = () => seedOf(messages.slice(0, -1).flatMap(pastOf))
-  return { ...common, kind: 'prompt', prompt, listed, again: againOf(fields), seed }
+  return {
+    ...common,
+    kind: 'prompt',
+    prompt,
+    listed: placeInList(messages, { isList: !fields.has('message') }),
+    again,
+    answers: earlier,
+    ignored,
+    seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)),
+  }
 }
 
 /** Whether a message that was sent before is meant as another one: `regenerate` is, and so is an edit once the first has ended. */
-function againOf(fields: Fields): 'never' | 'ended' | 'always' {
+function againOf(fields: Fields): Again {
   if (fields.optionalText('trigger') === 'regenerate-message') return 'always'
-  return fields.has('messageId') ? 'ended' : 'never'
+  return fields.optionalText('messageId') === undefined ? 'never' : 'ended'
 }
 
 function textOf(message: Fields): string {
@@ -45,20 +71,31 @@ function textOf(message: Fields): string {
   return texts.join('\n\n').trim()
 }
 
-function answersIn(message: Fields) {
-  const runId = message.text('id')
-  if (!RUN.pattern.test(runId)) throw message.wrong('id', 'the id of the message that asked for the approvals')
-  const approvals = message.objects('parts').flatMap((part) => {
+const approvalsIn = (message: Fields) =>
+  message.objects('parts').flatMap((part) => {
     const approval = part.get('approval')
     return isJsonObject(approval) ? [{ state: part.get('state'), approval: part.object('approval') }] : []
   })
+
+/** The history of a page may have approvals of another server. */
+const earlierAnswersIn = (message: Fields): PermissionAnswer[] =>
+  message.get('role') !== 'assistant'
+    ? []
+    : approvalsIn(message).flatMap(({ state, approval }) => {
+        const isOurs = PERMISSION.pattern.test(String(approval.get('id')))
+        return state === 'approval-responded' && isOurs ? [answerOf(approval)] : []
+      })
+
+/** The run whose approvals the last message answers. */
+function answered(message: Fields) {
+  const runId = message.text('id')
+  if (!RUN.pattern.test(runId)) throw message.wrong('id', 'the id of the message that asked for the approvals')
+  const approvals = approvalsIn(message)
   const answers = approvals.flatMap(({ state, approval }) =>
     state === 'approval-responded' ? [answerOf(approval)] : [],
   )
-  if (answers.length > 0) {
-    const known = new Set(approvals.map(({ approval }) => approval.text('id')))
-    return { kind: 'answers' as const, runId, answers, known }
-  }
+  const known = new Set(approvals.map(({ approval }) => approval.text('id')))
+  if (answers.length > 0) return { kind: 'answers' as const, runId, answers, known }
   throw invalidRequest('the last message is of the assistant and answers no approval: send a message of the user', {
     param: message.at,
   })
