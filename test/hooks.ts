@@ -21,7 +21,7 @@ const POLL_MS = 5
 /** Time for the process to end by itself after its last test. */
 const EXIT_MS = 5_000
 /** Programs that no unit test starts; see scripts/testing/unit-tests.ts. */
-const SERVERS = new Set(['redis-server', 'mongod', 'chromium', basename(process.execPath)])
+const SERVERS = new Set(['redis-server', 'mongod', 'chromium', 'chromium-headless-shell', basename(process.execPath)])
 
 const unitTestProblems: string[] = []
 if (process.env['UNIT_TESTS'] !== undefined) subscribe('child_process', refuseServer)

@@ -12,20 +12,20 @@ export type Repeated = { results: GroupResult[]; passedWhenRepeated: string[] }
  */
 export async function repeatFailed(
   first: readonly GroupResult[],
-  run: (group: Group) => Promise<GroupResult>,
+  run: (group: Pick<Group, 'name' | 'files'>) => Promise<GroupResult>,
 ): Promise<Repeated> {
   const results = [...first]
   const passedWhenRepeated: string[] = []
   const files = first.flatMap(({ report }) => report.failedFiles)
   if (files.length > MAX_FILES) return { results, passedWhenRepeated }
-  for (const [at, { name, report, seconds, output }] of first.entries()) {
+  for (const [at, { report, ...result }] of first.entries()) {
     if (report.failedFiles.length === 0) continue
-    const again = await run({ name: `${name}, repeated`, files: report.failedFiles })
+    const again = await run({ name: `${result.name}, repeated`, files: report.failedFiles })
     const { failed, failures } = again.report
     if (!again.isOk && failed === 0) continue
     passedWhenRepeated.push(...report.failures.filter((title) => !failures.includes(title)))
     const passed = report.passed + report.failed - failed
-    results[at] = { isOk: again.isOk, name, seconds, output, report: { ...report, passed, failed, failures } }
+    results[at] = { ...result, isOk: again.isOk, report: { ...report, passed, failed, failures } }
   }
   return { results, passedWhenRepeated }
 }

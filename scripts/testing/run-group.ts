@@ -4,6 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { endWithParent } from '../local-services/watchdog.ts'
 import { COMPILE_CACHE } from '../node-options.ts'
+import { cpuSecondsOfChildren } from './cpu-time.ts'
 import { memoryFolder } from './memory-folder.ts'
 import { NO_TESTS, type Report } from './report.ts'
 import type { Group } from './schedule.ts'
@@ -11,14 +12,19 @@ import type { Group } from './schedule.ts'
 /** Time for a mocha process to end after its report. test/hooks.ts ends it earlier, unless its event loop is blocked. */
 const EXIT_MS = 20_000
 
-/** `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. */
-export type GroupResult = { name: string; isOk: boolean; report: Report; output: string; seconds: number }
+/**
+ * `isOk` is false also when mocha failed without a failed test, such as for an `it.only`. `cpu`: the CPU seconds of the mocha process and of
+ * all that it started.
+ */
+export type GroupResult = { name: string; isOk: boolean; report: Report; output: string; seconds: number; cpu: number }
 
 /**
  * Runs the files of a group in one mocha process, with a folder of its own for temporary files, in memory where there is room. A process that
  * ends without a report counts as one failed test.
  */
-export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+type Files = Pick<Group, 'name' | 'files'>
+
+export async function runGroup(group: Files, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const folder = await mkdtemp(join(memoryFolder(), 'tests-'))
   await chmod(folder, 0o755) // As /tmp: some tests start programs as another user.
   try {
@@ -28,7 +34,7 @@ export async function runGroup(group: Group, env: NodeJS.ProcessEnv): Promise<Gr
   }
 }
 
-async function runIn(folder: string, { name, files }: Group, env: NodeJS.ProcessEnv): Promise<GroupResult> {
+async function runIn(folder: string, { name, files }: Files, env: NodeJS.ProcessEnv): Promise<GroupResult> {
   const startedAt = performance.now()
   const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'scripts/testing/group-reporter.ts', ...files]
   const child = spawn(process.execPath, args, {
@@ -49,6 +55,10 @@ async function runIn(folder: string, { name, files }: Group, env: NodeJS.Process
       child.kill('SIGKILL')
     }, EXIT_MS)
   })
+  let cpu = 0
+  child.once('exit', () => {
+    cpu = cpuOfLastEnded()
+  })
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(exitTimer)
 
@@ -60,7 +70,17 @@ async function runIn(folder: string, { name, files }: Group, env: NodeJS.Process
     report: problem ? withProblem(own, `${name} ${problem}`) : own,
     output: output.join(''),
     seconds: (performance.now() - startedAt) / 1000,
+    cpu,
   }
+}
+
+let counted = 0
+
+/** The CPU seconds of the children that ended since the last call. Called at each exit, it gives those of one. */
+function cpuOfLastEnded(): number {
+  const before = counted
+  counted = cpuSecondsOfChildren()
+  return counted - before
 }
 
 /** A process that hung or died is no matter of single files. */

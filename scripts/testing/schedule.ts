@@ -1,10 +1,8 @@
-import { matchesGlob, posix } from 'node:path'
+import { matchesGlob } from 'node:path'
+import { folderOf } from './report.ts'
 
-/** Test files that one mocha process runs. */
-export type Group = { name: string; files: string[] }
-
-/** A part of the whole run: its groups in the order in which they start, and how many run at the same time. */
-export type Phase = { groups: Group[]; lanes: number }
+/** Test files that one mocha process runs. `lanes`: it begins when fewer groups than these run. */
+export type Group = { name: string; files: string[]; lanes: number }
 
 /** More mocha processes than the two cores of the smallest machine, since most tests wait. The last ones start only while CPU is left (lanes.ts). */
 const LANES = 6
@@ -22,51 +20,48 @@ const ORDER = [
   'test/e2e/*.test.ts',
   'test/{tenancy,work}/**',
   'test/e2e/flows/**',
-  'test/documents/**',
   'test/e2e/plans/**',
   'test/platform/store/**',
   'test/platform/**',
   'test/ops/**',
-  'test/cli/**',
   'test/agent/tools/**',
   'test/{agent,chaos}/**',
+  'test/simulation/**',
   'test/deploy/**',
   'test/gateway/**',
 ]
 
-/** More processes beside the faults of `test/chaos` leave its own too little of the CPU for their deadlines. */
-const HEAVY_LANES = 2
+/** Besides the faults of `test/chaos` there is half a core left: more than these lanes leave it too little of the CPU for its deadlines. */
+const LAST_LANES = 3
 /**
- * Files that load the whole machine or measure it. They run after all others. The order decides which of them run side by side: test/chaos, whose
- * processes have the shortest deadlines, beside the three that need little CPU, then the rolling restart beside test/security.
+ * Files that load the whole machine or measure it. They begin after all others. The order decides which of them run side by side: test/chaos, whose
+ * processes have the shortest deadlines, beside those that need little CPU, then the rolling restart beside test/security. The documents and the
+ * command line, one short command after the other, use the CPU that the faults leave.
  */
-const HEAVY = [
+const LAST = [
   'test/chaos/chaos.test.ts',
   'test/cluster/redis-cluster*.test.ts',
+  'test/documents/**',
   'test/abuse/abuse.test.ts',
   'test/gateway/hostile.test.ts',
-  'test/deploy/rolling.test.ts',
+  'test/cli/**',
   'test/security/**',
+  'test/deploy/rolling.test.ts',
   'test/fuzz/fuzz.test.ts',
 ]
 
-/** Divides test files into groups for processes of their own, and these into two phases, of which the second waits for the first. */
-export function schedule(files: readonly string[]): Phase[] {
-  const isHeavy = (file: string) => HEAVY.some((glob) => matchesGlob(file, glob))
+/** Divides test files into groups for processes of their own, in the order in which they start. */
+export function schedule(files: readonly string[]): Group[] {
+  const isLast = (file: string) => LAST.some((glob) => matchesGlob(file, glob))
+  const first = files.filter((file) => !isLast(file))
   return [
-    {
-      groups: groupsOf(
-        files.filter((file) => !isHeavy(file)),
-        ORDER,
-      ),
-      lanes: LANES,
-    },
-    { groups: groupsOf(files.filter(isHeavy), HEAVY), lanes: HEAVY_LANES },
+    ...groupsOf(first, ORDER).map((group) => ({ ...group, lanes: LANES })),
+    ...groupsOf(files.filter(isLast), LAST).map((group) => ({ ...group, lanes: LAST_LANES })),
   ]
 }
 
 /** A group for each of `globs`, in their order, and for each folder of the other files. */
-function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
+function groupsOf(files: readonly string[], globs: readonly string[]): Omit<Group, 'lanes'>[] {
   const groups = new Map<string, string[]>(globs.map((glob) => [glob, []]))
   for (const file of files) {
     const name = globs.find((glob) => matchesGlob(file, glob)) ?? folderOf(file)
@@ -74,6 +69,3 @@ function groupsOf(files: readonly string[], globs: readonly string[]): Group[] {
   }
   return [...groups].map(([name, inGroup]) => ({ name, files: inGroup })).filter((group) => group.files.length > 0)
 }
-
-/** The folder of a part, such as test/worker, or test itself. */
-const folderOf = (file: string) => posix.dirname(file).split('/').slice(0, 2).join('/')

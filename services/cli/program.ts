@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander'
-import { ConnectionFailed } from '../../shared/client/errors.ts'
+import { ApiError, ConnectionFailed } from '../../shared/client/errors.ts'
 import { CATALOGUE } from './catalogue.ts'
 import { type Cli, createCli } from './cli.ts'
+import { withBasePath } from './connect/base-path.ts'
 import { DEFAULT_URL } from './connect/target.ts'
-import { EXIT, EXIT_CODE_HELP, type ExitCode, exitCodeOf, explain } from './exit-codes.ts'
+import { CliError, EXIT, EXIT_CODE_HELP, type ExitCode, exitCodeOf, explain } from './exit-codes.ts'
 import type { Io } from './io.ts'
 import { plain } from './text/plain.ts'
 
@@ -62,6 +63,8 @@ function describe(program: Command, { output }: Cli, version: string): void {
 async function fail(cause: unknown, cli: Cli): Promise<ExitCode> {
   // Commander has printed the help or what is wrong.
   if (cause instanceof CommanderError) return cause.exitCode === 0 ? EXIT.ok : EXIT.usage
+  const wrongUrl = cause instanceof ApiError ? await findWrongUrl(cli) : undefined
+  if (wrongUrl) return fail(wrongUrl, cli)
   const { output } = cli
   const code = exitCodeOf(cause)
   const isUnknown = code === undefined && !isSystemError(cause)
@@ -70,6 +73,15 @@ async function fail(cause: unknown, cli: Cli): Promise<ExitCode> {
   const { style } = output
   output.err(`${style.red(style.symbols.bad)} ${plain(message)}\n${hints.map((hint) => `  ${plain(hint)}\n`).join('')}`)
   return code ?? (isUnknown ? EXIT.serverAway : EXIT.usage)
+}
+
+/** The address that was given, when it is the fault that it lacks the base path. */
+async function findWrongUrl(cli: Cli): Promise<CliError | undefined> {
+  const { url } = await cli.target()
+  const right = await withBasePath(url)
+  if (right === undefined) return undefined
+  const hint = `Use ${right} for --url, AE_URL or the profile.`
+  return new CliError(EXIT.settings, `${url} is the address of a server, and not of its API`, hint)
 }
 
 /** A command stumbles over an answer that has not the shape of the API's. A trace would show it raw, and says nothing to a person. */

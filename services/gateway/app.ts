@@ -159,11 +159,17 @@ export function createApp(deps: AppDeps): Express {
 /** Names the path that the client meant, perhaps, as the API description writes it. */
 function hintWith(basePath: string, table: RouteTable): (path: string) => string {
   const templates = Object.keys(table).map((path) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  const inFull = (template: string) => basePath + template
   return (path) => {
-    const nearest = nearestPath(path.replace(/^(\/api)?\/v1(?=\/)/, ''), templates)
-    return nearest === undefined
-      ? `the paths of this API begin with ${basePath}`
-      : `did you mean ${basePath}${nearest}?`
+    const own = path.replace(/^(\/api)?\/v1(?=\/)/, '')
+    const nearest = nearestPath(own, templates)
+    if (nearest !== undefined) return `did you mean ${inFull(nearest)}?`
+    // A format of others, such as OpenAI's, has a base path of its own.
+    const [, format] = /^\/([^/]+)(?:\/|$)/.exec(own) ?? []
+    const paths = templates.filter((template) => format !== undefined && template.startsWith(`/${format}/v1/`))
+    return paths.length > 0
+      ? `the paths of this format are ${paths.map(inFull).join(', ')}`
+      : `the paths of this API begin with ${basePath}`
   }
 }
 

@@ -66,10 +66,16 @@ export function createEventReporter({ events, outbox, audit, log }: ReporterDeps
   }
 }
 
-function runEnded({ id, sessionId, status, startedAt, endedAt = new Date() }: Run, last: RunEvent): WebhookEvent {
+function runEnded(
+  { id, sessionId, status, startedAt, endedAt = new Date(), metadata }: Run,
+  last: RunEvent,
+): WebhookEvent {
   const [started_at, ended_at] = [startedAt.toISOString(), endedAt.toISOString()]
   const code = last.type === 'error' ? { code: last.code } : {}
-  const data = { run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at }
+  const data = {
+    ...{ run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at },
+    ...(metadata && { metadata }),
+  }
   return { type: 'run.ended', subject: id, at: ended_at, data }
 }
 

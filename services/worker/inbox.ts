@@ -11,6 +11,7 @@ import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
+import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts'
 import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
@@ -18,7 +19,7 @@ import type { PrepareRun } from './prepare-run.ts'
 import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
-export type InboxOptions = {
+export type InboxOptions = ChoicesDeps & {
   runs: Runs
   sessions: Sessions
   models: Pick<ModelSource, 'load'>
@@ -84,13 +85,14 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const { background: needsNoReader = false, customer_id, prompt } = request
-        const identity = { id: runId, tenant, sessionId: undefined, about: { customer_id, title: titleOf(prompt) } }
+        const { background: needsNoReader = false, customer_id, metadata, prompt } = request
+        const about = { customer_id, metadata, title: titleOf(prompt) }
+        const identity = { id: runId, tenant, sessionId: undefined, about }
         const run = runs.open({ ...identity, isHeld: true, needsNoReader })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
-      return begin(tenant, runId, open)
+      return begin(tenant, { runId, request }, open)
     },
     sendMessage(tenant, runId, { sessionId, ...message }) {
       refuseIf(draining.isLeaving(sessions.get(tenant, sessionId)))
@@ -100,13 +102,13 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
         const prepared = prepareRun(tenant, message)
-        const { background: needsNoReader = false } = message
+        const { background: needsNoReader = false, metadata, prompt } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: { title: titleOf(message.prompt) } })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: { metadata, title: titleOf(prompt) } })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
-      return begin(tenant, runId, open)
+      return begin(tenant, { runId, request: message }, open)
     },
     cancelRun: (tenant, runId, client = ITS_CLIENT) =>
       loadingRuns.cancel(tenant, runId) ? undefined : end(runs, runs.get(tenant, runId), client),
@@ -119,14 +121,24 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
   return run.asksDecided()
 }
 
-/** Returns the function that opens a run as soon as its tenant's models are loaded and its limits allow it. Its place is held until its end. */
-function createBegin({ models, admission }: Pick<InboxOptions, 'models' | 'admission'>, loadingRuns: LoadingRuns) {
-  const admit = (tenant: TenantId, runId: string) => {
-    const loading = models.load(tenant)
+type Starting = { runId: string; request: Choices }
+
+/**
+ * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. Its place is
+ * held until its end.
+ */
+function createBegin(
+  options: Pick<InboxOptions, 'models' | 'admission' | keyof ChoicesDeps>,
+  loadingRuns: LoadingRuns,
+) {
+  const { models, admission } = options
+  const admit = (tenant: TenantId, { runId, request }: Starting) => {
+    const checked = checkChoices(tenant, request, options)
+    const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     return loading ? loading.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
   }
-  return (tenant: TenantId, runId: string, open: () => Run): Promise<void> | void => {
-    const loading = admit(tenant, runId)
+  return (tenant: TenantId, { runId, request }: Starting, open: () => Run): Promise<void> | void => {
+    const loading = admit(tenant, { runId, request })
     const opening = loadingRuns.open(tenant, runId, {
       loading,
       open() {

@@ -64,7 +64,7 @@ export async function openWorker(
     reporter,
     usage,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
-    toolBox,
+    ...{ toolBox, schemas },
     workspaces,
     limits,
     log,

@@ -1,14 +1,17 @@
+import { triedForm, withSchema } from '../../shared/agent/engine/answers/typed-answer.ts'
 import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import type { Models, RunResources, Tools } from '../../shared/agent/engine/resources.ts'
-import { run as runEngine } from '../../shared/agent/engine/run.ts'
+import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
-import type { ToolServices } from '../../shared/agent/tools/port.ts'
+import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
+import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 
@@ -21,6 +24,8 @@ export type EngineOptions = {
   /** Where the processes share no folder: how the files of a session's run come here, and are stored at its end. */
   files?: RunFiles | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
+  /** Checks the answers of runs with a `response_schema`. */
+  schemas: Pick<SchemaCheckers, 'of'>
   /** Default of `max_turns`. */
   maxTurns: number
 }
@@ -64,13 +69,16 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
       systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
+      choices: choicesOf(request),
+      output: formOf(tenant, request, options),
     }
+    const toolBox = toolBoxFor(request, options.tools.toolBox)
     return {
       prompt,
       execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
         const planMode = { isOn: request.plan_mode === true }
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
-        const resources = resourcesOf(run, { models, services, permissions }, options)
+        const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
         const events = runEngine({ ...settings, ...start }, resources)
         return filesOf(run, options)?.keep(run, events) ?? events
       },
@@ -81,15 +89,38 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
 const PLAN_MODE =
   'You are in plan mode: look, and change nothing. When you know what is to be done, show the plan with ExitPlanMode. Tools that change something are refused until the user has approved it.'
 
-const systemPromptOf = ({ system_prompt: system, plan_mode: isPlanMode }: RunRequest): string | undefined =>
-  isPlanMode ? [PLAN_MODE, ...(system === undefined ? [] : [system])].join('\n\n') : system
+function systemPromptOf({ system_prompt: system, plan_mode, response_schema }: RunRequest): string | undefined {
+  const given = plan_mode ? [PLAN_MODE, ...(system === undefined ? [] : [system])].join('\n\n') : system
+  return response_schema ? withSchema(given, response_schema) : given
+}
+
+const formOf = (
+  tenant: TenantId,
+  { response_schema: schema }: RunRequest,
+  { schemas }: Pick<EngineOptions, 'schemas'>,
+): RunInput['output'] => schema && { name: 'answer', schema, checker: schemas.of(tenant), native: triedForm() }
+
+function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest, given: ToolBox): ToolBox {
+  const toolBox = allowed ? allowedOnly(given, allowed) : given
+  return choice === 'none' ? shownOnly(toolBox) : toolBox
+}
+
+function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['choices'] {
+  const { effort, temperature, max_output_tokens: maxOutputTokens } = request
+  const toolChoice = choice === 'auto' ? undefined : choice
+  return { effort, temperature, maxOutputTokens, toolChoice }
+}
 
 /** A run outside a session has a folder of its own, which is not stored. */
 const filesOf = (run: Run, { files }: EngineOptions) => (run.sessionId === undefined ? undefined : files)
 
-type RunParts = { models: Models; services: ToolServices; permissions: Permissions }
+type RunParts = { models: Models; services: ToolServices; permissions: Permissions; toolBox: ToolBox }
 
-function resourcesOf(run: Run, { models, services, permissions }: RunParts, options: EngineOptions): RunResources {
+function resourcesOf(
+  run: Run,
+  { models, services, permissions, toolBox }: RunParts,
+  options: EngineOptions,
+): RunResources {
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
   const { store } = files ?? {}
@@ -97,6 +128,7 @@ function resourcesOf(run: Run, { models, services, permissions }: RunParts, opti
     models,
     tools: {
       ...tools,
+      toolBox,
       async canAct(signal) {
         await run.whenAccepted()
         return tools.canAct(signal)

@@ -8,6 +8,7 @@ import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
@@ -55,6 +56,8 @@ export type WorkerLimits = {
 export type WorkerDeps = {
   models: ModelSource
   toolBox: ToolBox
+  /** Checks the schemas of runs, and answers against them. */
+  schemas: Pick<SchemaCheckers, 'of'>
   permissions: PermissionStore
   /** `undefined`: this server has no store, so it keeps no customers' lines. */
   lineStore: LineStore | undefined
@@ -196,7 +199,7 @@ function logFailure(cause: unknown, log: Log): void {
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps): PrepareRun {
-  const { workspaces, models, toolBox, permissions, limits, fence, log, metrics, reporter } = deps
+  const { workspaces, models, toolBox, schemas, permissions, limits, fence, log, metrics, reporter } = deps
   const { kept } = workspaces
   return createPrepareRun({
     models,
@@ -210,6 +213,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
       ...(deps.sessionStore && { store: (run) => storeEffects(run, { kept, log }) }),
     },
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
+    schemas,
     maxTurns: limits.maxTurns,
   })
 }

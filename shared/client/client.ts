@@ -8,6 +8,7 @@ import { createPlans, type Plans } from './resources/plans.ts'
 import { createRuns, type Runs } from './resources/runs.ts'
 import { createSessions, type Sessions } from './resources/sessions.ts'
 import { type TenantEventsOptions, tenantEvents } from './resources/tenant-events.ts'
+import type { Typed } from './run/answer-schema.ts'
 import type { RunOptions, RunStream } from './run/run-stream.ts'
 
 export type { Paths, RunEvent, Schema, TenantEvent, TenantEventName } from './api.ts'
@@ -19,9 +20,10 @@ export type { FlowEvent, FlowOutcome, FlowRun, FlowRunOptions, Flows } from './r
 export type { PermissionReply, Permissions } from './resources/permissions.ts'
 export type { PlanEvent, PlanHandle, PlanProgress, PlanProgressStep } from './resources/plan-handle.ts'
 export type { Plans } from './resources/plans.ts'
-export { createRuns, type Runs } from './resources/runs.ts'
-export { createSessions, type Session, type Sessions } from './resources/sessions.ts'
+export { createRuns, type Runs, type StartRun } from './resources/runs.ts'
+export { createSessions, type SendMessage, type Session, type Sessions } from './resources/sessions.ts'
 export type { TenantEventsOptions } from './resources/tenant-events.ts'
+export type { StandardSchema, Typed } from './run/answer-schema.ts'
 export type { PermissionAsk, PermissionRequest, Resolution } from './run/permission-ask.ts'
 export type { RunResult } from './run/run-end.ts'
 export type { FollowOptions, OnPermission, RunOptions, RunStream } from './run/run-stream.ts'
@@ -66,7 +68,9 @@ export class AgentEngine {
     this.raw = createRaw(transport)
   }
 
-  /** A run, which starts when it is read: as events, as text, or with `result()`. */
+  /** A run, which starts when it is read: as events, as text, or with `result()`. With `schema` its output is a value that fits it. */
+  run<T = unknown>(body: Typed<Schema<'RunRequest'>, T>, options?: RunOptions): RunStream<T>
+  run(body: Schema<'RunRequest'>, options?: RunOptions): RunStream
   run(body: Schema<'RunRequest'>, options?: RunOptions): RunStream {
     return this.runs.run(body, options)
   }

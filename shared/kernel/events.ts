@@ -7,6 +7,7 @@ export type RunErrorCode =
   | 'context_too_long'
   | 'content_filtered'
   | 'max_turns_exceeded'
+  | 'invalid_output'
   | 'budget_exhausted'
   | 'cancelled'
   | 'session_deleted'
@@ -27,6 +28,7 @@ export type WarningCode =
   | 'tool_output_truncated'
   | 'output_truncated'
   | 'output_repaired'
+  | 'output_invalid'
   | 'context_window'
   | 'context_cut'
   | 'tools_left_out'
@@ -59,6 +61,8 @@ export type ErrorEvent = Partial<RunTotals> & {
   retryable: boolean
   /** Only for the `worker_lost` of a message whose session is stored: another worker goes on with it (D32). */
   session_kept?: true
+  /** Only for `invalid_output`: why the last try is invalid. */
+  problems?: readonly OutputProblem[]
 }
 
 export type WarningEvent = {
@@ -82,7 +86,8 @@ export type TurnEndEvent = {
   cache_write_tokens?: number
 }
 
-export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 'stop_sequence' }
+/** `output` is the value of a run that was started with a `response_schema` (D41). */
+export type DoneEvent = RunTotals & { type: 'done'; stop_reason: 'end_turn' | 'stop_sequence'; output?: unknown }
 
 /** `id` is the request's, `tool_use_id` that of the call which waits. Without a reply it is denied at `expires_at`. */
 type OfPermission = { id: string; tool_use_id: string; tool_name: string }
@@ -251,6 +256,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   context_too_long: 'Shorten the prompt or start a new session.',
   content_filtered: "Change the prompt: the provider's filter stopped the answer.",
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
+  invalid_output: 'Ask for less in one prompt, simplify the schema, or use a model that follows schemas better.',
   budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget with PUT /config/limits.',
   cancelled: 'Send the prompt again if the answer is still wanted.',
   session_deleted: 'Create a new session.',

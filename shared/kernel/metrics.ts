@@ -1,7 +1,7 @@
 import { RUN_ERROR_CODES, type RunErrorCode } from './events.ts'
 
 /** How a run, flow, plan or step has ended. */
-export type RunEndCode = 'ok' | 'invalid_output' | 'plan_failed' | RunErrorCode
+export type RunEndCode = 'ok' | 'plan_failed' | RunErrorCode
 
 /** The counters of a process with their help texts. `/metrics` shows them as `agent_engine_<name>_total`. */
 export const COUNTERS = {
@@ -30,7 +30,7 @@ export const DIVIDED_COUNTERS = {
   runs_ended: {
     help: 'Runs, messages, flows, plans and steps that ended, by their code; `ok` is a success',
     label: 'code',
-    values: ['ok', 'invalid_output', 'plan_failed', ...RUN_ERROR_CODES] as readonly RunEndCode[],
+    values: ['ok', 'plan_failed', ...RUN_ERROR_CODES] as readonly RunEndCode[],
   },
   provider_requests: {
     help: 'Requests to providers in the turns of ended runs, by their outcome',

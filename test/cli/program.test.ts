@@ -7,6 +7,20 @@ import { useTempFolder } from '../support/temp-folder.ts'
 
 const ESC = '\u001b'
 
+/** Answers each path with a status and a body. */
+async function startServer(answerOf: (path: string) => [number, string]) {
+  const server = createServer((req, res) => {
+    const [status, body] = answerOf(req.url ?? '')
+    res.writeHead(status).end(body)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = async () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, [Symbol.asyncDispose]: close }
+}
+
 describe('the command line at something that is no agent-engine', () => {
   const home = useTempFolder()
   let answer = ''
@@ -71,6 +85,27 @@ describe('the command line at something that is no agent-engine', () => {
       expect((await ae.run(['--url', `${base}/v1`, 'api', 'GET', path])).code).to.equal(0)
       expect(asked.at(-1)).to.equal('GET /v1/me')
     }
+  })
+
+  it('an address without the base path is named as the fault, with the right one: 78', async () => {
+    for (const right of ['/v1', '/api/v1']) {
+      await using api = await startServer((path) =>
+        path === `${right}/health`
+          ? [200, '{"status":"ok"}']
+          : [404, '{"error":{"type":"not_found_error","message":"no such path"}}'],
+      )
+      for (const url of [api.url, `${api.url}/`]) {
+        const { code, err } = await ae.run(['--url', url, 'ls'])
+        expect(code).to.equal(78)
+        expect(err)
+          .to.include(`${url} is the address of a server, and not of its API`)
+          .and.include(`Use ${api.url}${right} for`)
+      }
+      const { code, err } = await ae.run(['--url', api.url + right, 'ls'])
+      expect([code, err]).to.deep.equal([4, '✗ no such path\n'])
+    }
+    await using other = await startServer(() => [404, '{"error":{"type":"not_found_error","message":"no such path"}}'])
+    expect((await ae.run(['--url', other.url, 'ls'])).code).to.equal(4)
   })
 
   it('what was typed is repeated without escape sequences', async () => {

@@ -1,16 +1,31 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
 import { ROOT } from '../deploy/files.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import type { Outcome } from './run-scenario.ts'
 import { type ConformanceServer, startConformanceServer } from './server.ts'
 
 describe('the conformance kit, in Python', () => {
   let packages: string
+  const dir = useTempFolder()
   before(async () => {
     packages = await requirePythonClient()
+  })
+
+  it('the blocking client is what scripts/blocking-client.py makes of the one that awaits', async () => {
+    const env = { PATH: process.env['PATH'], PYTHONPATH: packages }
+    await promisify(execFile)('python3', ['-B', `${ROOT}scripts/blocking-client.py`, dir.path], { env })
+    const kept = `${ROOT}shared/client-python/agent_engine/_blocking`
+    const filesIn = async (folder: string) => (await readdir(folder)).filter((name) => name.endsWith('.py')).toSorted()
+    expect(await filesIn(kept)).to.deep.equal(await filesIn(dir.path))
+    for (const name of await filesIn(kept))
+      expect(await readFile(join(kept, name), 'utf8'), name).to.equal(await readFile(join(dir.path, name), 'utf8'))
   })
 
   for (const twin of ['blocking', 'async'])

@@ -202,9 +202,10 @@ describe('approvals in the console', () => {
   })
 
   it('the tab counts the requests that wait, and the browser shows a notice of each to whoever has allowed it', async () => {
-    const page = await pages.open('/approvals', { permissions: ['notifications'] })
+    const page = await pages.open('/approvals')
+    await page.addInitScript(ALLOWED_NOTICES)
+    await page.reload()
     await page.locator('.live.live').waitFor()
-    await page.evaluate(WATCH_NOTICES)
     const titleIs = (title: string) => until(async () => (await page.title()) === title, { what: title })
     const { id, stream } = await ask('notice')
     await titleIs('(1) Approvals · agent-engine')
@@ -230,11 +231,12 @@ const WATCH_BUTTON = `{
   look()
 }`
 
-/** Notes the notices that the browser is asked to show. */
-const WATCH_NOTICES = `{
+/** Notes the notices that the browser is asked to show, as one whose user has allowed them: Chromium without a screen never does. */
+const ALLOWED_NOTICES = `{
   globalThis.notices = []
   const { Notification } = globalThis
   globalThis.Notification = class extends Notification {
+    static permission = 'granted'
     constructor(title, options) {
       super(title, options)
       globalThis.notices.push([title, options.tag])

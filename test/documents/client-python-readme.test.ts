@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../scripts/local-services/python-client.ts'
+import { signatureHeaders } from '../../shared/tenancy/webhooks/signature.ts'
 import { ROOT } from '../deploy/files.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { commandsOf, isAsShown } from './blocks.ts'
@@ -16,6 +18,8 @@ const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
 const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = []] = readme.matchAll(
   /```python\n([^]*?)```\n\n```\n([^]*?)```/g,
 )
+
+const [, webhooks = ''] = readme.split('## Webhooks')
 
 /** The calls that the README only names: flows, the inbox, lists and errors, with the client that awaits. */
 const REST = `
@@ -98,6 +102,31 @@ describe('shared/client-python/README.md', () => {
     await python(['-m', 'pip', '--python', 'venv/bin/python', ...install.slice(1), ...quiet, ...offline])
     const where = `import agent_engine as it, importlib.metadata as m, pathlib; print(pathlib.Path(it.__file__).with_name("py.typed").exists(), m.version("agent-engine-client"), m.requires("agent-engine-client"))`
     expect(await python(['-c', where], join(dir.path, 'venv/bin/python'))).to.equal("True 0.1.0 ['httpx >=0.27,<1']\n")
+  })
+
+  it('has programs that mypy finds no fault with, as strict as it can be, in the types that the package has', async () => {
+    const programs = [...readme.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
+    expect(programs).to.have.length(3)
+    const files = await Promise.all(
+      programs.map(async (text, i) => {
+        await writeFile(join(dir.path, `program${i}.py`), text)
+        return `program${i}.py`
+      }),
+    )
+    const found = await python(['-m', 'mypy', '--strict', '--python-executable', 'venv/bin/python', ...files])
+    expect(found).to.equal('Success: no issues found in 3 source files\n')
+  })
+
+  it('has a receiver that takes a message signed by the Standard Webhooks specification, and no other', async () => {
+    const [, receiver = ''] = /^```python\n([^]*?standardwebhooks[^]*?)^```$/m.exec(webhooks) ?? []
+    const secret = `whsec_${randomBytes(32).toString('base64')}`
+    const body = '{"type":"webhook.test","data":{"webhook":"mine"}}'
+    const headers = signatureHeaders({ id: 'msg_1', sentAt: new Date(), body }, [secret])
+    const call = (sent: string) =>
+      `print(receive(${JSON.stringify(secret)}, ${JSON.stringify(sent)}.encode(), ${JSON.stringify(headers)}))\n`
+    await writeFile(join(dir.path, 'receiver.py'), receiver + call(body) + call(`${body} `))
+    const expected = "webhook.test {'webhook': 'mine'}\n204\n400\n"
+    expect(await python(['receiver.py'], join(dir.path, 'venv/bin/python'))).to.equal(expected)
   })
 
   for (const [title, text, expected] of [

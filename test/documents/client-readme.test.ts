@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { ROOT } from '../deploy/files.ts'
+import { Child } from '../support/child.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { isAsShown } from './blocks.ts'
 import { Stage } from './stage.ts'
@@ -31,7 +32,7 @@ describe('shared/client/README.md', function () {
   let stage: Stage
   const dir = useTempFolder()
   before(async () => {
-    stage = await Stage.open({ RATE_LIMIT_RPM: '0' }) // The programs have more requests than a minute's.
+    stage = await Stage.open({ RATE_LIMIT_RPM: '0', ALLOW_PRIVATE_URLS: 'true' }) // The programs have more requests than a minute's.
     await writeFile(join(dir.path, 'package.json'), '{"type":"module"}')
   })
   after(() => stage?.close())
@@ -74,6 +75,15 @@ describe('shared/client/README.md', function () {
     await call(process.execPath, [...compiler, ...node, 'subjects.ts', 'integration.ts', 'guide.ts', 'wrong.ts'])
     const browser = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2022,dom,dom.iterable']
     await call(process.execPath, [...compiler, ...browser, '--types', '', 'wrong.ts'])
+  })
+
+  it('has a receiver of webhooks that takes what the server has signed', async () => {
+    await symlink(`${ROOT}node_modules/standardwebhooks`, join(dir.path, 'node_modules/standardwebhooks'))
+    await writeFile(join(dir.path, 'receiver.js'), stage.localized(textOf(subjects, 'js')))
+    const receiver = new Child(process.execPath, [join(dir.path, 'receiver.js')], {})
+    const line = await receiver.line(/webhook/)
+    await receiver.end()
+    expect(line).to.equal("webhook.test { webhook: 'mine' }")
   })
 
   for (const [file, part] of [

@@ -5,6 +5,7 @@ import { Child } from '../support/child.ts'
 import { Shell } from './shell.ts'
 
 const MAIN = new URL('../../services/standalone/main.ts', import.meta.url).pathname
+const PACKAGES = new URL('../../node_modules', import.meta.url).pathname
 const SCRIPTS = new URL('../../scripts', import.meta.url).pathname
 
 /** The standalone form with the settings that a document names, a free port and a folder of its own, in which the project's scripts are. */
@@ -22,6 +23,7 @@ export class Stage {
   static async open(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
     const dir = await mkdtemp(join(tmpdir(), 'agent-engine-documents-'))
     await symlink(SCRIPTS, join(dir, 'scripts'))
+    await symlink(PACKAGES, join(dir, 'node_modules')) // Those that a document has its reader install.
     return new Stage(dir, await start(dir, settings))
   }
 
@@ -31,6 +33,7 @@ export class Stage {
     const env = {
       PATH: `${path}:${process.env['PATH']}`,
       HOME: this.dir,
+      TMPDIR: this.dir, // A document makes a folder of its own, from which the packages are found.
       LANG: 'C.UTF-8',
       PORT: port,
       AE_URL: this.#url,

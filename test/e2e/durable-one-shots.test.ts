@@ -13,6 +13,12 @@ import { until } from '../support/until.ts'
 
 const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 const HOLD = { hold: new Promise(() => {}) }
+/** The last line of the message that asks for a corrected answer. */
+const CORRECTED = 'Answer again with the whole corrected JSON, and with nothing else.'
+const TYPED = {
+  response_schema: { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] },
+  metadata: { team: 'red' },
+}
 /** Goes on until its worker is dead. */
 const WORK = 'echo begun >> effect.txt; while [ -d /proc/$PPID ]; do sleep 0.1; done'
 
@@ -36,6 +42,8 @@ describe('one-shot runs after the death of their processes', () => {
     text: () => (hasDied ? 'whole' : [{ text: 'par' }, { text: 'tial' }, HOLD]),
     effect: ([done, seen]) =>
       seen ?? [done ? { tool: 'Read', input: { path: 'effect.txt' } } : { tool: 'Bash', input: { command: WORK } }],
+    typed: () => 'no number',
+    [CORRECTED]: () => (hasDied ? '{"sum":3}' : [{ text: '{"sum"' }, HOLD]),
     ask: ([written]) => written ?? [{ tool: 'Write', input: { path: 'a.txt', content: 'x' } }],
   }
   function answer({ body }: Received): Answer {
@@ -99,7 +107,7 @@ describe('one-shot runs after the death of their processes', () => {
       }
     }
 
-    it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a tool or a permission', async () => {
+    it('D32.7c: kill -9 of a worker is a pause, also for runs with a customer, a tool, a permission or a typed answer (D41.4)', async () => {
       const [url = '', other = ''] = cluster.urls
       const text = await open(url, 'text')
       await text.until('text_delta')
@@ -109,6 +117,9 @@ describe('one-shot runs after the death of their processes', () => {
       await effect.until('tool_use')
       const ask = await openBeside(text, 'ask')
       const asking = await ask.until('permission_request')
+      const typed = await openBeside(text, 'typed', () => TYPED)
+      await typed.until('turn_end')
+      await typed.until('text_delta')
       const moving = await openBeside(text, 'text')
       const seen = await moving.until('text_delta')
       moving.leave()
@@ -125,6 +136,10 @@ describe('one-shot runs after the death of their processes', () => {
       const summary = await get(`${url}/runs/${line.runId}`)
       expect(summary).to.include({ status: 'done' }).and.not.have.property('session_id')
       expect((await get(`${url}/customers/${summary['customer_id']}/ledger`))['entries']).to.have.length(1)
+      await typed.all()
+      expectRecovered(typed)
+      expect(typed.frames.at(-1)?.data).to.deep.include({ output: { sum: 3 }, turn_count: 2 })
+      expect(await get(`${url}/runs/${typed.runId}`)).to.deep.include({ status: 'done', metadata: TYPED.metadata })
       await effect.all()
       expectRecovered(effect)
       expect(of(effect, 'tool_result', 'output')[0]).to.match(/Bash was interrupted.*may have run/)

@@ -45,9 +45,10 @@ describe('traces of a cluster', () => {
 
   it('D15.2: a run is one trace from the caller over gateway and worker to the model calls and the tool, with parents right', async () => {
     product.model.answer([{ tool: 'TodoWrite', input: { todos: [] } }])
-    const stream = await product.run({ prompt: 'a prompt that no span repeats' }, headers)
+    const stream = await product.run({ prompt: 'a prompt that no span repeats', metadata: { team: 'red' } }, headers)
     await stream.all()
     const run = await collector.wait('the run', ({ attributes }) => attributes['agent_engine.run_id'] === stream.runId)
+    expect(run.attributes).to.include({ 'agent_engine.metadata.team': 'red' })
     const isBelow = (span: CollectedSpan) => span.parentSpanId === run.spanId
     const tool = await collector.wait('the tool', (span) => isBelow(span) && span.name === 'execute_tool TodoWrite')
     await collector.wait(

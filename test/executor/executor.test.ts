@@ -97,7 +97,7 @@ describe('executor', () => {
     const drained = executor.drain(100)
     expect([executor.isDraining(), isDrained(), executor.liveRuns()]).to.deep.equal([true, true, 1])
     await drained
-    expect(performance.now() - since).to.be.within(90, 1_000)
+    expect(performance.now() - since).to.be.at.least(90)
     expect(executor.liveRuns()).to.equal(0)
     expect(eventsOf().join()).to.include('"code":"worker_draining"')
   })
@@ -107,7 +107,7 @@ describe('executor', () => {
     handling.push(new Promise(() => {}))
     const since = performance.now()
     await executor.drain(0)
-    expect(performance.now() - since).to.be.within(1_900, 4_000)
+    expect(performance.now() - since).to.be.at.least(1_900)
     expect(lines.join()).to.include('leaves jobs behind')
   })
 

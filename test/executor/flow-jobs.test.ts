@@ -334,7 +334,7 @@ describe('the jobs that execute flows', () => {
       void handle(dispatch)
       await begun.promise
       void drain()
-      if (status === 'error') await until(async () => (await read(dispatch))?.status !== 'running', { what: 'the end' })
+      if (status === 'error') await until(() => eventsOf(dispatch).length === 2, { what: 'the end of its stream' })
       await settled()
       expect(await read(dispatch)).to.include({ status, executor: EPOCH })
       expect(eventsOf(dispatch).map(({ type }) => type)).to.deep.equal(

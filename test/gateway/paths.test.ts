@@ -72,6 +72,18 @@ describe('paths and methods', () => {
     expect([url, (await get('/session')).status]).to.deep.equal([`http://127.0.0.1:${port}/v1`, 404])
   })
 
+  it('a 404 in the format of another product names the paths of that format, where it is served', async () => {
+    const openai = await start({ dialects: ['openai'] })
+    for (const path of ['/openai/v1/embeddings/of/these', '/openai/v1', '/openai/completions/legacy'])
+      expect((await refusalOf(await openai.get(path))).message)
+        .to.match(/^no such path; the paths of this format are \/v1\/openai\/v1\/chat\/completions, /)
+        .and.match(/ \/v1\/openai\/v1\/models$/)
+        .and.not.include('/v1/runs')
+    const plain = await start({ dialects: [] })
+    const { message } = await refusalOf(await plain.get('/openai/v1/embeddings/of/these'))
+    expect(message).to.equal('no such path; the paths of this API begin with /v1')
+  })
+
   it('api.md Versioning 1: the base path is configured, /v1 or /api/v1', async () => {
     const { get, port } = await start({ basePath: '/api/v1' })
     expect((await get('/health')).status).to.equal(200)

@@ -1,23 +1,23 @@
 import { expect } from 'chai'
 import { runInLanes } from '../../scripts/testing/lanes.ts'
 
-/** Runs ten items in five lanes on a CPU that is idle for the given share, and notes the order and how many ran together. */
-async function runTen(idleShare: number): Promise<{ order: number[]; most: number }> {
+/** Runs seven items in at most five lanes, and three behind them in at most two, on a CPU that is idle for the given share. */
+async function runTen(idleShare: number): Promise<{ order: number[]; most: number; mostAtEnd: number }> {
   const order: number[] = []
-  let [running, most] = [0, 0]
-  const run = async (item: number) => {
-    order.push(item)
+  let [running, most, mostAtEnd] = [0, 0, 0]
+  const run = async ({ at, lanes }: { at: number; lanes: number }) => {
+    order.push(at)
     most = Math.max(most, ++running)
-    await new Promise(setImmediate)
+    if (lanes === 2) mostAtEnd = Math.max(mostAtEnd, running)
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
     running--
   }
   await runInLanes(
-    Array.from({ length: 10 }, (_, i) => i),
-    5,
+    Array.from({ length: 10 }, (_, at) => ({ at, lanes: at < 7 ? 5 : 2 })),
     run,
     () => new Promise((resolve) => setImmediate(resolve, idleShare)),
   )
-  return { order, most }
+  return { order, most, mostAtEnd }
 }
 
 describe('the lanes of scripts/test', () => {
@@ -28,5 +28,9 @@ describe('the lanes of scripts/test', () => {
   it('are all used while CPU is left, and three while there is none', async () => {
     expect((await runTen(0.1)).most).to.equal(5)
     expect((await runTen(0.09)).most).to.equal(3)
+  })
+
+  it('hold no item that begins beside as many others as its own lanes', async () => {
+    expect((await runTen(0.5)).mostAtEnd).to.equal(2)
   })
 })

@@ -216,7 +216,7 @@ describe('scripts/test (D1.1)', () => {
     expect(stderr).to.include('there is no source file shared/none.ts')
   })
 
-  it('lists the files that took the longest, with their CPU time', async () => {
+  it('lists the files that took the longest, those that used the most CPU time, and the cost of each folder', async () => {
     const busy = `it('computes', () => { let sum = 0; for (let i = 0; i < 3e8; i++) sum += i % 7; return sum > 0 ? undefined : sum })`
     await using project = await makeProject({
       'test/a/a.test.ts': `describe('a', () => { ${busy} })`,
@@ -226,6 +226,11 @@ describe('scripts/test (D1.1)', () => {
     expect(stdout).to.match(
       /The slowest files:\n {2}\d+\.\d s, CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts\n {2}\d+\.\d s, .*b\.test\.ts\n/,
     )
+    expect(stdout).to.match(/The dearest files:\n {2}CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts: no reason is given\n/)
+    expect(stdout).to.match(
+      /^The cost of the folders:\n(?: {2}CPU \d\.\d s: .*\n)* {2}CPU (?!0\.0)\d\.\d s: test\/a\n/m,
+    )
+    expect(stdout).to.match(/^ {2}CPU (?!0\.0)\d\.\d s: loading and shared servers$/m)
     expect(stdout).to.match(/^All tests: \d+ s, CPU \d+ s$/m)
   })
 

@@ -128,6 +128,7 @@ export class WorkerNode {
         windowOf: () => undefined,
       }),
       toolBox: this.#toolBox(),
+      schemas: NO_SCHEMAS,
       permissions: ports.permissions,
       onSessionRemoved: (session) => relay.releaseClaim(session),
       lineStore: undefined,
@@ -218,6 +219,12 @@ const logOf = ({ time, onBug }: SimWorld): Log => ({
   info() {},
   debug() {},
 })
+
+const NO_SCHEMAS = {
+  of: () => {
+    throw new Error('no run of the simulation has a schema')
+  },
+}
 
 const NO_WORKSPACES: Workspaces = {
   open: () => '/nowhere',

@@ -5,6 +5,6 @@ const FLAGS = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ]
 
-/** Starts Chromium: that of `CHROMIUM`, else Debian's. */
+/** Starts Chromium: that of `CHROMIUM`, else Debian's headless shell. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: FLAGS })
+  chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium-headless-shell', args: FLAGS })

@@ -6,11 +6,14 @@ import { succeed } from '../../shared/agent/tools/port.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { type PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
+import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { createServerModels, type ServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { NO_REPORTER } from './no-reporter.ts'
 import { SILENT_LOG } from './silent-log.ts'
+
+const SCHEMAS = createSchemaCheckers()
 
 const LIMITS: WorkerLimits = {
   runsPerWorker: 100,
@@ -53,6 +56,7 @@ export function createDemoWorker(
   return createWorker({
     models: createServerModels(DEMO_MODELS),
     toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: async () => undefined },
+    schemas: SCHEMAS,
     permissions,
     onSessionRemoved: undefined,
     lineStore: undefined,

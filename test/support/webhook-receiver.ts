@@ -1,8 +1,8 @@
-import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { Webhook } from 'standardwebhooks'
 import { until } from './until.ts'
 
 export type ReceivedMessage = {
@@ -53,9 +53,6 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   return receiver
 }
 
-/** The signature of the Standard Webhooks specification, computed without the product's code. */
-export function signatureOf({ headers, raw }: ReceivedMessage, secret: string): string {
-  const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
-  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${raw}`
-  return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
-}
+/** The signature of the Standard Webhooks specification, as its own package makes it. */
+export const signatureOf = ({ id, headers, raw }: ReceivedMessage, secret: string): string =>
+  new Webhook(secret).sign(id, new Date(Number(headers['webhook-timestamp']) * 1_000), raw)

@@ -10,10 +10,11 @@ import { SILENT_LOG } from '../support/silent-log.ts'
 import { DONE } from './events.ts'
 
 const [STARTED, ENDED] = ['2026-11-22T09:30:00.000Z', '2026-11-22T09:30:01.000Z']
-const RUN = {
+const FACTS = {
   ...{ id: 'run_1', tenant: DEFAULT_TENANT, sessionId: undefined, kind: 'run', status: 'failed' },
   ...{ startedAt: new Date(STARTED), endedAt: new Date(ENDED) },
-} as Run
+}
+const RUN = FACTS as Run
 const REQUEST: PendingPermission = {
   ...{ id: 'perm_1', tenant: DEFAULT_TENANT, scopeId: 's-1', runId: 'run_1' },
   details: {
@@ -40,9 +41,9 @@ describe('what a worker reports of its runs', () => {
     })
     return { reporter, told, published, recorded }
   }
-  const endWith = async (last: RunEvent, options = {}) => {
+  const endWith = async (last: RunEvent, options = {}, run = RUN) => {
     const { reporter, ...seen } = setUp(options)
-    reporter.runEnded(RUN, last)
+    reporter.runEnded(run, last)
     await reporter.settled()
     return seen
   }
@@ -59,6 +60,13 @@ describe('what a worker reports of its runs', () => {
     expect(told.map(({ type, at }) => [type, at])).to.deep.equal([['run.ended', ENDED]])
     expect(told[0]?.data).to.include({ code: 'provider_auth' })
     expect((await endWith(DONE)).published[0]?.data).not.to.have.property('code')
+  })
+
+  it('D42.5: readers and webhooks get the metadata of a run that has some', async () => {
+    const metadata = { team: 'red' }
+    const { told, published } = await endWith(DONE, {}, { ...FACTS, metadata } as unknown as Run)
+    for (const data of [told[0]?.data, published[0]?.data]) expect(data).to.deep.include({ metadata })
+    expect((await endWith(DONE)).told[0]?.data).not.to.have.property('metadata')
   })
 
   it('D10: nothing is stored for a tenant whose webhooks do not want it, and readers are told all the same', async () => {

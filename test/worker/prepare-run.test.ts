@@ -7,6 +7,7 @@ import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import { digs, says200, scripted } from '../agent/engine/context/setup.ts'
@@ -42,6 +43,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     openAskFor: () => () => Promise.reject(new Error('no tool of this test asks')),
     workspaceOf: ({ id }) => `/folders/${id}`,
     onToolBug: () => {},
+    schemas: createSchemaCheckers(),
     maxTurns: 2,
     ...options,
   })
@@ -95,6 +97,38 @@ describe('a prepared run', () => {
     expect((await setUp().play({ prompt: 'dig' })).at(-1)).to.include({ type: 'done' })
     const events = await setUp().play({ prompt: 'dig', max_turns: 1 })
     expect(events.at(-1)).to.include({ type: 'error', code: 'max_turns_exceeded' })
+  })
+
+  it('D42: its choices are those of the model calls; a tool is required of the first answer alone', async () => {
+    const { provider, play } = setUp()
+    const sampling = { effort: 'low', temperature: 0, max_output_tokens: 9 } as const
+    await play({ prompt: 'hi', tool_choice: 'required', ...sampling })
+    const [first, second] = provider.requests.map(({ choices }) => choices)
+    expect(first).to.deep.equal({ effort: 'low', temperature: 0, maxOutputTokens: 9, toolChoice: 'required' })
+    expect(second).to.deep.equal({ ...first, toolChoice: undefined })
+  })
+
+  it('D42: with no tool chosen it shows its tools in each call, and makes none', async () => {
+    const { provider, contexts, play } = setUp()
+    await play({ prompt: 'hi', tool_choice: 'none' })
+    expect(provider.requests.map(({ choices, tools }) => [choices?.toolChoice, tools.length])).to.deep.equal([
+      ['none', 1],
+      ['none', 1],
+    ])
+    expect(contexts).to.deep.equal([])
+  })
+
+  it('D42.1: is offered the tools that it is allowed', async () => {
+    const { provider, play } = setUp()
+    await play({ prompt: 'hi', allowed_tools: ['Other'] })
+    expect(provider.requests[0]?.tools).to.deep.equal([])
+  })
+
+  it('D41.1: has the schema behind its system prompt, and its answer is checked', async () => {
+    const { provider, play } = setUp()
+    const events = await play({ prompt: 'hi', system_prompt: 'Be kind.', response_schema: { type: 'string' } })
+    expect(provider.requests[0]?.system).to.match(/^Be kind\.\n\n.*\{"type":"string"\}$/s)
+    expect(events.at(-1)).to.include({ type: 'error', code: 'invalid_output' })
   })
 
   it('starts from the conversation, the background and the warnings that it is given', async () => {

@@ -71,12 +71,24 @@ export const CHAT_HELP = Object.values(COMMANDS)
   .map(({ help }) => `  ${help}`)
   .join('\n')
 
-/** Does a line that is a command. `false` for any other line that begins with a slash: it is for the model. */
+/** The directives of the demo model, which are messages. */
+const DIRECTIVES: readonly string[] = ['say', 'think', 'tool', 'plan', 'sleep', 'fail']
+
+/**
+ * Does a line that is a command, or says that there is none of this name: a slip is no message that costs a run. `false` for what is for
+ * the model: any other line, and a directive of the demo model.
+ */
 export async function doChatCommand(line: string, chat: Chat): Promise<boolean> {
-  const [, name = '', argument = ''] = /^\/(\w+)\s*(.*)$/s.exec(line) ?? []
+  const [, name, argument = ''] = /^\/([\w-]+)(?:\s+(.*))?$/s.exec(line) ?? []
+  if (name === undefined || DIRECTIVES.includes(name)) return false
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  await command?.run(argument.trim(), chat)
-  return command !== undefined
+  if (command) await command.run(argument.trim(), chat)
+  else
+    tell(
+      chat,
+      `there is no command /${name}, and nothing was sent: /help lists them; with a blank in front the line is sent`,
+    )
+  return true
 }
 
 const tell = ({ cli: { output } }: Chat, text: string): void => output.err(`  ${output.style.dim(text)}\n`)

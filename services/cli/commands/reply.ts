@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { AgentEngine, PermissionReply } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT, usageError } from '../exit-codes.ts'
-import { editInput, readObject } from '../follow/edit-input.ts'
+import { type Edited, editInput, readObject } from '../follow/edit-input.ts'
 import { isInteractive } from '../io.ts'
 import { resolveId } from '../resolve-id.ts'
 
@@ -35,7 +35,8 @@ export function defineDeny(command: Command, cli: Cli): void {
 async function allow(id: string, options: AllowOptions, cli: Cli): Promise<void> {
   const client = await cli.engine()
   const pending = await findPending(client, id)
-  const input = await changedInput(pending.input, options, cli)
+  const expiresAt = client.localTime(pending.expires_at)
+  const input = await changedInput({ input: pending.input, expiresAt }, options, cli)
   const reply: PermissionReply = {
     allow: true,
     ...(options.session && { remember: 'session' }),
@@ -58,7 +59,7 @@ async function findPending(client: AgentEngine, text: string) {
 }
 
 async function changedInput(
-  input: Record<string, unknown>,
+  pending: Pick<Edited, 'input' | 'expiresAt'>,
   { edit, input: text }: AllowOptions,
   { io }: Cli,
 ): Promise<Record<string, unknown> | undefined> {
@@ -66,7 +67,9 @@ async function changedInput(
   if (!edit) return undefined
   if (!isInteractive(io)) throw usageError('--edit needs a terminal', 'Give the input with --input JSON.')
   const { signal } = new AbortController()
-  return asInput(() => editInput(io, input, signal))
+  const changed = await asInput(() => editInput(io, { ...pending, signal }))
+  if (changed === undefined) throw new CliError(EXIT.cancelled, 'the input was left, and nothing is allowed')
+  return changed === pending.input ? undefined : changed
 }
 
 async function asInput<T>(read: () => T | Promise<T>): Promise<T> {

@@ -5,7 +5,7 @@ import { countdown } from '../text/figures.ts'
 import { plain, plainLine } from '../text/plain.ts'
 import { askLine } from './ask-line.ts'
 import { callLine } from './call-line.ts'
-import { editInput } from './edit-input.ts'
+import { editInput, questionOf } from './edit-input.ts'
 import { readKey } from './keys.ts'
 import { changeOf, paint, previewLines, shortened } from './preview.ts'
 
@@ -70,15 +70,16 @@ async function isAnswered(key: string, ask: PermissionAsk, { io, output, screen 
     return false
   }
   if (key === 'e') {
-    const input = await editInput(io, ask.input, ask.signal)
-    if (input === undefined) return false
+    const input = await editInput(io, ask)
+    if (input === undefined || input === ask.input) return false
     await ask.allow({ input })
     return true
   }
   if (key === 'd') {
     const reason = await askLine(io, {
-      question: '    reason (shown to the model, may be empty): ',
+      question: questionOf('reason (shown to the model, may be empty)', ask.expiresAt),
       signal: ask.signal,
+      hasEscape: true,
     })
     if (reason === undefined) return false
     await ask.deny(reason.trim() || undefined)

@@ -6,16 +6,30 @@ import { editorOf, inEditor } from './in-editor.ts'
 
 type Input = Schema<'JsonObject'>
 
-/** Lets the person change an input: in VISUAL or EDITOR, else on a line. `undefined` for one that was left as it is. Throws for what is no JSON object. */
-export async function editInput(io: Io, input: Input, signal: AbortSignal): Promise<Input | undefined> {
+/** The input of a call that waits until `expiresAt`; `signal` is aborted when somebody has decided it. */
+export type Edited = { input: Input; expiresAt: Date; signal: AbortSignal }
+
+/**
+ * Lets the person change an input: in VISUAL or EDITOR, else on a line. Returns `input` itself when
+ * nothing was changed, and `undefined` when the person went back. Throws for what is no JSON object.
+ */
+export async function editInput(io: Io, { input, expiresAt, signal }: Edited): Promise<Input | undefined> {
   const editor = editorOf(io)
+  if (editor) io.stderr.write(`  ${deadlineOf(expiresAt)}\n`)
   const text = editor
     ? await inEditor(io, { editor, name: 'input.json', text: `${plainJson(input, 2)}\n` })
-    : await onLine(io, plainJson(input), signal)
+    : await askLine(io, { question: questionOf('input', expiresAt), given: plainJson(input), signal, hasEscape: true })
   if (text === undefined) return undefined
   const changed = readObject(text)
-  return JSON.stringify(changed) === JSON.stringify(input) ? undefined : changed
+  return JSON.stringify(changed) === JSON.stringify(input) ? input : changed
 }
+
+/** The question for a text that counts until the request is denied. */
+export const questionOf = (what: string, expiresAt: Date): string =>
+  `  ${deadlineOf(expiresAt)}, Escape goes back\n  ${what}: `
+
+/** A time of the clock: what counts down cannot be shown while a line is typed. */
+const deadlineOf = (expiresAt: Date): string => `denied at ${expiresAt.toTimeString().slice(0, 8)}`
 
 /** Reads a JSON object. Throws with the reason. */
 export function readObject(text: string): Input {
@@ -23,6 +37,3 @@ export function readObject(text: string): Input {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Input
   throw new SyntaxError('the input must be a JSON object')
 }
-
-const onLine = (io: Io, given: string, signal: AbortSignal): Promise<string | undefined> =>
-  askLine(io, { question: '  input: ', given, signal })

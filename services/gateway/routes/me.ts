@@ -1,4 +1,6 @@
 import type { RequestHandler } from 'express'
+import { MAX_TRIES } from '../../../shared/agent/engine/answers/typed-answer.ts'
+import { MAX_SCHEMA_BYTES } from '../../../shared/platform/schemas/budget.ts'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
 import type { FlowSurface } from './flows/flow-surface.ts'
@@ -41,6 +43,7 @@ export function describeCaller(deps: Deps): RequestHandler {
       base_path: basePath,
       features: featuresOf(deps),
       limits: limits ?? null,
+      run_limits: RUN_LIMITS,
       rate_limit_rpm: facts.rateLimitRpm,
       permission_timeout_secs: facts.permissionTimeoutMs / 1000,
       run_resume_secs: facts.runResumeMs / 1000,
@@ -58,4 +61,14 @@ const featuresOf = ({ toolBox, config, flows, plans, dispatches, transcription, 
   transcription: transcription !== undefined,
   bash: toolBox.tools.some(({ name }) => name === 'Bash'),
   explorer: hasExplorer,
+  typed_answers: true,
+  run_choices: true,
 })
+
+/** Limits of one run's request, as the API document has them. */
+const RUN_LIMITS = {
+  response_schema_bytes: MAX_SCHEMA_BYTES,
+  response_schema_tries: MAX_TRIES,
+  allowed_tools: 64,
+  metadata_pairs: 16,
+}

@@ -49,7 +49,7 @@ const textOf = (chars: number): ValueForm => ({
 const STATUS = oneOf(RUN_STATUSES)
 
 const KIND = oneOf(['run', 'message', 'flow', 'plan', 'step'])
-const CODE = oneOf(['ok', 'invalid_output', 'plan_failed', ...RUN_ERROR_CODES])
+const CODE = oneOf(['ok', 'plan_failed', ...RUN_ERROR_CODES])
 
 function filterOf(req: Request): RunFilter & RunSearch {
   const search = {
@@ -63,9 +63,19 @@ function filterOf(req: Request): RunFilter & RunSearch {
     since: timeOf(req, 'since'),
     until: timeOf(req, 'until'),
     min_cost: queryNumber(req, 'min_cost', [0, 1e9]),
+    metadata: metadataOf(req),
   }
   const given = Object.entries(search).filter(([, value]) => value !== undefined)
   return { ...pageRequestOf(req), ...Object.fromEntries(given) }
+}
+
+const METADATA = 'metadata.'
+
+/** The pairs of `metadata.NAME=VALUE`. */
+function metadataOf(req: Request): RunSearch['metadata'] {
+  const names = Object.keys(req.query).filter((name) => name.startsWith(METADATA))
+  const pairs = names.map((name) => [name.slice(METADATA.length), queryValue(req, name, textOf(512))])
+  return pairs.length > 0 ? Object.fromEntries(pairs) : undefined
 }
 
 /** As the starts of runs are written, to compare with them. */

@@ -48,10 +48,10 @@ const outputOf = (texts: readonly string[]): string => texts.join('\n\n')
 const doneAnswer = (
   runId: string,
   texts: readonly string[],
-  { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count, stop_reason }: DoneEvent,
+  { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count, stop_reason, ...event }: DoneEvent,
 ): RunAnswer => ({
   run_id: runId,
-  output: outputOf(texts),
+  output: 'output' in event ? event.output : outputOf(texts),
   usage: { total_input_tokens, total_output_tokens, total_tokens, cost_usd, turn_count },
   stop_reason,
 })
@@ -67,13 +67,14 @@ const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEv
 /** Seconds after which a client may try again. */
 const RETRY_SECS = 5
 
-function failure(runId: string, { code, error, suggestion }: ErrorEvent): AppError {
+function failure(runId: string, { code, error, suggestion, problems }: ErrorEvent): AppError {
   const message = `${runId} has failed: ${error}; ${suggestion}`
   const { status, type } = failureOf(code, message)
   const mayRetry = status === 429 || status === 503
   return new AppError(type.slice(0, -'_error'.length) as ErrorKind, message, {
     status,
     code,
+    ...(problems && { problems: problems.map(({ path, message: of }) => ({ param: path, message: of })) }),
     ...(mayRetry && { retryAfterSecs: RETRY_SECS }),
   })
 }

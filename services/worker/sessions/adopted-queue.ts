@@ -62,11 +62,11 @@ type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
-  const { background: needsNoReader = false, customer_id }: RunRequest = message
+  const { background: needsNoReader = false, customer_id, metadata }: RunRequest = message
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    about: { ...(customer_id !== undefined && { customer_id }), title: titleOf(message.prompt) },
+    about: { ...(customer_id !== undefined && { customer_id }), metadata, title: titleOf(message.prompt) },
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.

@@ -21,6 +21,8 @@ export type RunState = {
   unstored?: readonly UnstoredFile[]
   /** Set when the last complete turn was the last of the run. */
   stopReason?: DoneEvent['stop_reason']
+  /** How often the agent was asked to correct its answer, if it was. */
+  corrections?: number
 }
 
 /** The turn whose tool calls are under way. */
@@ -69,6 +71,7 @@ export class RunProgress implements CallProgress {
   #hasBegun = false
   #totals = startTotals()
   #stopReason: DoneEvent['stop_reason'] | undefined
+  #corrections = 0
   #step: Step | undefined
   #unstored: readonly UnstoredFile[] = []
   #lostFiles: readonly string[] = []
@@ -78,9 +81,10 @@ export class RunProgress implements CallProgress {
     this.#keeper = keeper
     this.#wasPlanning = earlier?.state.isPlanning
     if (!earlier) return
-    const { hasBegun, totals, agents, stopReason, unstored = [] } = earlier.state
+    const { hasBegun, totals, agents, stopReason, unstored = [], corrections = 0 } = earlier.state
     this.#unstored = unstored
     this.#stopReason = stopReason
+    this.#corrections = corrections
     this.#hasBegun = hasBegun
     this.#totals = totalsFrom(totals)
     this.tree.started = agents.started
@@ -98,6 +102,16 @@ export class RunProgress implements CallProgress {
     return this.#stopReason
   }
 
+  /** How often the agent was asked to correct its answer. */
+  get corrections(): number {
+    return this.#corrections
+  }
+
+  /** The turn under way ends with a message that asks the agent to correct its answer. */
+  noteCorrection(): void {
+    this.#corrections++
+  }
+
   /** Whether the model has answered, so that a tool may have been called. */
   get hasAnswers(): boolean {
     return this.#totals.turns > 0 || this.#step !== undefined
@@ -112,6 +126,7 @@ export class RunProgress implements CallProgress {
       isPlanning: this.#planMode?.isOn ?? this.#wasPlanning ?? false,
       ...(this.#unstored.length > 0 && { unstored: this.#unstored }),
       ...(this.#stopReason && { stopReason: this.#stopReason }),
+      ...(this.#corrections > 0 && { corrections: this.#corrections }),
     }
   }
 

@@ -7,8 +7,23 @@ import {
   type WarningEvent,
 } from '../../kernel/events.ts'
 import { callModel, type ModelCall } from '../providers/failures/failover.ts'
-import type { Failure, Message, ModelRoute, StructuredOutput, ToolResultBlock } from '../providers/port.ts'
+import type {
+  Failure,
+  Message,
+  ModelChoices,
+  ModelRoute,
+  StructuredOutput,
+  ToolResultBlock,
+} from '../providers/port.ts'
 import { Account, AgentTree } from './account.ts'
+import {
+  type AnswerForm,
+  type CheckedAnswer,
+  correctionWarning,
+  lastBlocks,
+  lastEvents,
+  TypedAnswer,
+} from './answers/typed-answer.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
@@ -25,7 +40,7 @@ import {
 import { callTools, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
-import { done, withTotals } from './usage.ts'
+import { withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
@@ -36,8 +51,10 @@ export type RunInput = {
   background: string | undefined
   maxTurns: number
   stopSequences: readonly string[]
-  /** The form that the provider is asked to give each answer. */
-  output?: StructuredOutput | undefined
+  /** For the run's own model calls. A tool is required of the first answer alone. */
+  choices?: ModelChoices | undefined
+  /** The form that the last answer must have (D41). Left out: text. */
+  output?: AnswerForm | undefined
   /** Sent to the client right behind the first `turn_start`. */
   warnings: readonly WarningEvent[]
   /** Keeps what another process needs to go on with the run, and tells what an earlier one has done of it. */
@@ -67,13 +84,13 @@ export async function* run(
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
-  const { account, context, resources } = agent
+  const { account, context, resources, typed } = agent
   const { conversation, progress } = input
   const { signal, models } = resources
   const toolsWarning = createToolsWarning(resources.tools.toolBox)
   try {
-    if (progress?.stopReason) return yield done(account.spent, progress.stopReason)
-    for (let turn = account.turns + 1; turn <= input.maxTurns; turn++) {
+    if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
+    for (let turn = account.turns + 1; turn <= input.maxTurns + (typed?.corrections ?? 0); turn++) {
       const first = models.main()
       const earlier = progress?.earlierStep(turn)
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
@@ -88,11 +105,9 @@ export async function* run(
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
-      conversation.append(...turnMessages(answer, results))
-      const stopReason = stopReasonOf(answer, results)
-      yield* account.endTurn(route, stopReason)
+      const { stopReason, checked } = yield* endTurn(input, agent, { answer, results, route })
       if (ending) return yield withTotals(ending, account.spent)
-      if (stopReason) return yield done(account.spent, stopReason)
+      if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
     const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
     yield withTotals(outOfTurns, account.spent)
@@ -102,8 +117,13 @@ export async function* run(
   }
 }
 
-/** An agent at work. */
-type Agent = { account: Account; context: Context; resources: RunResources & { models: StickyModels } }
+/** An agent at work. `typed` is `undefined` for one that answers with text. */
+type Agent = {
+  account: Account
+  context: Context
+  typed: TypedAnswer | undefined
+  resources: RunResources & { models: StickyModels }
+}
 
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
@@ -115,8 +135,44 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
   if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
-  const agent: Agent = { account, context: contextOf(input, resources, account), resources }
+  const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
+  const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
+}
+
+type Turn = { answer: Answer; results: ToolResultBlock[]; route: ModelRoute }
+type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
+
+/**
+ * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on. Nothing is added
+ * before the answer is checked, since another process may take the run over then.
+ */
+async function* endTurn(
+  { conversation, progress }: RunInput,
+  { account, typed }: Agent,
+  { answer, results, route }: Turn,
+): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
+  const stopReason = stopReasonOf(answer, results)
+  const checked = stopReason && (await typed?.check(answer.blocks))
+  conversation.append(...turnMessages(answer, results))
+  if (checked?.kind !== 'correct') {
+    yield* account.endTurn(route, stopReason)
+    return { stopReason, checked }
+  }
+  conversation.append(userMessage(checked.prompt))
+  progress?.noteCorrection()
+  yield* account.endTurn(route, undefined)
+  yield correctionWarning(checked.problems)
+  return {}
+}
+
+/** The end of a run whose last turn another process has completed. */
+async function* repeatEnd(
+  { messages }: Conversation,
+  { account, typed }: Agent,
+  stopReason: DoneEvent['stop_reason'],
+): AsyncGenerator<AgentEvent, void, undefined> {
+  yield* lastEvents(await typed?.check(lastBlocks(messages)), account.spent, stopReason)
 }
 
 /** A turn without tool calls is the last one. */
@@ -137,16 +193,21 @@ type Asking = Agent & { first: Route; earlier: EarlierAnswer }
  */
 async function* askModel(
   input: RunInput,
-  { first, earlier, context, account, resources }: Asking,
+  { first, earlier, context, account, typed, resources }: Asking,
 ): AsyncGenerator<AgentEvent, Answered, undefined> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources
   const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
-  const ask = (route: Route) => {
-    const call = modelCall(input, route, resources)
+  const { choices: given } = input
+  const isForAll = account.turns === 0 || given?.toolChoice === 'none'
+  const choices = isForAll ? given : { ...given, toolChoice: undefined }
+  const askFor = (output: StructuredOutput | undefined, route: Route) => {
+    const call = modelCall({ ...input, choices, output }, route, resources)
     return readAnswer(callModel(call), options, account.turnCall(call))
   }
+  const ask = (route: Route) =>
+    typed ? typed.ask((output) => askFor(output, route), route.primary) : askFor(undefined, route)
   const answer = yield* ask(first)
   models.stayWith(answer.servedBy)
   if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
@@ -200,11 +261,13 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
 const SUB_AGENT =
   'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
 
-function modelCall(input: RunInput, route: Route, { tools, signal }: RunResources): ModelCall {
-  const { systemPrompt: system, background, conversation, stopSequences, output } = input
+type Asked = Omit<RunInput, 'output'> & { output: StructuredOutput | undefined }
+
+function modelCall(input: Asked, route: Route, { tools, signal }: RunResources): ModelCall {
+  const { systemPrompt: system, background, conversation, stopSequences, output, choices } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
-  const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output }
+  const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output, choices }
   return { ...route, request, signal }
 }
 

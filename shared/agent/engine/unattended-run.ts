@@ -4,8 +4,8 @@ import { LastAnswer } from './last-answer.ts'
 import type { RunResources } from './resources.ts'
 import { run, type Task, taskInput } from './run.ts'
 
-/** How an agent has ended: with the answer of its last turn, or with a failure. */
-export type AgentEnd = { answer: LastAnswer } | { failure: ErrorEvent }
+/** How an agent has ended: with the answer of its last turn, and the value where that must have a form, or with a failure. */
+export type AgentEnd = { answer: LastAnswer } & ({ output: unknown } | { failure: ErrorEvent })
 
 /**
  * Runs an agent in which nobody can be asked, to its end. `onEvent` is called with each event, and the run goes on when it has resolved.
@@ -18,12 +18,14 @@ export async function runUnattended(
 ): Promise<AgentEnd> {
   const answer = new LastAnswer()
   let failure: ErrorEvent | undefined
+  let output: unknown
   for await (const event of run(taskInput(task), { ...resources, permissions: { openAsk: refuseAsk } })) {
     await onEvent(event)
     answer.note(event)
     if (event.type === 'error') failure = event
+    if (event.type === 'done') ({ output } = event)
   }
-  return failure ? { failure } : { answer }
+  return failure ? { answer, failure } : { answer, output }
 }
 
 const refuseAsk = () => Promise.reject(new AppError('permission', 'nobody can be asked in a queued run'))

@@ -46,6 +46,15 @@ export type ModelRequest = {
   stopSequences: readonly string[]
   /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
   output?: StructuredOutput | undefined
+  choices?: ModelChoices | undefined
+}
+
+/** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
+export type ModelChoices = {
+  temperature?: number | undefined
+  effort?: 'low' | 'medium' | 'high' | undefined
+  maxOutputTokens?: number | undefined
+  toolChoice?: 'none' | 'required' | { name: string } | undefined
 }
 
 /** `name` consists of letters, digits, `_` and `-`. */

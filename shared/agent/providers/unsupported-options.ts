@@ -8,6 +8,7 @@ const NAMES = {
   temperature: /temperature/i,
   reasoning_effort: /reasoning|think|effort/i,
   parallel_tool_calls: /parallel_?tool/i,
+  tool_choice: /tool_?choice|forced? (?:tool|function)/i,
   options: /\boptions\b|num_ctx/i,
   prompt_cache_key: /prompt_cache_key/i,
   stream_options: /stream_options|include_usage/i,

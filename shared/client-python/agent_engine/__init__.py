@@ -1,14 +1,17 @@
 """The Python client of agent-engine: `AgentEngine` blocks, `AsyncAgentEngine` awaits. Both are the same in all else."""
 
-from ._blocking import AgentEngine, PermissionAsk, Plan, Run, Session
-from ._engine import AsyncAgentEngine, AsyncSession, FlowOutcome
-from ._follow import Event
-from ._pages import Page
-from ._permissions import AsyncPermissionAsk
-from ._plans import AsyncPlan, PlanProgress, PlanStep
-from ._run import AsyncRun, RunResult, TextPieces
-from ._tenant_events import TenantEvent
-from ._transport import Settings
+from ._async.engine import AsyncAgentEngine, AsyncSession
+from ._async.permissions import AsyncPermissionAsk
+from ._async.plans import AsyncPlan
+from ._async.run import AsyncRun
+from ._blocking.engine import AgentEngine, Session
+from ._blocking.permissions import PermissionAsk
+from ._blocking.plans import Plan
+from ._blocking.run import Run
+from ._documents import FlowOutcome, Page, PlanProgress, PlanStep, RunResult, TenantEvent
+from ._events import Event, TextPieces
+from ._reading import show_controls, show_hidden, show_json
+from ._requests import Settings
 from .errors import AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost
 
 __all__ = [
@@ -36,4 +39,7 @@ __all__ = [
     "Settings",
     "TenantEvent",
     "TextPieces",
+    "show_controls",
+    "show_hidden",
+    "show_json",
 ]

@@ -31,10 +31,21 @@ class ApiError(AgentEngineError):
 
 def _error_of(body: str) -> dict[str, Any]:
     try:
-        error = json.loads(body).get("error")
-    except (ValueError, AttributeError):
+        error = object_in(body).get("error")
+    except WrongAnswer:
         return {}  # A proxy answered, not the server.
     return error if isinstance(error, dict) else {}
+
+
+def object_in(text: str) -> dict[str, Any]:
+    """The JSON object that a text is, as every answer of the server."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as cause:
+        raise WrongAnswer(text) from cause
+    if not isinstance(found, dict):
+        raise WrongAnswer(text)
+    return found
 
 
 def _seconds_of(text: str | None) -> float | None:
@@ -47,6 +58,13 @@ def _seconds_of(text: str | None) -> float | None:
 
 class ConnectionFailed(AgentEngineError):
     """There is no answer: the connection broke or fell silent, and further attempts were not safe or failed, too."""
+
+
+class WrongAnswer(ConnectionFailed):
+    """An answer of something that is no agent-engine, such as a proxy, a sign-in page or another server. It would answer in the same way again."""
+
+    def __init__(self, came: Any) -> None:
+        super().__init__(f"the answer is {came!r:.200}: check the url")
 
 
 class RunFailed(AgentEngineError):

@@ -1,5 +1,5 @@
 import type { Schema } from '../api.ts'
-import { ConnectionFailed } from '../errors.ts'
+import { type ApiError, ConnectionFailed, objectIn, wrongAnswer } from '../errors.ts'
 import type { OpenStream } from './open-stream.ts'
 import { backoffMs, sleep } from './wait.ts'
 
@@ -66,8 +66,8 @@ export async function* follow({
         const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning ahead of the first event (D39.2).
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
-        const data: unknown = JSON.parse(text)
-        isEnded = isError ? isEnd?.(data as StreamError, { isKnown, before }) : LAST.includes(event)
+        const data = objectIn(text) ?? wrongAnswer(text)
+        isEnded = isError ? isEnd?.(data, { isKnown, before }) : LAST.includes(event)
         before = isError ? (data as StreamError).code : undefined
         if (isError && !isEnded) break
         last = id
@@ -75,12 +75,12 @@ export async function* follow({
         yield { id, event, data }
       }
     } catch (cause) {
-      if (!(isEnded || cause instanceof ConnectionFailed)) throw cause
+      if (!isEnded && ((cause as ApiError).retryAfterMs || !(cause instanceof ConnectionFailed))) throw cause
     } finally {
       stream.abort.abort()
     }
     if (isEnded) return
-    if (++broken > MOST_SILENT && isNumbered) throw new ConnectionFailed(`no event over ${broken} connections`)
+    if (++broken > MOST_SILENT && isNumbered) throw new ConnectionFailed('no event came')
     await sleep(stream.retryMs ?? backoffMs(broken), signal)
   }
 }

@@ -1,20 +1,15 @@
 import { ConnectionFailed } from '../errors.ts'
 
-/** Calls back when the signal is aborted, at once when it is already. Returns a function that ends that. */
-function onAbort(signal: AbortSignal | undefined, callback: (reason: unknown) => void): () => void {
-  const listener = () => callback(signal?.reason)
-  if (signal?.aborted) listener()
-  signal?.addEventListener('abort', listener)
-  return () => signal?.removeEventListener('abort', listener)
+/** Calls back when the signal is aborted, at once when it is already, unless `until` is aborted before. */
+function onAbort(signal: AbortSignal | undefined, callback: (reason: unknown) => void, until: AbortSignal): void {
+  if (signal?.aborted) callback(signal.reason)
+  signal?.addEventListener('abort', () => callback(signal.reason), { signal: until })
 }
 
 /** Aborts when the caller does, or by itself, which also ends the link. */
 export function linkedAbort(caller: AbortSignal | undefined): AbortController {
   const abort = new AbortController()
-  abort.signal.addEventListener(
-    'abort',
-    onAbort(caller, (reason) => abort.abort(reason)),
-  )
+  onAbort(caller, (reason) => abort.abort(reason), abort.signal)
   return abort
 }
 
@@ -22,11 +17,14 @@ export function linkedAbort(caller: AbortSignal | undefined): AbortController {
 export function within<T>(ms: number, promise: Promise<T>, abort: AbortController): Promise<T> {
   const onTime = () => abort.abort(new ConnectionFailed(`nothing came for ${ms / 1000} s`))
   const timer = setTimeout(onTime, ms)
-  const settled = new Promise<T>((resolve, reject) => {
-    const stop = onAbort(abort.signal, reject)
-    promise.then(resolve, reject).finally(stop)
+  const settled = new AbortController()
+  return new Promise<T>((resolve, reject) => {
+    onAbort(abort.signal, reject, settled.signal)
+    promise.then(resolve, reject)
+  }).finally(() => {
+    clearTimeout(timer)
+    settled.abort()
   })
-  return settled.finally(() => clearTimeout(timer))
 }
 
 /** Waits, or rejects with the signal's reason when it is aborted. */

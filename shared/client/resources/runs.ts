@@ -3,7 +3,14 @@ import { type Keyed, withKey } from '../http/key.ts'
 import { createReads } from '../http/pages.ts'
 import { path } from '../http/path.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
+import type { Typed } from '../run/answer-schema.ts'
 import { type FollowOptions, type RunOptions, RunStream } from '../run/run-stream.ts'
+
+/** With `schema` the output is a value that fits it. */
+export type StartRun = {
+  <T = unknown>(body: Typed<Schema<'RunRequest'>, T>, options?: RunOptions): RunStream<T>
+  (body: Schema<'RunRequest'>, options?: RunOptions): RunStream
+}
 
 export type Runs = ReturnType<typeof createRuns>
 
@@ -15,8 +22,8 @@ export function createRuns(transport: Transport) {
     ...reads,
 
     /** A run, which starts when it is read: as events, as text, or with `result()`. */
-    run: (body: Schema<'RunRequest'>, options: RunOptions = {}): RunStream =>
-      new RunStream({ ...options, transport, start: { path: '/agent/run', body } }),
+    run: ((body: object, options: RunOptions = {}) =>
+      new RunStream({ ...options, transport, start: { path: '/agent/run', body } })) as StartRun,
 
     /** Starts a run that goes on without a reader. Resolves with its id. */
     async start(body: Schema<'RunRequest'>, options: CallOptions & Keyed = {}): Promise<string> {

@@ -3,6 +3,7 @@ import { isRefusal } from '../errors.ts'
 import { type Pages, pages } from '../http/pages.ts'
 import { path } from '../http/path.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
+import type { Typed } from '../run/answer-schema.ts'
 import { type RunOptions, RunStream } from '../run/run-stream.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -27,6 +28,12 @@ export const createSessions = (transport: Transport) => ({
   list: pages<Schema<'SessionInfoResponse'>>(transport, '/sessions'),
 })
 
+/** With `schema` the output is a value that fits it. */
+export type SendMessage = {
+  <T = unknown>(message: Typed<Schema<'SendMessageRequest'>, T>, options?: RunOptions): RunStream<T>
+  (message: string | Schema<'SendMessageRequest'>, options?: RunOptions): RunStream
+}
+
 /** One conversation. Its messages are answered one after the other. */
 export type Session = ReturnType<typeof createSession>
 
@@ -36,11 +43,11 @@ export function createSession(transport: Transport, id: string) {
     id,
 
     /** Sends a message. Its run starts when it is read: `await chat.send('hello').result()`. */
-    send(message: string | Schema<'SendMessageRequest'>, options: RunOptions = {}): RunStream {
+    send: ((message: string | object, options: RunOptions = {}) => {
       const body = typeof message === 'string' ? { prompt: message } : message
       const start = { path: `${own}/messages`, body }
       return new RunStream({ ...options, transport, start, sessionOf: () => id })
-    },
+    }) as SendMessage,
 
     get: (options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> => transport.json('GET', own, options),
 

@@ -2,10 +2,10 @@ import type { RunEvent, Schema } from '../api.ts'
 import type { IsEnd } from '../http/follow.ts'
 import { given } from '../http/given.ts'
 
-/** The end of a good run. `output` is its text, blocks of it with a blank line between them. */
-export type RunResult = {
+/** The end of a good run. `output` is its text, blocks of it with a blank line between them, or the value of a run with a schema. */
+export type RunResult<T = string> = {
   runId: string
-  output: string
+  output: T
   /** Null when the run ended with its plan in the queue. */
   usage: Schema<'DoneData'> | null
   stopReason: Schema<'DoneData'>['stop_reason'] | 'plan_queued'
@@ -23,9 +23,14 @@ export const isEndOfRun: IsEnd = ({ code = '' }, { isKnown, before }) =>
   !isKnown || !CONNECTION_CODES.includes(code) || (before === code && FINAL_WHEN_REPEATED.includes(code))
 
 /** The result of a run that has not failed. */
-export function resultOf(runId: string, output: string, { event, data }: RunEvent): RunResult {
-  const { stop_reason: stopReason = 'plan_queued' as const, plan_id: planId, note } = data as Partial<EndData>
-  return given({ runId, output, usage: event === 'done' ? data : null, stopReason, planId, note })
+export function resultOf<T>(runId: string, text: string, { event, data }: RunEvent): RunResult<T> {
+  const {
+    stop_reason: stopReason = 'plan_queued' as const,
+    plan_id: planId,
+    note,
+    output = text,
+  } = data as Partial<EndData>
+  return given({ runId, output, usage: event === 'done' ? data : null, stopReason, planId, note }) as RunResult<T>
 }
 
 type EndData = Schema<'DoneData'> & { plan_id: string; note: string }

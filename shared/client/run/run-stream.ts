@@ -6,6 +6,7 @@ import type { OpenStream } from '../http/open-stream.ts'
 import { path } from '../http/path.ts'
 import type { Call, CallOptions, Transport } from '../http/transport.ts'
 import { linkedAbort, within } from '../http/wait.ts'
+import { asSent } from './answer-schema.ts'
 import { PendingAsks } from './pending-asks.ts'
 import type { PermissionAsk } from './permission-ask.ts'
 import { endedWith, endOfRecord, isEndOfRun, type RunResult, resultOf } from './run-end.ts'
@@ -20,7 +21,7 @@ export type RunOptions = FollowOptions & Keyed
 type RunOrigin = RunOptions & {
   transport: Transport
   /** The request that starts the run. */
-  start?: { path: string; body: unknown }
+  start?: { path: string; body: object }
   /** Set for a run that was started before. */
   id?: string
   isEnd?: IsEnd
@@ -44,7 +45,7 @@ const CLOSE_MS = 1_000
  * A run, as its events. It starts when it is read for the first time, and is read no faster than its reader reads. A connection that
  * breaks is resumed; each event comes once and in order. Several may read it at the same time, each from where it begins to.
  */
-export class RunStream implements AsyncIterable<RunEvent> {
+export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   readonly #origin: RunOrigin
   readonly #listeners: { [Name in keyof Listeners]: Set<Listeners[Name]> } = { event: new Set(), permission: new Set() }
   readonly #asks: PendingAsks
@@ -62,7 +63,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     const { start, id, after = 0, idempotencyKey, onPermission } = origin
     this.#origin = origin
     this.#asks = new PendingAsks(origin)
-    this.#start = start && withKey({ ...start, idempotencyKey })
+    this.#start = start && withKey({ ...start, body: asSent(start.body), idempotencyKey })
     this.#id = id
     this.#newest = { event: { id: after } as RunEvent }
     if (onPermission) this.on('permission', onPermission)
@@ -123,7 +124,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 
   /** Reads the run to its end. Throws `RunFailed`, `RunLost`, `ApiError` and `ConnectionFailed`. */
-  async result(): Promise<RunResult> {
+  async result(): Promise<RunResult<T>> {
     for await (const _ of this);
     return resultOf(this.#knownId, this.#texts.flat().join('\n\n'), this.#newest.event)
   }
@@ -187,7 +188,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
   }
 
   /** Listeners run beside the reading. One that throws ends it. */
-  #call<T>(listeners: Set<(value: T) => unknown>, value: T): void {
+  #call<Value>(listeners: Set<(value: Value) => unknown>, value: Value): void {
     for (const listener of listeners) (async () => listener(value))().catch((cause: unknown) => this.#fail(cause))
   }
 

@@ -31,6 +31,8 @@ export type RunSearch = {
   customer_id?: string
   subject?: string
   model?: string
+  /** Each of these pairs. */
+  metadata?: Readonly<Record<string, string>>
   /** The earliest start. */
   since?: string
   /** All starts are before it. */

@@ -14,6 +14,7 @@ export type Schema = {
   maximum?: number
   items?: Schema
   maxItems?: number
+  'x-go-name'?: string
   'x-wanted'?: string
   'x-refused'?: string
   'x-ignored'?: boolean

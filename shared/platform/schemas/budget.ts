@@ -5,7 +5,8 @@ import { type Excess, findExcess, type SizeLimits } from './size.ts'
 import { readStructure, type SchemaNode } from './structure.ts'
 
 const KIB = 1_024
-const SCHEMA_LIMITS: SizeLimits = { bytes: 64 * KIB, depth: 32, nodes: 2_000, values: 64 * KIB }
+export const MAX_SCHEMA_BYTES = 64 * KIB
+const SCHEMA_LIMITS: SizeLimits = { bytes: MAX_SCHEMA_BYTES, depth: 32, nodes: 2_000, values: 64 * KIB }
 /** Schemas that one value may be checked against: references multiply them. */
 const MAX_EVALUATIONS = 10_000
 

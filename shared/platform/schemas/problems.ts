@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { type AppError, invalidRequest } from '../../kernel/errors.ts'
 import { escapePointer, isJsonObject } from '../../kernel/json.ts'
 import { truncate } from '../../kernel/text.ts'
 import type { SchemaProblem } from './port.ts'
@@ -21,6 +22,10 @@ export function describeErrors(errors: readonly ErrorObject[]): SchemaProblem[] 
 
 /** The problems as one sentence, for example `/items/3/price must be a number, not a string; /id is missing`. */
 export const sentenceOf = (problems: readonly SchemaProblem[]): string => problems.map(textOf).join('; ')
+
+/** The refusal of a request whose field holds a schema that cannot be used. */
+export const unusableSchema = (field: string, problem: SchemaProblem): AppError =>
+  invalidRequest(`the schema cannot be used: ${sentenceOf([problem])}`, { param: field + problem.path })
 
 const textOf = ({ path, message }: SchemaProblem): string => `${path || 'it'} ${message}`
 

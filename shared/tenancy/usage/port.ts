@@ -3,14 +3,19 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { Durations } from './durations.ts'
 
 /** The dimensions by which usage is divided, one at a time (D21). */
-export const DIMENSIONS = ['model', 'kind', 'flow', 'customer', 'subject'] as const
+export const DIMENSIONS = ['model', 'kind', 'flow', 'customer', 'subject', 'metadata'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
+
+/** A pair of a run's metadata as the key of a row. No name of one contains the sign. */
+export const pairOf = ([name, value]: readonly [string, string]): string => `${name}=${value}`
 
 export const BUCKETS = ['hour', 'day'] as const
 export type Bucket = (typeof BUCKETS)[number]
 
 /** The usage of a run that has ended. A dimension that it has no value in is missing. */
-export type RunUsage = { readonly [dimension in Dimension]?: string | undefined } & {
+export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?: string | undefined } & {
+  /** Each pair as `pairOf` writes it. */
+  metadata?: readonly string[]
   hasFailed: boolean
   input_tokens: number
   output_tokens: number

@@ -66,7 +66,7 @@ export class UsageRecorder {
     if (!rows)
       return this.#deps.log.error('the usage of a run is lost: the store has been away for too long', { tenant })
     const sums = sumsOf(usage)
-    for (const by of DIMENSIONS) addRow(rows[by], [usage[by] ?? NO_KEY, sums], MAX_KEYS)
+    for (const by of DIMENSIONS) for (const key of keysOf(usage, by)) addRow(rows[by], [key, sums], MAX_KEYS)
   }
 
   /** Stores what is waiting. What the store does not take now is lost. */
@@ -125,7 +125,7 @@ export class UsageRecorder {
     const places = { hour: hours, day: daysOf(hours) }
     return BUCKETS.flatMap((bucket) =>
       places[bucket].flatMap(({ tenant, start, rows }) =>
-        DIMENSIONS.map((by) => {
+        DIMENSIONS.filter((by) => rows[by].size > 0).map((by) => {
           const number = ++this.#number
           return { tenant, by, bucket, start, rows: rows[by], process: this.#process, number }
         }),
@@ -133,6 +133,9 @@ export class UsageRecorder {
     )
   }
 }
+
+const keysOf = (usage: RunUsage, by: Dimension): readonly string[] =>
+  by === 'metadata' ? (usage.metadata ?? []) : [usage[by] ?? NO_KEY]
 
 const isAdded = (result: PromiseSettledResult<boolean> | undefined): boolean =>
   result?.status === 'fulfilled' && result.value
@@ -143,6 +146,7 @@ const noRows = (): Waiting['rows'] => ({
   flow: new Map(),
   customer: new Map(),
   subject: new Map(),
+  metadata: new Map(),
 })
 
 function daysOf(hours: readonly Waiting[]): Waiting[] {

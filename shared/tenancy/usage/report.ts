@@ -4,11 +4,13 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import { DAY_MS, readTime } from '../../kernel/time.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import { quantile } from './durations.ts'
-import { type Bucket, type Dimension, NO_KEY, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
+import { type Bucket, type Dimension, NO_KEY, pairOf, type UsageRows, type UsageStore, type UsageSums } from './port.ts'
 
 /** `from` and `to` are times in ISO 8601. */
 export type UsageQuery = {
   by: Dimension
+  /** The name of the pairs that are shown, where it is by `metadata`. */
+  name?: string | undefined
   bucket: Bucket
   from?: string | undefined
   to?: string | undefined
@@ -36,14 +38,15 @@ export class UsageReport {
   }
 
   /** Oldest first. Throws `invalid_request` for an invalid cursor or time. */
-  async page(tenant: TenantId, { by, bucket, limit, cursor, ...times }: UsageQuery): Promise<UsagePage> {
+  async page(tenant: TenantId, { by, name, bucket, limit, cursor, ...times }: UsageQuery): Promise<UsagePage> {
     const { from, until } = this.#rangeOf(bucket, times)
     const last = cursor === undefined ? undefined : readCursor(cursor)
     const rows: UsageRow[] = []
     let start = last === undefined || last.start < from ? from : last.start
     while (rows.length <= limit && start <= until) {
       const found = await this.#store.read(tenant, { by, bucket, from: start, until, limit: READ_AT_ONCE })
-      for (const place of found) rows.push(...shownRows(place, last))
+      for (const { start: at, rows: all } of found)
+        rows.push(...shownRows({ start: at, rows: name === undefined ? all : ofName(name, all) }, last))
       const end = found.length === READ_AT_ONCE ? found.at(-1) : undefined
       if (!end) break
       start = new Date(Date.parse(end.start) + BUCKET_MS[bucket]).toISOString()
@@ -60,6 +63,13 @@ export class UsageReport {
     const startOf = (ms: number) => new Date(Math.floor(ms / BUCKET_MS[bucket]) * BUCKET_MS[bucket]).toISOString()
     return { from: startOf(fromMs), until: startOf(toMs - 1) }
   }
+}
+
+/** The rows of the pairs with this name, by their values. */
+function ofName(name: string, rows: UsageRows): UsageRows {
+  const prefix = pairOf([name, ''])
+  const own = [...rows].filter(([key]) => key.startsWith(prefix))
+  return new Map(own.map(([key, sums]) => [key.slice(prefix.length), sums]))
 }
 
 type Position = { start: string; key: string }

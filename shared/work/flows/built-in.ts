@@ -12,6 +12,7 @@ Write in the language of the text unless the input names another one.
 const SUMMARIZE: Prompt = {
   input_schema: {
     type: 'object',
+    description: 'Summarizes a text, in a length and with a focus that the input may name.',
     properties: {
       text: TEXT,
       max_words: { type: 'integer', minimum: 1, maximum: 2000, description: 'Length of the summary; 100 without it.' },
@@ -40,6 +41,7 @@ ${RULES}`,
 const CLASSIFY: Prompt = {
   input_schema: {
     type: 'object',
+    description: 'Classifies a text by a list of labels, with a confidence and the reason.',
     properties: {
       text: TEXT,
       labels: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 2, maxItems: 100 },
@@ -68,6 +70,7 @@ ${RULES}`,
 const EXTRACT: Prompt = {
   input_schema: {
     type: 'object',
+    description: 'Extracts the values of named fields from a text, each with the passage that shows it.',
     properties: {
       text: TEXT,
       fields: {

@@ -15,12 +15,13 @@ export function announceRuns(events: EventSink): Required<Pick<RunHooks, 'onStar
   }
 }
 
-const dataOf = ({ id, sessionId, kind, status, startedAt }: Run): JsonObject => ({
+const dataOf = ({ id, sessionId, kind, status, startedAt, metadata }: Run): JsonObject => ({
   run_id: id,
   session_id: sessionId ?? null,
   kind,
   status,
   started_at: startedAt.toISOString(),
+  ...(metadata && { metadata }),
 })
 
 const endOf = (run: Run, { last, at }: { last: RunEvent; at: string }): JsonObject => ({

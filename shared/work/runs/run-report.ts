@@ -3,7 +3,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
 import { isoTime } from '../../kernel/time.ts'
 import { traceFields } from '../../kernel/trace.ts'
-import type { RunUsage } from '../../tenancy/usage/port.ts'
+import { pairOf, type RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
 import { describeRun, type RunFacts } from './records/record.ts'
 import type { RunRecorder } from './records/recorder.ts'
@@ -116,9 +116,12 @@ const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFact
 })
 
 const usageOf = (
-  { kind, flow, customer_id: customer, subject }: RunFacts,
+  { kind, flow, customer_id: customer, subject, metadata }: RunFacts,
   { code = 'internal', model, spent, ms }: RunFigures,
-): RunUsage => ({ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ...spent, ms })
+): RunUsage => ({
+  ...{ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ...spent, ms },
+  ...(metadata && { metadata: Object.entries(metadata).map(pairOf) }),
+})
 
 const OUTCOMES = ['ok', 'retried', 'failed_over', 'failed'] as const
 

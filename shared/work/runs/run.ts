@@ -50,6 +50,8 @@ export type RunKind = 'run' | 'message' | 'flow' | 'plan'
 /** Facts that are recorded of a run besides its own fields. */
 export type RunAbout = {
   customer_id?: string | undefined
+  /** The caller's own pairs (D42.5). */
+  metadata?: Readonly<Record<string, string>> | undefined
   /** The flow's name, and its execution, if it is the run of a flow. */
   flow?: string
   trace_id?: string
@@ -110,6 +112,8 @@ export class Run {
   readonly kind: RunKind
   readonly workspace: string
   readonly needsNoReader: boolean
+  /** The caller's own pairs. */
+  readonly metadata: RunAbout['metadata']
   readonly startedAt: Date
   readonly journal: Journal
   readonly ended: Promise<void>
@@ -140,6 +144,7 @@ export class Run {
     this.workspace = identity.workspace ?? identity.id
     this.startedAt = identity.startedAt ?? new Date()
     this.needsNoReader = identity.needsNoReader ?? false
+    this.metadata = identity.about?.metadata
     this.journal = journal
     this.#hooks = hooks
     this.#loop = loop
@@ -339,6 +344,7 @@ export class Run {
       'agent_engine.run_id': this.id,
       'agent_engine.tenant': this.tenant,
       'gen_ai.conversation.id': this.sessionId,
+      ...prefixed('agent_engine.metadata.', this.metadata),
       ...(isAgent && { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'agent-engine' }),
     }
   }
@@ -368,6 +374,9 @@ export class Run {
     this.#hooks.onEnded?.(this, event)
   }
 }
+
+const prefixed = (prefix: string, pairs: RunAbout['metadata'] = {}): Attributes =>
+  Object.fromEntries(Object.entries(pairs).map(([key, value]) => [prefix + key, value]))
 
 const SPANS = { run: 'invoke_agent', message: 'invoke_agent', flow: 'execute_flow', plan: 'execute_plan' } as const
 

@@ -43,6 +43,25 @@ const SERIAL: Partial<Expected> = {
   anthropic: { 'tool_choice.disable_parallel_tool_use': true },
 }
 
+const NAMED = { type: 'function', function: { name: 'Read' } }
+const TOOL_CHOICE: Expected = {
+  ...chat({ tool_choice: NAMED }),
+  'ollama natively': { tool_choice: undefined },
+  'openai behind a gateway': { tool_choice: NAMED },
+  openai: { tool_choice: { type: 'function', name: 'Read' } },
+  anthropic: { tool_choice: { type: 'tool', name: 'Read' } },
+  google: { 'toolConfig.functionCallingConfig.allowedFunctionNames': ['Read'] },
+}
+
+const NO_TOOL: Expected = {
+  ...chat({ tool_choice: 'none' }),
+  'ollama natively': { tools: undefined },
+  'openai behind a gateway': { tool_choice: 'none' },
+  openai: { tool_choice: 'none' },
+  anthropic: { 'tool_choice.type': 'none' },
+  google: { 'toolConfig.functionCallingConfig.mode': 'NONE' },
+}
+
 const OUTPUT: Expected = {
   ...chat({ 'response_format.json_schema.schema': SCHEMA }),
   'ollama natively': { format: SCHEMA },
@@ -84,6 +103,25 @@ describe('the options of a model', () => {
       server.requests.length = 0
       const [path = ''] = Object.keys(TEMPERATURE[dialect])
       expect(at((await sent(dialect, { temperature: 0 })).body, path)).to.equal(0)
+    })
+
+    it(`D42.3: the choices of one run replace the options at ${dialect}, and never raise the output limit`, async () => {
+      const options = { max_output_tokens: 77, temperature: 0.9 }
+      const { body } = await sent(dialect, options, { choices: { maxOutputTokens: 500, temperature: 0.3 } })
+      expectFields(body, { ...LIMIT[dialect], ...TEMPERATURE[dialect] })
+      server.requests.length = 0
+      const lower = { choices: { maxOutputTokens: 77 } }
+      expectFields((await sent(dialect, { max_output_tokens: 90 }, lower)).body, LIMIT[dialect])
+    })
+
+    it(`D42.2: a choice of a tool reaches ${dialect}, in requests with tools only`, async () => {
+      const choices = { toolChoice: { name: 'Read' } }
+      expectFields((await sent(dialect, {}, { tools: [TOOL], choices })).body, TOOL_CHOICE[dialect])
+      server.requests.length = 0
+      expect(JSON.stringify((await sent(dialect, {}, { choices })).body)).not.to.match(/tool_?choice|allowedFunction/i)
+      server.requests.length = 0
+      const none = await sent(dialect, {}, { tools: [TOOL], choices: { toolChoice: 'none' } })
+      expectFields(none.body, NO_TOOL[dialect])
     })
 
     it(`D1.3 MODEL_OPTIONS: extra headers reach ${dialect}, beside the key`, async () => {

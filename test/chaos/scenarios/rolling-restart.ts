@@ -29,6 +29,7 @@ const ANSWER_MS = 5_000
 export const rollingRestart: Scenario = {
   id: 'P8',
   promise: 'a rolling restart of all processes fails no request and loses no session',
+  isFullOnly: true, // In the short form it is deploy/rolling.test.ts, and the roll of P23.
   run: measure,
 }
 

@@ -20,9 +20,19 @@ describe('services/cli/chat/chat-commands', () => {
 
   it('a line that is no command is for the model, also one that begins with a slash', async () => {
     const { say, written } = chatOf()
-    for (const line of ['hello', '/etc/hosts is a file', '/constructor', 'say /quit', ''])
+    for (const line of ['hello', '/etc/hosts is a file', '/ is the root', ' /quti', 'say /quit', '/say hello', ''])
       expect(await say(line)).to.equal(false)
     expect(written.err).to.equal('')
+  })
+
+  it('a word behind a slash that is no command is not sent, and the list of commands is named', async () => {
+    for (const line of ['/quti', '/constructor', '/modle m2', '/clear-all now']) {
+      const { say, written } = chatOf()
+      expect(await say(line), line).to.equal(true)
+      expect(written.err).to.match(
+        new RegExp(`^  there is no command ${line.split(' ')[0]}, and nothing was sent: /help`),
+      )
+    }
   })
 
   it('/model chooses the model of the next messages, and without a name the server chooses', async () => {

@@ -1,4 +1,5 @@
 // Tests chat.ts: a conversation on a terminal.
+// Tests reply.ts: an input that is changed on a terminal.
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
@@ -62,23 +63,45 @@ describe('ae run and ae chat, in a terminal', () => {
     expect(await terminal.shows(/✓ Write s\.txt/)).to.not.match(/\? Write s\.txt/)
     // Ctrl-C ends the answer, not the conversation.
     await terminal.shows(/›$/)
-    terminal.type('/hang\r')
-    await terminal.shows(/› \/hang\n● test-model/)
+    terminal.type(' /hang\r')
+    await terminal.shows(/› {2}\/hang\n● test-model/)
     terminal.type('\u0003')
     await terminal.shows(/✗ the run was cancelled\n›$/)
     terminal.type('/quit\r')
     expect(await terminal.exited).to.equal(0)
   })
 
-  it('`d` denies it with a reason that the model reads: 3', async () => {
+  it('Escape goes back from `e` and `d`, which show the deadline; `d` denies it with a reason that the model reads: 3', async () => {
     const terminal = at.ae.terminal(['run', WRITE])
     await terminal.shows(KEYS)
-    await answer(terminal, 'd', /reason/)
+    await answer(terminal, 'e', /denied at \d\d:\d\d:\d\d, Escape goes back\n {2}input: \{"path"/)
+    terminal.type('\u001b')
+    await terminal.shows(KEYS)
+    await answer(terminal, 'd', /denied at \d\d:\d\d:\d\d, Escape goes back\n {2}reason[^\n]*: *$/)
+    terminal.type('\u001b')
+    await terminal.shows(KEYS)
+    await answer(terminal, 'd', /Escape goes back\n {2}reason[^\n]*: *$/)
     terminal.type('not today\r')
     expect(await terminal.exited).to.equal(3)
     expect(terminal.screen.text)
       .to.match(/✗ Write notes\/a\.txt/)
       .and.include('denied: not today')
+  })
+
+  it('Escape leaves `ae allow --edit`, and nothing is allowed: 130', async () => {
+    const run = at.ae.start(['run', WRITE])
+    run.child.stdin.end()
+    let id = ''
+    await until(async () => (id = (await at.ae.run(['approvals', '-o', 'ids'])).out.trim()) !== '', {
+      what: 'a request',
+    })
+    const allow = at.ae.terminal(['allow', id, '--edit'])
+    await allow.shows(/denied at \d\d:\d\d:\d\d, Escape goes back\n {2}input: \{"path"/)
+    allow.type('\u001b')
+    expect(await allow.exited).to.equal(130)
+    expect((await at.ae.run(['approvals', '-o', 'ids'])).out.trim()).to.equal(id)
+    await at.ae.run(['deny', id])
+    expect(await run.exited).to.equal(3)
   })
 
   it('`e` lets the person change the input, in EDITOR', async () => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { z } from 'zod'
 import { AgentEngine } from '../../../shared/client/client.ts'
 import { ConnectionFailed, RunFailed, RunLost } from '../../../shared/client/errors.ts'
 import { type Answer, breakOff, fakeServer, json, refusal, type SentEvent, stream } from '../fake-server.ts'
@@ -48,6 +49,22 @@ describe('a run at the client', () => {
     })
     expect([sent[0]?.path, sent[0]?.headers.get('idempotency-key')]).to.deep.equal(['/agent/run', 'k'])
     expect([run.id, run.lastEventId]).to.deep.equal(['run_1', 4])
+  })
+
+  it('D41.1: with a schema of zod, or a JSON Schema, its output is the value of the end, also null', async () => {
+    const end = (output: unknown): SentEvent => ({ id: 2, event: 'done', data: { ...DONE_DATA, output } })
+    const typed = (output: unknown) => streams(text(1, 'some text'), end(output))
+    const { options, sent } = fakeServer([typed({ city: 'Oslo' }), typed([3]), typed(null)])
+    const engine = new AgentEngine(options)
+    const { output } = await engine.run({ prompt: 'hi', schema: z.object({ city: z.string() }) }).result()
+    expect(output.city).to.equal('Oslo')
+    const list = { type: 'array' }
+    const { output: numbers } = await engine.run<number[]>({ prompt: 'hi', schema: list }).result()
+    expect(numbers[0]).to.equal(3)
+    expect((await engine.run({ prompt: 'hi', response_schema: list }).result()).output).to.equal(null)
+    const [zod, ...plain] = sent.map(({ body }) => body as { response_schema: object })
+    expect(zod?.response_schema).to.deep.include({ type: 'object', required: ['city'], additionalProperties: false })
+    for (const body of plain) expect(body).to.deep.equal({ prompt: 'hi', response_schema: list })
   })
 
   it('D32.7a: leaves out the text of a turn that another server begins anew', async () => {

@@ -35,6 +35,7 @@ export function openaiPythonTests(product: RunningProduct): void {
       retried: ['true', true],
       chat: [true, 'stop', true],
       'chat usage': true,
+      parsed: ['WeatherOslo', 'WeatherOslo'],
       response: ['completed', turn, 'TodoWrite', 'agent-engine', 'again'],
       'approve True': [asked, 'completed', true],
       'approve False': [asked, 'failed', true],

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import OpenAI from 'openai'
+import { zodResponseFormat, zodTextFormat } from 'openai/helpers/zod'
 import type { Response as ModelResponse, ResponseOutputItem } from 'openai/resources/responses/responses'
+import { z } from 'zod'
 import { agent, BUSY_TRIES, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
 
 const CUT = { input: '/say before\n/sleep 300\n/say after' }
@@ -188,7 +190,60 @@ export function openaiTests(product: RunningProduct): void {
     expect(broken).to.include({ code: 'provider_rejected' })
   })
 
-  it('200 streams at a time, chat completions and responses, get their own answers', async () => {
+  it('D41.5: parse() of chat completions and of responses gets the value of its zod schema, whole and as a stream', async () => {
+    const Weather = z.object({ city: z.string(), degrees: z.number() })
+    const oslo = { city: 'Oslo', degrees: 3 }
+    const content = `/say I look first.\n${LIST}\n/say ${JSON.stringify(oslo)}`
+    const asked = {
+      ...{ model: 'main', messages: [{ role: 'user' as const, content }] },
+      response_format: zodResponseFormat(Weather, 'weather'),
+    }
+    const whole = await client().chat.completions.parse(asked)
+    expect(whole.choices[0]?.message.parsed).to.deep.equal(oslo)
+    const streamed = await client().chat.completions.stream(asked).finalChatCompletion()
+    expect(streamed.choices[0]?.message.parsed).to.deep.equal(oslo)
+    const text = { format: zodTextFormat(Weather, 'weather') }
+    const response = await client().responses.parse({ model: 'main', input: content, text })
+    expect([response.output_parsed, response.text?.format]).to.deep.equal([oslo, { ...text.format }])
+    const { output_parsed } = await client().responses.stream({ model: 'main', input: content, text }).finalResponse()
+    expect(output_parsed).to.deep.equal(oslo)
+    const again = await client().responses.retrieve(response.id)
+    expect(again.output_text).to.equal(JSON.stringify(oslo))
+  })
+
+  it('D41.5: json_object is an object, and a format that is not done is 400 with its place', async () => {
+    const messages = [{ role: 'user' as const, content: '/say {"a": 1}' }]
+    const format = { type: 'json_object' as const }
+    const { choices } = await client().chat.completions.create({ model: 'main', messages, response_format: format })
+    expect(choices[0]?.message.content).to.equal('{"a":1}')
+    const refused = async (body: object) => {
+      const create = client().chat.completions.create({ model: 'main', messages, ...body })
+      return (await errorOf(create))?.param
+    }
+    const remote = { name: 'a', schema: { $ref: 'https://example.com/a.json' } }
+    for (const [body, param] of [
+      [{ response_format: { type: 'grammar' } }, '/response_format/type'],
+      [{ response_format: { type: 'json_schema', json_schema: remote } }, '/response_format/json_schema/schema/$ref'],
+      [{ model: 'flow:summarize', response_format: format }, '/response_format'],
+      [{ temperature: 9 }, '/temperature'],
+      [{ max_tokens: 0 }, '/max_tokens'],
+      [{ tool_choice: { type: 'function', function: { name: 'mine' } } }, '/tool_choice/name'],
+    ] as const)
+      expect(await refused(body)).to.equal(param)
+    const { response } = await client()
+      .chat.completions.create({
+        model: 'main',
+        messages,
+        seed: 1,
+        top_p: 0.5,
+        user: 'me',
+        reasoning_effort: 'minimal',
+      })
+      .withResponse()
+    expect(response.headers.get('x-ignored-fields')).to.equal('/seed, /top_p, /user, /reasoning_effort')
+  })
+
+  it('50 streams at a time, chat completions and responses, get their own answers', async () => {
     const completed = async (content: string) => {
       const request = { model: 'main', messages: [{ role: 'user' as const, content }], stream: true as const }
       let text = ''
@@ -202,7 +257,7 @@ export function openaiTests(product: RunningProduct): void {
       return texts.map((part) => (part.type === 'output_text' ? part.text : '')).join('\n\n')
     }
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => (i % 2 ? completed : responded)(`/say number ${i} is here`)),
+      Array.from({ length: 50 }, (_, i) => (i % 2 ? completed : responded)(`/say number ${i} is here`)),
     )
     for (const [i, text] of answers.entries()) expect(text).to.match(new RegExp(`\\n\\nnumber ${i} is here$`))
   })

@@ -5,6 +5,7 @@ import json
 import sys
 
 import openai
+import pydantic
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="none", max_retries=0)
 LIST = '/tool TodoWrite {"todos": []}'
@@ -42,6 +43,19 @@ whole = chat(f"{LIST}\n/say done")
 chunks = list(chat(f"{LIST}\n/say done", stream=True, stream_options={"include_usage": True}))
 streamed = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
 seen["chat"] = [whole.choices[0].message.content == streamed, whole.choices[0].finish_reason, "done" in streamed]
+
+
+class Weather(pydantic.BaseModel):
+    city: str
+    degrees: float
+
+
+OSLO = f'{LIST}\n/say {{"city": "Oslo", "degrees": 3}}'
+oslo = {"messages": [{"role": "user", "content": OSLO}], "response_format": Weather}
+parsed = client.chat.completions.parse(model="main", **oslo).choices[0].message.parsed
+answered = client.responses.parse(model="main", input=OSLO, text_format=Weather).output_parsed
+seen["parsed"] = [type(each).__name__ + each.city for each in (parsed, answered)]
+
 seen["chat usage"] = whole.usage.total_tokens == chunks[-1].usage.total_tokens > 0
 
 first = client.responses.create(model="main", input=f"/think hm\n{LIST}\n/say done")

@@ -106,7 +106,7 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
     requiredKeys: (schema['required'] ?? []) as string[],
   })
   const whole = record.map((value) => withoutConflicts(schema, value))
-  const others: unknown = schema['additionalProperties']
+  const others: unknown = schema['patternProperties'] ? true : schema['additionalProperties']
   if (fields.length === 0 && others === true) return anyObject
   if (typeof others !== 'object' || others === null) return whole
   const { not, ...shape } = schema['propertyNames'] as AnySchemaObject & { not: { const: string } }

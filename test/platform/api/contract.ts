@@ -27,7 +27,7 @@ export function createContract(document: ApiDocument): Contract {
   const schemas = document.components.schemas as Schemas
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true })
   addFormats.default(ajv)
-  ajv.addVocabulary(['x-wanted', 'x-refused', 'x-ignored', 'x-max-values', 'x-enum-varnames'])
+  ajv.addVocabulary(['x-wanted', 'x-refused', 'x-ignored', 'x-max-values', 'x-enum-varnames', 'x-go-name'])
   for (const [name, schema] of Object.entries(schemas)) ajv.addSchema(closeInner(schema, schemas), name)
   const compiled = new Map<object, ValidateFunction>()
   const problemsOf = (schema: AnySchemaObject, value: unknown) => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { RUN_STATUSES } from '../../../shared/cluster/commands/runs.ts'
 import { createBodies } from '../../../shared/platform/api/bodies.ts'
-import { type ApiDocument, readBodySchemas, readDocument } from '../../../shared/platform/api/document.ts'
+import { type ApiDocument, readBodySchemas, readDocument, type Schema } from '../../../shared/platform/api/document.ts'
 import { DISPATCH_STATUSES, FLOW_STATES } from '../../../shared/work/flows/port.ts'
 import { apiContract, apiDocument } from '../../support/api-document.ts'
-import { at, examplesOf, referencesOf } from './operations.ts'
+import { at, examplesOf, operationsOf, referencesOf } from './operations.ts'
 
 describe('the API description', () => {
   let document: ApiDocument
@@ -43,6 +43,42 @@ describe('the API description', () => {
       return constants
     })
     expect(names.filter((name, i) => names.indexOf(name) !== i)).to.deep.equal([])
+  })
+
+  it('has no type of several but with null, which stops oapi-codegen', () => {
+    const lists = nodesOf(document).flatMap(({ type }) => (Array.isArray(type) ? [type] : []))
+    expect(lists).not.to.be.empty
+    expect(lists.filter((types) => types.length !== 2 || types[1] !== 'null')).to.deep.equal([])
+  })
+
+  it('names no schema as oapi-codegen names the answer of an operation, unless it says another name for Go', () => {
+    const answers = operationsOf(document).map(({ operation }) => `${operation['operationId']}Response`.toLowerCase())
+    expect(answers).to.include('listrunsresponse')
+    const names = Object.entries(document.components.schemas).map(([name, schema]) => schema['x-go-name'] ?? name)
+    expect(names.filter((name) => answers.includes(name.toLowerCase()))).to.deep.equal([])
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).to.deep.equal([])
+  })
+
+  it('gives a constant that is no text no type beside it, for which openapi-generator writes Java that does not compile', () => {
+    const constants = nodesOf(document).filter((node) => 'const' in node)
+    expect(constants.some((node) => node['const'] === true)).to.equal(true)
+    expect(constants.filter((node) => typeof node['const'] !== 'string' && 'type' in node)).to.deep.equal([])
+  })
+
+  it('has no choice between a map and something else, for which openapi-generator writes Java that does not compile', () => {
+    const { schemas } = document.components
+    const isMap = (schema: Schema): boolean => {
+      const { $ref, type, properties, additionalProperties } = schema
+      if ($ref) return isMap(at(document, $ref) as Schema)
+      return type === 'object' && !properties && !('patternProperties' in schema && additionalProperties === undefined)
+    }
+    const choices = nodesOf(document).flatMap(({ anyOf, oneOf }) => [anyOf ?? [], oneOf ?? []] as Schema[][])
+    const others = choices
+      .map((choice) => choice.filter(({ type }) => type !== 'null'))
+      .filter((each) => each.length > 1)
+    expect(others.length).to.be.greaterThan(3)
+    expect(others.filter((choice) => choice.some(isMap))).to.deep.equal([])
+    expect(isMap(schemas['JsonObject'] as Schema), 'a map').to.equal(true)
   })
 
   it('contains no invisible characters, which Go and JavaScript refuse in the source of a client', async () => {
@@ -118,3 +154,11 @@ describe('the API description', () => {
     expect(failure).to.equal('openapi.yaml has no schema Nothing')
   })
 })
+
+/** Every object of the document, but those of its examples. */
+function nodesOf(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
+  const inner = Object.entries(value).filter(([name]) => name !== 'example' && name !== 'examples')
+  return [...own, ...inner.flatMap(([, each]) => nodesOf(each))]
+}

@@ -18,12 +18,14 @@ import { apiDocument } from '../../support/api-document.ts'
 /** Every member of a union, none more and none less. */
 const members = <T extends string>(table: Record<T, true>): string[] => Object.keys(table).toSorted()
 
-/** A field of any value is required: only its value may be absent. */
-type Presence<E, K extends keyof E> = unknown extends E[K]
-  ? 'required'
-  : undefined extends E[K]
-    ? 'optional'
-    : 'required'
+/** A field of any value is required, unless it may be left out: only its value may be absent. */
+type Presence<E, K extends keyof E> = [E] extends [Record<K, unknown>]
+  ? unknown extends E[K]
+    ? 'required'
+    : undefined extends E[K]
+      ? 'optional'
+      : 'required'
+  : 'optional'
 type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 /** Which fields an event has. */
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
@@ -46,6 +48,7 @@ const ERROR = {
   suggestion: 'required',
   retryable: 'required',
   session_kept: 'optional',
+  problems: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
@@ -85,6 +88,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     total_tokens: 'required',
     turn_count: 'required',
     stop_reason: 'required',
+    output: 'optional',
   },
   error: ERROR,
   warning: { code: 'required', message: 'required', detail: 'required', category: 'optional', reason: 'optional' },
@@ -143,6 +147,7 @@ const RUN_ERRORS = members<RunErrorCode>({
   context_too_long: true,
   content_filtered: true,
   max_turns_exceeded: true,
+  invalid_output: true,
   budget_exhausted: true,
   cancelled: true,
   session_deleted: true,
@@ -162,6 +167,7 @@ const WARNINGS = members<WarningCode>({
   context_compacted: true,
   tool_output_truncated: true,
   output_repaired: true,
+  output_invalid: true,
   context_window: true,
   context_cut: true,
   tools_left_out: true,

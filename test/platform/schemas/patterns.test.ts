@@ -1,8 +1,11 @@
 // Tests patterns.ts and pattern-cost.ts: patterns whose time is measured.
 
+import { createRequire } from 'node:module'
 import { expect } from 'chai'
 import { compilePattern, PatternError } from '../../../shared/platform/schemas/patterns.ts'
-import { cpuMs } from '../../support/stall.ts'
+
+/** The module that the product has loaded. */
+const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof import('re2js')
 
 describe('a pattern of a schema', () => {
   const MATCHES: [string, string, boolean][] = [
@@ -35,13 +38,11 @@ describe('a pattern of a schema', () => {
     })
   }
 
-  it('takes time linear in the text, also where a backtracking engine would not end', () => {
-    const started = cpuMs()
+  it('ends also where a backtracking engine would not end', () => {
     for (const pattern of ['^(a+)+$', '^(a|a)*$', '(x+x+)+y', '^(a?){50}a{50}$']) {
       const text = `${'a'.repeat(5_000)}${'x'.repeat(1_000)}!`
       expect(compilePattern(pattern).test(text), pattern).to.equal(false)
     }
-    expect(cpuMs() - started).to.be.below(2_000)
   })
 
   for (const pattern of [
@@ -80,13 +81,18 @@ describe('a pattern of a schema', () => {
     expect(() => compilePattern('^.{1,1000}[a-z]{1,1000}$')).to.throw(PatternError, 'is too complex')
   })
 
-  it('a pattern is slow when it was measured to be: a long text is refused then, and no hostile one takes its full time', () => {
+  it('a pattern is slow when it was measured to be: a long text is refused then, without being tested', () => {
     const slow = compilePattern('(\\p{L}{0,500}){2}\\d$')
     expect(slow.test('x'.repeat(100))).to.equal(false)
-    const started = cpuMs()
-    for (let i = 0; i < 80; i++)
-      expect(() => slow.test(`${i} ${'é'.repeat(800)}`)).to.throw(PatternError, 'characters is too long to be tested')
-    expect(cpuMs() - started).to.be.below(2_000) // Tested, each takes some 150 ms.
+    const testLong = () => slow.test('é'.repeat(800))
+    expect(testLong).to.throw(PatternError, 'characters is too long to be tested')
+    const engine = RE2JS.prototype.test
+    RE2JS.prototype.test = () => expect.fail('a text that is too long was tested')
+    try {
+      expect(testLong).to.throw(PatternError, 'characters is too long to be tested')
+    } finally {
+      RE2JS.prototype.test = engine
+    }
   })
 
   const FAST: [string, string][] = [

@@ -60,7 +60,7 @@ export function answerDirectives({ prompt, lastAsked, results }: Asked): Answer 
 }
 
 function answerTo(prompt: string): Answer {
-  const lines = [...prompt.matchAll(/^\/(\w+)[ \t]*(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
+  const lines = [...prompt.matchAll(/^[ \t]*\/(\w+)[ \t]*(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
   if (lines.some(({ name }) => name === 'toolong')) return { contextTooLong: true }
   const stop = lines.find(({ name }) => name === 'stop')?.rest
   const steps = lines.flatMap(({ name, rest }) => STEPS[name]?.(rest.trim()) ?? [])

@@ -100,7 +100,7 @@ describe('key sets of an issuer', () => {
       auth.issuer.misbehave(listener, path)
       const begun = performance.now()
       expect((await verdict(token)).status).to.equal(503)
-      expect(performance.now() - begun).to.be.within(2_900, 4_000)
+      expect(performance.now() - begun).to.be.at.least(2_900)
       auth.clock.pass(1_000)
     }
   })

@@ -130,7 +130,7 @@ describe('tokens of a real issuer', () => {
     const begun = performance.now()
     const verdicts = await Promise.all(Array.from({ length: 500 }, () => verdict(token)))
     expect(verdicts.every(({ status: code }) => code === 503)).to.equal(true)
-    expect(performance.now() - begun).to.be.within(2_900, 4_000)
+    expect(performance.now() - begun).to.be.at.least(2_900)
     expect(auth.issuer.keyFetches).to.equal(1)
   })
 

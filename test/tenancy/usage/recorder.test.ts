@@ -8,8 +8,8 @@ import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = tenantId('t_1')
-/** An hour and a day of each dimension. */
-const PLACES = BUCKETS.length * DIMENSIONS.length
+/** An hour and a day of each dimension; without pairs there is nothing by `metadata`. */
+const PLACES = BUCKETS.length * (DIMENSIONS.length - 1)
 const USED: RunUsage = {
   ...{ kind: 'run', model: 'm', hasFailed: false },
   ...{ input_tokens: 10, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
@@ -48,6 +48,18 @@ describe('the recorder of usage', () => {
   }
   const models = (taken: readonly Taken[], bucket: string) =>
     taken.filter((each) => each.by === 'model' && each.bucket === bucket)
+
+  it('D42.5: counts a run for each pair of its metadata', async () => {
+    const { recorder, taken } = open()
+    recorder.add(TENANT, { ...USED, metadata: ['team=red', 'stage=a=b'] })
+    recorder.add(TENANT, { ...USED, metadata: ['team=red'] })
+    await recorder.close()
+    const [hour] = taken.filter(({ by }) => by === 'metadata')
+    expect([...(hour?.rows ?? [])].map(([key, { runs }]) => [key, runs])).to.deep.equal([
+      ['team=red', 2],
+      ['stage=a=b', 1],
+    ])
+  })
 
   it('writes the sums of many runs at once, by hour and by day, in the hour in which each has ended', async () => {
     const { recorder, taken, clock } = open()

@@ -66,6 +66,22 @@ describe('the report of usage', () => {
     expect(rows[2]?.p50_ms).to.be.within(2 ** (39 / 4), 2 ** (40 / 4))
   })
 
+  it('D42.5: by one name of metadata shows its values, page by page', async () => {
+    const rows = new Map([
+      ['team=red', sums(2)],
+      ['team=blue=dark', sums(1)],
+      ['teams=green', sums(4)],
+      ['stage=red', sums(8)],
+    ])
+    const { page } = setUp({ [hour(9)]: rows })
+    const query = { by: 'metadata', name: 'team', limit: 1 } as const
+    const first = await page(query)
+    expect(first.rows.map(({ key, runs }) => [key, runs])).to.deep.equal([['blue=dark', 1]])
+    const rest = await page({ ...query, cursor: first.next_cursor ?? '' })
+    expect(rest.rows.map(({ key, runs }) => [key, runs])).to.deep.equal([['red', 2]])
+    expect(rest.next_cursor).to.equal(null)
+  })
+
   it('goes on behind the last row of a page, within an hour too', async () => {
     const keys = ['a', 'b', 'c'].map((key): [string, UsageSums] => [key, sums(1)])
     const { page } = setUp({ [hour(1)]: new Map(keys), [hour(2)]: new Map(keys.slice(0, 1)) })

@@ -31,6 +31,8 @@ describe('the built-in flows', () => {
       const values = { input: { text: 'x' }, sub_outputs: {}, memory: 'REMEMBERED' }
       const prompt = compiled.templates.system?.render(values)
       expect(prompt).to.include('REMEMBERED').and.include('do not follow instructions')
+      // What lists tools for others, such as MCP, shows it.
+      expect(definition.input_schema['description']).to.match(/^[A-Z][^.]{30,}\.$/)
       expect(await checker.check(definition.input_schema, INPUTS[name])).to.deep.equal([])
       expect(await checker.check(definition.input_schema, {})).not.to.deep.equal([])
       const { properties, required } = definition.output_schema as { properties: object; required: string[] }

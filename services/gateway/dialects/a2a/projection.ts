@@ -229,6 +229,6 @@ const isCancel = ({ code }: ErrorEvent): boolean => code === 'cancelled' || code
 const textOf = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' | 'suggestion'>) =>
   `${code}: ${error}. ${suggestion}`
 
-function usageOf({ type: _type, stop_reason: _reason, ...usage }: Of<'done'>): JsonObject {
+function usageOf({ type: _type, stop_reason: _reason, output: _output, ...usage }: Of<'done'>): JsonObject {
   return { usage }
 }

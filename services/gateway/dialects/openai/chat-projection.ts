@@ -8,7 +8,8 @@ import type { Wire } from '../shared/response-stream.ts'
 import { TextTemplate } from '../shared/text-template.ts'
 
 type Facts = { id: string; model: string; created: number }
-export type ChatOptions = Facts & { includesUsage: boolean }
+/** `isTyped`: the content is the value that fits the client's schema, and nothing else. */
+export type ChatOptions = Facts & { includesUsage: boolean; isTyped?: boolean }
 type Choice = { index: 0; delta: JsonObject; logprobs: null; finish_reason: 'stop' | null }
 export type ChatChunk = JsonObject & { choices?: Choice[] }
 
@@ -28,9 +29,11 @@ export class ChatProjection implements Projection<ChatChunk> {
   }
 
   take({ event }: Numbered<AgentEvent>, calls: OpenCalls): ChatChunk[] {
-    if (event.type === 'text_delta') return this.#text(event.text)
-    if (event.type === 'text') return this.#endBlock(event.text)
-    if (event.type === 'done') return this.#end(usageOf(event))
+    const { isTyped } = this.#options
+    if (event.type === 'text_delta') return isTyped ? [] : this.#text(event.text)
+    if (event.type === 'text') return isTyped ? [] : this.#endBlock(event.text)
+    if (event.type === 'done')
+      return [...(isTyped ? this.#text(JSON.stringify(event.output)) : []), ...this.#end(usageOf(event))]
     if (event.type === 'plan_queued')
       return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
     // A client keeps the text that it has got, so the text of the turn that begins anew follows as a new block.

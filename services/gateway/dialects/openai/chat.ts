@@ -1,6 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
-import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
@@ -12,6 +11,7 @@ import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { streamOf } from '../shared/response-stream.ts'
 import { ChatProjection, chatWire, completion, usageOf } from './chat-projection.ts'
+import { type ChosenRun, inPlaces, nameIgnored, readChoices } from './choices.ts'
 import { runFlow } from './flow-completion.ts'
 import { readTarget, type Target } from './models.ts'
 
@@ -22,6 +22,19 @@ const UNSUPPORTED = {
   prediction: 'leave it out',
 }
 
+const NAMES = {
+  schema: '/json_schema/schema',
+  effort: '/reasoning_effort',
+  tokens: ['max_completion_tokens', 'max_tokens'],
+}
+
+const KNOWN: ReadonlySet<string> = new Set(
+  (
+    'model messages stream stream_options stop n tools functions audio prediction store response_format reasoning_effort ' +
+    'tool_choice temperature max_completion_tokens max_tokens metadata'
+  ).split(' '),
+)
+
 /** `POST /openai/v1/chat/completions`: one run with the history that the client sends, or the run of a flow. */
 export function chatCompletions(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
@@ -31,18 +44,23 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     if ((fields.get('n') ?? 1) !== 1) throw unsupportedField(fields, 'n', 'an answer has one choice')
     const isStream = fields.optionalFlag('stream') ?? false
     const includesUsage = fields.has('stream_options') && fields.object('stream_options').optionalFlag('include_usage')
+    const format = fields.has('response_format') ? fields.object('response_format') : undefined
+    const chosen = await readChoices(fields, { ...NAMES, format }, deps.checkValue)
+    nameIgnored(res, fields, { known: KNOWN, ...chosen })
+    const isTyped = chosen.choices.response_schema !== undefined
     const options = {
       model: target.name,
       created: Math.floor(Date.now() / 1000),
       includesUsage: includesUsage ?? false,
+      isTyped,
     }
     if (target.flow !== undefined) {
-      nameIgnored(res, fields.unread)
+      if (isTyped)
+        throw unsupportedField(fields, 'response_format', 'the answer of a flow fits its own schema; leave it out')
       return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
     const onDisconnect = onDisconnectOf(req)
-    const { runId, ...started } = await start(deps, { req, res }, { fields, target, said })
-    nameIgnored(res, fields.unread)
+    const { runId, ...started } = await start(deps, { req, res }, { fields, target, said, chosen })
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId })
@@ -50,7 +68,7 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     await answerUntilLeft(res, async (signal) => {
       const { output, usage } = await answerOf({ runId, ...started }, signal)
       res.setHeader('X-Run-ID', runId)
-      return completion(facts, output, usage ? usageOf(usage) : NO_USAGE)
+      return completion(facts, isTyped ? JSON.stringify(output) : String(output), usage ? usageOf(usage) : NO_USAGE)
     })
   }
 }
@@ -62,18 +80,19 @@ const NO_USAGE = usageOf({ total_input_tokens: 0, total_output_tokens: 0, total_
 async function start(
   { broker, once }: DialectDeps,
   { req, res }: Exchange,
-  { fields, target, said }: { fields: Fields; target: Target; said: Said },
+  { fields, target, said, chosen }: { fields: Fields; target: Target; said: Said; chosen: ChosenRun },
 ) {
   const [tenant, messages, stops] = [tenantOf(res), said.seed(), stopsOf(fields)]
   const request = {
+    ...chosen.choices,
     prompt: said.prompt,
     ...(target.model !== undefined && { model: target.model }),
     ...(said.system !== undefined && { system_prompt: said.system }),
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const needs = readerNeeds(req)
-  const open = (onNamed?: OnNamed) => broker.startRun(tenant, { ...request, ...needs }, onNamed)
+  const sent = { ...request, ...readerNeeds(req) }
+  const open = (onNamed?: OnNamed) => inPlaces(chosen.places, () => broker.startRun(tenant, sent, onNamed))
   const key = idempotencyKeyOf(req)
   const use = key === undefined ? repeatedOf(req, res, fields.value) : { key, request }
   if (use === undefined) return { ...(await open()), isReplayed: false }

@@ -2,18 +2,24 @@ import { notFound } from '../../../../shared/kernel/errors.ts'
 import { NEW_SESSION } from '../../params.ts'
 
 /** A response is the part of a run between two pauses; `part` counts from 1. */
-export type ResponseRef = { runId: string; part: number; sessionId: string }
+export type ResponseRef = {
+  runId: string
+  part: number
+  sessionId: string
+  /** Its text is the value that fits the client's schema, and nothing else. */
+  isTyped?: true
+}
 
 /** The id says all that is needed to make the response again: nothing is stored for it. */
-export const responseId = ({ runId, part, sessionId }: ResponseRef): string =>
-  `resp_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}_${sessionId}`
+export const responseId = ({ runId, part, sessionId, isTyped }: ResponseRef): string =>
+  `resp_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}${isTyped ? 't' : ''}_${sessionId}`
 
-const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})_(.*)$/
+const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})(t?)_(.*)$/
 
 /** Throws `not_found` for an id of another form. */
 export function readResponseId(id: string): ResponseRef {
-  const [, run, part = '', sessionId = ''] = FORM.exec(id) ?? []
+  const [, run, part = '', typed, sessionId = ''] = FORM.exec(id) ?? []
   if (run !== undefined && NEW_SESSION.pattern.test(sessionId))
-    return { runId: `run_${run}`, part: Number.parseInt(part, 16), sessionId }
+    return { runId: `run_${run}`, part: Number.parseInt(part, 16), sessionId, ...(typed && { isTyped: true }) }
   throw notFound('no response has this id')
 }

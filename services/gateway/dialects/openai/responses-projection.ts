@@ -7,7 +7,8 @@ import { approvalRequest, callItems } from './response-items.ts'
 import { type ResponseEvent, ResponseOutput } from './response-output.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
-export type ResponseFacts = { id: string; runId: string; created: number; echo: JsonObject }
+/** `isTyped`: its text is the value that fits the client's schema, and nothing else. */
+export type ResponseFacts = { id: string; runId: string; created: number; isTyped?: boolean; echo: JsonObject }
 
 type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
 /** A call that was made, until it is shown with its result. */
@@ -71,10 +72,9 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     switch (event.type) {
       case 'text_delta':
       case 'thinking_delta':
-        return this.#output.delta(event.type === 'text_delta' ? 'text' : 'thinking', event.text, id)
       case 'text':
       case 'thinking':
-        return this.#output.whole(event.type, event.text, id)
+        return this.#said(event, id)
       case 'tool_use':
         this.#calls.set(event.id, { input: event.input })
         return []
@@ -93,7 +93,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'plan_queued':
         return [...this.#output.delta('text', noteOf(event), id), ...this.#end('completed')]
       case 'done':
-        return this.#end('completed')
+        return [...this.#typed(event, id), ...this.#end('completed')]
       case 'error':
         return this.#fail(event)
       case 'warning':
@@ -113,6 +113,16 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   cut(code: ReaderFailure): ResponseEvent[] {
     const { error } = readerFailure(code)
     return [this.#output.event('error', { code, message: error, param: null })]
+  }
+
+  #said({ type, text }: Of<'text_delta' | 'thinking_delta' | 'text' | 'thinking'>, id: string): ResponseEvent[] {
+    const block = type === 'text' || type === 'text_delta' ? 'text' : 'thinking'
+    if (block === 'text' && this.#facts.isTyped) return []
+    return type === block ? this.#output.whole(block, text, id) : this.#output.delta(block, text, id)
+  }
+
+  #typed({ output }: Of<'done'>, id: string): ResponseEvent[] {
+    return this.#facts.isTyped ? this.#output.whole('text', JSON.stringify(output), id) : []
   }
 
   #nested(wrapped: Of<'subagent_event'>): ResponseEvent[] {

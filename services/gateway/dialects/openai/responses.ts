@@ -2,7 +2,6 @@ import type { Request, RequestHandler, Response } from 'express'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../../http/routes.ts'
-import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { hasScope } from '../../middleware/scopes.ts'
@@ -15,6 +14,7 @@ import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { OWN_TOOLS, type Prompted, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
+import { inPlaces, nameIgnored, readChoices } from './choices.ts'
 import { readTarget } from './models.ts'
 import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
 import { responseWire } from './response-wire.ts'
@@ -31,12 +31,23 @@ export function responsesRoutes(deps: DialectDeps): RouteTable {
 
 const UNSUPPORTED = { prompt: 'prompts are not stored here; send instructions', context_management: 'leave it out' }
 
+const KNOWN: ReadonlySet<string> = new Set(
+  (
+    'model input instructions previous_response_id conversation stream background store include tools text reasoning ' +
+    'tool_choice temperature max_output_tokens metadata prompt context_management'
+  ).split(' '),
+)
+
+/** Clients read the form of the answer from the response. */
+const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'metadata', 'reasoning']
+
 type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
 
 function create(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
     refuseUnsupported(fields, { ...UNSUPPORTED, ...(isOnlyOwn(fields) ? {} : { tools: OWN_TOOLS }) })
+    nameIgnored(res, fields, { known: KNOWN })
     const target = readTarget(fields)
     if (target.flow !== undefined)
       throw unsupportedField(fields, 'model', 'a flow runs through /openai/v1/chat/completions')
@@ -45,7 +56,6 @@ function create(deps: DialectDeps): RequestHandler {
     const onDisconnect = onDisconnectOf(req)
     const opened = await open(deps, { req, res }, fields)
     const { ref, source } = opened
-    nameIgnored(res, fields.unread)
     res.setHeader('X-Run-ID', ref.runId)
     if (isStream) return stream(deps, res, { ...opened, onDisconnect })
     const projection = projectionOf(opened)
@@ -88,7 +98,7 @@ async function open(deps: DialectDeps, exchange: { req: Request; res: Response }
   }
   const said = saidIn(items) // A message that is refused answers nothing.
   await answer()
-  return start(deps, exchange, { fields, said, sessionId: before?.sessionId, created, echo })
+  return start(deps, exchange, { fields, said, before, created, echo })
 }
 
 const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
@@ -102,29 +112,37 @@ function endsWithMessage(items: readonly Fields[]): boolean {
 
 const saidIn = (items: readonly Fields[]): Prompted => readMessages(items.filter(isMessage), '/input')
 
-type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; sessionId: string | undefined }
+type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; before: ResponseRef | undefined }
 
 async function start(
   deps: DialectDeps,
   { req, res }: { req: Request; res: Response },
-  { fields, said: { prompt, system, seed }, created, echo, ...sent }: Sent,
+  { fields, said: { prompt, system, seed }, before, created, echo }: Sent,
 ): Promise<Opened> {
-  const given = sent.sessionId ?? conversationOf(fields)
+  const given = before?.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
+  const format =
+    fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
+  const names = { format, schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] }
+  const chosen = await readChoices(fields, names, deps.checkValue)
+  const { choices, places } = chosen
+  nameIgnored(res, fields, { known: KNOWN, ...chosen })
   const message = {
+    ...choices,
     prompt,
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
   }
-  const key = idempotencyKeyOf(req)
-  const started = await deps.conversations.send(res, 'openai responses', {
-    ...{ sessionId: given, message, seed, key },
-    repeated: repeatedOf(req, res, fields.value),
-  })
+  const repeated = repeatedOf(req, res, fields.value)
+  const sent = { sessionId: given, message, seed, key: idempotencyKeyOf(req), repeated }
+  const started = await inPlaces(places, () => deps.conversations.send(res, 'openai responses', sent))
+  const isTyped = choices.response_schema !== undefined
   const { runId, sessionId, frames } = started
-  const ref = { runId, part: 1, sessionId }
-  return { ref, source: { frames }, created, echo: { ...echo, instructions: instructions ?? null } }
+  const ref = { runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
+  const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
+  const echoed = { ...echo, ...asked, instructions: instructions ?? null }
+  return { ref, source: { frames }, created, echo: echoed }
 }
 
 function answerOf(item: Fields): PermissionAnswer {
@@ -149,7 +167,7 @@ function conversationOf(fields: Fields): string | undefined {
 }
 
 const projectionOf = ({ ref, created, echo }: Opened) =>
-  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, echo })
+  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, isTyped: ref.isTyped === true, echo })
 
 type Streamed = Opened & { onDisconnect?: OnDisconnect | undefined; after?: number | undefined }
 

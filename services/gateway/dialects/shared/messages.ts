@@ -62,7 +62,7 @@ function pastOf(role: string, message: Fields, outputs: ReadonlyMap<unknown, str
   return [{ role, text: textOf(message) }, ...calls]
 }
 
-/** Refuses what a client asks for that this server cannot do. Fields that only tune the model are ignored. */
+/** Refuses what a client asks for that this server cannot do. */
 export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(unsupported)) {
     const value = fields.get(name)

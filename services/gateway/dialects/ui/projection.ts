@@ -240,7 +240,7 @@ function aside(event: Aside): UiChunk[] {
       ]
     }
     case 'done': {
-      const { type: _, stop_reason: stopReason, ...usage } = event
+      const { type: _, stop_reason: stopReason, output: _output, ...usage } = event
       return [{ type: 'finish', finishReason: 'stop', messageMetadata: { usage, stopReason } }]
     }
     case 'error':

@@ -1,6 +1,14 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
-import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolDefinition, ToolResultBlock } from '../port.ts'
+import type {
+  AssistantBlock,
+  Message,
+  ModelChoices,
+  ModelRequest,
+  ProviderMeta,
+  ToolDefinition,
+  ToolResultBlock,
+} from '../port.ts'
 import { withToolIds } from '../tool-ids.ts'
 import { toolParameters } from '../tool-schema.ts'
 import type { Vendor } from './vendors.ts'
@@ -15,7 +23,7 @@ export function toCallOptions(
   vendor: Vendor,
   options: ModelOptions,
 ): LanguageModelV4CallOptions {
-  const { system, messages, tools, output } = request
+  const { system, messages, tools, output, choices } = request
   const stopSequences = stopsOf(request, vendor)
   const conversation = withToolIds(messages, vendor.toolIds).map((message) => toMessage(message, vendor))
   const cachePoint = vendor.cachePoint && { providerOptions: vendor.cachePoint }
@@ -29,6 +37,7 @@ export function toCallOptions(
     ],
     includeRawChunks: false,
     ...(tools.length > 0 && { tools: toTools(tools, system ? undefined : cachePoint) }),
+    ...(tools.length > 0 && choices?.toolChoice && { toolChoice: toToolChoice(choices.toolChoice) }),
     ...(stopSequences.length > 0 && { stopSequences }),
     ...(output && { responseFormat: { type: 'json' as const, ...output } }),
     ...optionFields(options),
@@ -39,6 +48,9 @@ export function toCallOptions(
     }),
   }
 }
+
+const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
+  typeof choice === 'string' ? { type: choice } : { type: 'tool' as const, toolName: choice.name }
 
 /** The configured options in the package's words; the package leaves out what the model does not take. */
 function optionFields(options: ModelOptions): Partial<LanguageModelV4CallOptions> {

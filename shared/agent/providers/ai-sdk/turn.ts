@@ -2,6 +2,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { CallWatch } from '../call-watch.ts'
+import { chosenOptions } from '../choices.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import {
   abortedAnswer,
@@ -76,12 +77,18 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
     const messages = takenMessages(turn)
     try {
       const tools = leftOut.takenTools(request)
-      const callOptions = toCallOptions({ ...request, messages, tools }, vendor, options)
+      const choices = leftOut.has(request.model, 'tool_choice') ? undefined : request.choices
+      const callOptions = toCallOptions({ ...request, choices, messages, tools }, vendor, options)
       return (await model.doStream({ ...callOptions, abortSignal: watch.signal })).stream
     } catch (error) {
       if (signal.aborted || !watch.isSent) throw error
       const hasTools = leftOut.takenTools(request).length > 0
-      const more = [...(hasAttachments(messages) ? ['attachments'] : []), ...(hasTools ? ['tools'] : [])]
+      const hasChoice = hasTools && request.choices?.toolChoice !== undefined
+      const more = [
+        ...(hasAttachments(messages) ? ['attachments'] : []),
+        ...(hasTools ? ['tools'] : []),
+        ...(hasChoice ? ['tool_choice'] : []),
+      ]
       const sent = [...Object.keys(options), ...more]
       if (!leftOut.learn(request.model, toFailure(error, watch, turn), sent)) throw error
       watch.restart()
@@ -92,9 +99,9 @@ async function openStream(turn: Turn, watch: CallWatch): Promise<ReadableStream<
 const takenMessages = ({ request: { model, messages }, leftOut }: Turn) =>
   leftOut.has(model, 'attachments') ? withoutAttachments(messages) : messages
 
-function takenOptions({ request: { model }, options, leftOut }: Turn): ModelOptions {
-  const isTaken = ([name]: [string, unknown]) => !leftOut.has(model, name as OptionalPart)
-  return Object.fromEntries(Object.entries(options).filter(isTaken))
+function takenOptions({ request, options, leftOut }: Turn): ModelOptions {
+  const isTaken = ([name]: [string, unknown]) => !leftOut.has(request.model, name as OptionalPart)
+  return Object.fromEntries(Object.entries(chosenOptions(options, request)).filter(isTaken))
 }
 
 /** The package reports what it left out by itself. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
+import { chosenOptions } from '../choices.ts'
 import type { ModelRequest } from '../port.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
 import type { Chunk } from './chunk.ts'
@@ -21,10 +22,12 @@ type Target = {
 export function createOllamaBody({ options, leftOut, origin, windowOf }: Target): ChatBody {
   return (given) => {
     const { model, messages: all, output, system } = given
-    const tools = leftOut.takenTools(given)
+    const { toolChoice } = given.choices ?? {}
+    const tools = toolChoice === 'none' ? [] : leftOut.takenTools(given) // There is no field for it.
     const messages = leftOut.has(model, 'attachments') ? withoutAttachments(all) : all
     const conversation = toConversation({ ...given, messages }, origin)
-    const optional = optionalFields(given, { options, leftOut, window: windowOf(model) })
+    if (toolChoice && tools.length > 0) leftOut.add(model, 'tool_choice')
+    const optional = optionalFields(given, { options: chosenOptions(options, given), leftOut, window: windowOf(model) })
     const body = {
       model,
       messages: toMessages(system ? [{ role: 'system', content: system }, ...conversation] : conversation),

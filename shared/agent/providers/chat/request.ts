@@ -3,7 +3,8 @@ import type { ProviderType } from '../../../kernel/provider-types.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
 import { apiBase, endpointOf } from '../base-url.ts'
 import { promptCacheKey } from '../cache-key.ts'
-import type { ModelRequest, StructuredOutput } from '../port.ts'
+import { chosenOptions } from '../choices.ts'
+import type { ModelChoices, ModelRequest, StructuredOutput } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
 import { takesCachePoints, withCachePoints } from './cache-points.ts'
@@ -33,7 +34,7 @@ export function createChatBody(target: Target): ChatBody {
   return (given) => {
     const request = withTakenParts(given, target)
     const { model, system, tools, output } = request
-    const optional = optionalFields(request, target)
+    const optional = optionalFields(request, { ...target, options: chosenOptions(target.options, request) })
     const { origin } = target.quirks
     const conversation = toConversation(request, origin)
     const whole = system ? [{ role: 'system', content: system }, ...conversation] : conversation
@@ -67,6 +68,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
   const { model, tools } = request
   const { type, options, leftOut } = target
   const { max_output_tokens: maxTokens, temperature, parallel_tool_calls: parallel } = options
+  const { toolChoice } = request.choices ?? {}
   const stop = stopsOf(request, target.quirks)
   const effort = effortOf(request, target)
   if (temperature !== undefined && isOpenAiReasoning(type, model)) leftOut.add(model, 'temperature')
@@ -75,6 +77,7 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
     ...(temperature !== undefined && { temperature }),
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(parallel !== undefined && tools.length > 0 && { parallel_tool_calls: parallel }),
+    ...(toolChoice && tools.length > 0 && { tool_choice: toToolChoice(toolChoice) }),
     ...(stop.length > 0 && { stop }),
     ...(type === 'ollama' && options.context_window !== undefined && { options: { num_ctx: options.context_window } }),
     ...(type === 'openai' && { prompt_cache_key: promptCacheKey(request) }),
@@ -84,6 +87,9 @@ function optionalFields(request: ModelRequest, target: Target): Partial<Record<O
   for (const name of names) if (leftOut.has(model, name)) delete fields[name]
   return fields
 }
+
+const toToolChoice = (choice: NonNullable<ModelChoices['toolChoice']>) =>
+  typeof choice === 'string' ? choice : { type: 'function', function: choice }
 
 /** The two names of the output limit: the newer one is OpenAI's, and the other one what the copies take. */
 function limitField(model: string, { type, leftOut }: Target): OptionalPart {

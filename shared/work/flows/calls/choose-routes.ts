@@ -18,7 +18,9 @@ export function routesOf(
 ): AdmittedRoutes {
   const model = request.model ?? ownModel
   if (model === undefined) {
-    throw invalidRequest('neither the request nor the flow names a model: send model', { param: '/model' })
+    const { main } = config.routing
+    const example = main ? `, such as ${main.model}, which the route main runs on ${main.instance}` : ''
+    throw invalidRequest(`neither the request nor the flow names a model: send model${example}`, { param: '/model' })
   }
   const instance = resolveInstance(config, request.provider_instance, '/provider_instance').name
   for (const [i, { provider_instance: own }] of subAgents.entries()) {

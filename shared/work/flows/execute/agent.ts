@@ -1,23 +1,18 @@
 import type { ModelProvider } from '../../../agent/providers/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
-import type { FlowFailure, JsonObject, OutputProblem } from '../../../kernel/events.ts'
-import type { SchemaChecker } from '../../../platform/schemas/port.ts'
+import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
-import { Dialogue, type DialogueDeps, type Failed, type Speaker } from './dialogue.ts'
+import { converse, type DialogueDeps, type Ending, type Failed, type Speaker } from './dialogue.ts'
 import { failureOf } from './outcome.ts'
-import { checkOutput, correctionPrompt, repairWarning, shownProblems } from './output.ts'
 import { type CallRoutes, isProviderFailure } from './routes.ts'
 
 export type Agent = Speaker & {
-  prompt: string
-  schema: JsonObject
   /** Its own instance and model, if it has them. */
   own: Pick<SubAgentDefinition, 'provider_instance' | 'model'> | undefined
 }
 
 export type AgentDeps = DialogueDeps & {
   routes: CallRoutes
-  checker: Pick<SchemaChecker, 'check'>
   /** Throws an `AppError` when the instance or its key is gone. */
   openModel(instance: string): Promise<ModelProvider>
 }
@@ -27,9 +22,6 @@ export type AgentResult =
   | { kind: 'ok'; output: unknown; text: string; instance: string }
   | { kind: 'invalid'; text: string; problems: readonly OutputProblem[]; instance: string }
   | { kind: 'failed'; failure: FlowFailure }
-
-/** How often an agent may answer until its output is valid (D6.4). */
-export const MAX_TRIES = 3
 
 /**
  * Runs an agent to a checked output. When its provider fails and the call has a fallback, the agent starts again there (api.md
@@ -48,30 +40,10 @@ export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResu
   return runAgent(agent, deps)
 }
 
-type Invalid = { kind: 'invalid'; text: string; problems: readonly OutputProblem[] }
-type Ending = { kind: 'ok'; output: unknown; text: string } | Invalid | Failed
-
-/** Has one model answer until the output is valid: each wrong answer is followed by a message that lists its problems. */
+/** Has one model answer until the output is valid. */
 async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Ending> {
   const provider = await open(route.instance, deps)
-  if ('code' in provider) return provider
-  const dialogue = new Dialogue(agent, { route, model: { provider, model: route.model } }, deps)
-  let { prompt } = agent
-  let problems: readonly OutputProblem[] = []
-  for (let tries = 1; ; tries++) {
-    const reply = await dialogue.ask(prompt, problems)
-    if ('failure' in reply) return reply.failure
-    const { text } = reply
-    const checked = await checkOutput(text, agent.schema, deps.checker)
-    if ('value' in checked) {
-      const warning = repairWarning(checked.repairs)
-      if (warning) await deps.log.warn(agent.name, warning)
-      return { kind: 'ok', output: checked.value, text }
-    }
-    problems = shownProblems(checked.problems)
-    if (tries === MAX_TRIES) return { kind: 'invalid', text, problems }
-    prompt = correctionPrompt(checked.problems)
-  }
+  return 'code' in provider ? provider : converse(agent, { route, model: { provider, model: route.model } }, deps)
 }
 
 /** An instance without a usable key, or that is gone, counts as a failure of the provider. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Tools } from '../../../agent/engine/resources.ts'
 import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
@@ -6,7 +7,7 @@ import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowEvent, FlowFailure, JsonObject, WarningEvent } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { Flow, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
-import { type Agent, type AgentDeps, type AgentResult, MAX_TRIES, runAgent } from './agent.ts'
+import { type Agent, type AgentDeps, type AgentResult, runAgent } from './agent.ts'
 import type { FlowLog } from './flow-log.ts'
 import { invalidSubAgent, MAIN_AGENT, refusalOf } from './outcome.ts'
 import { mainPrompts, subAgentPrompts } from './prompts.ts'
@@ -127,7 +128,6 @@ function subAgentOf(own: SubAgentDefinition, templates: FlowTemplates, { values,
     name: own.name,
     system,
     prompt: user,
-    schema: own.output_schema,
     form: { name: own.name, schema: own.output_schema },
     own,
     tools: {
@@ -142,13 +142,11 @@ function mainAgentOf({ flow, templates }: FlowExecution, { values, context }: Se
   const { tools } = context.resources
   const { name, definition } = flow
   const { system, user } = mainPrompts({ name, definition, templates }, values)
-  const schema = definition.output_schema
   return {
     name: MAIN_AGENT,
     system,
     prompt: user,
-    schema,
-    form: { name, schema },
+    form: { name, schema: definition.output_schema },
     own: undefined,
     tools: { ...tools, toolBox: onlyNamed(tools.toolBox, definition.tools) },
   }

@@ -1,3 +1,4 @@
+import { MAX_OUTPUT_CHARS } from '../../../agent/engine/answers/output.ts'
 import { EventQueue } from '../../../agent/engine/event-queue.ts'
 import type { FlowEvent, FlowFailure, RunErrorCode, Verdict } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
@@ -5,7 +6,6 @@ import type { DispatchEnd, DispatchOutput } from '../port.ts'
 import { type Context, type FlowExecution, type FlowResources, runAgents } from './agents.ts'
 import { FlowLog } from './flow-log.ts'
 import { failureOf } from './outcome.ts'
-import { MAX_OUTPUT_CHARS } from './output.ts'
 import { Stop } from './stop.ts'
 
 /** How an execution ended. The terminal event is made from it, after it is stored. */

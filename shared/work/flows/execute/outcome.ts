@@ -51,6 +51,7 @@ const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
   context_too_long: UPSTREAM,
   content_filtered: UPSTREAM,
   max_turns_exceeded: UPSTREAM,
+  invalid_output: UPSTREAM,
   budget_exhausted: RATE_LIMIT,
   timeout: UPSTREAM,
   cancelled: CONFLICT,

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../kernel/events.ts'
+import { withSchema } from '../../../agent/engine/answers/typed-answer.ts'
 import type { FlowDefinition, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
 
 /** The texts with which an agent starts. */
@@ -37,6 +37,3 @@ function defaultTask(name: string, { hasEnvelope, memory }: { hasEnvelope: boole
     : ''
   return memory === '' ? task + envelope : `${task}${envelope}\n\n${memory}`
 }
-
-const withSchema = (task: string, schema: JsonObject): string =>
-  `${task}\n\nYour last message must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`

@@ -1,4 +1,4 @@
-import type { StructuredOutput } from '../../../agent/providers/port.ts'
+import type { NativeForm } from '../../../agent/engine/answers/typed-answer.ts'
 import type { FlowRoute } from '../port.ts'
 
 /** Reads the stored probe of a model; `undefined` when none is stored. */
@@ -13,17 +13,17 @@ export class StructuredOutputs {
     this.#supports = supports
   }
 
-  /** `undefined` when the model is known not to have the feature, or the provider has rejected it in this call. */
-  async formFor({ instance, model }: FlowRoute, form: StructuredOutput): Promise<StructuredOutput | undefined> {
-    const key = keyOf({ instance, model })
-    const known = this.#known.get(key) ?? this.#ask(instance, model)
-    this.#known.set(key, known)
-    return (await known) ? form : undefined
-  }
-
-  /** The provider has rejected a request with the feature: it is not used for this model any more. */
-  refuse(route: FlowRoute): void {
-    this.#known.set(keyOf(route), Promise.resolve(false))
+  /** It is not used where the model is known not to have the feature, or the provider has rejected it in this call. */
+  of(route: FlowRoute): NativeForm {
+    const key = keyOf(route)
+    return {
+      isUsed: () => {
+        const known = this.#known.get(key) ?? this.#ask(route.instance, route.model)
+        this.#known.set(key, known)
+        return known
+      },
+      refuse: () => void this.#known.set(key, Promise.resolve(false)),
+    }
   }
 
   /** Without an answer from the store the feature is tried: a rejection costs one request. */

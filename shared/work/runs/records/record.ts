@@ -11,6 +11,7 @@ export type RunFacts = {
   started_at: string
   session_id?: string | undefined
   customer_id?: string | undefined
+  metadata?: RunSummary['metadata']
   plan_id?: string | undefined
   step_id?: string | undefined
   flow?: string | undefined
@@ -55,6 +56,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
     kind: facts.kind,
     session_id: facts.session_id,
     customer_id: knownCustomer(facts.customer_id),
+    metadata: facts.metadata,
     plan_id: facts.plan_id,
     step_id: facts.step_id,
     flow: facts.flow,

@@ -49,14 +49,15 @@ export const createRecordedBroker = (
 
 const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'startRun' | 'sendMessage'> => ({
   async startRun(tenant, request, onNamed) {
-    const { customer_id, prompt } = request
+    const { customer_id, metadata, prompt } = request
     const run = await broker.startRun(tenant, request, onNamed)
-    witness.watch(run, { tenant, kind: 'run', customer_id, title: titleOf(prompt) })
+    witness.watch(run, { tenant, kind: 'run', customer_id, metadata, title: titleOf(prompt) })
     return run
   },
   async sendMessage(tenant, session_id, message, onNamed) {
     const run = await broker.sendMessage(tenant, session_id, message, onNamed)
-    witness.watch(run, { tenant, kind: 'message', session_id, title: titleOf(message.prompt) })
+    const { metadata, prompt } = message
+    witness.watch(run, { tenant, kind: 'message', session_id, metadata, title: titleOf(prompt) })
     return run
   },
 })

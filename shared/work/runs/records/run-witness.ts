@@ -15,7 +15,7 @@ export type RunWitnessDeps = {
 }
 
 /** A run that a gateway starts, and what is known of it. */
-export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'customer_id' | 'title'>
+export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'customer_id' | 'metadata' | 'title'>
 
 /** Longer than it takes until a dead worker is noticed. */
 const REMEMBER_MS = 20_000
@@ -94,19 +94,23 @@ export class RunWitness {
 
 const factsOf = ({ startedMs, ...facts }: Watched): RunFacts => ({ ...facts, started_at: isoTime(startedMs) })
 
-/** The longest last frame that is looked at: its event is short, unless it is an error with a long message. */
-const TERMINAL_CHARS = 4 * 1024
-
-/** A copy, so that the buffer of all frames is not kept. */
+/** A copy of the last frame, so that the buffer of all frames is not kept. */
 function lastFrameOf(text: string | Uint8Array): string {
-  if (typeof text !== 'string') return lastFrameIn(text.subarray(-TERMINAL_CHARS))
-  const end = text.slice(-TERMINAL_CHARS)
-  return end.slice(end.lastIndexOf('\nid: ') + 1)
+  if (typeof text === 'string') return headOf(text.slice(text.lastIndexOf(BEGIN) + 1))
+  const { buffer, byteOffset, byteLength } = text
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  return headOf(bytes.toString('utf8', bytes.lastIndexOf(BEGIN) + 1))
 }
 
-function lastFrameIn({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  const end = Buffer.from(buffer, byteOffset, byteLength)
-  return end.toString('utf8', end.lastIndexOf('\nid: ') + 1)
+const BEGIN = '\nid: '
+/** The value of a typed answer, which may be long, is the last field of `done`. */
+const OUTPUT = ',"output":'
+/** The longest other frame that is looked at: its event is short, unless it is an error with a long message. */
+const TERMINAL_CHARS = 4 * 1024
+
+function headOf(frame: string): string {
+  const at = frame.slice(0, TERMINAL_CHARS).indexOf(OUTPUT)
+  return at < 0 ? frame.slice(-TERMINAL_CHARS) : `${frame.slice(0, at)}}\n\n`
 }
 
 const FRAME = /^id: (\d+)\nevent: (\w+)\ndata: (.*)\n\n$/

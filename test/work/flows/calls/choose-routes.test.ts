@@ -99,6 +99,15 @@ describe('the instances and models of a flow call', () => {
     })
   }
 
+  it('refuse a call without a model, and name the one of the route main where the tenant has that route', () => {
+    const refused = (config: TenantConfig) =>
+      refusalOf(() => routesOf(DEFINITION, { provider_instance: 'fast' }, config)).message
+    expect(refused({ ...CONFIG, routing: { main: { instance: 'eu', model: 'm3' } } })).to.match(
+      /send model, such as m3, which the route main runs on eu$/,
+    )
+    expect(refused({ ...CONFIG, routing: { compact: { instance: 'eu', model: 'm3' } } })).to.match(/send model$/)
+  })
+
   it("refuse a sub-agent's unknown instance before anything is called", () => {
     const definition = { ...DEFINITION, sub_agents: [subAgent('eu'), subAgent('gone')] }
     const refusal = refusalOf(() => routesOf(definition, { provider_instance: 'fast', model: 'm' }, CONFIG))

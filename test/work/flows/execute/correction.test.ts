@@ -1,9 +1,9 @@
 // Tests agent.ts: the tries of an agent until its output is valid.
 
 import { expect } from 'chai'
+import { correctionPrompt } from '../../../../shared/agent/engine/answers/output.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../../../shared/platform/schemas/checker.ts'
-import { correctionPrompt } from '../../../../shared/work/flows/execute/output.ts'
 import type { Received } from '../../../support/model-server/model-server.ts'
 import { type Bench, flowOf, GOOD, INPUT, isFrom, lastOf, MISSING, useBench } from './setup.ts'
 

@@ -76,6 +76,10 @@ describe('a search among runs', () => {
 
   it('finds what has cost as much or more, and counts an unknown cost as nothing', () => {
     expect(isFound(run, { min_cost: 0.5 })).to.equal(true)
+    const tagged = { ...run, metadata: { team: 'red', stage: 'a' } }
+    expect(isFound(tagged, { metadata: { team: 'red' } })).to.equal(true)
+    expect(isFound(tagged, { metadata: { team: 'red', stage: 'b' } })).to.equal(false)
+    expect(isFound(run, { metadata: { team: 'red' } })).to.equal(false)
     expect(isFound(run, { min_cost: 0.51 })).to.equal(false)
     expect(isFound(example(1), { min_cost: 0 })).to.equal(true)
     expect(isFound(example(1), { min_cost: 0.01 })).to.equal(false)

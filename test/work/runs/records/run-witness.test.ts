@@ -69,6 +69,13 @@ describe('the witness of ends', () => {
     expect(record).to.include({ input_tokens: 20, cost_usd: 0.5, title: 'a prompt', keptDays: 7 })
   })
 
+  it('D41.1: records the end of a run with a typed answer, however long that is', async () => {
+    const { witness, read, recorded } = setUp()
+    await read(idOf(EPOCH), [textOf('hello'), { ...DONE, output: { text: 'é'.repeat(10_000) } } as RunEvent])
+    witness.onWorkerLost(EPOCH)
+    expect((await recorded())[0]).to.include({ status: 'done', code: 'ok', event_count: 2, input_tokens: 20 })
+  })
+
   it('records a failure with its code, and a cancelled run as cancelled', async () => {
     const { witness, read, recorded } = setUp()
     await read(idOf(EPOCH, 1), [errorEvent('provider_rejected', 'no')])

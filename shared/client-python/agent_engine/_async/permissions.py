@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ._pages import AsyncPages
-from ._follow import Event
-from ._tenant_events import tenant_events
-from ._transport import Call, Json, Transport, at, backoff
-from .errors import ApiError, ConnectionFailed
+from .._async_io import AsyncFunction, AsyncItems
+from .._events import Event
+from .._requests import Call, Json, at, backoff
+from ..errors import ApiError, ConnectionFailed
+from .pages import AsyncPages
+from .tenant_events import tenant_events
+from .transport import Transport
 
 _REPLIES = 4
 _PAUSE = 0.5
@@ -20,7 +22,7 @@ _TOLD = 5.0
 class AsyncPermissionAsk:
     """Answer it with `allow` or `deny`; without an answer it is denied at `expires_at`."""
 
-    def __init__(self, transport: Transport, request: Json, run_id: str, session_of: Callable[[], Awaitable[str]], subagent_id: str | None = None) -> None:
+    def __init__(self, transport: Transport, request: Json, run_id: str, session_of: AsyncFunction[[], str], subagent_id: str | None = None) -> None:
         #: As the server has sent it.
         self.request = request
         self.run_id = run_id
@@ -76,7 +78,8 @@ class AsyncPermissionAsk:
     async def _reply(self, reply: Mapping[str, Any]) -> bool:
         """A reply whose answer was lost is sent again: one of all replies counts."""
         body = {name: value for name, value in reply.items() if value is not None}
-        path = f"{at('/sessions/', await self._session_of())}/permissions/{self.id}"
+        session_id = await self._session_of()
+        path = at(f"{at('/sessions/', session_id)}/permissions/", self.id)
         attempt = 1
         while self.resolution is None:
             try:
@@ -104,7 +107,7 @@ class AsyncPermissionAsk:
 class RunAsks:
     """The permission requests of one run that are pending, also those of its sub-agents."""
 
-    def __init__(self, transport: Transport, session_of: Callable[[str], Awaitable[str]]) -> None:
+    def __init__(self, transport: Transport, session_of: AsyncFunction[[str], str]) -> None:
         self._transport = transport
         self._session_of = session_of
         self._asks: dict[str, AsyncPermissionAsk] = {}
@@ -159,9 +162,9 @@ class AsyncPermissions:
     async def forget(self, session_id: str, tool_name: str | None = None) -> Json:
         """Takes back what a reply has allowed for a session: one tool, or all."""
         query = {"session_id": session_id, "tool_name": tool_name}
-        return dict(await self._transport.json("DELETE", "/permissions/remembered", Call(query=query)))
+        return await self._transport.read("DELETE", "/permissions/remembered", Call(query=query), has="count")
 
-    async def watch(self) -> AsyncGenerator[AsyncPermissionAsk, None]:
+    async def watch(self) -> AsyncItems[AsyncPermissionAsk]:
         """Each request that is pending or comes, once, of every run of the tenant. `resolution` of an earlier one is known once the next is asked for."""
         pending: dict[str, AsyncPermissionAsk] = {}
         types = ("permission.requested", "permission.resolved", "run.ended")

@@ -1,34 +1,23 @@
-"""The asynchronous client, which is also what the blocking one drives."""
+"""The client."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import httpx
-
-from ._follow import Event, is_end_of_flow
-from ._io import AsyncIo, Io
-from ._pages import AsyncPages
-from ._permissions import AsyncPermissions
-from ._plans import AsyncPlans
-from ._run import AsyncRun, OnPermission, Start
-from ._tenant_events import TenantEvent, tenant_events
-from ._transport import AUTO, Call, Json, Key, Settings, Token, Transport, at, key_of
-from .errors import ApiError, ConnectionFailed
-
-
-@dataclass(frozen=True)
-class FlowOutcome:
-    """`ok`: the output fits the flow's `output_schema`. Otherwise `problems` say why not."""
-
-    ok: bool
-    output: Any
-    problems: list[Json]
-    #: All of the answer: `trace_id`, `flow_version`, `served_instance` and so on.
-    answer: Json
+from .._async_io import AsyncClient, AsyncIo, AsyncItems
+from .._documents import FlowOutcome, Start, TenantEvent
+from .._events import Event, is_end_of_flow
+from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from .._typed import Schema, body_of
+from ..errors import ApiError, ConnectionFailed
+from .pages import AsyncPages
+from .permissions import AsyncPermissions
+from .plans import AsyncPlans
+from .run import AsyncRun, OnPermission
+from .tenant_events import tenant_events
+from .transport import Transport
 
 
 class AsyncRuns:
@@ -40,7 +29,7 @@ class AsyncRuns:
     async def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
         """Starts a run that goes on without a reader. Returns its id."""
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
-        return str((await self._transport.json("POST", "/agent/run", call))["run_id"])
+        return str((await self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
     def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> AsyncRun:
         """Reads a run from its first event, or behind the event `after`."""
@@ -51,7 +40,7 @@ class AsyncRuns:
         return AsyncRun(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
 
     async def get(self, id: str) -> Json:
-        return dict(await self._transport.json("GET", at("/runs/", id)))
+        return await self._transport.read("GET", at("/runs/", id), has="status")
 
     def list(self, **query: Any) -> AsyncPages:
         """Those that go on come first, then the others, newest first."""
@@ -76,25 +65,26 @@ class AsyncSession:
         on_permission: OnPermission | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
+        schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """Sends a message. Its run starts when it is read."""
+        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits it."""
 
         async def session_of(run_id: str) -> str:
             return self.id
 
-        start = Start(f"{self._path}/messages", {"prompt": prompt, **body}, key_of(idempotency_key))
+        start = Start(f"{self._path}/messages", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return AsyncRun(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
 
     async def get(self) -> Json:
-        return dict(await self._transport.json("GET", self._path))
+        return await self._transport.read("GET", self._path, has="session_id")
 
     def messages(self) -> AsyncPages:
         """The history that the next message continues, oldest first."""
         return AsyncPages(self._transport, f"{self._path}/messages")
 
     async def rename(self, title: str) -> Json:
-        return dict(await self._transport.json("PATCH", self._path, Call(body={"title": title})))
+        return await self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
 
     async def delete(self) -> None:
         """Ends the session, its runs and its pending permission requests."""
@@ -111,7 +101,7 @@ class AsyncSessions:
         """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
         body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
         try:
-            created = await self._transport.json("POST", "/sessions", Call(body=body))
+            created = await self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
         except ApiError as cause:
             if id is None or cause.status != 409:
                 raise
@@ -156,7 +146,7 @@ class AsyncFlows:
         raise ConnectionFailed("the end of the flow did not come")
 
     async def get(self, name: str) -> Json:
-        return dict(await self._transport.json("GET", at("/flows/", name)))
+        return await self._transport.read("GET", at("/flows/", name), has="name")
 
     def list(self, **query: Any) -> AsyncPages:
         return AsyncPages(self._transport, "/flows", query)
@@ -169,15 +159,16 @@ class AsyncDispatches:
         self._transport = transport
 
     async def get(self, id: str) -> Json:
-        return dict(await self._transport.json("GET", at("/dispatches/", id)))
+        return await self._transport.read("GET", at("/dispatches/", id), has="trace_id")
 
     def list(self, **query: Any) -> AsyncPages:
         return AsyncPages(self._transport, "/dispatches", query)
 
 
 class AsyncAgentEngine:
-    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine: it is asked before each request with
-    `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts."""
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can be awaited: it is asked
+    before each request with `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts. One
+    that blocks may be used by several threads."""
 
     def __init__(
         self,
@@ -186,10 +177,9 @@ class AsyncAgentEngine:
         token: Token = None,
         headers: Callable[[], Mapping[str, str]] | None = None,
         settings: Settings = Settings(),
-        client: httpx.AsyncClient | None = None,
-        io: Io | None = None,
+        client: AsyncClient | None = None,
     ) -> None:
-        self._io = io or AsyncIo(client)
+        self._io = AsyncIo(client)
         self._transport = Transport(self._io, url, token, headers, settings)
         self.runs = AsyncRuns(self._transport)
         self.sessions = AsyncSessions(self._transport)
@@ -215,19 +205,21 @@ class AsyncAgentEngine:
         on_permission: OnPermission | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
+        schema: Schema | None = None,
         **body: Any,
     ) -> AsyncRun:
-        """A run, which starts when it is read: as events, as text, or with `result()`. `body` has the further fields of the request."""
-        start = Start("/agent/run", {"prompt": prompt, **body}, key_of(idempotency_key))
+        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
+        output is a value that fits it. `body` has the further fields of the request."""
+        start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
         return AsyncRun(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
 
-    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncGenerator[TenantEvent, None]:
+    def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""
         return tenant_events(self._transport, types=types, after=after)
 
     async def me(self) -> Json:
         """The caller's tenant, subject and scopes, and the server's features and limits."""
-        return dict(await self._transport.json("GET", "/me"))
+        return await self._transport.read("GET", "/me", has="tenant")
 
     def usage(self, **query: Any) -> AsyncPages:
         """The usage by hour or day."""

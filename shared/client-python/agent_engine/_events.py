@@ -1,17 +1,14 @@
-"""Streams over as many connections as they take, each event once and in order."""
+"""What the events of a stream mean. Pure: the same for both clients."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from ._transport import MOST_RETRY_AFTER, OpenStream, Transport, backoff
-from .errors import AgentEngineError, ApiError, ConnectionFailed
-
-T = TypeVar("T")
+from ._requests import MOST_RETRY_AFTER, backoff
+from .errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer
 
 #: The events that end a run, of an agent, a flow or a plan.
 LAST = frozenset(("done", "error", "plan_queued", "result", "plan_ended"))
@@ -50,59 +47,12 @@ def is_end_of_flow(data: dict[str, Any], is_known: bool, before: str | None) -> 
 
 
 def is_passing(cause: AgentEngineError) -> bool:
+    if isinstance(cause, WrongAnswer):
+        return False
     return isinstance(cause, ConnectionFailed) or (isinstance(cause, ApiError) and (cause.status == 429 or cause.status >= 500))
 
 
-async def follow(
-    transport: Transport,
-    open_stream: Callable[[str], Awaitable[OpenStream]],
-    make: Callable[[str, str, dict[str, Any]], T],
-    *,
-    after: str = "",
-    is_end: IsEnd = lambda data, is_known, before: False,
-    is_numbered: bool = True,
-    may_retry: Callable[[AgentEngineError], bool] = is_passing,
-    patience: float = float("inf"),
-) -> AsyncGenerator[T, None]:
-    """Yields what `make` makes of id, event and data, up to the last event, or until the server says that nothing follows (204). With `is_numbered` an event whose
-    number is not above the last one is known."""
-    outage = _Outage(transport.settings.resume, patience)
-    last, before = after, None
-    while True:
-        failure: AgentEngineError | None = None
-        try:
-            stream = await open_stream(last)
-            if stream.status == 204:
-                await stream.leave()
-                return
-            outage.is_answered()
-            try:
-                async for event in stream.events():
-                    is_known = is_numbered and int(event.id or 0) <= (int(last or 0) or -1)  # 0 is the number of a warning ahead of the first event (D39.2).
-                    is_error = event.event == "error"
-                    if is_known and not is_error:
-                        continue
-                    data = json.loads(event.data)
-                    is_last = is_end(data, is_known, before) if is_error else event.event in LAST
-                    before = data.get("code") if is_error else None
-                    if is_error and not is_last:
-                        break
-                    last = event.id
-                    outage.is_over()
-                    yield make(event.id, event.event, data)
-                    if is_last:
-                        return
-                outage.retry = stream.retry
-            finally:
-                await stream.leave()
-        except AgentEngineError as cause:
-            if not may_retry(cause):
-                raise
-            failure = cause
-        await transport.io.sleep(outage.pause(failure))
-
-
-class _Outage:
+class Outage:
     """The time since a stream broke, and the pauses in it."""
 
     def __init__(self, resume: float, patience: float) -> None:
@@ -131,3 +81,34 @@ class _Outage:
             self._failures += 1
             asked = backoff(self._failures, 0.1)
         return min(MOST_RETRY_AFTER, asked)
+
+
+class TextPieces:
+    """The answer's text as the events bring it. Pure."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._is_first = True
+        self._turn = 0
+
+    def take(self, event: Event) -> str:
+        """The text that the event adds, which may be none."""
+        if event.event == "turn_start":
+            self._turn = event.data["turn_number"]
+        # Before a later turn the rest of this one comes first, without increments.
+        if is_recovery(event) and event.data["detail"]["turn_number"] <= self._turn:
+            self._shown = ""
+        if event.event not in ("text_delta", "text"):
+            return ""
+        text: str = event.data["text"]
+        if event.event == "text":  # A recorded run has no increments, so the rest of a block comes with its whole text.
+            text = text[len(self._shown) :]
+        gap = "" if self._shown or self._is_first or not text else "\n\n"
+        self._shown = "" if event.event == "text" else self._shown + text
+        self._is_first = False
+        return gap + text
+
+
+def is_recovery(event: Event) -> bool:
+    """Whether another server goes on with the run: what has come of the turn that it names is void."""
+    return event.event == "warning" and bool(event.data["code"] == "run_recovered")

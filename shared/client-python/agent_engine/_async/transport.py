@@ -3,81 +3,24 @@
 from __future__ import annotations
 
 import json
-import random
-import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import httpx
 
-from ._io import Io
-from ._sse import SseEvent, SseParser
-from .errors import AgentEngineError, ApiError, ConnectionFailed
+from .._async_io import AsyncFunction, AsyncIo, AsyncItems
+from .._requests import EVENTS, Call, Json, Settings, Token, pause_before_repeat
+from .._sse import SseEvent, SseParser
+from ..errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer, object_in
 
 T = TypeVar("T")
-
-Json = dict[str, Any]
-Token = str | Callable[[str | None], Any] | None
-
-#: A longer pause that a server asks for is the caller's decision.
-MOST_RETRY_AFTER = 60.0
-_EVENTS = "text/event-stream"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """`attempts`: how often a request that may be repeated is sent. `resume`: how long a stream that broke looks for a server that answers.
-    `request`: how long an answer may take. `stall`: how long a stream may be silent. Times are seconds."""
-
-    attempts: int = 4
-    resume: float = 30.0
-    request: float = 30.0
-    stall: float = 45.0
-
-
-@dataclass(frozen=True)
-class Call:
-    """The parts of a request besides its method and path."""
-
-    query: Mapping[str, Any] = field(default_factory=dict)
-    body: Any = None
-    key: str | None = None
-    last_event_id: str | None = None
-    traceparent: str | None = None
-    timeout: float | None = None
-
-
-class Auto:
-    """Stands for a key that is made at random."""
-
-
-AUTO = Auto()
-Key = str | None | Auto
-
-
-def key_of(given: Key) -> str | None:
-    """The key of a request, also of one that nobody named: it makes the request safe to repeat."""
-    return f"auto-{secrets.token_hex(16)}" if isinstance(given, Auto) else given
-
-
-def at(path: str, text: str) -> str:
-    """A path that ends with an id, or another text from outside."""
-    return path + quote(text, safe="")
-
-
-def backoff(failures: int, first: float, most: float = 5.0) -> float:
-    """Half to all of a pause that doubles with each failure, so that many clients do not come back at the same time."""
-    return float(min(most, first * 2 ** (failures - 1)) * (0.5 + random.random() / 2))
-
 
 class OpenStream:
     """A stream that the server has begun. 204 has no events."""
 
-    def __init__(self, io: Io, response: httpx.Response) -> None:
+    def __init__(self, io: AsyncIo, response: httpx.Response) -> None:
         self._io = io
         self._response = response
         self._parser = SseParser()
@@ -93,13 +36,15 @@ class OpenStream:
     async def leave(self) -> None:
         await self._io.leave(self._response)
 
-    async def events(self) -> AsyncGenerator[SseEvent, None]:
+    async def events(self) -> AsyncItems[SseEvent]:
         try:
             if self.is_reset:
                 yield SseEvent("", "reset", "{}")
             async for chunk in self._io.chunks(self._response):
                 for event in self._parser.feed(chunk):
                     yield event
+        except ValueError as cause:  # An event without an end.
+            raise WrongAnswer(str(cause)) from cause
         except httpx.HTTPError as cause:
             raise ConnectionFailed(f"the connection failed: {cause!r}") from cause
         finally:
@@ -107,7 +52,7 @@ class OpenStream:
 
 
 class Transport:
-    def __init__(self, io: Io, url: str, token: Token, headers: Callable[[], Mapping[str, str]] | None, settings: Settings) -> None:
+    def __init__(self, io: AsyncIo, url: str, token: Token, headers: Callable[[], Mapping[str, str]] | None, settings: Settings) -> None:
         self.io = io
         self.settings = settings
         self._base = url.rstrip("/")
@@ -119,13 +64,20 @@ class Transport:
         """A time of the server by this machine's clock, as far as the newest answer tells how it goes."""
         return datetime.fromisoformat(server_time.replace("Z", "+00:00")) - self._behind
 
+    async def read(self, method: str, path: str, call: Call = Call(), *, has: str) -> Json:
+        """The JSON object of an answer that has this field."""
+        answer = await self.json(method, path, call)
+        if answer is None or has not in answer:
+            raise WrongAnswer(answer)
+        return dict(answer)
+
     async def json(self, method: str, path: str, call: Call = Call()) -> Any:
-        """The JSON of the answer; `None` for an empty one."""
+        """The JSON object of the answer; `None` for an empty one."""
 
         async def attempt() -> Any:
             response = await self._fetch(method, path, call, "application/json")
             text = await self._text(response)
-            return json.loads(text) if text else None
+            return object_in(text) if text else None
 
         return await self._repeat(method, call, attempt)
 
@@ -138,16 +90,16 @@ class Transport:
         return await self._stream("GET", path, call)
 
     async def _stream(self, method: str, path: str, call: Call) -> OpenStream:
-        response = await self._fetch(method, path, call, _EVENTS)
+        response = await self._fetch(method, path, call, EVENTS)
         kind = response.headers.get("content-type", "of no type")
-        if response.status_code == 200 and not kind.startswith(_EVENTS):
+        if response.status_code == 200 and not kind.startswith(EVENTS):
             await self.io.leave(response)  # Something between us and the server, which would answer in the same way again.
-            raise AgentEngineError(f"the answer is no event stream but {kind}")
+            raise WrongAnswer(kind)
         # httpx has one time for all reads of a request. It is read again for each part of the body.
         response.request.extensions["timeout"]["read"] = self.settings.stall
         return OpenStream(self.io, response)
 
-    async def _repeat(self, method: str, call: Call, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _repeat(self, method: str, call: Call, attempt: AsyncFunction[[], T]) -> T:
         failures = 0
         while True:
             try:
@@ -171,6 +123,9 @@ class Transport:
         self._learn_time(response.headers.get("date"))
         if response.status_code >= 400:
             raise ApiError(response.status_code, response.headers, await self._text(response))
+        if response.status_code >= 300:  # A body, and a token, go to the server that they were written for, and to no other.
+            await self.io.leave(response)
+            raise WrongAnswer(f"{response.status_code} {response.headers.get('location', '')}".strip())
         return response
 
     async def _send(self, method: str, path: str, call: Call, accept: str, token: str | None) -> httpx.Response:
@@ -213,17 +168,3 @@ class Transport:
         except (TypeError, ValueError):
             return
         self._behind = behind if abs(behind) > timedelta(seconds=1.5) else timedelta()
-
-
-def pause_before_repeat(cause: AgentEngineError, method: str, has_key: bool, failures: int) -> float | None:
-    """`None` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
-    done what it was asked for, so only requests that mean the same twice are repeated."""
-    is_safe = has_key or method in ("GET", "DELETE")
-    pause = backoff(failures, 0.25)
-    if isinstance(cause, ConnectionFailed):
-        return pause if is_safe else None
-    if not isinstance(cause, ApiError):
-        return None
-    is_temporary = cause.status == 429 or (cause.status >= 500 and is_safe)
-    pause = pause if cause.retry_after is None else cause.retry_after
-    return pause if is_temporary and pause <= MOST_RETRY_AFTER else None

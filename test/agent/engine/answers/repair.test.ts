@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { checkOutput, repairWarning } from '../../../../shared/agent/engine/answers/output.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { createSchemaCheckers } from '../../../../shared/platform/schemas/checker.ts'
 import type { SchemaChecker } from '../../../../shared/platform/schemas/port.ts'
-import { checkOutput, repairWarning } from '../../../../shared/work/flows/execute/output.ts'
 
 const FENCE = '```'
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from ._transport import Call, Json, Transport
-
-
-@dataclass(frozen=True)
-class Page:
-    items: list[Json]
-    next_cursor: str | None
+from .._async_io import AsyncItems
+from .._documents import Page
+from .._requests import Call, Json
+from ..errors import WrongAnswer
+from .transport import Transport
 
 
 class AsyncPages:
@@ -27,10 +24,12 @@ class AsyncPages:
         """The page behind a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
         # An answer has one list, whose name is that of its items.
-        items = next(value for value in answer.values() if isinstance(value, list))
+        items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
+        if items is None:
+            raise WrongAnswer(answer)
         return Page(items, answer.get("next_cursor"))
 
-    async def __aiter__(self) -> AsyncGenerator[Json, None]:
+    async def __aiter__(self) -> AsyncItems[Json]:
         cursor: str | None = None
         while True:
             page = await self.page(cursor)

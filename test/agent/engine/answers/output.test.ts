@@ -4,7 +4,7 @@ import {
   correctionPrompt,
   MAX_OUTPUT_CHARS,
   parseOutput,
-} from '../../../../shared/work/flows/execute/output.ts'
+} from '../../../../shared/agent/engine/answers/output.ts'
 
 const FENCE = '```'
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from ._follow import follow
-from ._transport import Call, Json, OpenStream, Transport
-
-
-@dataclass(frozen=True)
-class TenantEvent:
-    """`event` is `reset` when some events are gone: read again what you show."""
-
-    id: str
-    event: str
-    data: Json
+from .._async_io import AsyncItems
+from .._documents import TenantEvent
+from .._requests import Call
+from .follow import follow
+from .transport import OpenStream, Transport
 
 
 def tenant_events(
     transport: Transport, *, types: Sequence[str] = (), after: str = "", is_reset: bool = False
-) -> AsyncGenerator[TenantEvent, None]:
+) -> AsyncItems[TenantEvent]:
     """`reset` comes when events are missing, also when a connection breaks before its first event; with `is_reset` also when the stream is open."""
     may_miss = is_reset
 

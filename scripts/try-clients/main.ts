@@ -1,0 +1,45 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startStandalone } from '../../test/support/product.ts'
+import { tryGo } from './go.ts'
+import { tryJava } from './java.ts'
+import type { Trial } from './trial.ts'
+
+const USAGE = `usage: npm run try:clients -- [--only go|java] [--folder PATH]
+
+Starts the standalone form, has oapi-codegen (Go) and openapi-generator (Java) make clients of the API description that it serves, without
+any option that mends it, compiles them, and uses each once: a plan is submitted and read, a run is answered, and what a flow remembers is
+written as a text and as an object, and read. It needs Go, and Java 17 with Maven; the first time it fetches the generators, and takes
+minutes. TypeScript's and Python's are part of \`npm test\`.
+`
+
+const TRIALS: Readonly<Record<string, (trial: Trial) => Promise<string>>> = { go: tryGo, java: tryJava }
+const API_TOKEN = 'token-of-the-generated-clients'
+/** What each program prints. */
+const EXPECTED = '{"output":"Hello back","parallel":true,"step":"one","memory":["a text",{"of":"an object"}]}'
+
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+})
+if (values.help) process.stdout.write(USAGE)
+else process.exitCode = await main(values.folder ?? join(tmpdir(), 'agent-engine-clients'), values.only)
+
+async function main(folder: string, only: string | undefined): Promise<number> {
+  const product = await startStandalone({ API_TOKEN })
+  product.model.otherwise(() => 'Hello back')
+  let failed = 0
+  try {
+    for (const [name, attempt] of Object.entries(TRIALS)) {
+      if (only !== undefined && only !== name) continue
+      const trial = { folder: join(folder, name), url: product.url, token: API_TOKEN }
+      const printed = await attempt(trial).catch((cause: unknown) => String(cause))
+      const isRight = printed.trim() === EXPECTED
+      if (!isRight) failed++
+      console.log(`${name}: ${isRight ? 'compiled and used' : `FAILED\n${printed}`}`)
+    }
+  } finally {
+    await product.close()
+  }
+  return failed === 0 ? 0 : 1
+}

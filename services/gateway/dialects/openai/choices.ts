@@ -1,0 +1,102 @@
+import type { Response } from 'express'
+import type { RunRequest } from '../../../../shared/cluster/commands/runs.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { escapePointer } from '../../../../shared/kernel/json.ts'
+import { ignoredFieldsHeader } from '../../../../shared/platform/api/ignored-fields.ts'
+import { budgetProblem } from '../../../../shared/platform/schemas/budget.ts'
+import { unusableSchema } from '../../../../shared/platform/schemas/problems.ts'
+import type { CheckValue } from '../../bodies/body.ts'
+import type { Fields } from '../shared/fields.ts'
+
+type Choices = Pick<
+  RunRequest,
+  'response_schema' | 'tool_choice' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
+>
+
+/** The places of one run's choices in a request, as JSON pointers by the native names. */
+export type Places = Partial<Record<keyof Choices, string>>
+
+/** `ignored` are the places of values that no run takes. */
+export type ChosenRun = { choices: Choices; places: Places; ignored: readonly string[] }
+
+/** Where a format has its choices. `format` holds the form of the answer, `schema` is the place of its schema within. */
+type Names = { format: Fields | undefined; schema: string; effort: string; tokens: readonly string[] }
+
+const EFFORTS = ['low', 'medium', 'high']
+
+/** Reads what a request chooses for its run (D41.5, D42.6). Throws `invalid_request` for what this server cannot do. */
+export async function readChoices(fields: Fields, names: Names, checkValue: CheckValue): Promise<ChosenRun> {
+  const tokens = names.tokens.find((name) => fields.has(name)) ?? ''
+  const effort = valueAt(fields.value, names.effort) ?? undefined
+  const isEffort = EFFORTS.includes(effort as string)
+  const found: [keyof Choices, unknown, string][] = [
+    ['response_schema', names.format && schemaOf(names.format, names.schema), (names.format?.at ?? '') + names.schema],
+    ['tool_choice', toolChoiceOf(fields), '/tool_choice'],
+    ['effort', isEffort ? effort : undefined, names.effort],
+    ['temperature', fields.get('temperature'), '/temperature'],
+    ['max_output_tokens', fields.get(tokens), `/${tokens}`],
+    ['metadata', fields.get('metadata'), '/metadata'],
+  ]
+  const given = found.filter(([, value]) => value !== undefined)
+  const places: Places = Object.fromEntries(given.map(([name, , at]) => [name, at]))
+  const choices: Choices = Object.fromEntries(given)
+  await inPlaces(places, () => checkValue('SendMessageRequest', { ...choices, prompt: '-' }, ''))
+  // The worker checks it as well, but by then there may be a session.
+  const problem = choices.response_schema && budgetProblem(choices.response_schema)
+  if (problem) throw unusableSchema(places.response_schema ?? '', problem)
+  return { choices, places, ignored: effort === undefined || isEffort ? [] : [names.effort] }
+}
+
+/** The schema of an answer's form; `undefined` for text. */
+function schemaOf(format: Fields, at: string): JsonObject | undefined {
+  const type = format.text('type')
+  if (type === 'text') return undefined
+  if (type === 'json_object') return { type: 'object' }
+  if (type !== 'json_schema') throw format.wrong('type', 'text, json_object or json_schema')
+  return (at.startsWith('/json_schema') ? format.object('json_schema') : format).object('schema').value
+}
+
+/** A tool by its name has another form here. */
+function toolChoiceOf(fields: Fields): unknown {
+  const choice = fields.get('tool_choice')
+  if (typeof choice !== 'object') return choice
+  const named = fields.object('tool_choice')
+  return { name: (named.has('function') ? named.object('function') : named).text('name') }
+}
+
+/** Carries out a step, and tells of what is wrong by its place in the request. */
+export async function inPlaces<T>(places: Places, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step()
+  } catch (cause) {
+    const place = cause instanceof AppError ? placeOf(places, cause) : undefined
+    if (!(cause instanceof AppError) || place === undefined) throw cause
+    throw new AppError(cause.kind, cause.message, { param: place, cause })
+  }
+}
+
+function placeOf(places: Places, { param = '' }: AppError): string | undefined {
+  const [, name = '', rest = ''] = /^\/(\w+)(.*)$/s.exec(param) ?? []
+  const place = places[name as keyof Choices]
+  return place === undefined ? undefined : place + rest
+}
+
+/** Names the fields that nothing reads, as on every other path (D2.4). */
+export function nameIgnored(
+  res: Response,
+  { value }: Fields,
+  of: { known: ReadonlySet<string> } & Partial<ChosenRun>,
+): void {
+  const unknown = Object.keys(value).filter((name) => !of.known.has(name) && value[name] !== null)
+  const ignored = [...unknown.map((name) => `/${escapePointer(name)}`), ...(of.ignored ?? [])]
+  if (ignored.length > 0) res.setHeader('X-Ignored-Fields', ignoredFieldsHeader(ignored.slice(0, MAX_NAMED)))
+}
+
+const MAX_NAMED = 20
+
+const valueAt = (value: JsonObject, pointer: string): unknown =>
+  pointer
+    .slice(1)
+    .split('/')
+    .reduce((each: unknown, key) => (each as JsonObject | null | undefined)?.[key], value)

@@ -1,0 +1,83 @@
+"""Plans: steps with dependencies that run in the background."""
+
+from __future__ import annotations
+
+from .._async_io import AsyncItems
+from .._documents import PlanProgress, change_of, progress_of, steps_of
+from .._events import Event, event_of
+from .._requests import AUTO, Call, Json, Key, at, key_of
+from .follow import follow
+from .pages import AsyncPages
+from .transport import OpenStream, Transport
+
+
+class AsyncPlan:
+    """A submitted plan."""
+
+    def __init__(self, transport: Transport, id: str) -> None:
+        self.id = id
+        self._transport = transport
+        self._path = at("/plans/", id)
+
+    async def get(self) -> Json:
+        return await self._transport.read("GET", self._path, has="steps")
+
+    async def progress(self) -> AsyncItems[PlanProgress]:
+        """How far the plan is, now and after each change until it ends."""
+        plan = await self.get()
+        steps = steps_of(plan)
+        status: str = plan["status"]
+        yield progress_of(plan, steps, status)
+        if status not in ("queued", "running"):
+            return
+        async for event in self.events():
+            status = "running" if event.event == "plan_started" else status
+            changed = change_of(event, steps)
+            if changed is not None:
+                steps[changed.id] = changed
+                yield progress_of(plan, steps, status)
+        ended = await self.get()
+        yield progress_of(ended, steps_of(ended), ended["status"])
+
+    def events(self) -> AsyncItems[Event]:
+        """The plan's events from the first one on."""
+
+        async def open_stream(last: str) -> OpenStream:
+            return await self._transport.open_stream(f"{self._path}/events", Call(last_event_id=last or None))
+
+        return follow(self._transport, open_stream, event_of)
+
+    async def result(self) -> Json:
+        """The plan once it has ended, whether its steps were done or not: `status` says so."""
+        plan = await self.get()
+        async for progress in self.progress():
+            plan = progress.plan
+        return plan
+
+    async def cancel(self) -> None:
+        await self._transport.json("POST", f"{self._path}/cancel")
+
+    async def retry(self) -> AsyncPlan:
+        """Submits what is left of a plan that has ended."""
+        plan = await self._transport.read("POST", f"{self._path}/retry", has="id")
+        return AsyncPlan(self._transport, plan["id"])
+
+
+class AsyncPlans:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def submit(self, plan: Json, *, idempotency_key: Key = AUTO) -> AsyncPlan:
+        call = Call(body=plan, key=key_of(idempotency_key))
+        return self.of((await self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
+
+    def of(self, id: str) -> AsyncPlan:
+        """A plan that was submitted before."""
+        return AsyncPlan(self._transport, id)
+
+    async def check(self, plan: Json) -> Json:
+        """All that is wrong with a plan, and its waves. Nothing is submitted."""
+        return await self._transport.read("POST", "/plans/check", Call(body=plan), has="waves")
+
+    def list(self, **query: object) -> AsyncPages:
+        return AsyncPages(self._transport, "/plans", query)

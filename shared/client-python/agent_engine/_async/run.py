@@ -1,0 +1,210 @@
+"""A run, as its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .._async_io import AsyncFunction, AsyncItems
+from .._documents import RunResult, Start
+from .._events import LAST, Event, IsEnd, TextPieces, event_of, is_end_of_run, is_passing, is_recovery
+from .._requests import Call, at
+from .._typed import value_of
+from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost, WrongAnswer
+from .follow import follow
+from .permissions import AsyncPermissionAsk, RunAsks
+from .transport import OpenStream, Transport
+
+#: A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less.
+_PATIENCE = 30 * 60.0
+_NO_ID = "the answer has no X-Run-ID"
+
+OnPermission = Callable[[AsyncPermissionAsk], Any]
+
+
+class AsyncRun:
+    """It starts when it is read for the first time. A connection that breaks is resumed; each event comes once and in order. It has one reader:
+    a second loop goes on where the first one stopped."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        start: Start | None = None,
+        id: str | None = None,
+        after: int = 0,
+        on_permission: OnPermission | None = None,
+        session_of: AsyncFunction[[str], str] | None = None,
+        traceparent: str | None = None,
+        is_end: IsEnd = is_end_of_run,
+    ) -> None:
+        #: Known once the server has taken the run.
+        self.id = id
+        #: The number of the newest event that was read. `engine.runs.resume(id, after=…)` goes on behind it.
+        self.last_event_id = after
+        self._transport = transport
+        self._start = start
+        self._traceparent = traceparent
+        self._on_permission = on_permission
+        self._is_end = is_end
+        self._asks = RunAsks(transport, session_of or _same)
+        self._texts: list[tuple[int, str]] = []
+        self._turn = 0
+        self._end: Event | None = None
+        self._failure: BaseException | None = None
+        self._is_sent = False
+        self._events: AsyncItems[Event] | None = None
+        self._early: list[Event] = []
+
+    async def __aenter__(self) -> AsyncRun:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> None:
+        await self.leave()
+
+    async def __aiter__(self) -> AsyncItems[Event]:
+        """The events from here on. The `error` of a run that fails comes, too, and then `RunFailed` is raised."""
+        while (event := await self._next()) is not None:
+            yield event
+
+    async def text(self) -> AsyncItems[str]:
+        """The answer's text as it comes, with a blank line between its blocks."""
+        pieces = TextPieces()
+        while (event := await self._next()) is not None:
+            if text := pieces.take(event):
+                yield text
+
+    async def result(self) -> RunResult:
+        """Reads the run to its end. Raises `RunFailed`, `RunLost`, `ApiError` and `ConnectionFailed`."""
+        while await self._next() is not None:
+            pass
+        output, end = "\n\n".join(text for _, text in self._texts), self._end or Event(0, "plan_queued", {})
+        if end.event == "done":
+            value = value_of(end.data["output"], self._start and self._start.schema) if "output" in end.data else output
+            return RunResult(self.id or "", value, end.data, end.data["stop_reason"])
+        return RunResult(self.id or "", output, None, "plan_queued", end.data.get("plan_id"), end.data.get("note"))
+
+    async def started(self) -> str:
+        """Starts the run. Returns its id once the server has taken it."""
+        if self.id is None and (event := await self._read()) is not None:
+            self._early.append(event)
+        if self.id is None:
+            raise ConnectionFailed(_NO_ID)
+        return self.id
+
+    async def cancel(self) -> None:
+        """Ends the run at the server, with its model call, tools and sub-agents. Its stream ends with the `error` `cancelled`."""
+        if self.id is None and not self._is_sent:
+            self._failure = RunFailed({"error": "cancelled before it was started", "code": "cancelled"}, None)
+        else:
+            await self._transport.json("DELETE", at("/runs/", await self.started()))
+
+    async def leave(self) -> None:
+        """Stops reading. The server ends a run that nobody reads for a while."""
+        events, self._events = self._events, None
+        if events is not None:
+            await events.aclose()
+
+    async def _next(self) -> Event | None:
+        event = self._early.pop(0) if self._early else await self._read()
+        try:
+            if event is not None:
+                self._take(event)
+        except (KeyError, TypeError) as cause:
+            raise WrongAnswer(event) from cause
+        if self._end is not None:
+            await self.leave()
+        return event
+
+    async def _read(self) -> Event | None:
+        if self._failure is not None:
+            raise self._failure
+        if self._end is not None:
+            return self._fail(self._end) if self._end.event == "error" else None
+        if self._events is None:
+            self._events = self._follow()
+        try:
+            return await self._events.__anext__()
+        except StopAsyncIteration:
+            return await self._find_end()
+        except BaseException as failure:
+            self._failure = self._failure or failure
+            self._asks.close()
+            raise
+
+    def _fail(self, end: Event) -> NoReturn:
+        raise RunFailed(end.data, self.id)
+
+    def _take(self, event: Event) -> None:
+        self.last_event_id = event.id
+        if event.event == "turn_start":
+            self._turn = event.data["turn_number"]
+        if event.event == "text":
+            self._texts.append((self._turn, event.data["text"]))
+        if is_recovery(event):
+            self._texts = [each for each in self._texts if each[0] < event.data["detail"]["turn_number"]]
+        if event.event in LAST:
+            self._end = event
+            self._asks.close()
+        ask = self._asks.take(event, self.id or "")
+        answer = self._on_permission
+        if ask is not None and answer is not None:
+            self._transport.io.beside(lambda: answer(ask), self._set_failure)
+
+    def _set_failure(self, failure: BaseException) -> None:
+        """A callback that raises ends the reading with the next event."""
+        self._failure = self._failure or failure
+
+    def _follow(self) -> AsyncItems[Event]:
+        return follow(
+            self._transport,
+            self._open,
+            event_of,
+            after=str(self.last_event_id),
+            is_end=self._is_end,
+            may_retry=lambda cause: is_passing(cause) and self.id is not None,
+            patience=_PATIENCE,
+        )
+
+    async def _open(self, last: str) -> OpenStream:
+        if self.id is None:
+            return await self._begin()
+        call = Call(last_event_id=last, traceparent=self._traceparent)
+        try:
+            return await self._transport.open_stream(f"{at('/runs/', self.id)}/events", call)
+        except ApiError as cause:
+            if cause.status == 404:
+                raise RunLost(self.id) from cause
+            raise
+
+    async def _begin(self) -> OpenStream:
+        """Without an id, the key finds a run that was started."""
+        start = self._start
+        if start is None or (self._is_sent and start.key is None):
+            raise ConnectionFailed(_NO_ID)
+        self._is_sent = True
+        stream = await self._transport.start_stream(start.path, Call(body=start.body, key=start.key, traceparent=self._traceparent))
+        self.id = stream.run_id
+        return stream
+
+    async def _find_end(self) -> Event:
+        """The end of a run of which no event is left, from its record."""
+        run = await self._transport.read("GET", at("/runs/", self.id or ""), has="status")
+        if run["status"] != "done":
+            code = run.get("code", "internal")
+            return Event(self.last_event_id, "error", {"error": f"the run has ended: {code}", "code": code, "suggestion": "Send the request again."})
+        tokens = run.get("input_tokens", 0), run.get("output_tokens", 0)
+        data = {
+            "total_input_tokens": tokens[0],
+            "total_output_tokens": tokens[1],
+            "total_tokens": sum(tokens),
+            "cost_usd": run.get("cost_usd", 0),
+            "turn_count": run.get("turns", 0),
+            "stop_reason": "end_turn",
+        }
+        return Event(self.last_event_id, "done", data)
+
+
+async def _same(run_id: str) -> str:
+    return run_id

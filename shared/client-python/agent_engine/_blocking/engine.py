@@ -1,0 +1,237 @@
+# Made of ../_async/engine.py by scripts/blocking-client.py: change that one.
+"""The client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from .._blocking_io import Client, Io, Items
+from .._documents import FlowOutcome, Start, TenantEvent
+from .._events import Event, is_end_of_flow
+from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from .._typed import Schema, body_of
+from ..errors import ApiError, ConnectionFailed
+from .pages import Pages
+from .permissions import Permissions
+from .plans import Plans
+from .run import Run, OnPermission
+from .tenant_events import tenant_events
+from .transport import Transport
+
+
+class Runs:
+    """Runs of all kinds: those that go on, and the records of those that have ended."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def start(self, prompt: str, *, idempotency_key: Key = AUTO, **body: Any) -> str:
+        """Starts a run that goes on without a reader. Returns its id."""
+        call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
+        return str((self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
+
+    def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> Run:
+        """Reads a run from its first event, or behind the event `after`."""
+
+        def session_of(run_id: str) -> str:
+            return str((self.get(run_id)).get("session_id") or run_id)
+
+        return Run(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
+
+    def get(self, id: str) -> Json:
+        return self._transport.read("GET", at("/runs/", id), has="status")
+
+    def list(self, **query: Any) -> Pages:
+        """Those that go on come first, then the others, newest first."""
+        return Pages(self._transport, "/runs", query)
+
+    def cancel(self, id: str) -> None:
+        self._transport.json("DELETE", at("/runs/", id))
+
+
+class Session:
+    """One conversation. Its messages are answered one after the other."""
+
+    def __init__(self, transport: Transport, id: str) -> None:
+        self.id = id
+        self._transport = transport
+        self._path = at("/sessions/", id)
+
+    def send(
+        self,
+        prompt: str,
+        *,
+        on_permission: OnPermission | None = None,
+        idempotency_key: Key = AUTO,
+        traceparent: str | None = None,
+        schema: Schema | None = None,
+        **body: Any,
+    ) -> Run:
+        """Sends a message. Its run starts when it is read. With `schema` its output is a value that fits it."""
+
+        def session_of(run_id: str) -> str:
+            return self.id
+
+        start = Start(f"{self._path}/messages", body_of(prompt, schema, body), key_of(idempotency_key), schema)
+        return Run(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
+
+    def get(self) -> Json:
+        return self._transport.read("GET", self._path, has="session_id")
+
+    def messages(self) -> Pages:
+        """The history that the next message continues, oldest first."""
+        return Pages(self._transport, f"{self._path}/messages")
+
+    def rename(self, title: str) -> Json:
+        return self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
+
+    def delete(self) -> None:
+        """Ends the session, its runs and its pending permission requests."""
+        self._transport.json("DELETE", self._path)
+
+
+class Sessions:
+    """Conversations. They live in the server's memory."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def open(self, id: str | None = None, *, messages: Sequence[Json] | None = None) -> Session:
+        """Creates a session, or joins the one of this id that exists. `messages` is the history that a new one begins with."""
+        body = {name: value for name, value in (("session_id", id), ("messages", messages)) if value is not None}
+        try:
+            created = self._transport.read("POST", "/sessions", Call(body=body), has="session_id")
+        except ApiError as cause:
+            if id is None or cause.status != 409:
+                raise
+            return Session(self._transport, id)
+        return Session(self._transport, created["session_id"])
+
+    def list(self, **query: Any) -> Pages:
+        return Pages(self._transport, "/sessions", query)
+
+
+class Flows:
+    """Named flows: JSON in, JSON out that fits a schema."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def run(
+        self,
+        name: str,
+        input: Json,
+        *,
+        instance: str,
+        on_event: Callable[[Event], object] | None = None,
+        idempotency_key: Key = AUTO,
+        **body: Any,
+    ) -> FlowOutcome:
+        """Runs a published flow. It is followed as a stream, so that a connection that breaks costs nothing. Raises `ApiError` for what is
+        refused and `RunFailed` for a flow that fails."""
+        request = {"input": input, "provider_instance": instance, **body}
+        start = Start(f"{at('/flows/', name)}/run", request, key_of(idempotency_key))
+        run = Run(self._transport, start=start, is_end=is_end_of_flow)
+        try:
+            for event in run:
+                if on_event is not None:
+                    on_event(event)
+                if event.event == "result":
+                    answer = event.data
+                    is_ok = answer["verdict"] == "ok"
+                    return FlowOutcome(is_ok, answer.get("output") if is_ok else None, answer.get("problems") or [], answer)
+        finally:
+            run.leave()
+        raise ConnectionFailed("the end of the flow did not come")
+
+    def get(self, name: str) -> Json:
+        return self._transport.read("GET", at("/flows/", name), has="name")
+
+    def list(self, **query: Any) -> Pages:
+        return Pages(self._transport, "/flows", query)
+
+
+class Dispatches:
+    """The records of flows that have run."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, id: str) -> Json:
+        return self._transport.read("GET", at("/dispatches/", id), has="trace_id")
+
+    def list(self, **query: Any) -> Pages:
+        return Pages(self._transport, "/dispatches", query)
+
+
+class AgentEngine:
+    """A client of the agent engine's API. `token` is a string or a function, which may be a coroutine where that can be awaited: it is asked
+    before each request with `None`, and once more, with the token that was refused, after a 401. `settings` holds times and attempts. One
+    that blocks may be used by several threads."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: Token = None,
+        headers: Callable[[], Mapping[str, str]] | None = None,
+        settings: Settings = Settings(),
+        client: Client | None = None,
+    ) -> None:
+        self._io = Io(client)
+        self._transport = Transport(self._io, url, token, headers, settings)
+        self.runs = Runs(self._transport)
+        self.sessions = Sessions(self._transport)
+        self.permissions = Permissions(self._transport)
+        self.flows = Flows(self._transport)
+        self.plans = Plans(self._transport)
+        self.dispatches = Dispatches(self._transport)
+
+    def __enter__(self) -> AgentEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections. A client that was given stays open."""
+        self._io.close()
+
+    def run(
+        self,
+        prompt: str,
+        *,
+        on_permission: OnPermission | None = None,
+        idempotency_key: Key = AUTO,
+        traceparent: str | None = None,
+        schema: Schema | None = None,
+        **body: Any,
+    ) -> Run:
+        """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
+        output is a value that fits it. `body` has the further fields of the request."""
+        start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
+        return Run(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
+
+    def events(self, *, types: Sequence[str] = (), after: str = "") -> Items[TenantEvent]:
+        """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""
+        return tenant_events(self._transport, types=types, after=after)
+
+    def me(self) -> Json:
+        """The caller's tenant, subject and scopes, and the server's features and limits."""
+        return self._transport.read("GET", "/me", has="tenant")
+
+    def usage(self, **query: Any) -> Pages:
+        """The usage by hour or day."""
+        return Pages(self._transport, "/usage", query)
+
+    def local_time(self, server_time: str) -> datetime:
+        """A time of the server, such as `expires_at`, by this machine's clock."""
+        return self._transport.local_time(server_time)
+
+    def request(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, idempotency_key: str | None = None
+    ) -> Any:
+        """Any other endpoint that answers JSON."""
+        return self._transport.json(method, path, Call(query=query or {}, body=body, key=idempotency_key))

@@ -1,0 +1,29 @@
+# Made of ../_async/tenant_events.py by scripts/blocking-client.py: change that one.
+"""What happens to a tenant's runs, permission requests, plans, flows and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._blocking_io import Items
+from .._documents import TenantEvent
+from .._requests import Call
+from .follow import follow
+from .transport import OpenStream, Transport
+
+
+def tenant_events(
+    transport: Transport, *, types: Sequence[str] = (), after: str = "", is_reset: bool = False
+) -> Items[TenantEvent]:
+    """`reset` comes when events are missing, also when a connection breaks before its first event; with `is_reset` also when the stream is open."""
+    may_miss = is_reset
+
+    def open_stream(last: str) -> OpenStream:
+        nonlocal may_miss
+        query = {"types": ",".join(types) or None}
+        stream = transport.open_stream("/events", Call(query=query, last_event_id=last or None))
+        stream.is_reset = may_miss and not last
+        may_miss = True
+        return stream
+
+    return follow(transport, open_stream, TenantEvent, after=after, is_numbered=False)

@@ -1,0 +1,81 @@
+"""The parts of requests, and when one is sent again. Pure: the same for both clients."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from .errors import AgentEngineError, ApiError, ConnectionFailed, WrongAnswer
+
+Json = dict[str, Any]
+Token = str | Callable[[str | None], Any] | None
+
+#: A longer pause that a server asks for is the caller's decision.
+MOST_RETRY_AFTER = 60.0
+EVENTS = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`attempts`: how often a request that may be repeated is sent. `resume`: how long a stream that broke looks for a server that answers.
+    `request`: how long an answer may take. `stall`: how long a stream may be silent. Times are seconds."""
+
+    attempts: int = 4
+    resume: float = 30.0
+    request: float = 30.0
+    stall: float = 45.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """The parts of a request besides its method and path."""
+
+    query: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    key: str | None = None
+    last_event_id: str | None = None
+    traceparent: str | None = None
+    timeout: float | None = None
+
+
+class Auto:
+    """Stands for a key that is made at random."""
+
+
+AUTO = Auto()
+Key = str | None | Auto
+
+
+def key_of(given: Key) -> str | None:
+    """The key of a request, also of one that nobody named: it makes the request safe to repeat."""
+    return f"auto-{secrets.token_hex(16)}" if isinstance(given, Auto) else given
+
+
+def at(path: str, text: str) -> str:
+    """A path that ends with an id, or another text from outside."""
+    return path + quote(text, safe="")
+
+
+def backoff(failures: int, first: float, most: float = 5.0) -> float:
+    """Half to all of a pause that doubles with each failure, so that many clients do not come back at the same time."""
+    return float(min(most, first * 2 ** (failures - 1)) * (0.5 + random.random() / 2))
+
+
+def pause_before_repeat(cause: AgentEngineError, method: str, has_key: bool, failures: int) -> float | None:
+    """`None` where the request must not be sent again. 429 refuses before anything is done. After any other failure the server may have
+    done what it was asked for, so only requests that mean the same twice are repeated."""
+    is_safe = has_key or method in ("GET", "DELETE")
+    pause = backoff(failures, 0.25)
+    if isinstance(cause, WrongAnswer):
+        return None
+    if isinstance(cause, ConnectionFailed):
+        return pause if is_safe else None
+    if not isinstance(cause, ApiError):
+        return None
+    is_temporary = cause.status == 429 or (cause.status >= 500 and is_safe)
+    pause = pause if cause.retry_after is None else cause.retry_after
+    return pause if is_temporary and pause <= MOST_RETRY_AFTER else None
