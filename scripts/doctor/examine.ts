@@ -3,6 +3,7 @@ import { type Check, type Finding, type Patient, reasonOf } from './finding.ts'
 import { checkIssuer, checkToken } from './issuer.ts'
 import { checkMasterKey } from './keys.ts'
 import { checkFolders, checkOpenFiles } from './machine.ts'
+import { checkMcp } from './mcp.ts'
 import { checkModels } from './models.ts'
 import { checkMongo } from './mongo.ts'
 import { checkStreaming, checkTrustedHops } from './public-url.ts'
@@ -15,6 +16,7 @@ const CHECKS: Record<string, Check> = {
   clock: checkClock,
   'master key': checkMasterKey,
   models: checkModels,
+  'mcp servers': checkMcp,
   issuer: checkIssuer,
   token: checkToken,
   access: checkAccess,
@@ -32,16 +34,19 @@ export async function examine(patient: Patient, say: (line: string) => void): Pr
     if (!applies(name, patient)) continue
     const findings = await check(patient).catch((cause: unknown) => [unexplained(cause)])
     for (const finding of findings) say(lineOf(name, finding))
-    if (findings.length === 0) say(`ok       ${name}`)
-    count += findings.length
+    const faults = findings.filter((finding) => 'problem' in finding)
+    if (faults.length === 0) say(`ok       ${name}`)
+    count += faults.length
   }
   say(count === 0 ? 'No fault was found.' : `${count} ${count === 1 ? 'fault was' : 'faults were'} found.`)
   return count
 }
 
 /** The line for a finding. */
-export const lineOf = (name: string, { problem, cure }: Finding): string =>
-  `PROBLEM  ${name}: ${problem}. Cure: ${cure}.`
+export const lineOf = (name: string, finding: Finding): string =>
+  'note' in finding
+    ? `note     ${name}: ${finding.note}.`
+    : `PROBLEM  ${name}: ${finding.problem}. Cure: ${finding.cure}.`
 
 /** The checks that apply: a standalone server has no Redis and no MongoDB, and some checks need an address. */
 function applies(name: string, { isCluster, publicUrl, token, config }: Patient): boolean {
@@ -49,6 +54,7 @@ function applies(name: string, { isCluster, publicUrl, token, config }: Patient)
   if (['proxies', 'streaming'].includes(name)) return publicUrl !== undefined
   if (name === 'issuer') return config.oidcIssuer !== undefined
   if (name === 'workspace store') return config.workspaceStore !== undefined
+  if (name === 'mcp servers') return config.mcpConfig !== undefined
   if (name === 'models') return config.model !== undefined
   return name !== 'token' || token !== undefined
 }

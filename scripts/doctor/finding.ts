@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/platform/config/config.ts'
 
-/** Something that is wrong, and what to do about it. Neither text holds a secret. */
-export type Finding = { problem: string; cure: string }
+/** Something that is wrong, and what to do about it, or something to know. No text holds a secret. */
+export type Finding = { problem: string; cure: string } | { note: string }
 
 /** The installation that is checked. `isCluster` is false for the standalone form, which has neither Redis nor MongoDB. */
 export type Patient = {

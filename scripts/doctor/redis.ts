@@ -77,7 +77,9 @@ async function withEachRedis(config: Place, look: (redis: Redis) => Promise<Find
 
 async function lookAtNode(node: Redis, look: (redis: Redis) => Promise<Finding[]>): Promise<Finding[]> {
   const { host, port } = node.options
-  return (await look(node)).map(({ problem, cure }) => ({ problem: `node ${host}:${port}: ${problem}`, cure }))
+  return (await look(node)).map((finding) =>
+    'note' in finding ? finding : { ...finding, problem: `node ${host}:${port}: ${finding.problem}` },
+  )
 }
 
 function nameOf({ redisUrl, redisSentinels, redisCluster }: Place): string {

@@ -58,6 +58,7 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
         ...tools,
         ...(execution.beforeAction && { toolBox: recordingActions(tools.toolBox, execution.beforeAction) }),
         services: {},
+        owner: { tenant, scope: runId },
         workspace: () => workspaces.open(tenant, runId),
         onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
       },

@@ -37,7 +37,8 @@ const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
   const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
-  const opened = await openWorkspaces(settings.workspaces, { sweeps: { isPlanOver: planLook(parts) }, log })
+  const opening = { sweeps: { isPlanOver: planLook(parts) }, onLeft: toolBox.release, log }
+  const opened = await openWorkspaces(settings.workspaces, opening)
   const { workspaces } = opened
   const slots = slotsOf(settings)
   const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }

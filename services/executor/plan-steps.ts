@@ -86,6 +86,7 @@ function resourcesOf(
     tools: {
       ...tools,
       services: {},
+      owner: { tenant, scope: runId },
       workspace: () => workspaces.openKept(tenant, runId),
       bringFiles: kept && (() => kept.bring(tenant, runId)),
       onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),

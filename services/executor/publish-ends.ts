@@ -60,7 +60,8 @@ async function eventOf({ kind, tenant, id }: Job, deps: PublishDeps): Promise<We
     return plan && hasPlanEnded(plan) ? planEnded(plan) : undefined
   }
   const dispatch = await deps.dispatches.get(tenant, id)
-  return dispatch?.kind === 'run' && hasFlowEnded(dispatch) ? flowEnded(dispatch) : undefined
+  const isTold = dispatch?.kind === 'run' && hasFlowEnded(dispatch) && dispatch.status !== 'rejected' // A refused run leaves no event (D36.1).
+  return isTold ? flowEnded(dispatch) : undefined
 }
 
 const planEnded = ({ plan_id, status, ended_at }: PlanRecord): WebhookEvent => ({

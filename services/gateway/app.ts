@@ -1,7 +1,6 @@
 import { parse } from 'node:querystring'
 import express, { type Express } from 'express'
 import type { Ledger } from '../../shared/agent/customers/store/ledger.ts'
-import type { ToolDefinition } from '../../shared/agent/providers/port.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -30,6 +29,7 @@ import { limitRate, limitTenantRate } from './middleware/rate-limit.ts'
 import { withScopes } from './middleware/scopes.ts'
 import { limitTenant } from './middleware/tenant-limit.ts'
 import { traceRequests } from './middleware/trace.ts'
+import { wordsForPages } from './middleware/words-for-pages.ts'
 import type { ConfigSurface } from './routes/config/enabled.ts'
 import { configRoutes } from './routes/config.ts'
 import { type ConsoleSettings, consoleAtBrokenPath, consoleRoutes } from './routes/console.ts'
@@ -49,7 +49,7 @@ import { type PlanSurface, planRoutes } from './routes/plans.ts'
 import { runRoutes } from './routes/runs.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { sendMessage, startRun } from './routes/start-run.ts'
-import { listTools } from './routes/tools.ts'
+import { type ListedTools, listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { showUsage } from './routes/usage.ts'
 import { createAnswerStart } from './starting/answer-start.ts'
@@ -71,7 +71,7 @@ export type AppDeps = {
   startKeys: Idempotency
   /** The streams of the tenants' events. */
   eventStreams: EventStreams
-  toolBox: ReplyToolBox & { tools: readonly ToolDefinition[] }
+  toolBox: ReplyToolBox & ListedTools
   /** `undefined` when the process has no store. */
   ledger: Ledger | undefined
   /** `undefined` with it. */
@@ -142,6 +142,7 @@ export function createApp(deps: AppDeps): Express {
   }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
+  app.use(wordsForPages(basePath))
   app.use(limitRate(deps.limiter, basePath))
   app.use(authenticate(deps.identify))
   app.use(limitTenantRate(deps.tenantLimiter, basePath))
@@ -191,7 +192,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
-    '/tools': { get: listTools(toolBox.tools) },
+    '/tools': { get: listTools(toolBox) },
     '/customers/:id/ledger': { get: customerLedger(ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },

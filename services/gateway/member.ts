@@ -29,7 +29,7 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
     const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
     const sessions = store?.sessions
-    const isStored = sessions && (async ({ tenant, id }: SessionKey) => (await sessions.find(tenant, id)) !== undefined)
+    const isStored = sessions && (({ tenant, id }: SessionKey) => sessions.isLeft(tenant, id))
     const own = { ...ownProcess.asMember(), log, metrics }
     const busySessions = store?.busySessions
     const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, isStored, busySessions, onMemberLost })

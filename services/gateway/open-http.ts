@@ -140,8 +140,8 @@ const rulesOf = ({ listen, cors, hasExplorer, dialects, streams, facts, tenantSh
 /** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */
 const RESUME = {
   methods: ['PATCH'],
-  allow: ['Last-Event-ID', 'Idempotency-Key'],
-  expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed'],
+  allow: ['Last-Event-ID', 'Idempotency-Key', 'X-On-Disconnect'],
+  expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed', 'X-Ignored-Fields'],
 }
 
 const corsOf = ({ corsOrigins, corsResume, corsAllowHeaders, corsExposeHeaders }: HttpSettings['cors']): CorsRules => ({

@@ -35,10 +35,17 @@ function frameworkRefusal(cause: unknown): AppError | undefined {
   return invalidRequest('the Range or If-* headers cannot be met; send the request without them', { status })
 }
 
+/** Lets the refusals of this request be texts: a page shows them as they come. */
+export function refuseInWords(res: Response): void {
+  res.locals['refusesInWords'] = true
+}
+
 function sendError(req: Request, res: Response, error: AppError): void {
-  const body = Buffer.from(JSON.stringify(toErrorBody(error)))
+  const isText = res.locals['refusesInWords'] === true
+  const envelope = toErrorBody(error)
+  const body = Buffer.from(isText ? envelope.error.message : JSON.stringify(envelope))
   res.status(error.status)
-  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.setHeader('Content-Type', isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8')
   res.setHeader('Content-Length', body.length)
   if (error.kind === 'authentication' && !res.hasHeader('WWW-Authenticate')) {
     res.setHeader('WWW-Authenticate', challengeOf(error))

@@ -35,7 +35,12 @@ type Parts = {
 
 export function createFlows({ store, events, toolBox, schemas, configs }: Parts): FlowParts {
   const tools = () => flowTools(toolBox)
-  const compile = createFlowCompiler({ checkers: schemas, tools })
+  const compileNow = createFlowCompiler({ checkers: schemas, tools })
+  // The tools that a flow names may be those of an MCP server that starts with this process.
+  const compile: CompileFlow = async (...args) => {
+    await toolBox.ready
+    return compileNow(...args)
+  }
   const { dispatches, idempotency } = store
   const retentionDays = async (tenant: TenantId) => ((await configs?.get(tenant)) ?? EMPTY_CONFIG).audit.retention_days
   return {

@@ -8,7 +8,7 @@ import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Objects } from '../../shared/platform/objects/port.ts'
-import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
+import { createIdempotency, type JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { SpendingStore } from '../../shared/tenancy/limits/port.ts'
 import { createSpendingStore } from '../../shared/tenancy/limits/store/spending.ts'
@@ -63,7 +63,7 @@ export type OpenedStore = {
   flowMemory: FlowMemoryStore
   flowEvaluations: FlowEvaluationStore
   dispatches: DispatchStore
-  idempotency: Idempotency
+  idempotency: JoinableKeys
   jobs: JobStore
   plans: Plans
   planSchedules: PlanScheduleStore

@@ -1,7 +1,11 @@
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgentTools } from '../../shared/agent/tools/agents/agents.ts'
 import { createDreamTool } from '../../shared/agent/tools/agents/dream.ts'
 import { createSkillTool, type Skill } from '../../shared/agent/tools/agents/skill.ts'
 import { createExitPlanTool } from '../../shared/agent/tools/exit-plan.ts'
+import { defaultScopeOf, MAX_ANSWER_BYTES } from '../../shared/agent/tools/mcp/config.ts'
+import type { McpTools } from '../../shared/agent/tools/mcp/mcp.ts'
 import type { ToolChange } from '../../shared/agent/tools/mcp/offered-tools.ts'
 import type { Tool, ToolBox } from '../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../shared/agent/tools/process/bash.ts'
@@ -63,14 +67,18 @@ export async function openTools(settings: ToolSettings, log: Log): Promise<Opene
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
   mcp.onChange((change) => applyChange(registry, change, log))
+  const ready = Promise.race([mcp.listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
   return {
-    toolBox: registry,
+    toolBox: { ...registry, ready, servers: mcp.servers, release: mcp.release },
     schemas,
     async close() {
       await Promise.all([mcp.close(), egress.close()])
     },
   }
 }
+
+/** The first runs of a process wait so long at most for MCP servers that are starting: the process serves meanwhile. */
+const LISTED_WITHIN_MS = 5_000
 
 /** Whether no program of a tool could read a secret. Logs what it could read. */
 async function checkSecrets(settings: ToolSettings, log: Log): Promise<boolean> {
@@ -110,20 +118,26 @@ function openEgress(allowPrivate: boolean) {
 }
 
 /** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
-const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: 16 * 1024 * 1024 }
+const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: MAX_ANSWER_BYTES.http }
 
 type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
 
 /** Loads the MCP client only when MCP servers are configured. */
-async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolSettings, { log, mayStartPrograms }: McpNeeds) {
-  if (mcpConfig === undefined) return { tools: [], onChange: () => {}, close: async () => {} }
+async function openMcp(settings: ToolSettings, { log, mayStartPrograms }: McpNeeds): Promise<McpTools> {
+  const { mcpConfig, mcpStartMs, variables, dataDir } = settings
+  if (mcpConfig === undefined) return NO_MCP
   const [{ openMcpServers }, { createEgress }] = await Promise.all([
     import('../../shared/agent/tools/mcp/mcp.ts'),
     import('../../shared/platform/net/egress.ts'),
   ])
   const egress = createEgress(MCP_EGRESS)
   const { fetch } = egress
-  const parts = { configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms }
+  const parts = {
+    ...{ configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms, waitMs: 0 },
+    folder: resolve(dataDir, 'mcp'),
+    defaultScope: defaultScopeOf(settings),
+    bounds: boundsOf(settings),
+  } as const
   const mcp = await openMcpServers(parts).catch((cause: unknown) => {
     throw hasKind(cause, 'invalid_request') ? new ConfigError([cause.message]) : cause
   })
@@ -134,6 +148,22 @@ async function openMcp({ mcpConfig, mcpStartMs, variables }: ToolSettings, { log
       await egress.close()
     },
   }
+}
+
+const boundsOf = ({ mcpProcesses: max, mcpIdleMs: idleMs, mcpMemoryBytes, tenantShare }: ToolSettings) => ({
+  max,
+  maxPerTenant: Math.max(1, Math.floor(max * tenantShare)),
+  idleMs,
+  maxMemoryBytes: mcpMemoryBytes,
+})
+
+const NO_MCP: McpTools = {
+  tools: [],
+  onChange: () => {},
+  listed: Promise.resolve(),
+  servers: () => [],
+  release: () => {},
+  close: async () => {},
 }
 
 /** Loads the reader of skills only when a folder of skills is configured. */

@@ -4,7 +4,7 @@ import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Objects } from '../../shared/platform/objects/port.ts'
 import type { Sweeps } from '../../shared/work/runs/kept/kept-workspaces.ts'
-import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
+import { createWorkspaces, type LeaveListener, type Workspaces } from '../../shared/work/runs/workspaces.ts'
 
 export type WorkspaceSettings = Settings['worker']['workspaces']
 
@@ -13,6 +13,8 @@ export type OpenedWorkspaces = { workspaces: Workspaces; close(): Promise<void> 
 type Opening = {
   /** Which folders of dead processes this one removes from the store. */
   sweeps: Sweeps
+  /** Called when this process leaves the folder of a session, plan or run: it is over, or goes on elsewhere. */
+  onLeft?: LeaveListener | undefined
   log: Log
 }
 
@@ -21,19 +23,23 @@ const MAX_FILES = 10_000
 const TRANSFERS = 16
 
 /** Opens the folders of a process: in a folder that it shares with the others, or kept in a store (D35). */
-export async function openWorkspaces(settings: WorkspaceSettings, { sweeps, log }: Opening): Promise<OpenedWorkspaces> {
+export async function openWorkspaces(
+  settings: WorkspaceSettings,
+  { sweeps, onLeft, log }: Opening,
+): Promise<OpenedWorkspaces> {
   const { workspaceDir, workspaceQuotaBytes: maxBytes } = settings
   const objects = await openWorkspaceStore(settings)
   if (!objects) {
-    if (!('storedMs' in sweeps)) return { workspaces: createWorkspaces(workspaceDir), close: async () => {} }
-    const workspaces = createWorkspaces(workspaceDir, sweeps.storedMs)
+    if (!('storedMs' in sweeps))
+      return { workspaces: createWorkspaces(workspaceDir, { onLeft }), close: async () => {} }
+    const workspaces = createWorkspaces(workspaceDir, { storedMs: sweeps.storedMs, onLeft })
     const stop = startSweep(workspaces, log)
     return { workspaces, close: async () => stop() }
   }
   await checkStore(objects, log)
   const { openKeptWorkspaces } = await import('../../shared/work/runs/kept/kept-workspaces.ts')
   const { Gate } = await import('../../shared/work/runs/kept/gate.ts')
-  const parts = { objects, limits: { maxBytes, maxFiles: MAX_FILES }, gate: new Gate(TRANSFERS), sweeps, log }
+  const parts = { objects, limits: { maxBytes, maxFiles: MAX_FILES }, gate: new Gate(TRANSFERS), sweeps, onLeft, log }
   const workspaces = await openKeptWorkspaces(workspaceDir, parts)
   const stop = startSweep(workspaces, log)
   return {

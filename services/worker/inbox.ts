@@ -46,8 +46,10 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listSessions: (tenant, page) => sessions.page(tenant, page),
-    listMessages: (tenant, sessionId, page) =>
-      messagePage({ sessionId, messages: sessions.get(tenant, sessionId).conversation.messages }, page),
+    listMessages: (tenant, sessionId, page) => {
+      const { messages, all } = sessions.get(tenant, sessionId).conversation
+      return messagePage({ sessionId, messages, all }, page)
+    },
     renameSession(tenant, sessionId, title) {
       const session = sessions.get(tenant, sessionId)
       refuseIf(draining.isLeaving(session))
@@ -87,8 +89,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false, customer_id, metadata, prompt } = request
         const about = { customer_id, metadata, title: titleOf(prompt) }
-        const identity = { id: runId, tenant, sessionId: undefined, about }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader })
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
@@ -101,6 +102,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const session = sessions.get(tenant, sessionId)
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
+        session.checkPlace(message)
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false, metadata, prompt } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }

@@ -48,8 +48,8 @@ export async function openWorker(
   { tenantConfig, events, store, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
   const { toolBox, schemas, close } = await openTools(tools, log)
-  const sweeps = { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }
-  const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, { sweeps, log })
+  const opening = { sweeps: { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }, onLeft: toolBox.release, log }
+  const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, opening)
   const models = await createModelSource(modelSettings, tenantConfig, log)
   const auditOf = async (tenant: TenantId) => ((await tenantConfig?.configs.get(tenant)) ?? EMPTY_CONFIG).audit
   const audit = store && createDecisionAudit({ decided: store.decided, auditOf, log })

@@ -1,4 +1,4 @@
-import { isOneShotSession, logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
+import { logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
 import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
@@ -67,7 +67,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
     },
     keep: (session) => draining.keep(session),
     release,
-    ...createLeaving(deps, { leaveRuns, release }),
+    ...createLeaving({ leaveRuns, release }),
     leaveRuns,
     goOn: createGoOn(deps),
     abortAll() {
@@ -81,15 +81,9 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
 type Leaving = Pick<Ownership, 'isStored' | 'drainRuns' | 'leave' | 'leaveStored'>
 
 /** How the runs of a session are left to another process. */
-function createLeaving(
-  { isFolderShared }: Pick<OwnershipDeps, 'isFolderShared'>,
-  { leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 'release'>,
-): Leaving {
-  // What the tools of a one-shot run have written may be on this disk alone.
-  const isStored = ({ id, runs }: Session) =>
-    runs !== undefined && (isFolderShared || !isOneShotSession(id) || !runs.hasAnswers)
+function createLeaving({ leaveRuns, release }: Pick<Ownership, 'leaveRuns' | 'release'>): Leaving {
   const drainRuns = async (session: Session): Promise<boolean> => {
-    if (!session.runs || !isStored(session)) return false
+    if (!session.runs) return false
     return withDeadline(session.runs.drain(), STORED_WITHIN_MS, storeIsSlow).catch(() => false)
   }
   const leave = (session: Session) => {
@@ -98,7 +92,7 @@ function createLeaving(
     release(session)
   }
   return {
-    isStored,
+    isStored: ({ runs }) => runs !== undefined,
     drainRuns,
     leave,
     async leaveStored(session) {

@@ -30,7 +30,7 @@ export function createPermissionRequester(
       await store.open(request)
     } catch (cause) {
       // The request may be stored all the same. Nothing waits for its decision, so no reply may succeed.
-      void decideUntilStored(store, request, 'withdrawn')
+      void decideUntilStored(store, request, { state: 'withdrawn' })
       throw cause
     }
     if (!ask.earlier) reporter.permissionRequested(request)
@@ -99,34 +99,43 @@ const WITHDRAWN_WITHIN_MS = 500
 
 /** The request of a run that another worker goes on with stays open. */
 async function awaitDecision(request: PendingPermission, { store, timeoutMs, run }: Wait): Promise<Decision> {
-  const { signal } = run
+  const { signal, superseded } = run
   const leftMs = Date.parse(request.details.expires_at) - Date.now()
-  const expire = () => void decideUntilStored(store, request, 'expired')
+  const expire = () => void decideUntilStored(store, request, { state: 'expired' })
   const timer = setTimeout(expire, Math.min(timeoutMs, Math.max(0, leftMs)))
   const withdrawn = Promise.withResolvers<PermissionDecision>()
   const giveUp = () => withdrawn.resolve({ state: 'withdrawn' })
+  const over = new AbortController()
   let late: NodeJS.Timeout | undefined
   const withdraw = () => {
     if (run.isAbandoned) return giveUp()
     late = setTimeout(giveUp, WITHDRAWN_WITHIN_MS)
-    void decideUntilStored(store, request, 'withdrawn').then(({ isWon }) => isWon && giveUp())
+    void decideUntilStored(store, request, { state: 'withdrawn' }).then(({ isWon }) => isWon && giveUp())
   }
+  const deny = () => void decideUntilStored(store, request, NEW_MESSAGE)
   if (signal.aborted) withdraw()
+  else if (superseded.aborted) deny()
   signal.addEventListener('abort', withdraw, { once: true })
+  superseded.addEventListener('abort', deny, { once: true })
   try {
-    return decisionOf(await Promise.race([store.decision(request), withdrawn.promise]), timeoutMs)
+    return decisionOf(await Promise.race([store.decision(request, over.signal), withdrawn.promise]), timeoutMs)
   } finally {
+    over.abort()
     clearTimeout(timer)
     clearTimeout(late)
     signal.removeEventListener('abort', withdraw)
+    superseded.removeEventListener('abort', deny)
   }
 }
 
 const RETRY_MS = 500
 
 /** Repeats the decision until the store has answered, since a failed call may or may not have had an effect. Never rejects. */
-const decideUntilStored = (store: PermissionStore, request: PendingPermission, state: 'expired' | 'withdrawn') =>
-  retryUntil(() => store.decide(request, { state }), { pauses: RETRY_MS, ref: false })
+const decideUntilStored = (store: PermissionStore, request: PendingPermission, decision: PermissionDecision) =>
+  retryUntil(() => store.decide(request, decision), { pauses: RETRY_MS, ref: false })
+
+/** A later message of the session has come that does not wait for an answer (D39.1). */
+const NEW_MESSAGE: PermissionDecision = { state: 'denied', reason: 'a new message came' }
 
 function decisionOf({ state, reason = '', remember, by, input }: PermissionDecision, timeoutMs: number): Decision {
   if (state === 'expired') {

@@ -21,7 +21,7 @@ export type EngineOptions = {
   tools: Pick<Tools, 'toolBox' | 'canAct' | 'mayAct' | 'maxOutputChars'>
   openAskFor(run: Run): OpenAsk
   workspaceOf(run: Run): string
-  /** Where the processes share no folder: how the files of a session's run come here, and are stored at its end. */
+  /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Checks the answers of runs with a `response_schema`. */
@@ -31,6 +31,8 @@ export type EngineOptions = {
 }
 
 export type RunFiles = {
+  /** Whether another process may go on with a run outside a session, so that its files are stored, too. */
+  keepsOneShots: boolean
   bring(run: Run): Promise<void>
   keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
   /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
@@ -80,7 +82,8 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
         const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
         const events = runEngine({ ...settings, ...start }, resources)
-        return filesOf(run, options)?.keep(run, events) ?? events
+        // The folder of a run outside a session is removed with the run: its end does not wait for the store.
+        return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
       },
     }
   }
@@ -111,8 +114,8 @@ function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['c
   return { effort, temperature, maxOutputTokens, toolChoice }
 }
 
-/** A run outside a session has a folder of its own, which is not stored. */
-const filesOf = (run: Run, { files }: EngineOptions) => (run.sessionId === undefined ? undefined : files)
+const filesOf = (run: Run, { files }: EngineOptions) =>
+  run.sessionId !== undefined || files?.keepsOneShots ? files : undefined
 
 type RunParts = { models: Models; services: ToolServices; permissions: Permissions; toolBox: ToolBox }
 
@@ -134,6 +137,7 @@ function resourcesOf(
         return tools.canAct(signal)
       },
       services,
+      owner: { tenant: run.tenant, scope: run.workspace },
       workspace: () => workspaceOf(run),
       bringFiles: files && (() => files.bring(run)),
       storeFiles: store && (() => store(run)),

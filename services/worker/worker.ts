@@ -119,7 +119,7 @@ export function createWorker(deps: WorkerDeps): Worker {
   const { kept } = workspaces
   const lostFiles: AdoptedQueueDeps['lostFiles'] = async ({ tenant, workspace }, files) =>
     (await kept?.lacks(tenant, workspace, files)) ?? []
-  const own = createOwnership({ ...parts, isFolderShared: kept === undefined, lostFiles, saver: durable?.saver })
+  const own = createOwnership({ ...parts, lostFiles, saver: durable?.saver })
   const inbox = createInbox(parts)
   return {
     inbox: durable ? durable.wrap(inbox, { sessions, isDraining: () => draining.hasBegun }) : inbox,
@@ -168,9 +168,11 @@ function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sess
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
     const isOwner = await onSessionRemoved(session)
-    if (isOwner) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
+    // A refused creation that was stored all the same may be open at another worker by now.
+    const isGone = isOwner && session.log?.end !== 'refused'
+    if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
     else workspaces.release(tenant, workspace)
-    if (isOwner) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
+    if (isGone) durable?.remove(session).catch((cause: unknown) => logFailure(cause, log)) // It expires by itself.
     return isOwner
   }
   const { kept } = workspaces
@@ -201,13 +203,17 @@ const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 function createPrepare(deps: WorkerDeps): PrepareRun {
   const { workspaces, models, toolBox, schemas, permissions, limits, fence, log, metrics, reporter } = deps
   const { kept } = workspaces
+  const keepsOneShots = deps.busyMarks !== undefined
   return createPrepareRun({
     models,
     tools: { toolBox, ...createFenceGuard(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter, log }),
     workspaceOf: ({ tenant, workspace, sessionId }) =>
-      sessionId === undefined ? workspaces.open(tenant, workspace) : workspaces.openKept(tenant, workspace),
+      sessionId !== undefined || keepsOneShots
+        ? workspaces.openKept(tenant, workspace)
+        : workspaces.open(tenant, workspace),
     files: kept && {
+      keepsOneShots,
       bring: ({ tenant, workspace }) => kept.bring(tenant, workspace),
       keep: (run, events) => keepFiles(run, events, { kept, log }),
       ...(deps.sessionStore && { store: (run) => storeEffects(run, { kept, log }) }),

@@ -37,6 +37,7 @@ export type WarningCode =
   | 'session_not_stored'
   | 'run_recovered'
   | 'workspace_not_stored'
+  | 'waiting_for_permission'
 
 export type JsonObject = { [key: string]: unknown }
 
@@ -96,6 +97,9 @@ export type PermissionPreview =
   | { kind: 'diff'; path: string; diff: string }
   | { kind: 'command'; command: string }
   | { kind: 'request'; method: 'GET'; url: string }
+  /** The call wants an answer: the fields of a form, or that a person opens an address (D40.4). */
+  | { kind: 'form'; schema: JsonObject }
+  | { kind: 'link'; url: string }
 
 /** `cancelled`: the request was withdrawn before a reply came. */
 export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'mem'
   | 'plan'
   | 'hook'
+  | 'msg'
   | 'file'
 
 /** Creates a random id: the prefix and 32 hex digits, for example `run_…` (D2.8). */

@@ -5,6 +5,8 @@ type Preview =
   | { kind: 'diff'; path: string; diff: string }
   | { kind: 'command'; command: string }
   | { kind: 'request'; method: string; url: string }
+  | { kind: 'form'; schema: Readonly<Record<string, unknown>> }
+  | { kind: 'link'; url: string }
 
 /** A tool call that waits for a person, with the preview that the server has made of it. */
 export type AskedCall = { input: Readonly<Record<string, unknown>>; preview?: Preview | undefined }
@@ -17,6 +19,7 @@ export type ReadCall = { rest: string | undefined } & (
   | { kind: 'input' }
   | { kind: 'diff'; path: string; lines: string[]; isCut: boolean }
   | { kind: 'command'; command: string }
+  | { kind: 'form'; schema: string }
   | { kind: 'request'; method: string; written: string; address: ReadAddress | undefined }
 )
 
@@ -31,11 +34,16 @@ export function readCall({ input, preview }: AskedCall): ReadCall {
     const isShown = isText(input['command'], preview.command)
     return { kind: 'command', command: escapeHidden(preview.command), rest: without(input, isShown ? ['command'] : []) }
   }
+  if (preview.kind === 'form') return { kind: 'form', schema: showJson(preview.schema, 2), rest: without(input, []) }
+  const written = escapeHidden(preview.url)
+  if (preview.kind === 'link') {
+    const address = written.includes('\\') ? undefined : readAddress(written)
+    return { kind: 'request', method: 'Open', written, address, rest: without(input, []) }
+  }
   const { url } = input
   const isShown = isText(url, preview.url)
   // The preview's has escapes, which are another address.
   const address = isShown ? readAddress(String(url)) : undefined
-  const written = escapeHidden(preview.url)
   return { kind: 'request', method: preview.method, written, address, rest: without(input, isShown ? ['url'] : []) }
 }
 

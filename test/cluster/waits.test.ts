@@ -10,6 +10,7 @@ const FOLDERS = [
   'shared/tenancy/rate',
   'shared/work/queue',
   'shared/work/flows/calls',
+  'shared/work/plans',
   'services/gateway/starting',
   'services/worker',
 ]
@@ -47,7 +48,12 @@ const NO_WAITS = new Set([
   ...['once LOOK_EVERY_MS', 'calls LOOK_EVERY_MS', 'end-lost-execution REQUEUE_MS', 'answer-start FOLLOW_EVERY_MS'],
   ...['start-once FREE_MS', 'start-once FREE_EVERY_MS', 'start-once LOOK_EVERY_MS', 'durability SAVE_EVERY_MS'],
   ...['session-saver STALLED_MS', 'session-saver MAX_BATCH_MS', 'session-runs SOON_MS', 'go-on RETRY_MS'],
-  ...['stored-sessions TAKE_BACK_MS', 'stored-sessions LATE_MS', 'busy-marks SWEEP_EVERY_MS', 'busy-marks IDLE_MS'],
+  ...['stored-sessions TAKE_BACK_MS', 'stored-sessions TAKE_BACK_EVERY_MS', 'submit TAKE_BACK_MS', 'submit LATE_MS'],
+  ...['submit TAKE_BACK_EVERY_MS', 'start-execution END_WITHIN_MS', 'start-execution END_EVERY_MS'],
+  ...['ticks CLAIMED_MS', 'step-runs LOOK_EVERY_MS', 'active-plans COUNTED_MS', 'active-plans LEAVE_EVERY_MS'],
+  ...['plans CREATION_MS', 'plans ENDED_MS', 'plans CREATED_MS', 'execute LOOK_EVERY_MS', 'execute FENCE_EVERY_MS'],
+  ...['execute GRACE_MS', 'execute LEAVE_MS', 'documents LONGEST_MS'],
+  ...['busy-marks SWEEP_EVERY_MS', 'busy-marks IDLE_MS'],
   ...['background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
 ])
 
@@ -85,6 +91,14 @@ describe('the table of waits between processes', () => {
     const listed = new Set(table().map(({ name }) => name))
     const missing = [...constants().keys()].filter((name) => !listed.has(name) && !NO_WAITS.has(name))
     expect(missing, 'list it in shared/cluster/README.md, or as a pause in this test').to.deep.equal([])
+  })
+
+  it('has a name for each', () => {
+    const files = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.ts`))
+    const hidden = files.filter((file) =>
+      /(deadline|within|timeout)Ms: \d|TimeoutMS: \d/i.test(readFileSync(file, 'utf8')),
+    )
+    expect(hidden, 'give the number a name that ends with _MS').to.deep.equal([])
   })
 
   it('D36.1: each wait is shorter than those that it is inside of', () => {

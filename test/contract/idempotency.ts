@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
-import { createIdempotency, type Idempotency } from '../../shared/platform/store/idempotency.ts'
+import { createIdempotency, type JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { tenantId } from '../support/tenant.ts'
 import type { OpenStore } from './store.ts'
@@ -12,7 +12,7 @@ const RESERVED = { state: 'reserved' }
 /** The tests of idempotency keys, which every store passes. */
 export function idempotencyContract(open: OpenStore): void {
   let store: Store
-  let idempotency: Idempotency
+  let idempotency: JoinableKeys
   let clock = Date.now()
   let keys = 0
   const newUse = () => ({ operation: 'flow_run', key: `key ${++keys}` })
@@ -79,6 +79,26 @@ export function idempotencyContract(open: OpenStore): void {
     await idempotency.release(TENANT, { ...use, id: 'one' })
     await idempotency.release(TENANT, { ...use, id: 'one' })
     expect(await idempotency.reserve(TENANT, { ...use, hash: 'other', id: 'two' })).to.deep.equal(RESERVED)
+  })
+
+  it('D36.5: a key is not freed once a request has joined its execution, and not joined once it was freed', async () => {
+    const [joined, freed] = [newUse(), newUse()]
+    for (const use of [joined, freed]) await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })
+    expect(await idempotency.join(TENANT, { ...joined, id: 'other' })).to.equal(false)
+    for (const time of ['first', 'again'])
+      expect(await idempotency.join(TENANT, { ...joined, id: 'one' }), time).to.equal(true)
+    for (const use of [joined, freed]) expect(await idempotency.release(TENANT, { ...use, id: 'other' })).to.equal(true)
+    expect(await idempotency.release(TENANT, { ...joined, id: 'one' })).to.equal(false)
+    expect(await idempotency.release(TENANT, { ...freed, id: 'one' })).to.equal(true)
+    expect(await idempotency.join(TENANT, { ...freed, id: 'one' })).to.equal(false)
+    const again = { hash: 'h', id: 'two' }
+    expect(await idempotency.reserve(TENANT, { ...joined, ...again })).to.deep.equal({ state: 'taken', id: 'one' })
+    for (const round of [1, 2, 3]) {
+      const use = newUse()
+      await idempotency.reserve(TENANT, { ...use, hash: 'h', id: 'one' })
+      const both = [idempotency.join(TENANT, { ...use, id: 'one' }), idempotency.release(TENANT, { ...use, id: 'one' })]
+      expect((await Promise.all(both)).filter(Boolean), `round ${round}`).to.have.length(1)
+    }
   })
 
   it('D6.6: a key is forgotten 24 hours after it was reserved, also when its execution was replaced', async () => {

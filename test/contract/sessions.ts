@@ -277,6 +277,47 @@ export function sessionContract(open: OpenStore): void {
     expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(second)
   })
 
+  it('D36.4: a creation that is taken back is not stored, though the store carries it out later', async () => {
+    const tenant = newTenant()
+    const [refused, again] = [headOf('s'), headOf('s', NOON + 1)]
+    const seed = writer(tenant, refused).write(1, ['seed'])
+    await sessions.takeBack(tenant, refused, 'a')
+    expect(await sessions.add(tenant, refused)).to.equal(true)
+    await sessions.append([seed])
+    expect([await sessions.find(tenant, 's'), await sessions.load(tenant, 's')]).to.deep.equal([undefined, undefined])
+    expect((await sessions.page(tenant, { limit: 9 })).sessions).to.deep.equal([])
+    expect(await sessions.add(tenant, again), 'its id is free').to.equal(true)
+    await sessions.takeBack(tenant, refused, 'a')
+    expect((await sessions.load(tenant, 's'))?.head).to.deep.equal(again)
+  })
+
+  it('D36.4: of a creation without an entry it is not known for a moment whether it was refused', async () => {
+    const tenant = newTenant()
+    const isLeft = (id: string) => sessions.isLeft(tenant, id).catch(({ status }: { status: number }) => status)
+    for (const id of ['s', 'used', 'refused']) await sessions.add(tenant, headOf(id))
+    await sessions.append([writer(tenant, headOf('used')).write(1, ['x'])])
+    expect([await isLeft('s'), await isLeft('used'), await isLeft('unknown')]).to.deep.equal([503, true, false])
+    await sessions.takeBack(tenant, headOf('refused'), 'a')
+    expect(await isLeft('refused')).to.equal(false)
+    now = NOON + 5_000
+    expect(await isLeft('s')).to.equal(true)
+    now = NOON + 2 * IDLE_MS
+    expect(await isLeft('used')).to.equal(false)
+  })
+
+  it('D36.4: what was stored of a creation that is taken back is deleted, unless another owner goes on with the session', async () => {
+    const tenant = newTenant()
+    for (const id of ['s', 'used']) {
+      await sessions.add(tenant, headOf(id))
+      await sessions.append([writer(tenant, headOf(id)).write(1, ['seed'])])
+    }
+    await sessions.append([writer(tenant, headOf('used'), 'b').write(2, ['message'])])
+    for (const id of ['s', 'used', 's']) await sessions.takeBack(tenant, headOf(id), 'a')
+    expect(await sessions.find(tenant, 's')).to.equal(undefined)
+    expect(await sessions.ownerAt(tenant, headOf('s'), 1)).to.not.equal('a')
+    expect(textsOf((await sessions.load(tenant, 'used'))?.messages)).to.deep.equal(['seed', 'message'])
+  })
+
   it('D32: pages hold the sessions created last first, each once, and only those of the tenant', async () => {
     const [tenant, other] = [newTenant(), newTenant()]
     for (const i of [1, 2, 3, 4, 5]) await sessions.add(tenant, headOf(`s${i}`, NOON - IDLE_MS + 1_000 * i))

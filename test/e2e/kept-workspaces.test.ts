@@ -44,16 +44,16 @@ describe('a cluster whose processes share no folder', () => {
   })
 
   /** The settings of a process, with a disk of its own. */
-  const envOf = (dir: string) => ({
+  const envOf = (dir: string, more: Record<string, string> = {}) => ({
     ...{ HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', DATA_DIR: dir, RATE_LIMIT_RPM: '0', DRAIN_SECS: '10' },
     ...{ MODEL: 'demo', MODEL_PROVIDER: 'demo', DURABILITY: 'sessions', TOOL_PERMISSIONS: '{"Write":"allow"}' },
-    ...{ ...mongo.env, ...s3.env, ...redis.env },
+    ...{ ...mongo.env, ...s3.env, ...redis.env, ...more },
   })
   const newDisk = (role: string) => mkdtemp(join(dirs.path, `${role}-`))
   /** Opens a member in this process. `close` is what SIGTERM does. */
-  async function open(role: keyof typeof ROLES): Promise<Member> {
+  async function open(role: keyof typeof ROLES, more: Record<string, string> = {}): Promise<Member> {
     const dir = await newDisk(role)
-    const opened = await ROLES[role](groupSettings(loadConfig(envOf(dir), 'cluster')), SILENT_LOG)
+    const opened = await ROLES[role](groupSettings(loadConfig(envOf(dir, more), 'cluster')), SILENT_LOG)
     const member = {
       url: String(opened.ready['url']),
       dir,
@@ -119,6 +119,25 @@ describe('a cluster whose processes share no folder', () => {
     expect((await callApi(`${url}/sessions/${id}`, initOf('DELETE'))).status).to.equal(200)
     await until(async () => (await keptFolders()).length === 0, { what: 'the files of the deleted session to go' })
     expect(await listAll(objects, 'files/')).to.deep.equal([])
+  }).timeout(120_000)
+
+  it('D37.4: a deploy is a pause for a one-shot run, too, whose tools have written files: they go along, and go with the run', async () => {
+    const runs = { DURABILITY: 'runs', CLUSTER_NAME: 'runs', RUN_RESUME_SECS: '1' }
+    const [gateway, first] = [await open('gateway', runs), await open('worker', runs)]
+    const prompt = `${write('for later')}\n/tool WebFetch {"url":"http://127.0.0.1:9/"}\n${READ}`
+    const stream = await openStream(`${gateway.url}/agent/run`, initOf('POST', { prompt }))
+    const { data } = await stream.until('permission_request')
+    expect(await hasFile(first)).to.equal(true)
+    const second = await open('worker', runs)
+    await first.close()
+    const path = `${gateway.url}/sessions/${stream.runId}/permissions/${data['id']}`
+    expect((await callApi(path, initOf('POST', { allow: true }))).status).to.equal(200)
+    const frames = await stream.all()
+    expect(codesOf(frames)).to.deep.equal(['run_recovered'])
+    expect(frames.findLast(({ event }) => event === 'tool_result')?.data['output']).to.include('for later')
+    expect(frames.at(-1)?.event).to.equal('done')
+    await until(async () => (await keptFolders()).length === 0, { what: 'the files of the ended run to go' })
+    expect([await hasFile(first), await hasFile(second)]).to.deep.equal([false, false])
   }).timeout(120_000)
 
   it('D35: a step of a plan reads at another executor what an earlier one has written', async () => {

@@ -1,4 +1,4 @@
-import { access, readdir, readFile } from 'node:fs/promises'
+import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { DecidedPage } from '../../shared/cluster/permissions/decided.ts'
@@ -6,18 +6,24 @@ import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
 type Pending = Record<'id' | 'created_at' | 'expires_at' | 'message', string>
 
+const ASKER = new URL('../support/mcp-server/asker.ts', import.meta.url).pathname
 const WRITE = { tool: 'Write', input: { path: 'notes/a.txt', content: 'hello' } }
 
 inBothForms('permissions', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
+  const dir = useTempFolder()
   let product: Product
   before(async () => {
+    const file = join(dir.path, 'mcp.json')
+    await writeFile(file, JSON.stringify({ mcpServers: { asker: { command: process.execPath, args: [ASKER] } } }))
     product = await startProduct({
-      TOOL_PERMISSIONS: '{"TodoWrite":"deny"}',
+      MCP_CONFIG: file,
+      TOOL_PERMISSIONS: '{"TodoWrite":"deny","mcp__asker__*":"allow"}',
       ...mongo?.env,
     })
   })
@@ -61,6 +67,20 @@ inBothForms('permissions', (startProduct, form) => {
     await stream.all()
     const file = join(product.dataDir, 'workspaces', 't_default', stream.runId, 'notes/a.txt')
     expect(await readFile(file, 'utf8')).to.equal('hello')
+  })
+
+  it('D40.4: a form that an MCP server asks a person for is shown, answered as it wants, recorded, and the server reads the answer', async () => {
+    const { stream, id } = await askedAfter([{ tool: 'mcp__asker__book', input: {} }], 'done')
+    const request = stream.frames.at(-1)?.data
+    expect(request).to.deep.include({ message: 'The MCP server asker asks: How many?', input: { window: true } })
+    expect(request?.['preview']).to.nested.include({ kind: 'form', 'schema.required[0]': 'seats' })
+    for (const wrong of [{ allow: true }, { allow: true, input: { seats: 0 } }])
+      expect((await reply(stream.runId, id, wrong)).status).to.equal(400)
+    const input = { seats: 2, window: false }
+    expect((await reply(stream.runId, id, { allow: true, input })).status).to.equal(200)
+    const output = JSON.stringify({ action: 'accept', content: input })
+    expect((await stream.until('tool_result')).data).to.include({ output, is_error: false })
+    await stream.all()
   })
 
   it('api.md Permission request: a denied tool does not run, and the model reads the reason', async () => {

@@ -49,6 +49,12 @@ describe('the end of a job', () => {
     ])
   })
 
+  it('D36.1: of the run of a flow that was refused is not told, though its job had come to the queue', async () => {
+    const { handle, published, told } = setUp({ dispatch: { ...RUN, status: 'rejected' } })
+    await handle(FLOW_JOB)
+    expect([published, told]).to.deep.equal([[], []])
+  })
+
   it('waits for a store that is away', async () => {
     const { handle, published } = setUp({ failures: 1 })
     expect(await handle(JOB)).to.deep.equal({ failed: 'step 1' })

@@ -31,6 +31,23 @@ describe('the resources', () => {
     })
   })
 
+  it('D5.2: GET /tools has the title and the hints of a tool of an MCP server, and which servers are starting', async () => {
+    const tool = {
+      name: 'mcp__a__b',
+      title: 'B',
+      description: 'Does b.',
+      inputSchema: {},
+      hints: { destructive: true },
+    }
+    const servers = () => [{ name: 'a', state: 'starting' as const }]
+    const { get } = await start({ toolBox: { ...NO_TOOLS, tools: [tool], servers } })
+    expect(await described('GET', '/tools', await get('/tools'))).to.deep.equal({
+      tools: [{ name: 'mcp__a__b', title: 'B', description: 'Does b.', input_schema: {}, hints: tool.hints }],
+      count: 1,
+      mcp_servers: servers(),
+    })
+  })
+
   it('api.md Endpoints: POST /sessions is 201 with the id and the time, with and without a body', async () => {
     const asked: (string | undefined)[] = []
     const { post } = await start({
@@ -53,7 +70,7 @@ describe('the resources', () => {
   it('D23: sessions and their messages are listed by page, and PATCH renames a session', async () => {
     const asked: unknown[] = []
     const message = { role: 'user' as const, blocks: [{ type: 'text' as const, text: 'hi' }], run_id: RUN_ID }
-    const messages = [{ ...message, at: '2026-11-22T09:30:00.000Z' }]
+    const messages = [{ id: 'msg_1', parent_id: null, ...message, at: '2026-11-22T09:30:00.000Z' }]
     const { get, url } = await start({
       methods: {
         listSessions: async (_tenant, page) => {
@@ -62,7 +79,7 @@ describe('the resources', () => {
         },
         listMessages: async (_tenant, id, page) => {
           asked.push(id, page)
-          return { messages, next_cursor: null }
+          return { messages, branches: ['msg_1'], next_cursor: null }
         },
         renameSession: async (_tenant, id, title) => ({ ...SESSION, session_id: id, title }),
       },
@@ -70,8 +87,11 @@ describe('the resources', () => {
     const list = await described('GET', '/sessions', await get('/sessions?limit=7&cursor=xyz'))
     expect(list).to.deep.equal({ sessions: [SESSION], next_cursor: 'abc' })
     const history = await described('GET', '/sessions/{id}/messages', await get('/sessions/s-1/messages'))
-    expect(history).to.deep.equal({ messages, next_cursor: null })
-    expect(asked).to.deep.equal([{ limit: 7, cursor: 'xyz' }, 's-1', { limit: 50 }])
+    expect(history).to.deep.equal({ messages, branches: ['msg_1'], next_cursor: null })
+    expect((await get('/sessions/s-1/messages?head=msg_1')).status).to.equal(200)
+    expect((await get('/sessions/s-1/messages?head=')).status).to.equal(400)
+    const asHead = ['s-1', { limit: 50, head: 'msg_1' }]
+    expect(asked).to.deep.equal([{ limit: 7, cursor: 'xyz' }, 's-1', { limit: 50 }, ...asHead])
 
     const patch = (body: unknown) => {
       const headers = { 'content-type': 'application/json' }

@@ -302,12 +302,9 @@ export class Client {
     }
   }
 
-  /**
-   * Whether the run outlives its worker. The files of a one-shot run are on the disk of its worker, and a session whose creation was refused may be
-   * taken back.
-   */
+  /** Whether the run outlives its worker. The files of a one-shot run are on the disk of its worker. */
   #isStored({ runId, scopeId }: ReadRun): boolean {
-    return this.#world.fleet.isDurable && scopeId !== runId && this.#session?.isDoubtful === false
+    return this.#world.fleet.isDurable && scopeId !== runId
   }
 
   #hasEnded(end: string, reader: Reader): string {

@@ -59,7 +59,7 @@ export class GatewayNode {
     const ports = connect(this.owner, world)
     const { sessions, busySessions } = storesOf(world, this.owner)
     const stored = sessions && {
-      isStored: async ({ tenant, id }: SessionKey) => (await sessions.find(tenant, id)) !== undefined,
+      isStored: ({ tenant, id }: SessionKey) => sessions.isLeft(tenant, id),
       busySessions,
     }
     const deps = { pid: 1, log: logOf(world), metrics: NO_METRICS, ...stored }

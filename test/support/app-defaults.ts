@@ -17,7 +17,7 @@ export const NO_TOOLS: AppDeps['toolBox'] = {
 const NO_KEYS: Idempotency = {
   reserve: async () => ({ state: 'reserved' }),
   replace: async () => true,
-  release: async () => {},
+  release: async () => true,
 }
 
 /** The dependencies of a gateway's app without a broker and a log. Everything optional is off, except the explorer. */

@@ -43,6 +43,15 @@ describe('the tools of a process', () => {
     expect(opening.lines.join()).to.include('sail')
   })
 
+  it('D5.2: are there before an MCP server that hangs at its start, which is starting', async () => {
+    const mcpServers = { slow: { command: 'sleep', args: ['1000'], color: 'red' } }
+    await writeFile(join(opening.dir, 'mcp.json'), JSON.stringify({ mcpServers }))
+    const { toolBox } = await open({ MCP_CONFIG: join(opening.dir, 'mcp.json'), DATA_DIR: opening.dir })
+    expect(toolBox.find('Read')).not.to.equal(undefined)
+    expect(toolBox.servers?.()).to.deep.equal([{ name: 'slow', state: 'starting' }])
+    expect(opening.lines.join()).to.include('no effect: color')
+  })
+
   it('D1.3 MCP_CONFIG: a file that is wrong is a mistake of the configuration', async () => {
     await writeFile(join(opening.dir, 'mcp.json'), '{"mcpServers": {"a": {}}}')
     const refused = await open({ MCP_CONFIG: join(opening.dir, 'mcp.json') }).catch((cause: unknown) => cause)

@@ -54,6 +54,17 @@ describe('a permission request', () => {
     expect({ isWon, state }).to.deep.equal({ isWon: false, state: 'withdrawn' })
   })
 
+  it('D39.1: is denied when a later message supersedes its run, and so are those that the run makes then', async () => {
+    const { run, store, open } = setUp(60_000)
+    const [one, two] = [await open(WRITE), await open({ ...WRITE, toolUseId: 'call_2' })]
+    await reply(store, { tenant: run.tenant, scopeId: run.id, id: two.id }, { allow: true })
+    run.supersede()
+    const denied = { allow: false, how: 'reply', reason: 'a new message came' }
+    expect(await one.decision).to.deep.equal(denied)
+    expect(await two.decision).to.include({ allow: true })
+    expect(await (await open({ ...WRITE, toolUseId: 'call_3' })).decision).to.deep.equal(denied)
+  })
+
   it('is denied at once when its run has ended already', async () => {
     const { run, open } = setUp(60_000)
     run.cancel('cancelled')

@@ -164,7 +164,7 @@ describe('workspaces', () => {
       const kept = await make(`s1.${TOKENS[0]}`, 2 * HOUR_MS)
       await make(`s1.${TOKENS[1]}`, 4 * HOUR_MS)
       await make(`run_${'a'.repeat(32)}`, 2 * HOUR_MS)
-      await createWorkspaces(root.path, 2 * HOUR_MS).sweep()
+      await createWorkspaces(root.path, { storedMs: 2 * HOUR_MS }).sweep()
       expect(await names()).to.deep.equal([kept])
     })
 

@@ -13,6 +13,8 @@ export function previewLines(asked: AskedCall): string[] {
       return [...(call.isCut ? ['The change is too long to be compared; the input:'] : hunkLines(call.lines)), ...rest]
     case 'command':
       return [...call.command.split('\n').map((line, i) => `${i === 0 ? '$' : ' '} ${line}`), ...rest]
+    case 'form':
+      return [...call.schema.split('\n'), ...rest]
     case 'request':
       return [...requestLines(call), ...rest]
   }

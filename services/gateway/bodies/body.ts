@@ -5,7 +5,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType, ApiTypeName } from '../../../shared/platform/api/api-type.ts'
 import type { Bodies } from '../../../shared/platform/api/bodies.ts'
 import type { Decoded } from '../../../shared/platform/api/decode.ts'
-import { ignoredFieldsHeader } from '../../../shared/platform/api/ignored-fields.ts'
+import { ignoredFieldsHeader, MAX_FIELDS } from '../../../shared/platform/api/ignored-fields.ts'
 import { TenantShares } from '../../../shared/platform/fairness/tenant-shares.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
@@ -81,11 +81,17 @@ export const createCheckValue =
 /** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
 function accept(res: Response, decoded: Decoded): JsonObject {
   const { ignored = [] } = decoded
-  res.locals['ignoredFields'] = ignored
-  if (ignored.length > 0) res.setHeader('X-Ignored-Fields', ignoredFieldsHeader(ignored))
+  nameIgnored(res, ignored)
   if ('value' in decoded) return decoded.value
   const { message, param } = decoded.refusal
   throw invalidRequest(message, { param })
+}
+
+/** Names the fields of the request's body that nothing reads in the answer's header. */
+export function nameIgnored(res: Response, pointers: readonly string[]): void {
+  const named = pointers.slice(0, MAX_FIELDS)
+  res.locals['ignoredFields'] = named
+  if (named.length > 0) res.setHeader('X-Ignored-Fields', ignoredFieldsHeader(named))
 }
 
 /** The JSON pointers of the fields of the request's body that nothing reads. */

@@ -20,7 +20,7 @@ type Deps = {
   readBody: ReadBody
 }
 /** The tools of this process, by which an input that a reply has changed is checked. */
-export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith'>
+export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith' | 'formProblem'>
 const STATE = { pattern: /^(pending|remembered|decided)$/, wanted: 'pending, remembered or decided' }
 
 /**
@@ -88,13 +88,24 @@ export const createSendReply =
   ({ broker, toolBox }: Pick<Deps, 'broker' | 'toolBox'>): SendReply =>
   async (res, { scopeId, requestId, reply }) => {
     const { allow, input } = reply
-    const asked = allow && input && (await broker.findPermission(tenantOf(res), scopeId, requestId))
-    if (asked) await assertUsable(toolBox, asked.tool_name, input)
+    const find = async () => broker.findPermission(tenantOf(res), scopeId, requestId)
+    // A reply without an input is looked at for the sake of forms alone: what cannot be found then is left to the reply, which says why.
+    const asked = allow && (await (input ? find() : find().catch(() => undefined)))
+    if (asked && asked.preview?.kind === 'form') await assertFits(toolBox, asked.preview.schema, input ?? asked.input)
+    else if (asked && input) await assertUsable(toolBox, asked.tool_name, input)
     await broker.replyPermission(tenantOf(res), scopeId, requestId, { ...reply, by: subjectOf(res) })
   }
 
 const MAX_INPUT_CHARS = 1024 * 1024
 const MAX_INPUT_DEPTH = 64
+
+/** Throws `invalid_request` for an answer that the form would not take. */
+async function assertFits(toolBox: ReplyToolBox, form: JsonObject, content: JsonObject): Promise<void> {
+  if (!fitsDepth(content, MAX_INPUT_DEPTH) || JSON.stringify(content).length > MAX_INPUT_CHARS)
+    throw invalidRequest('the answer to the form is too large', { param: '/input' })
+  const problem = await toolBox.formProblem?.(form, content)
+  if (problem !== undefined) throw invalidRequest(`${problem} Send the fields as input.`, { param: '/input' })
+}
 
 /** Throws `invalid_request` for an input that the tool would not take. A tool that only the workers have is left to them. */
 async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: JsonObject): Promise<void> {

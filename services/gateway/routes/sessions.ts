@@ -3,7 +3,7 @@ import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pageRequestOf, pathId, SESSION } from '../params.ts'
+import { pageRequestOf, pathId, queryValue, SESSION, type ValueForm } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
 type SessionRoutes = Record<'create' | 'list' | 'read' | 'messages' | 'rename' | 'remove', RequestHandler>
@@ -25,7 +25,9 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
       res.json(await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION)))
     },
     async messages(req, res) {
-      res.json(await broker.listMessages(tenantOf(res), pathId(req, 'id', SESSION), pageRequestOf(req)))
+      const head = queryValue(req, 'head', MESSAGE_ID)
+      const filter = { ...pageRequestOf(req), ...(head !== undefined && { head }) }
+      res.json(await broker.listMessages(tenantOf(res), pathId(req, 'id', SESSION), filter))
     },
     async rename(req, res) {
       const id = pathId(req, 'id', SESSION)
@@ -38,3 +40,6 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
     },
   }
 }
+
+/** A client may have named the message. */
+const MESSAGE_ID: ValueForm = { pattern: /^[^]{1,256}$/, wanted: 'the id of a message' }

@@ -4,6 +4,7 @@ import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { pathId, SESSION } from '../params.ts'
 import type { AnswerStart } from '../starting/answer-start.ts'
+import { readerNeeds } from '../starting/on-disconnect.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody; answerStart: AnswerStart }
 
@@ -12,7 +13,8 @@ export function startRun({ broker, readBody, answerStart }: Deps): RequestHandle
   return async (req, res) => {
     const { customer_id, ...rest } = await readBody(req, res, 'RunRequest')
     const request = { ...rest, ...(customer_id ? { customer_id } : {}) } // An empty id counts as none (D2.11).
-    const open = (onNamed?: OnNamed) => broker.startRun(tenantOf(res), request, onNamed)
+    const needs = readerNeeds(req)
+    const open = (onNamed?: OnNamed) => broker.startRun(tenantOf(res), { ...request, ...needs }, onNamed)
     await answerStart(req, res, { operation: 'run', request, open })
   }
 }
@@ -22,7 +24,8 @@ export function sendMessage({ broker, readBody, answerStart }: Deps): RequestHan
   return async (req, res) => {
     const sessionId = pathId(req, 'id', SESSION)
     const request = await readBody(req, res, 'SendMessageRequest')
-    const open = (onNamed?: OnNamed) => broker.sendMessage(tenantOf(res), sessionId, request, onNamed)
-    await answerStart(req, res, { operation: `message ${sessionId}`, request, open })
+    const needs = readerNeeds(req)
+    const open = (onNamed?: OnNamed) => broker.sendMessage(tenantOf(res), sessionId, { ...request, ...needs }, onNamed)
+    await answerStart(req, res, { operation: `message ${sessionId}`, request, sessionId, open })
   }
 }

@@ -6,13 +6,17 @@ import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId } from '../params.ts'
 import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
+import { endWithClient, onDisconnectOf } from './on-disconnect.ts'
 import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
+import { AnnouncedFrames, findWaitingRun, waitingBody } from './waiting-run.ts'
 
 export type Start = {
   /** The kind of request, for which an Idempotency-Key is unique. */
   operation: string
-  request: { background?: boolean }
+  request: { background?: boolean; if_waiting?: 'wait' | 'deny' }
+  /** The session of a message, which may wait for its earlier ones. */
+  sessionId?: string
   /** Starts the run. */
   open(onNamed?: OnNamed): Promise<OpenedRun>
 }
@@ -21,21 +25,28 @@ export type Start = {
 export type AnswerStart = (req: Request, res: Response, start: Start) => Promise<void>
 
 export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce): AnswerStart {
-  return async (req, res, { operation, request, open }) => {
+  return async (req, res, { operation, request, sessionId, open }) => {
     const key = idempotencyKeyOf(req)
     const after = key === undefined ? 0 : lastEventId(req)
+    const onDisconnect = onDisconnectOf(req)
     const started: StartedRun =
       key === undefined
         ? { ...(await open()), isReplayed: false }
         : await once.start(tenantOf(res), { operation, key, request, open })
     const { runId, isReplayed } = started
+    const mayWait = sessionId !== undefined && request.if_waiting !== 'deny'
+    const findWaiting = async () => (mayWait ? findWaitingRun(broker, tenantOf(res), sessionId, runId) : undefined)
     const named = () => {
       if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
       return res.setHeader('X-Run-ID', runId)
     }
+    if (onDisconnect === 'cancel' && !request.background) endWithClient(broker, res, { runId })
     if (request.background) {
       await leaveRunning(started, () => broker.followRun(tenantOf(res), runId, 0))
-      named().status(202).json({ run_id: runId })
+      const waiting = await findWaiting().catch(() => undefined) // The run is accepted, whatever it waits for.
+      named()
+        .status(202)
+        .json({ run_id: runId, ...(waiting && { waiting_for_permission: waitingBody(waiting) }) })
     } else if (wantsJson(req)) {
       await answerUntilLeft(res, async (signal) => {
         const answer = await answerOf(started, signal)
@@ -44,7 +55,8 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
       })
     } else {
       named()
-      await streamStarted({ broker, relay }, res, { ...started, after })
+      const frames = mayWait ? new AnnouncedFrames(started.frames, findWaiting) : started.frames
+      await streamStarted({ broker, relay }, res, { ...started, frames, after })
     }
   }
 }

@@ -15,10 +15,17 @@ import {
 /** A run that a request has started, or that an earlier request with the same key has (D25a). */
 export type StartedRun = OpenedRun & { isReplayed: boolean }
 
+/** A first attempt starts a run, also where the same request has started one before. A second one joins that, unless it has failed (D39.6). */
+export type Attempt = 'first' | 'again'
+
 export type KeyedStart = KeyUse & {
   /** The body of the request: the same key with another request is refused. */
   request: unknown
+  /** Of a client that has sent no key, and repeats a request by itself, which it says. */
+  attempt?: Attempt | undefined
   open(onNamed: OnNamed): Promise<OpenedRun>
+  /** Whether a request that is sent again has another run than this one. Left out: it joins the run, however that has ended. */
+  isAnother?: ((runId: string) => Promise<boolean>) | undefined
 }
 
 /** The value of a key begins with it while its run is being started. Behind it is the run's id as soon as a worker is asked to start the run. */
@@ -35,17 +42,18 @@ const LOOK_EVERY_MS = 50
 /** Starts one run for each Idempotency-Key of a tenant, however often and at whichever gateways it is sent. */
 export class StartOnce {
   readonly #keys: Idempotency
-  readonly #broker: Pick<Broker, 'followRun'>
+  readonly #broker: Pick<Broker, 'followRun' | 'getRun'>
   readonly #startMs: number
 
-  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun'>, startMs = START_MS) {
+  constructor(keys: Idempotency, broker: Pick<Broker, 'followRun' | 'getRun'>, startMs = START_MS) {
     this.#keys = keys
     this.#broker = broker
     this.#startMs = startMs
   }
 
   /** Throws `conflict` for a key of another request, and for one whose run cannot be joined any more; and what `open` throws. */
-  async start(tenant: TenantId, { request, open, operation, key }: KeyedStart): Promise<StartedRun> {
+  async start(tenant: TenantId, started: KeyedStart): Promise<StartedRun> {
+    const { request, open, operation, key, attempt } = started
     const [use, hash, placeholder] = [{ operation, key }, canonicalHash(request), `${STARTING}${newToken()}`]
     let found = ''
     for (const until = performance.now() + this.#startMs; performance.now() < until; await sleep(LOOK_EVERY_MS)) {
@@ -53,7 +61,13 @@ export class StartOnce {
       if (reservation.state === 'mismatch') throw keyMismatch()
       if (reservation.state === 'reserved') return this.#open(tenant, use, { placeholder, open })
       found = reservation.id
-      if (!found.startsWith(STARTING)) return this.#join(tenant, found, over)
+      if (attempt === 'first') return this.#startAnew(tenant, use, { found, placeholder, open })
+      if (found.startsWith(STARTING)) continue
+      if (attempt === undefined) return this.#joinOrStart(tenant, started, found)
+      const joined = await this.#joinUnlessFailed(tenant, found)
+      if (joined) return joined
+      if (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
+        return this.#open(tenant, use, { placeholder, open })
     }
     // By now the first process has died or has stopped trying. Before, it could still have asked another worker, and both runs would have begun.
     const runId = found.slice(STARTING.length)
@@ -90,6 +104,29 @@ export class StartOnce {
     }
   }
 
+  /** The run of the same request is another one. Of requests that begin at the same time one has the key. */
+  async #startAnew(
+    tenant: TenantId,
+    use: KeyUse,
+    { found, placeholder, open }: { found: string; placeholder: string } & Pick<KeyedStart, 'open'>,
+  ): Promise<StartedRun> {
+    const isFree =
+      !found.startsWith(STARTING) && (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
+    if (isFree) return this.#open(tenant, use, { placeholder, open })
+    return { ...(await open(async () => {})), isReplayed: false }
+  }
+
+  async #joinUnlessFailed(tenant: TenantId, runId: string): Promise<StartedRun | undefined> {
+    try {
+      const { status } = await this.#broker.getRun(tenant, runId)
+      if (status === 'failed' || status === 'cancelled') return undefined
+      return { runId, frames: await this.#broker.followRun(tenant, runId, 0), isReplayed: true }
+    } catch (cause) {
+      if (hasKind(cause, 'not_found')) return undefined
+      throw cause
+    }
+  }
+
   /** The first process had asked no worker when it died, and asks none any more: its key is this request's now. */
   async #takeOver(
     tenant: TenantId,
@@ -115,6 +152,20 @@ export class StartOnce {
     const free = () => this.#keys.release(tenant, held)
     const until = performance.now() + FREE_MS
     await free().catch(() => void retryUntil(free, { pauses: FREE_EVERY_MS, until, ref: false }).catch(() => {}))
+  }
+
+  /** Joins the run of the key, unless the request that is sent again has another one, whose key is made of both. */
+  async #joinOrStart(tenant: TenantId, started: KeyedStart, runId: string): Promise<StartedRun> {
+    const { isAnother, key } = started
+    if (!isAnother) return this.#join(tenant, runId, over)
+    if (!(await isAnother(runId))) {
+      try {
+        return await this.#join(tenant, runId, over)
+      } catch (cause) {
+        if (!hasKind(cause, 'conflict')) throw cause // Its events are not kept any more.
+      }
+    }
+    return this.start(tenant, { ...started, key: `${key} ${runId}` })
   }
 
   async #join(tenant: TenantId, runId: string, refusal: (runId: string) => AppError): Promise<StartedRun> {

@@ -23,8 +23,6 @@ export type AdoptedQueueDeps = EarlierAsksDeps & {
   admission: Pick<Admission, 'hold'>
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
-  /** Whether the folder of a one-shot run is here when another worker has begun it. */
-  isFolderShared: boolean
   /** Returns the paths of those of the files that are not here as another worker had them. */
   lostFiles(session: Session, files: readonly UnstoredFile[]): Promise<readonly string[]>
 }
@@ -92,24 +90,14 @@ function eventsOf(run: EarlierRun, asks?: EarlierAsks): EarlierEvents {
 async function prepareLate(
   session: Session,
   { message, earlier }: WaitingMessage,
-  { models, prepareRun, prepareOneShot, isFolderShared }: AdoptedQueueDeps,
+  { models, prepareRun, prepareOneShot }: AdoptedQueueDeps,
 ): Promise<RunExecutor> {
   const { tenant, id } = session
-  if (isOneShotSession(id) && !isFolderShared && hasResults(earlier)) throw filesAreGone()
   await models.load(tenant)
   if (isOneShotSession(id)) return prepareOneShot(tenant, message)({ ...session.start(), events: earlier?.events })
   const prepared = prepareRun(tenant, message)
   return (run) => prepared.execute(run, session.start())
 }
-
-/** Whether its tools may have written files. */
-const hasResults = (earlier: WaitingMessage['earlier']): boolean =>
-  earlier !== undefined && (earlier.state.totals.turns > 0 || earlier.step !== undefined)
-
-const filesAreGone = () =>
-  new AppError('unavailable', 'the worker of this run failed, and the files of the run were on its disk', {
-    code: 'worker_lost',
-  })
 
 type LateRun = Pick<WaitingMessage, 'earlier'> & {
   run: Run
@@ -129,7 +117,7 @@ async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
   } catch (cause) {
     if (!run.isAbandoned) await asks.withdrawAll()
     if (!(cause instanceof AppError)) throw cause
-    yield errorEvent(cause.code === 'worker_lost' ? 'worker_lost' : 'provider_unavailable', cause.message)
+    yield errorEvent('provider_unavailable', cause.message)
     return
   }
   if (asks.isEmpty) return yield* execute(run, signal)

@@ -1,4 +1,3 @@
-import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
@@ -16,7 +15,7 @@ import { StoredSessions } from './stored-sessions.ts'
 export type DurabilityDeps = {
   store: SessionStore
   claims: SessionClaims | undefined
-  workspaces: Pick<Workspaces, 'open' | 'openKept'>
+  workspaces: Pick<Workspaces, 'openKept'>
   idleMs: number
   /** Marks the sessions that have runs. Left out: runs end with this worker. */
   marks?: BusyMarks | undefined
@@ -63,7 +62,7 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
     keeping: { keep: (...args) => saver.keep(...args), ...(marks && { keepRuns }) },
     wrap(inbox, opening) {
       const onOpened = async (session: Session, runs: StoredRuns) => {
-        openFolder(session, workspaces)
+        workspaces.openKept(session.tenant, session.workspace) // The former worker has left it in the folder, or the store, that both share.
         if (marks) await deps.goOn(session, runs)
       }
       const stored = new StoredSessions({
@@ -85,10 +84,4 @@ export function createDurability({ store, idleMs, log, ...deps }: DurabilityDeps
       await marks?.settled()
     },
   }
-}
-
-/** The former worker has left it in the folder that both share. That of a one-shot run is in no store. */
-function openFolder({ id, tenant, workspace }: Session, workspaces: DurabilityDeps['workspaces']): void {
-  if (isOneShotSession(id)) workspaces.open(tenant, workspace)
-  else workspaces.openKept(tenant, workspace)
 }

@@ -108,8 +108,9 @@ const createStored =
       if (session.conversation.messages.length > 0) await saver.save(session, patienceMs())
     } catch (cause) {
       if (!isKnown) {
+        session.log?.close('refused')
+        void stored.takeBack(session)
         await inbox.deleteSession(tenant, id, token).catch(() => {}) // It was removed meanwhile.
-        stored.takeBack(session)
       }
       throw cause
     }

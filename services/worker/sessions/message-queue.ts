@@ -82,7 +82,8 @@ export class MessageQueue {
 
   post(queued: QueuedRun): void {
     if (this.isLeaving) throw new Error(`a session that is ${this.#state} takes no message`)
-    const { run } = queued
+    const { run, message } = queued
+    if (message.if_waiting === 'deny') void supersede([...this.#runs], run)
     this.#runs.add(run)
     this.#waiting.push(queued)
     void run.ended.then(() => {
@@ -149,4 +150,11 @@ export class MessageQueue {
     if (this.#state !== from) throw new Error(`a session that is ${this.#state}, not ${from}, cannot become ${to}`)
     this.#state = to
   }
+}
+
+/** The earlier runs wait for no permission any more, once the later one is accepted (D39.1): a message that was refused changes nothing. */
+async function supersede(earlier: readonly Run[], later: Run): Promise<void> {
+  await later.whenAccepted()
+  if (later.isAbandoned || later.isEnded) return
+  for (const run of earlier) run.supersede()
 }

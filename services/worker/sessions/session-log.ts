@@ -31,7 +31,7 @@ export type LogState = {
 /** The part of a session that its log holds. */
 export type LoggedSession = {
   readonly tenant: TenantId
-  readonly conversation: Pick<Conversation, 'messages' | 'compactions' | 'bytes'>
+  readonly conversation: Pick<Conversation, 'all' | 'compactions' | 'bytes'>
   readonly facts: SessionFacts
   readonly memories: readonly string[]
   readonly runs?: Pick<SessionRuns, 'take'> | undefined
@@ -39,6 +39,9 @@ export type LoggedSession = {
 
 /** The times after which what still counts is written again, and how long it is stored then. */
 export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
+
+/** `moved`: another worker has the session now. `refused`: its creation was, and is taken back. */
+type LogEnd = 'moved' | 'deleted' | 'refused'
 
 /** How far the session is stored. */
 type Saved = { messages: number; compactions: number; memories: readonly string[] }
@@ -71,7 +74,7 @@ export class SessionLog {
   #version = 0
   #savedVersion = 0
   #waiters: Waiter[] = []
-  #end: 'moved' | 'deleted' | undefined
+  #end: LogEnd | undefined
 
   constructor(state: LogState, saved: Saved) {
     const { head, nextSeq, baseSeq = nextSeq, baseMs, headMs, remembers } = state
@@ -101,12 +104,17 @@ export class SessionLog {
     }
   }
 
+  /** Names this owner. */
+  get owner(): string {
+    return this.#owner
+  }
+
   get nextSeq(): number {
     return this.#nextSeq
   }
 
-  /** `moved`: another worker has the session now. Nothing more is written. */
-  get end(): 'moved' | 'deleted' | undefined {
+  /** Nothing more is written. */
+  get end(): LogEnd | undefined {
     return this.#end
   }
 
@@ -133,7 +141,7 @@ export class SessionLog {
     return promise
   }
 
-  close(end: 'moved' | 'deleted'): void {
+  close(end: LogEnd): void {
     this.#end ??= end
     for (const { resolve } of this.#waiters.splice(0)) resolve(false)
   }
@@ -194,7 +202,7 @@ export class SessionLog {
 
   #build(session: LoggedSession, { renewalMs, lifeMs, now }: LogTimes): Pending {
     const { tenant, conversation, memories } = session
-    const { messages, compactions } = conversation
+    const { all: messages, compactions } = conversation
     const isCompacted = compactions !== this.#saved.compactions
     const mayFollow = Math.max(MIN_ENTRIES, conversation.bytes / BYTES_AN_ENTRY)
     const isFar = this.#nextSeq - this.#baseSeq > mayFollow

@@ -112,11 +112,6 @@ export class SessionRuns {
     })
   }
 
-  /** Whether the model has answered to the run that was begun, so that its tools may have written files. */
-  get hasAnswers(): boolean {
-    return this.#active?.progress.hasAnswers ?? false
-  }
-
   /** Where the run that was begun can be left to another worker. */
   get safePoint(): SafePoint | undefined {
     return this.#active?.safePoint

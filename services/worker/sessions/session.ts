@@ -1,4 +1,5 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
+import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
@@ -11,6 +12,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { truncate } from '../../../shared/kernel/text.ts'
 import type { CancelCode, Run } from '../../../shared/work/runs/run.ts'
 import type { RunStart } from '../prepare-run.ts'
+import { checkPlace, placeOf } from './message-place.ts'
 import { MessageQueue, type QueuedRun } from './message-queue.ts'
 import { type LogState, SessionLog } from './session-log.ts'
 import { SessionMemory } from './session-memory.ts'
@@ -95,6 +97,8 @@ export class Session {
   readonly #usage: SessionUsage
   readonly #options: SessionOptions
   readonly #queue = new MessageQueue(() => this.#restartIdle())
+  /** The message whose run was begun last. */
+  #begun: QueuedRun | undefined
   #idleTimer: NodeJS.Timeout | undefined
   /** Messages whose acceptance is being stored. */
   readonly #accepting = new Set<Promise<unknown>>()
@@ -131,6 +135,7 @@ export class Session {
       created_at: this.createdAt,
       ...{ message_count, title, last_message_at },
       active_run_id: active?.isEnded === false ? active.id : null,
+      last_run_id: this.conversation.all.at(-1)?.stamp?.runId ?? null,
       queued: waiting.length,
       ...rest,
     }
@@ -138,11 +143,11 @@ export class Session {
 
   /** The part of the summary that is stored. */
   get facts(): SessionFacts {
-    const { messages, messageCount } = this.conversation
+    const { all, messageCount } = this.conversation
     return {
       message_count: messageCount,
       title: this.title ?? null,
-      last_message_at: messages.at(-1)?.stamp?.at ?? null,
+      last_message_at: all.at(-1)?.stamp?.at ?? null,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
     }
@@ -154,7 +159,7 @@ export class Session {
 
   get state(): SessionState {
     const { id, tenant, token, workspace, conversation, createdAt, title } = this
-    const { messages, messageCount } = conversation
+    const { all: messages, messageCount } = conversation
     const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
     const waiting = this.waiting.map(({ run, message }) => ({
       runId: run.id,
@@ -172,8 +177,17 @@ export class Session {
   start(): RunStart {
     const { background } = this.#memory
     const { conversation, remembered, runs } = this
+    if (this.#begun && !runs?.progress?.hasPrompt) this.#place(this.#begun.message)
     const services = { memory: this.#memory }
     return { conversation, background, services, remembered, warnings: [], progress: runs?.progress }
+  }
+
+  /** Throws `invalid_request` for a message that follows one which the session does not have. */
+  checkPlace(message: MessageRequest): void {
+    const taken = [...this.waiting, ...(this.isBusy && this.#begun ? [this.#begun] : [])]
+    const accepted = taken.flatMap(({ run, message: { id } }) => (id === undefined ? [run.id] : [run.id, id]))
+    checkPlace(message, { all: this.conversation.all, accepted: new Set(accepted) })
+    seedHistory(message.seed ?? [])
   }
 
   /** The runs that have not begun. */
@@ -247,6 +261,7 @@ export class Session {
       message,
       execute: (_run, signal) => {
         hasBegun = true
+        this.#begun = { run, message, execute }
         this.runs?.begin(run)
         return observed(signal)
       },
@@ -279,6 +294,14 @@ export class Session {
     this.#options.place.leave()
     clearTimeout(this.#idleTimer)
     return this.#queue.retire()
+  }
+
+  /** The prompt of the message comes next. */
+  #place(message: MessageRequest): void {
+    const { conversation } = this
+    conversation.prepare({ after: placeOf(message, conversation.all) })
+    conversation.append(...seedHistory(message.seed ?? []))
+    conversation.prepare({ client: message.id })
   }
 
   #restartIdle(): void {

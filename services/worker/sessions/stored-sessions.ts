@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { grantNumbers, type StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
 import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
 import { lifeOf } from '../../../shared/agent/sessions/store.ts'
@@ -27,9 +26,9 @@ export type StoredSessionsDeps = {
 
 type Name = { tenant: TenantId; id: string }
 
-/** For how long a store that is away is asked to delete what it may have stored, and how much later than its answer it may act. */
+/** For how long, and how often, a store that is away is asked to take back what it may have stored. */
 const TAKE_BACK_MS = 60_000
-const LATE_MS = 1_000
+const TAKE_BACK_EVERY_MS = 1_000
 /** An owner that writes at the same time takes the next place once or twice; more often something else is wrong. */
 const MAX_TRIES = 5
 
@@ -71,17 +70,12 @@ export class StoredSessions {
     await store.remove(tenant, log.head)
   }
 
-  /** Deletes what a creation that was refused has stored: the store may carry it out later than it says. */
-  takeBack({ tenant, log }: Session): void {
+  /** Takes back what a creation that was refused has stored, or the store may still store. Resolves when that is done, or given up. */
+  async takeBack({ tenant, log }: Session): Promise<void> {
     if (!log) return
-    const remove = () => this.#deps.store.remove(tenant, log.head)
+    const takeBack = () => this.#deps.store.takeBack(tenant, log.head, log.owner)
     const until = performance.now() + TAKE_BACK_MS
-    const removed = async () => {
-      await retryUntil(remove, { pauses: LATE_MS, until, ref: false })
-      await sleep(LATE_MS, undefined, { ref: false })
-      await remove()
-    }
-    removed().catch(() => {}) // It expires by itself.
+    await retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {}) // It expires by itself.
   }
 
   #open(name: Name): Promise<Session> {

@@ -1,24 +1,31 @@
 import { jsonBytes } from '../../kernel/json.ts'
 import type { Message } from '../providers/port.ts'
 import { charsOf, type Measure } from './context/size.ts'
+import { branchTo, headOf, relinked, withBranchReplaced } from './messages/branches.ts'
 import { lastSeqOf, withStamps } from './messages/stamps.ts'
 
 /** The state that a conversation continues from. */
 export type ConversationState = {
+  /** Those of all branches; the last one is the head. */
   messages: readonly Message[]
   /** Missing: counted from `messages`. A compacted history holds fewer messages than the conversation had. */
   messageCount?: number | undefined
 }
 
 type RunIdSource = () => string | null
+/** Where the next message goes: behind the message `after`, `null` for a branch of its own. `client` is the id that its client has given it. */
+export type NextMessage = { after?: string | null | undefined; client?: string | undefined }
 export type ConversationOptions = { onResize?: (bytes: number) => void; runId?: RunIdSource }
 
 /**
  * The history that a run continues: the user's message is added at once, each turn when it is complete, so that a run that
- * fails or is aborted leaves no partial turn (D4.6).
+ * fails or is aborted leaves no partial turn (D4.6). With stamps it is a tree of which a run sees one branch (D23.5a).
  */
 export class Conversation {
+  #all: readonly Message[]
+  /** Those of the branch that the next message continues. */
   #messages: readonly Message[]
+  #client: string | undefined
   #messageCount: number
   readonly #onResize: (bytes: number) => void
   readonly #runId: RunIdSource | undefined
@@ -37,16 +44,23 @@ export class Conversation {
     { onResize = () => {}, runId }: ConversationOptions = {},
   ) {
     this.#runId = runId
-    this.#messages = this.#stamp(messages, messages.length)
+    this.#all = this.#stamp(messages, messages.length, null)
+    this.#messages = runId ? branchTo(this.#all, headOf(this.#all)) : this.#all
+    if (this.#messages.length === this.#all.length) this.#messages = this.#all
     this.#messageCount = messageCount
-    this.#chars = charsOf(messages)
-    this.#bytes = bytesOf(this.#messages, this.#chars)
+    this.#chars = charsOf(this.#messages)
+    this.#bytes = bytesOf(this.#all, charsOf(messages))
     this.#onResize = onResize
     onResize(this.#bytes)
   }
 
   get messages(): readonly Message[] {
     return this.#messages
+  }
+
+  /** The messages of all branches, in the order in which they were added. */
+  get all(): readonly Message[] {
+    return this.#all
   }
 
   /** How many user and assistant messages the conversation has had (D5.7). Compaction does not lower it. */
@@ -59,11 +73,12 @@ export class Conversation {
     return this.#compactions
   }
 
-  /** Size of the history in characters. */
+  /** Size of the branch in characters. */
   get chars(): number {
     return this.#chars
   }
 
+  /** Size of all branches. */
   get bytes(): number {
     return this.#bytes
   }
@@ -73,21 +88,35 @@ export class Conversation {
     return this.#measured
   }
 
+  /** The next message continues another branch, or its client has an id for it. */
+  prepare({ after, client }: NextMessage): void {
+    this.#client = client
+    if (after === undefined || after === headOf(this.#messages)) return
+    this.#messages = branchTo(this.#all, after)
+    this.#chars = charsOf(this.#messages)
+    this.#measured = undefined
+  }
+
   append(...messages: Message[]): void {
-    const added = this.#stamp(messages, lastSeqOf(this.#messages) + messages.length)
+    const added = this.#stamp(this.#named(messages), lastSeqOf(this.#all) + messages.length, headOf(this.#messages))
+    const isOnlyBranch = this.#messages === this.#all
     this.#messages = [...this.#messages, ...added]
+    this.#all = isOnlyBranch ? this.#messages : [...this.#all, ...added]
     this.#messageCount += countOf(messages)
     const chars = charsOf(messages)
     this.#chars += chars
     this.#setBytes(this.#bytes + bytesOf(added, chars))
   }
 
-  /** Replaces the history by a shorter one (D5.6). */
+  /** Replaces the branch by a shorter one (D5.6). What other branches have stays. */
   compact(messages: readonly Message[]): void {
     this.#compactions++
-    this.#messages = this.#stamp(messages, lastSeqOf(this.#messages))
+    const shorter = relinked(this.#stamp(messages, lastSeqOf(this.#messages), null))
+    const isOnlyBranch = this.#messages === this.#all
+    this.#all = isOnlyBranch ? shorter : withBranchReplaced(this.#all, { branch: this.#messages, shorter })
+    this.#messages = shorter
     this.#chars = charsOf(messages)
-    this.#setBytes(bytesOf(this.#messages, this.#chars))
+    this.#setBytes(bytesOf(this.#all, charsOf(this.#all)))
   }
 
   /** Records how many tokens the provider counted in a request with the current history. */
@@ -105,9 +134,18 @@ export class Conversation {
     return this.#cutAt?.model === model ? this.#cutAt.tokens : Number.POSITIVE_INFINITY
   }
 
-  #stamp(messages: readonly Message[], lastSeq: number): readonly Message[] {
+  #stamp(messages: readonly Message[], lastSeq: number, parent: string | null): readonly Message[] {
     if (!this.#runId || messages.length === 0) return messages
-    return withStamps(messages, { seq: lastSeq, runId: this.#runId(), at: new Date().toISOString() })
+    const [runId, at] = [this.#runId(), new Date().toISOString()]
+    return withStamps(messages, { seq: lastSeq, runId, at, parent })
+  }
+
+  /** Gives the message of the user the id that its client has for it. */
+  #named([first, ...rest]: readonly Message[]): readonly Message[] {
+    const client = this.#client
+    this.#client = undefined
+    if (!first) return []
+    return client === undefined || first.role !== 'user' ? [first, ...rest] : [{ ...first, client }, ...rest]
   }
 
   #setBytes(bytes: number): void {

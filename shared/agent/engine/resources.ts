@@ -1,5 +1,5 @@
 import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
-import type { ToolBox, ToolServices } from '../tools/port.ts'
+import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
 import type { Permissions } from './permissions.ts'
 
@@ -28,6 +28,7 @@ export type Models = {
 export type Tools = {
   toolBox: ToolBox
   services: ToolServices
+  owner: ToolOwner
   /** Returns the path of the run's folder. It is called when a tool is about to start: never for a run without tool calls. */
   workspace: () => string
   /** Called before a tool that uses files starts, where they are not on this machine yet. Throws `unavailable`. */

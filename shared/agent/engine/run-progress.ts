@@ -102,6 +102,11 @@ export class RunProgress implements CallProgress {
     return this.#stopReason
   }
 
+  /** Whether the conversation contains the prompt. */
+  get hasPrompt(): boolean {
+    return this.#hasBegun
+  }
+
   /** How often the agent was asked to correct its answer. */
   get corrections(): number {
     return this.#corrections
@@ -110,11 +115,6 @@ export class RunProgress implements CallProgress {
   /** The turn under way ends with a message that asks the agent to correct its answer. */
   noteCorrection(): void {
     this.#corrections++
-  }
-
-  /** Whether the model has answered, so that a tool may have been called. */
-  get hasAnswers(): boolean {
-    return this.#totals.turns > 0 || this.#step !== undefined
   }
 
   get state(): RunState {

@@ -15,6 +15,7 @@ import type {
   StructuredOutput,
   ToolResultBlock,
 } from '../providers/port.ts'
+import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
 import {
   type AnswerForm,
@@ -28,6 +29,7 @@ import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
+import { withServerInstructions } from './server-instructions.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   createSubAgents,
@@ -79,10 +81,11 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
  * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
-  input: RunInput,
+  givenInput: RunInput,
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<AgentEvent, void, undefined> {
+  const input = await withServers(givenInput, given.tools.toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources, typed } = agent
   const { conversation, progress } = input
@@ -109,8 +112,7 @@ export async function* run(
       if (ending) return yield withTotals(ending, account.spent)
       if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
-    const outOfTurns = errorEvent('max_turns_exceeded', `the run did not end within ${input.maxTurns} turns`)
-    yield withTotals(outOfTurns, account.spent)
+    yield withTotals(outOfTurns(input.maxTurns), account.spent)
   } catch (cause) {
     yield withTotals(errorEvent('internal', 'internal error'), account.spent)
     throw cause
@@ -123,6 +125,16 @@ type Agent = {
   context: Context
   typed: TypedAnswer | undefined
   resources: RunResources & { models: StickyModels }
+}
+
+const outOfTurns = (maxTurns: number): ErrorEvent =>
+  errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
+
+/** The input with what MCP servers say of their tools, once those that start with the process have had their time. */
+async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
+  if (toolBox.ready) await toolBox.ready
+  const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
+  return { ...input, systemPrompt }
 }
 
 /** Begins the run, or goes on with it. */

@@ -189,6 +189,7 @@ export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[
   const isNamed = (name: string) => known === undefined || known.includes(name)
   return {
     tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
     policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),

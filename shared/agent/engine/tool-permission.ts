@@ -4,12 +4,13 @@ import { showControls } from '../../kernel/text.ts'
 import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import type { AskState, CallProgress } from './call-progress.ts'
 import type { EventQueue } from './event-queue.ts'
+import type { AskRequest, Decision } from './permissions.ts'
 import type { RunResources } from './resources.ts'
 
 /** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */
 export type ReadyCall = { id: string; tool: Tool; input: JsonObject }
 
-type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'> & {
+export type PermissionStep = Pick<RunResources, 'tools' | 'permissions' | 'signal' | 'progress'> & {
   events: Pick<EventQueue<AgentEvent>, 'push'>
 }
 
@@ -38,27 +39,37 @@ const PLAN_MODE =
 /** Asks the client. Without a decision the answer is a refusal. */
 async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const { id: toolUseId, tool, input } = call
-  const { tools, permissions, events, signal, progress } = step
+  const { tools, permissions, signal, progress } = step
   const toolName = tool.name
   const message = showControls(tool.describe(input))
   const preview = await previewOf(call, tools)
   if (signal.aborted) return refuse('The run has ended.')
   const kept = progress && { earlier: progress.earlier(toolUseId)?.ask, keep: keepAsk(progress, toolUseId) }
-  const request = { toolUseId, toolName, input, message, preview, ...kept }
+  const decision = await askClient({ toolUseId, toolName, input, message, preview, ...kept }, step)
+  if (!decision) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
+  const { allow, reason, input: edited, remember } = decision
+  if (remember && !tool.alwaysAsks) permissions.remembered?.add(toolName)
+  if (!allow) return refuse(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
+  return edited ? checkEdited(toolName, edited, step) : { input }
+}
+
+/** Opens a request, and shows it and its decision to the readers. Resolves with nothing when it could not be opened. */
+export async function askClient(
+  request: AskRequest,
+  { tools, permissions, events }: Pick<PermissionStep, 'tools' | 'permissions' | 'events'>,
+): Promise<Decision | undefined> {
+  const { toolUseId, toolName, input, message, preview } = request
   const ask = await permissions.openAsk(request).catch((cause: unknown) => {
     if (!(cause instanceof AppError)) tools.onToolBug(toolName, cause)
   })
-  if (!ask) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
-  const { id, expiresAt } = ask
-  const subject = { id, tool_use_id: toolUseId, tool_name: toolName }
-  const asked = { input, message, ...(preview && { preview }), expires_at: expiresAt }
+  if (!ask) return undefined
+  const subject = { id: ask.id, tool_use_id: toolUseId, tool_name: toolName }
+  const asked = { input, message, ...(preview && { preview }), expires_at: ask.expiresAt }
   events.push({ type: 'permission_request', ...subject, ...asked })
-  const { remember, ...outcome } = await ask.decision
+  const decision = await ask.decision
+  const { remember: _, ...outcome } = decision
   events.push({ type: 'permission_resolved', ...subject, ...outcome })
-  if (remember && !tool.alwaysAsks) permissions.remembered?.add(toolName)
-  const { allow, reason, input: edited } = outcome
-  if (!allow) return refuse(`Permission to use ${toolName} was denied${reason && `: ${reason}`}`)
-  return edited ? checkEdited(toolName, edited, step) : { input }
+  return decision
 }
 
 const keepAsk = (progress: CallProgress, callId: string) => async (ask: AskState) => {

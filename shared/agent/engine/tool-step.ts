@@ -3,7 +3,8 @@ import type { AgentEvent, JsonObject, PlanQueuedEvent } from '../../kernel/event
 import { countChars, listOf, truncate, truncateStart } from '../../kernel/text.ts'
 import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
-import { fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { type AskPerson, fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
+import { createAskPerson } from './ask-person.ts'
 import type { RunResources } from './resources.ts'
 import { StepEvents } from './step-events.ts'
 import { type Emit, type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
@@ -180,7 +181,8 @@ type Trial = { call: ToolCall; step: Step; effects: Effects }
 async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: Trial): Promise<ToolOutcome> {
   try {
     if (tool.usesFiles) await step.tools.bringFiles?.()
-    return await tool.run(input, contextOf(call, step, effects))
+    await using questions = openQuestions(call, step)
+    return await tool.run(input, { ...contextOf(call, step, effects), ask: questions.ask })
   } catch (cause) {
     if (step.signal.aborted && cause === step.signal.reason) return fail('The run has ended.')
     if (effects.refused > 0) return fail(MAY_NOT_ACT)
@@ -193,7 +195,23 @@ async function tryTool(tool: Tool, input: JsonObject, { call, step, effects }: T
 /** How often a tool asked right before an effect whether this process may act, by the answer. */
 type Effects = { allowed: number; refused: number }
 
-function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): ToolContext {
+/** A call ends after the questions that it has asked, so that each is resolved before its result. */
+function openQuestions(call: ToolCall, step: Step): AsyncDisposable & { ask: AskPerson } {
+  const ask = createAskPerson(call, step)
+  const asked: Promise<unknown>[] = []
+  return {
+    ask(question) {
+      const answer = ask(question)
+      asked.push(answer)
+      return answer
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled(asked)
+    },
+  }
+}
+
+function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): Omit<ToolContext, 'ask'> {
   const { tools, signal, events, agents } = step
   const report = (progress: number, detail: string) =>
     events.offer({ type: 'tool_progress', id, tool_name: toolName, progress, detail })
@@ -205,7 +223,7 @@ function contextOf({ id, toolName }: ToolCall, step: Step, effects: Effects): To
   }
   const { toolBox, services } = tools
   const policyOf: ToolBox['policyOf'] = (name, input) => toolBox.policyOf(name, input)
-  const ofCall = { workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
+  const ofCall = { owner: tools.owner, workspace: tools.workspace(), agents: keptSubAgents(agents, id, step.progress) }
   return { ...services, ...ofCall, signal, assertMayAct, report, policyOf }
 }
 

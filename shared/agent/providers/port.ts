@@ -24,12 +24,12 @@ export type Image = { mediaType: string; base64: string }
 
 /**
  * The place of a message in its session. `seq` rises through the history; `runId` is `null` for a message that no run has added. `at` is an
- * ISO 8601 timestamp.
+ * ISO 8601 timestamp. `parent` is the id of the message before, and `null` where a branch begins.
  */
-export type MessageStamp = { seq: number; runId: string | null; at: string }
+export type MessageStamp = { seq: number; runId: string | null; at: string; id: string; parent: string | null }
 
-/** One entry of a conversation's history. The messages of sessions have a stamp, which no provider reads. */
-export type Message = { stamp?: MessageStamp } & (
+/** One entry of a conversation's history. The messages of sessions have a stamp, and `client`, the id that a client has given it. No provider reads either. */
+export type Message = { stamp?: MessageStamp; client?: string } & (
   | { role: 'user'; text: string; images?: readonly Image[] }
   | { role: 'assistant'; blocks: AssistantBlock[] }
   | { role: 'tool'; results: ToolResultBlock[] }

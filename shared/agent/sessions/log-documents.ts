@@ -35,6 +35,16 @@ export type SessionFacts = Pick<
   'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered'
 >
 
+/** The session has no entry yet. */
+export const NO_FACTS: SessionFacts = {
+  title: null,
+  message_count: 0,
+  last_message_at: null,
+  model: null,
+  usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 },
+  remembered: [],
+}
+
 /** An entry that a session's owner adds to its log: the messages since the entry before, and how the session is after them. */
 export type LogEntry = {
   /** When the session was used, in ISO 8601. */
@@ -47,6 +57,8 @@ export type LogEntry = {
   runs?: RunsEntry
   /** The messages are the whole history, and the memories and the open runs all: before this one, entries only tell of runs that have ended. */
   isBase?: true
+  /** The creation of the session was refused: what is stored of it does not count. */
+  isRefused?: true
 }
 
 /** An entry, and the place at which it begins. */

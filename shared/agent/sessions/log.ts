@@ -84,12 +84,15 @@ export class SessionLogs {
     return found && (found.doc as LogDocument).owner
   }
 
-  /** Deletes the log of a session. The places have no gap: those that have expired are deleted in vain. */
-  async delete(name: Omit<LogName, 'session_id'>): Promise<void> {
-    const { tenant, workspace } = name
-    const [newest] = await this.#sessions.page(tenant, { where: { workspace }, limit: 1 })
-    const last = newest ? Number(newest.doc['seq']) : 0
+  /** Deletes the log of a session, or its first places alone. The places have no gap: those that have expired are deleted in vain. */
+  async delete({ tenant, workspace }: Omit<LogName, 'session_id'>, count?: number): Promise<void> {
+    const last = count ?? (await this.#lastPlace(tenant, workspace))
     await deleteAll(this.#sessions, tenant, placesTo(last, { workspace }))
+  }
+
+  async #lastPlace(tenant: TenantId, workspace: string): Promise<number> {
+    const [newest] = await this.#sessions.page(tenant, { where: { workspace }, limit: 1 })
+    return newest ? Number(newest.doc['seq']) : 0
   }
 
   /** Deletes the logs of one-shot runs. */

@@ -1,12 +1,14 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
 import { type Appended, type EndedLog, SessionLogs } from './log.ts'
-import type { LogEntry, LogWrite, PlacedEntry, SessionFacts } from './log-documents.ts'
+import { type LogEntry, type LogWrite, NO_FACTS, type PlacedEntry, type SessionFacts } from './log-documents.ts'
 import { isOneShotSession, runOfOneShot } from './one-shot.ts'
 import { type StoredRuns, storedRuns } from './open-runs.ts'
+import { markRefused, refusalOf } from './refused-log.ts'
 
 /**
  * The sessions of a tenant that are stored. Their logs hold the rest. `remembers` is `yes` once the session has remembered a tool, so that the few
@@ -58,6 +60,11 @@ export interface SessionStore {
   /** Lets the session live on, and notes that it remembers tools. */
   renew(tenant: TenantId, head: SessionHead, remembers: boolean): Promise<void>
   find(tenant: TenantId, sessionId: string): Promise<StoredSummary | undefined>
+  /**
+   * Whether a session is stored that no worker has. Throws `unavailable` also for one that was created a moment ago and has no entry: its creation may have
+   * been refused, and is about to be taken back (D36.4).
+   */
+  isLeft(tenant: TenantId, sessionId: string): Promise<boolean>
   load(tenant: TenantId, sessionId: string): Promise<LoadedSession | undefined>
   /** Those created last first. */
   page(tenant: TenantId, start: PageStart): Promise<StoredPage>
@@ -67,6 +74,11 @@ export interface SessionStore {
   ownerAt(tenant: TenantId, name: StoredName, seq: number): Promise<string | undefined>
   /** Deletes this session and its log. A later session of the same id stays. */
   remove(tenant: TenantId, head: StoredName): Promise<void>
+  /**
+   * Takes back the refused creation of a session by the owner `creator`, and what the store may still carry out of it. Has no effect when another
+   * owner has gone on with the session. Can be repeated.
+   */
+  takeBack(tenant: TenantId, head: StoredName, creator: string): Promise<void>
   /** Deletes what is stored of one-shot runs that have ended. */
   deleteLogs(logs: readonly EndedLog[]): Promise<void>
 }
@@ -75,22 +87,14 @@ export interface SessionStore {
 export type SessionStoreOptions = { idleMs: number; resumeMs: number; now?: () => number }
 
 const HOUR_MS = 3_600_000
+/** Longer than a creation takes, and the first try to take it back. Others know later than that of a worker that dies. */
+const UNDECIDED_MS = 5_000
 
 /** How long a document is stored, and after which time the owner writes again what still counts: an hour before it could be missed. */
 export const lifeOf = (idleMs: number): number => 2 * idleMs + 2 * HOUR_MS
 export const renewalOf = (idleMs: number): number => idleMs + HOUR_MS
 
 type HeadDocument = SessionHead & { remembers: 'yes' | 'no'; renewed_ms: number; expires_ms: number }
-
-/** The session has no entry yet. */
-const NO_FACTS: SessionFacts = {
-  title: null,
-  message_count: 0,
-  last_message_at: null,
-  model: null,
-  usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0, turns: 0 },
-  remembered: [],
-}
 
 /** Losing the race for a head this often means that something else than a race is wrong. */
 const MAX_TRIES = 5
@@ -100,16 +104,9 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
   const heads = store.collection(SESSIONS)
   const logs = new SessionLogs(store)
   const isIdle = (usedAt: string) => Date.parse(usedAt) + idleMs <= now()
-  const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
-    const last = await logs.last({ tenant, ...head })
-    return isIdle(last?.at ?? head.created_at) ? undefined : summaryFrom(head, last)
-  }
-  const documentOf = (head: SessionHead, remembers = false): HeadDocument => ({
-    ...head,
-    remembers: remembers ? 'yes' : 'no',
-    renewed_ms: now(),
-    expires_ms: now() + lifeOf(idleMs),
-  })
+  const { look, show } = looks(logs, isIdle)
+  const times = () => ({ nowMs: now(), expiresMs: now() + lifeOf(idleMs) })
+  const documentOf = (head: SessionHead, remembers = false) => documentAt(times(), head, remembers)
   const findHead = async (tenant: TenantId, id: string): Promise<HeadDocument | undefined> =>
     isOneShotSession(id) ? documentOf(headOfOneShot(id)) : docOf(await heads.get(tenant, { session_id: id }))
   return {
@@ -123,6 +120,12 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
       const found = await findHead(tenant, sessionId)
       return found && show(tenant, headFrom(found))
     },
+    async isLeft(tenant, sessionId) {
+      const doc = await findHead(tenant, sessionId)
+      const found = doc && (await look(tenant, headFrom(doc)))
+      if (found && !found.last && now() - Date.parse(found.head.created_at) < UNDECIDED_MS) throw undecided(sessionId)
+      return found !== undefined
+    },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
       const loaded = found && (await readLog(logs, tenant, { head: found, recentMs: now() - resumeMs }))
@@ -131,10 +134,46 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
     append: (writes) => logs.append(writes),
     ownerAt: (tenant, name, seq) => logs.ownerAt({ tenant, ...name }, seq),
-    remove: (tenant, head) => remove({ heads, logs }, tenant, head),
+    ...removal({ heads, logs }, times),
     deleteLogs: (ended) => logs.deleteEnded(ended),
   }
 }
+
+type Times = { nowMs: number; expiresMs: number }
+
+const documentAt = ({ nowMs, expiresMs }: Times, head: SessionHead, remembers: boolean): HeadDocument => ({
+  ...head,
+  remembers: remembers ? 'yes' : 'no',
+  renewed_ms: nowMs,
+  expires_ms: expiresMs,
+})
+
+/** `undefined`: the session has been idle too long, or its creation was refused. */
+function looks(logs: SessionLogs, isIdle: (usedAt: string) => boolean) {
+  const look = async (tenant: TenantId, head: SessionHead) => {
+    const last = await logs.last({ tenant, ...head })
+    return last?.isRefused || isIdle(last?.at ?? head.created_at) ? undefined : { head, last }
+  }
+  const show = async (tenant: TenantId, head: SessionHead): Promise<StoredSummary | undefined> => {
+    const found = await look(tenant, head)
+    return found && summaryFrom(found.head, found.last)
+  }
+  return { look, show }
+}
+
+const undecided = (id: string) =>
+  new AppError('unavailable', `it is not known yet whether session ${id} was created; try again`, { retryAfterSecs: 1 })
+
+const removal = ({ heads, logs }: Collections, times: () => Times): Pick<SessionStore, 'remove' | 'takeBack'> => ({
+  async remove(tenant, { session_id, workspace }) {
+    await removeHead(heads, tenant, { session_id, workspace })
+    await logs.delete({ tenant, workspace })
+  },
+  async takeBack(tenant, { session_id, workspace }, creator) {
+    const mark = refusalOf({ tenant, sessionId: session_id, workspace }, creator, times())
+    if (await markRefused(logs, mark, creator)) await removeHead(heads, tenant, { session_id, workspace })
+  },
+})
 
 type Collections = { heads: Collection; logs: SessionLogs }
 type StoredName = Pick<SessionHead, 'session_id' | 'workspace'>
@@ -155,11 +194,10 @@ async function add({ heads, logs }: Collections, tenant: TenantId, { doc, isRepl
   return false
 }
 
-async function remove({ heads, logs }: Collections, tenant: TenantId, head: StoredName): Promise<void> {
-  const { session_id, workspace } = head
+/** The session's head. That of a later session of the same id stays. */
+async function removeHead(heads: Collection, tenant: TenantId, { session_id, workspace }: StoredName): Promise<void> {
   const found = await heads.get(tenant, { session_id })
   if (found && headOf(found).workspace === workspace) await heads.delete(tenant, { session_id }, found.version)
-  await logs.delete({ tenant, workspace })
 }
 
 async function renew(heads: Collection, tenant: TenantId, doc: HeadDocument): Promise<void> {
@@ -198,7 +236,7 @@ async function readLog(
   logs: SessionLogs,
   tenant: TenantId,
   { head, recentMs }: LogReading,
-): Promise<LoadedSession & { usedAt: string }> {
+): Promise<(LoadedSession & { usedAt: string }) | undefined> {
   let newest = 0 // An entry that is added meanwhile takes the next place.
   const onNewest = (seq: number) => {
     newest = seq
@@ -215,6 +253,7 @@ async function readLog(
     if (!base) continue
     if (entry.seq <= (base.runs?.ended_from ?? base.seq) || (!isRecent && begunEarlier.size === 0)) break
   }
+  if (read[0]?.isRefused) return undefined
   const all = read.toReversed()
   const entries = base ? all.slice(all.indexOf(base)) : all
   const [oldest, last] = [entries[0], entries.at(-1)]

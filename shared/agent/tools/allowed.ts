@@ -13,7 +13,11 @@ export function allowedOnly(toolBox: ToolBox, allowed: Allowed): ToolBox {
   const rules = createPolicyRules(new Map(allowed.map((rule) => [rule, 'allow'])))
   const isNamed = namedBy(allowed)
   return {
-    tools: toolBox.tools.filter(({ name }) => isNamed(name)),
+    get tools() {
+      return toolBox.tools.filter(({ name }) => isNamed(name))
+    },
+    ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => (isNamed(name) ? toolBox.find(name) : undefined),
     problemWith: (name, input) => toolBox.problemWith(name, input),
     policyOf(name, input, isEdited) {

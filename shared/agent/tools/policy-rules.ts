@@ -13,6 +13,8 @@ export type PolicyRules = {
    * written the input, and nobody is asked again: what may be denied is then denied.
    */
   policyOf(tool: Tool, input: JsonObject, isEdited?: boolean): Policy | undefined
+  /** Whether the longest rule for the tool denies it, and none says what it may act on. */
+  denies(tool: Pick<Tool, 'name'>): boolean
 }
 
 const STRICTNESS: Record<Policy, number> = { allow: 0, ask: 1, deny: 2 }
@@ -23,6 +25,10 @@ export function createPolicyRules(policies: ReadonlyMap<string, Policy>): Policy
   const rules = [...policies].map(([text, policy]) => ({ ...readRule(text), length: text.length, policy }))
   rules.sort((a, b) => b.length - a.length || STRICTNESS[b.policy] - STRICTNESS[a.policy])
   return {
+    denies(tool) {
+      const named = rules.filter(({ name }) => matchesWildcard(name, tool.name))
+      return named[0]?.policy === 'deny' && named.every(({ subject }) => subject === undefined)
+    },
     policyOf(tool, input, isEdited = false) {
       const named = rules.filter(({ name }) => matchesWildcard(name, tool.name))
       const hasSubjects = named.some(({ subject }) => subject !== undefined)

@@ -1,6 +1,7 @@
 import type { Attachment } from '../../kernel/attachment.ts'
 import type { JsonObject, PermissionPreview, PlanQueuedEvent } from '../../kernel/events.ts'
 import type { Plan } from '../../kernel/plan-step.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
 
 export type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 
@@ -54,7 +55,21 @@ export type ToolServices = {
   queuePlan?: QueuePlan
 }
 
+/** Whose calls they are: `scope` is that of a session's, plan's or run's folder, which has it for itself. */
+export type ToolOwner = { tenant: TenantId; scope: string }
+
+/** What a person is asked for: the fields of a form, whose schema is flat, or to open an address. */
+export type Question = { message: string } & ({ form: JsonObject } | { url: string })
+
+/** `cancel`: nobody has answered, or could be asked. */
+export type Answer = { action: 'accept'; content?: JsonObject } | { action: 'decline' | 'cancel' }
+
+export type AskPerson = (question: Question) => Promise<Answer>
+
 export type ToolContext = ToolServices & {
+  /** Asks the person who is asked for permissions. The call ends after its questions. */
+  ask: AskPerson
+  owner: ToolOwner
   /** Absolute path of the run's folder. It may not exist yet; a tool that writes creates it. */
   workspace: string
   /** Aborted when the run ends early. The tool then stops its work, including child processes and connections. */
@@ -82,11 +97,22 @@ export type RuleSubject = {
   includes(rule: string): boolean | undefined
 }
 
+export type ToolHints = {
+  read_only?: boolean
+  destructive?: boolean
+  idempotent?: boolean
+  open_world?: boolean
+}
+
 export interface Tool {
   readonly name: string
   readonly description: string
   /** The MCP server that offers it. */
   readonly server?: string
+  /** Its name for people. */
+  readonly title?: string
+  /** What its MCP server says of it, which may be wrong. */
+  readonly hints?: ToolHints
   /** JSON Schema (draft 2020-12) of the input. The engine validates the input before it calls `run`. */
   readonly inputSchema: JsonObject
   readonly defaultPolicy: Policy
@@ -123,4 +149,15 @@ export interface ToolBox {
   policyOf(name: string, input: JsonObject, isEdited?: boolean): Policy
   /** Says, in words for the model, what is wrong with an input; `undefined` when it is valid. */
   problemWith(name: string, input: JsonObject): Promise<string | undefined>
+  /** Says what is wrong with the answer to a form that a tool has asked for. */
+  formProblem?(form: JsonObject, content: JsonObject): Promise<string | undefined>
+  /** Resolves when no tool is awaited any more that its server was starting to offer with the process. Never rejects. */
+  readonly ready?: Promise<void> | undefined
+  /** The MCP servers, whose tools come when they have listed them. */
+  servers?(): readonly { name: string; state: ServerState; instructions?: string | undefined }[]
+  /** Ends what tools keep running for a session, plan or run that is over, or goes on in another process. */
+  release?(owner: ToolOwner): void
 }
+
+/** `unavailable`: it could not be reached when it was last asked for its tools, and is tried again. */
+export type ServerState = 'starting' | 'ready' | 'unavailable'

@@ -6,6 +6,8 @@ export function recordingActions(toolBox: ToolBox, beforeAction: () => Promise<v
     get tools() {
       return toolBox.tools
     },
+    ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find(name) {
       const tool = toolBox.find(name)
       return tool && !tool.isReadOnly ? recorded(tool, beforeAction) : tool

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../kernel/events.ts'
 import type { Validate } from '../../platform/schemas/compile.ts'
 import type { SchemaChecker, SchemaProblem } from '../../platform/schemas/port.ts'
 import { sentenceOf } from '../../platform/schemas/problems.ts'
-import { createPolicyRules, readRule } from './policy-rules.ts'
+import { looseSchema } from './loose-schema.ts'
+import { createPolicyRules, type PolicyRules, readRule } from './policy-rules.ts'
 import type { Policy, Tool, ToolBox } from './port.ts'
 import { isForeign, MAX_TOOLS, MCP_PREFIX, selectUsable } from './usable-tools.ts'
 import { isAddressRule } from './web/address-rules.ts'
@@ -37,11 +38,11 @@ export type ToolRegistry = ToolBox & {
 
 /** Creates the tools of a process with their policies. The schemas of MCP tools are checked at once, the others compiled at first use. */
 export async function createToolRegistry({ tools, permissions, schemas }: ToolRegistryDeps): Promise<ToolRegistry> {
-  const list = createToolList(schemas)
+  const rules = createPolicyRules(permissions)
+  const list = createToolList(schemas, rules)
   const leftOut = await list.add(tools)
   const inputProblems = createInputCheck(schemas)
   const { find } = list
-  const rules = createPolicyRules(permissions)
   return {
     ...list,
     policyOf(name, input, isEdited) {
@@ -57,12 +58,19 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
       if (problems.length > 0) return `The input of ${name} is wrong: ${sentenceOf(problems)}.`
       return tool.problemWith?.(input)
     },
+    async formProblem(form, content) {
+      const problems = await schemas.check(form, content)
+      return problems.length > 0 ? `The answer to the form is wrong: ${sentenceOf(problems)}.` : undefined
+    },
     problems: policyProblems('TOOL_PERMISSIONS', permissions, { find }),
     leftOut,
   }
 }
 
-function createToolList(schemas: SchemaChecker): Pick<ToolRegistry, 'tools' | 'find' | 'add' | 'remove'> {
+type ToolList = Pick<ToolRegistry, 'tools' | 'find' | 'add' | 'remove'>
+
+/** A tool that the policy denies whatever its input is can be found, but is not offered. */
+function createToolList(schemas: SchemaChecker, { denies }: Pick<PolicyRules, 'denies'>): ToolList {
   const offered: Tool[] = []
   const byName = new Map<string, Tool>()
   return {
@@ -72,16 +80,17 @@ function createToolList(schemas: SchemaChecker): Pick<ToolRegistry, 'tools' | 'f
       const { usable, leftOut } = await selectUsable(more, { schemas, taken: byName, room: MAX_TOOLS - offered.length })
       for (const tool of usable) {
         const earlier = byName.get(tool.name)
+        byName.set(tool.name, tool)
+        if (denies(tool)) continue
         if (earlier) offered.splice(offered.indexOf(earlier), 1, tool)
         else offered.push(tool)
-        byName.set(tool.name, tool)
       }
       return leftOut
     },
     remove(names) {
       for (const name of names) {
         const tool = byName.get(name)
-        if (tool && byName.delete(name)) offered.splice(offered.indexOf(tool), 1)
+        if (tool && byName.delete(name) && !denies(tool)) offered.splice(offered.indexOf(tool), 1)
       }
     },
   }
@@ -123,7 +132,7 @@ function createInputCheck(schemas: SchemaChecker): InputCheck {
   }
   const checkForeign: InputCheck = async (tool, input) => {
     try {
-      return await schemas.check(tool.inputSchema, input)
+      return await schemas.check(looseSchema(tool.inputSchema), input)
     } catch (cause) {
       if (!(cause instanceof AppError)) throw cause
       return [{ path: '', message: 'cannot be checked now, try again later' }]

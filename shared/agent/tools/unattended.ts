@@ -15,6 +15,8 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
     get tools() {
       return toolBox.tools
     },
+    ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => toolBox.find(name),
     problemWith: (name, input) => toolBox.problemWith(name, input),
     policyOf(name, input, isEdited) {
@@ -31,7 +33,11 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
 export function onlyNamed(toolBox: ToolBox, names: readonly string[]): ToolBox {
   const named = new Set(names)
   return {
-    tools: toolBox.tools.filter(({ name }) => named.has(name)),
+    get tools() {
+      return toolBox.tools.filter(({ name }) => named.has(name))
+    },
+    ready: toolBox.ready,
+    servers: () => toolBox.servers?.() ?? [],
     find: (name) => (named.has(name) ? toolBox.find(name) : undefined),
     policyOf: (...call) => toolBox.policyOf(...call),
     problemWith: (name, input) => toolBox.problemWith(name, input),

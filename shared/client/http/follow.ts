@@ -63,7 +63,7 @@ export async function* follow({
       mayMiss = !isNumbered
       for await (const { id: name, event, data: text } of stream.events) {
         const id = isNumbered ? Number(name) : name
-        const isKnown = isNumbered && id <= (last ?? 0)
+        const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning ahead of the first event (D39.2).
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
         const data = objectIn(text) ?? wrongAnswer(text)

@@ -27,7 +27,7 @@ export const pages =
   (query, options) => {
     const page = async (cursor?: string): Promise<Page<Item>> => {
       const answer = await transport.json<Page<Item>>('GET', path, { ...options, query: { ...query, cursor } })
-      // An answer has one list, whose name is that of its items.
+      // The first list of an answer has its items.
       const listed: Item[] | undefined = Object.values(answer ?? {}).find(Array.isArray)
       return { ...answer, items: listed ?? wrongAnswer(answer) }
     }

@@ -1,6 +1,6 @@
 import type { Schema } from '../api.ts'
 import { isRefusal } from '../errors.ts'
-import { type Pages, pages } from '../http/pages.ts'
+import { pages } from '../http/pages.ts'
 import { path } from '../http/path.ts'
 import type { CallOptions, Transport } from '../http/transport.ts'
 import type { Typed } from '../run/answer-schema.ts'
@@ -51,9 +51,8 @@ export function createSession(transport: Transport, id: string) {
 
     get: (options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> => transport.json('GET', own, options),
 
-    /** The history that the next message continues, oldest first. */
-    messages: (options?: CallOptions): Pages<Schema<'SessionMessage'>> =>
-      pages<Schema<'SessionMessage'>>(transport, `${own}/messages`)(undefined, options),
+    /** The history that the next message continues, oldest first, or the branch that ends with the message `head`. */
+    messages: pages<Schema<'SessionMessage'>>(transport, `${own}/messages`),
 
     rename: (title: string, options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> =>
       transport.json('PATCH', own, { body: { title }, ...options }),

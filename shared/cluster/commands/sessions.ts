@@ -2,13 +2,28 @@ import type { PageRequest } from '../../kernel/cursor.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
 /** Body of `POST /sessions/{id}/messages`, checked. `system_prompt` is for this message, where a dialect has one (D31). */
-export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string }
+export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string } & ListedMessage
+/** A message in the list of a client (D38). */
+export type ListedMessage = {
+  /** The client's own id of the message. */
+  id?: string
+  /**
+   * The ids of the messages before it, of messages or of runs: it follows the last one that the session has. An empty list begins a branch.
+   * Where it is left out, a message with the id of an earlier one stands beside that.
+   */
+  path?: readonly string[]
+  /** What the branch that it begins has before it. */
+  seed?: readonly SeedMessage[]
+}
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
 /** `incomplete`: the sessions of a worker that did not answer are missing. */
 export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | null; incomplete?: true }
-/** A message that a new session begins with. */
-export type SeedMessage = ApiType<'SeedMessage'>
-/** `runId`: only the messages that this run has added. A worker of an older version knows no such filter. */
-export type MessageFilter = PageRequest & { runId?: string }
+/** A message that a new session begins with, and the id that its client has given it. */
+export type SeedMessage = ApiType<'SeedMessage'> & { client?: string }
+/**
+ * `runId`: only the messages that this run has added. `head`: those up to this message, or to the end of this run; by default up to the newest.
+ * A worker of an older version knows no such filters.
+ */
+export type MessageFilter = PageRequest & { runId?: string; head?: string }
 export type MessagePage = ApiType<'ListMessagesResponse'>

@@ -32,8 +32,8 @@ export class Decisions {
     this.#waiting.get(id)?.read()
   }
 
-  /** Resolves with the decision; a request that Redis no longer has is withdrawn. */
-  async of({ tenant, scopeId, id }: PermissionKey): Promise<PermissionDecision> {
+  /** Resolves with the decision; a request that Redis no longer has is withdrawn. It is not read any more when `signal` is aborted. */
+  async of({ tenant, scopeId, id }: PermissionKey, signal?: AbortSignal): Promise<PermissionDecision> {
     const { promise, resolve } = Promise.withResolvers<PermissionDecision>()
     const read = async () => {
       const found = await this.#link.run(READ, [this.#keys.entries(tenant, scopeId)], [id])
@@ -43,14 +43,18 @@ export class Decisions {
     const tryToRead = () => {
       read().catch(() => {}) // Redis is unreachable: the next poll finds the decision.
     }
-    this.#waiting.set(id, { tenant, read: tryToRead })
+    const waiting = { tenant, read: tryToRead }
+    const remove = () => this.#remove(id, waiting)
+    this.#waiting.set(id, waiting)
     this.#timer ??= setInterval(this.#poll, POLL_MS)
+    signal?.addEventListener('abort', remove, { once: true })
     tryToRead()
-    return promise.finally(() => this.#remove(id))
+    return promise.finally(remove)
   }
 
-  #remove(id: string): void {
-    this.#waiting.delete(id)
+  /** The run may have come back, and wait for the same request again. */
+  #remove(id: string, waiting: Waiting): void {
+    if (this.#waiting.get(id) === waiting) this.#waiting.delete(id)
     if (this.#waiting.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -48,7 +48,7 @@ function createStore(link: RedisLink, { channel, decisions }: Own): PermissionSt
       const found = typeof text === 'string' ? (JSON.parse(text) as PermissionSummary) : undefined
       return scopeId === undefined || found?.session_id === scopeId ? found : undefined
     },
-    decision: (request) => decisions.of(request),
+    decision: (request, signal) => decisions.of(request, signal),
     list: (tenant, page, isLive) => listPending(link, tenant, { ...page, isLive }),
     async forget(tenant, scopeId, runId = '') {
       await link.run(FORGET, keysOf(tenant, scopeId), [runId])

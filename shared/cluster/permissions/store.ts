@@ -50,8 +50,8 @@ export interface PermissionStore {
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
   /** Returns a request that is pending and not expired. */
   find(request: SoughtPermission): Promise<PermissionSummary | undefined>
-  /** Resolves when the request is decided. */
-  decision(request: PermissionKey): Promise<PermissionDecision>
+  /** Resolves when the request is decided. Whoever aborts `signal` does not wait any more. */
+  decision(request: PermissionKey, signal?: AbortSignal): Promise<PermissionDecision>
   /**
    * Lists the tenant's requests that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
    * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.

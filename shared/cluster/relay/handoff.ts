@@ -21,8 +21,10 @@ export type HandoffDeps = {
 /** The most sessions, and the most large ones, on their way at a time: Redis disconnects a subscriber with more than 32 MB unread. */
 const SLOTS = { all: 32, large: 8 }
 const LARGE_CHARS = 128 * 1024
+/** Others replace a worker that is silent for longer. */
+const OFFER_MS = 4_000
 /** A session may be megabytes large, so it is not sent again as soon as other calls are. */
-const LIMITS: CallLimits = { deadlineMs: 5_000, resendMs: 1_000 }
+const LIMITS: CallLimits = { deadlineMs: OFFER_MS, resendMs: 1_000 }
 
 /** Transfers the sessions of a draining worker to the workers they hash to without it. */
 export class SessionHandoff {

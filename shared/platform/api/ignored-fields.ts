@@ -1,7 +1,8 @@
 import { escapePointer } from '../../kernel/json.ts'
 import { truncate } from '../../kernel/text.ts'
 
-const MAX_FIELDS = 20
+/** As many are named. */
+export const MAX_FIELDS = 20
 /** A longer name is cut. */
 const MAX_NAME_CHARS = 64
 const MAX_HEADER_CHARS = 2_048

@@ -14,6 +14,7 @@ import {
   listOf,
   masterKey,
   matching,
+  megabytes,
   modelName,
   oneOf,
   origin,
@@ -220,6 +221,21 @@ export const FIELDS = {
     'MCP_START_SECS',
     or(seconds(1), '30'),
     'Seconds that an MCP server may take to start and list its tools; a slower one is left out and tried again.',
+  ),
+  mcpProcesses: field(
+    'MCP_PROCESSES',
+    or(integer(1, 10_000), '64'),
+    'MCP servers that sessions and tenants of one process have for themselves at a time; half of them per tenant while OIDC is on.',
+  ),
+  mcpIdleMs: field(
+    'MCP_IDLE_SECS',
+    or(seconds(1), '1800'),
+    'Seconds after which an MCP server that a session or tenant has for itself is ended when nobody has called it.',
+  ),
+  mcpMemoryBytes: field(
+    'MCP_MEMORY_MB',
+    or(megabytes(1, 1_000_000), '2048'),
+    'Memory that an MCP server over stdio may take with all that it starts, before it is ended (Linux only).',
   ),
   runResumeMs: field(
     'RUN_RESUME_SECS',

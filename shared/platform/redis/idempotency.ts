@@ -41,6 +41,7 @@ export function createRedisIdempotency({ run }: Pick<RedisLink, 'run'>): Idempot
     },
     async release(tenant, { id, ...use }) {
       await run(REPLACE, [nameOf(tenant, use)], [id])
+      return true
     },
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { CollectionSpec, Store } from './port.ts'
+import type { Collection, CollectionSpec, Store } from './port.ts'
 import { storeUnavailable } from './unavailable.ts'
 
 export const IDEMPOTENCY: CollectionSpec = { name: 'idempotency', key: ['operation', 'key'], ttlSecs: 86_400 }
@@ -22,14 +22,20 @@ export interface Idempotency {
   reserve(tenant: TenantId, use: KeyUse & { hash: string; id: string }): Promise<Reservation>
   /** Lets the key stand for another execution. Returns `false` when it does not stand for `from`. */
   replace(tenant: TenantId, use: KeyUse & { from: string; to: string }): Promise<boolean>
-  /** Frees the key when it stands for this execution. */
-  release(tenant: TenantId, use: KeyUse & { id: string }): Promise<void>
+  /** Frees the key when it stands for this execution. Returns `false` when a request has joined that. */
+  release(tenant: TenantId, use: KeyUse & { id: string }): Promise<boolean>
+}
+
+/** Keys in a store, where an execution can be joined before it is known to be stored. */
+export interface JoinableKeys extends Idempotency {
+  /** Another request than the one that has reserved the key is told of this execution: the key is not freed any more. Returns `false` when it was. */
+  join(tenant: TenantId, use: KeyUse & { id: string }): Promise<boolean>
 }
 
 /** Losing the race this often means that something else than a race is wrong. */
 const MAX_TRIES = 20
 
-export function createIdempotency(store: Store): Idempotency {
+export function createIdempotency(store: Store): JoinableKeys {
   const keys = store.collection(IDEMPOTENCY)
   return {
     async reserve(tenant, { operation, key, hash, id }) {
@@ -41,7 +47,7 @@ export function createIdempotency(store: Store): Idempotency {
         if (taken.doc['id'] === id) return { state: 'reserved' }
         return { state: 'taken', id: String(taken.doc['id']) }
       }
-      throw storeUnavailable('the key is reserved and released too often')
+      throw busyKey()
     },
     async replace(tenant, { operation, key, from, to }) {
       const taken = await keys.get(tenant, { operation, key })
@@ -50,12 +56,34 @@ export function createIdempotency(store: Store): Idempotency {
       if (doc['id'] !== from) return doc['id'] === to
       return keys.replaceIfVersion(tenant, { doc: { ...doc, id: to }, version })
     },
-    async release(tenant, { operation, key, id }) {
-      const taken = await keys.get(tenant, { operation, key })
-      if (taken?.doc['id'] === id) await keys.delete(tenant, { operation, key }, taken.version)
-    },
+    ...releaseOrJoin(keys),
   }
 }
+
+/** Of the one that frees a key and the one that joins its execution one is first. */
+const releaseOrJoin = (keys: Collection): Pick<JoinableKeys, 'release' | 'join'> => ({
+  async release(tenant, { operation, key, id }) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (taken?.doc['id'] !== id) return true
+      if (taken.doc['is_joined'] === true) return false
+      if (await keys.delete(tenant, { operation, key }, taken.version)) return true
+    }
+    throw busyKey()
+  },
+  async join(tenant, { operation, key, id }) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const taken = await keys.get(tenant, { operation, key })
+      if (taken?.doc['id'] !== id) return false
+      if (taken.doc['is_joined'] === true) return true
+      const { doc, version } = taken
+      if (await keys.replaceIfVersion(tenant, { doc: { ...doc, is_joined: true }, version })) return true
+    }
+    throw busyKey()
+  },
+})
+
+const busyKey = () => storeUnavailable('the key is reserved and released too often')
 
 /** The refusal of a key that another request has used; `what` is what the requests send. */
 export const keyMismatch = (what = 'request'): AppError =>

@@ -1,4 +1,4 @@
-import type { AppError } from '../../kernel/errors.ts'
+import { AppError } from '../../kernel/errors.ts'
 import type { FlowFailure } from '../../kernel/events.ts'
 import { DAY_MS } from '../../kernel/time.ts'
 import type { Audit } from '../../tenancy/tenant-config/config.ts'
@@ -61,6 +61,10 @@ export const rejected = (dispatch: Dispatch, refusal: AppError): Dispatch => ({
   ended_at: dispatch.started_at,
   duration_ms: 0,
 })
+
+/** The refusal of a start whose process may still store it: another request, or its own refusal, has taken the id. */
+export const notStarted = (): AppError =>
+  new AppError('unavailable', 'the run could not be started in time; send the request again', { retryAfterSecs: 1 })
 
 /** queued -> running, under the executor of this epoch: to dispatches that agree in `BEGINS` it sets the same fields, so that no one reads them before. */
 export const BEGINS = { status: 'queued' } as const
@@ -143,7 +147,9 @@ export type LossEvent =
 /** The end of an execution to which this event happens; `undefined` where it goes on, or has ended before. */
 export function endBy(dispatch: Dispatch, event: LossEvent): DispatchEnd | undefined {
   const failure = failureBy(dispatch, event)
-  return failure && failed(dispatch, failure)
+  if (!failure) return undefined
+  const loss = failed(dispatch, failure)
+  return event.type === 'not_queued' ? { ...loss, status: 'rejected' } : loss
 }
 
 function failureBy(dispatch: Dispatch, event: LossEvent): FlowFailure | undefined {

@@ -14,7 +14,7 @@ import { requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 
 export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
-  plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs'>
+  plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs' | 'takeBack'>
   queue: Pick<JobQueue, 'add' | 'remove'>
   broker: Pick<Broker, 'followRun' | 'cancelRun'>
 }

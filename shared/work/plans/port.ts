@@ -90,6 +90,8 @@ export interface Plans {
    * many, or as long, as its limits allow (`PlanLimits`), and then stores nothing.
    */
   create(tenant: TenantId, plan: PlanRecord): Promise<boolean>
+  /** Deletes a plan whose creation was refused, unless it has begun. Can be repeated. */
+  takeBack(tenant: TenantId, planId: string): Promise<void>
   get(tenant: TenantId, planId: string): Promise<PlanRecord | undefined>
   /** A plan that this process has stored a moment ago, as it was stored. It may have begun since: only a caller that also gets its start notice may use it. */
   created(tenant: TenantId, planId: string): PlanRecord | undefined

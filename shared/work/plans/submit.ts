@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { QueuePlan } from '../../agent/tools/port.ts'
+import { retryUntil } from '../../kernel/async/retry.ts'
 import { hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { canonicalHash, type Idempotency, keyMismatch } from '../../platform/store/idempotency.ts'
+import { canonicalHash, type JoinableKeys, keyMismatch } from '../../platform/store/idempotency.ts'
 import type { EventSink, TenantEvent } from '../../tenancy/events/port.ts'
 import type { JobQueue } from '../queue/port.ts'
 import { planProblem } from './plan.ts'
@@ -15,8 +17,8 @@ import { newPlan } from './transitions.ts'
 export type PlanRequest = Plan & { timeout_secs?: number }
 
 export type SubmitDeps = {
-  plans: Pick<Plans, 'create' | 'get'>
-  idempotency: Pick<Idempotency, 'reserve'>
+  plans: Pick<Plans, 'create' | 'get' | 'takeBack'>
+  idempotency: Pick<JoinableKeys, 'reserve' | 'join' | 'release'>
   queue: Pick<JobQueue, 'add'>
   events: EventSink
   now: () => Date
@@ -42,12 +44,13 @@ export type Submitted = {
  */
 export async function submitPlan(
   tenant: TenantId,
-  { request, subject, idempotencyKey, planId = newPlanId() }: Submission,
+  { request, subject, idempotencyKey, planId }: Submission,
   deps: SubmitDeps,
 ): Promise<Submitted> {
   const known = checkedPlan(request)
   const create = (id: string, at: string) => newPlan({ ...known, id, subject, idempotencyKey, at })
-  return storePlan(tenant, { operation: 'plan_submit', body: known, idempotencyKey, planId, create }, deps)
+  const storing = { operation: 'plan_submit', body: known, idempotencyKey, planId: planId ?? newPlanId(), create }
+  return storePlan(tenant, { ...storing, isRepeated: planId !== undefined }, deps)
 }
 
 export type RetrySubmission = { plan: PlanRecord; subject: string; idempotencyKey?: string | undefined }
@@ -73,20 +76,55 @@ type Storing = {
   body: unknown
   idempotencyKey: string | undefined
   planId: string
+  /** Whether it is submitted under this id until it is stored: what was refused then counts. */
+  isRepeated?: boolean
   create(id: string, at: string): PlanRecord
 }
 
+/** For how long, and how often, a store that does not answer is told that a plan was refused, and how much later than its answer it may act. */
+const TAKE_BACK_MS = 60_000
+const TAKE_BACK_EVERY_MS = 250
+const LATE_MS = 1_000
+
 async function storePlan(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
-  const id = await reserve(tenant, storing, deps)
-  const earlier = id === storing.planId ? undefined : await deps.plans.get(tenant, id)
-  const { plan, isReplayed } = earlier
-    ? { plan: earlier, isReplayed: true }
-    : await insertPlan(tenant, id, storing, deps)
+  const stored = await reserveAndStore(tenant, storing, deps).catch(async (cause: unknown) => {
+    if (!storing.isRepeated) await refuse(tenant, storing, { deps, cause })
+    throw cause
+  })
+  const { plan, isReplayed } = stored
   if (!isReplayed) deps.events.append(tenant, planQueued(plan))
   // A job that was lost is added again. When this fails, the reconciler adds it within 10 s of the queue's return.
   if (plan.status === 'queued')
-    await deps.queue.add({ kind: 'plan', tenant, id }, { isNew: !isReplayed }).catch(() => {})
-  return { plan, isReplayed }
+    await deps.queue.add({ kind: 'plan', tenant, id: plan.plan_id }, { isNew: !isReplayed }).catch(() => {})
+  return stored
+}
+
+async function reserveAndStore(tenant: TenantId, storing: Storing, deps: SubmitDeps): Promise<Submitted> {
+  const id = await reserve(tenant, storing, deps)
+  const earlier = id === storing.planId ? undefined : await deps.plans.get(tenant, id)
+  return earlier ? { plan: earlier, isReplayed: true } : insertPlan(tenant, id, storing, deps)
+}
+
+/**
+ * Frees the key of a refused request, and takes back the plan that a store which did not answer may have: otherwise the reconciler would queue it (D36.1).
+ * A plan that another request with the key has been told of stays.
+ */
+async function refuse(
+  tenant: TenantId,
+  { operation, idempotencyKey: key, planId }: Storing,
+  { deps, cause }: { deps: SubmitDeps; cause: unknown },
+): Promise<void> {
+  const { plans, idempotency } = deps
+  const free = async () => key === undefined || idempotency.release(tenant, { operation, key, id: planId })
+  if (!hasKind(cause, 'unavailable')) return void (await free().catch(() => {}))
+  const takeBack = async () => {
+    if (await free()) await plans.takeBack(tenant, planId)
+  }
+  const until = performance.now() + TAKE_BACK_MS
+  void retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false })
+    .then(() => sleep(LATE_MS, undefined, { ref: false }))
+    .then(takeBack)
+    .catch(() => {}) // It is away for longer.
 }
 
 const planQueued = ({ plan_id, title, created_at }: PlanRecord): TenantEvent => ({
@@ -114,9 +152,13 @@ async function reserve(
   { idempotency }: SubmitDeps,
 ): Promise<string> {
   if (key === undefined) return planId
-  const reservation = await idempotency.reserve(tenant, { operation, key, hash: canonicalHash(body), id: planId })
-  if (reservation.state === 'mismatch') throw keyMismatch('plan')
-  return reservation.state === 'taken' ? reservation.id : planId
+  for (;;) {
+    const reservation = await idempotency.reserve(tenant, { operation, key, hash: canonicalHash(body), id: planId })
+    if (reservation.state === 'mismatch') throw keyMismatch('plan')
+    if (reservation.state === 'reserved') return planId
+    const { id } = reservation
+    if (await idempotency.join(tenant, { operation, key, id })) return id // Otherwise it was refused, and has freed the key.
+  }
 }
 
 /** The known fields of a plan (D2.4). Throws `invalid_request` unless it can be carried out; `at` is the pointer of the plan in the body. */

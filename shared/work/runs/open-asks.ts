@@ -9,6 +9,11 @@ export class OpenAsks {
   readonly #asked = new Map<string, Asked>()
   readonly #waiting = new Set<Promise<unknown>>()
 
+  /** The ids of the requests that are open. */
+  get ids(): string[] {
+    return [...this.#asked.keys()]
+  }
+
   /** Call it with each event of the run. */
   note(event: RunEvent): void {
     if (event.type === 'permission_request') this.#asked.set(event.id, { ...this.#asked.get(event.id), request: event })

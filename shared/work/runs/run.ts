@@ -127,6 +127,8 @@ export class Run {
   #asks: OpenAsks | undefined = undefined
   #endedMs: number | undefined
   #errorCode: string | undefined
+  /** Made for the first of its requests for permission. */
+  #superseded: AbortController | undefined = undefined
   #resolveEnded: (() => void) | undefined
   readonly #hasEndedBefore: boolean
   readonly #usedBefore: RunTotals | undefined
@@ -205,10 +207,15 @@ export class Run {
     }
   }
 
-  /** The summary, and the phases, which lists of runs leave out. */
+  /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
   get description(): RunSummary {
-    const phases = this.#report?.phases ?? []
-    return phases.length === 0 ? this.summary : { ...this.summary, phases }
+    const [phases, asked] = [this.#report?.phases ?? [], this.#asks?.ids ?? []]
+    return {
+      ...this.summary,
+      ...(phases.length > 0 && { phases }),
+      ...(asked.length > 0 && { permission_ids: asked }),
+      ...(!this.isEnded && { readers: this.journal.readerCount }),
+    }
   }
 
   /** Reads the journal after event number `seq`. */
@@ -259,6 +266,17 @@ export class Run {
     if (this.#state.beginAsk()) this.#hooks.onWaiting?.(this)
     this.#asks ??= new OpenAsks()
     return this.#asks.waitFor(decision).finally(() => this.#state.endAsk())
+  }
+
+  /** Aborted when a later message of its session denies its permission requests, those that are still to come included (D39.1). */
+  get superseded(): AbortSignal {
+    this.#superseded ??= new AbortController()
+    return this.#superseded.signal
+  }
+
+  supersede(): void {
+    this.#superseded ??= new AbortController()
+    this.#superseded.abort()
   }
 
   /** Resolves when none of its permission requests waits: soon after the run was cancelled. */
@@ -315,6 +333,7 @@ export class Run {
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined
+    this.#superseded = undefined
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
   }

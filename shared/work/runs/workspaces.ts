@@ -39,11 +39,17 @@ export type KeptFiles = {
   close(): Promise<void>
 }
 
-/**
- * Remembers which folders are open, so that removing a run that used no files costs no file system call. A session that is stored lives for
- * `storedMs` after its worker, and its folder with it.
- */
-export function createWorkspaces(root: string, storedMs = 0): Workspaces {
+/** Called with the owner of a folder that is removed or left to another process, whether it was opened or not. */
+export type LeaveListener = (owner: { tenant: TenantId; scope: string }) => void
+
+type WorkspacesOptions = {
+  /** A session that is stored lives for so long after its worker, and its folder with it. */
+  storedMs?: number
+  onLeft?: LeaveListener | undefined
+}
+
+/** Remembers which folders are open, so that removing a run that used no files costs no file system call. */
+export function createWorkspaces(root: string, { storedMs = 0, onLeft }: WorkspacesOptions = {}): Workspaces {
   const opened = new Set<string>()
   const open = (tenant: TenantId, scope: string) => {
     const path = workspacePath(root, tenant, scope)
@@ -54,10 +60,14 @@ export function createWorkspaces(root: string, storedMs = 0): Workspaces {
     open,
     openKept: open,
     async remove(tenant, scope) {
+      onLeft?.({ tenant, scope })
       const path = workspacePath(root, tenant, scope)
       if (opened.delete(path)) await removeWorkspace(path)
     },
-    release: (tenant, scope) => void opened.delete(workspacePath(root, tenant, scope)),
+    release(tenant, scope) {
+      onLeft?.({ tenant, scope })
+      opened.delete(workspacePath(root, tenant, scope))
+    },
     get openCount() {
       return opened.size
     },

@@ -6,6 +6,7 @@ import type { ToolCall } from '../../../shared/agent/engine/turn.ts'
 import type { ToolResultBlock } from '../../../shared/agent/providers/port.ts'
 import { type Policy, succeed, type Tool } from '../../../shared/agent/tools/port.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { NO_AGENTS } from '../tools/setup.ts'
 
 export const call = (id: string, toolName: string, input = '{}'): ToolCall => ({
@@ -62,6 +63,7 @@ export function resourcesOf({
         problemWith: async () => problem,
       },
       services: {},
+      owner: { tenant: DEFAULT_TENANT, scope: 'run' },
       workspace: () => '/nowhere',
       canAct: async () => true,
       mayAct: () => true,

@@ -330,6 +330,35 @@ describe('tool registry', () => {
     expect(await registry.problemWith('mcp__c__x', input)).to.be.a('string')
   })
 
+  it('D5.2: an MCP tool gets fields that its schema does not name: its server decides', async () => {
+    const properties = { a: { type: 'object', properties: { b: { type: 'integer' } }, additionalProperties: false } }
+    const inputSchema = { type: 'object', properties, additionalProperties: false }
+    const { problemWith } = await createToolRegistry({
+      tools: [{ ...tool('mcp__s__closed'), inputSchema }],
+      permissions: new Map(),
+      schemas,
+    })
+    expect(await problemWith('mcp__s__closed', { a: { b: 1, c: 2 }, d: 3 })).to.equal(undefined)
+    expect(await problemWith('mcp__s__closed', { a: { b: '1' } })).to.match(/must be/)
+  })
+
+  it('D5.1: a tool that a rule denies is not offered, but found: the model that calls it reads why', async () => {
+    const permissions = new Map<string, Policy>([
+      ['mcp__s__*', 'deny'],
+      ['mcp__s__kept', 'ask'],
+      ['Bash(rm *)', 'deny'],
+    ])
+    const tools = ['mcp__s__gone', 'mcp__s__kept', 'Bash'].map((name) => tool(name))
+    const registry = await createToolRegistry({ tools, permissions, schemas })
+    expect(registry.tools.map(({ name }) => name)).to.have.members(['Bash', 'mcp__s__kept'])
+    expect([registry.find('mcp__s__gone')?.name, registry.policyOf('mcp__s__gone', {})]).to.deep.equal([
+      'mcp__s__gone',
+      'deny',
+    ])
+    registry.remove(['mcp__s__gone'])
+    expect(registry.tools).to.have.length(2)
+  })
+
   it('the pattern of an MCP tool that would backtrack without end is answered at once', async () => {
     const input = { text: `${'a'.repeat(50)}!` }
     const registry = await registryOf([tool('mcp__s__x', { properties: { text: { pattern: '^(a+)+$' } } })])

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { SubAgents, Tool, ToolContext, ToolOutcome } from '../../../shared/agent/tools/port.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { makeTempFolder } from '../../support/temp-folder.ts'
 
 let folders = new AsyncDisposableStack()
@@ -23,11 +24,13 @@ export const NO_AGENTS: SubAgents = {
 }
 
 export const contextOf = (workspace: string, fields: Partial<ToolContext> = {}): ToolContext => ({
+  owner: { tenant: DEFAULT_TENANT, scope: workspace },
   workspace,
   signal: new AbortController().signal,
   assertMayAct: () => {},
   report: () => {},
   policyOf: () => 'allow',
+  ask: async () => ({ action: 'cancel' }),
   agents: NO_AGENTS,
   ...fields,
 })

@@ -30,7 +30,7 @@ async function inCluster({ isFull, random, say }: ScenarioOptions): Promise<Guar
   await using proxy = await MongoProxy.start({ target: mongo.members[0]?.host ?? '', random: random.fork('proxy') })
   await using model = await CountingModel.start()
   const env = { MONGODB_URL: proxy.url, DURABILITY: 'runs', ...model.env }
-  await using world = await World.open({ random, gateways: isFull ? 2 : 1, workers: 2, env })
+  await using world = await World.open({ random, gateways: isFull ? 2 : 1, workers: 2, executors: 1, env })
   const times = isFull ? TIMES.full : TIMES.short
   const fault = (what: string, faults: Faults): StoreFault => ({
     ...{ what, forMs: times.store },

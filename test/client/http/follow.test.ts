@@ -54,6 +54,16 @@ describe('a stream that is followed over connections that break', () => {
     expect(cause).to.equal(undefined)
   })
 
+  it('D39.2: shows the warnings of number 0 ahead of the first event, and goes on behind none of them', async () => {
+    const warning = { ...token(0), event: 'warning' }
+    const connections = [{ events: [warning, warning] }, { events: [warning, token(1), done(2)] }]
+    const { ids, asked } = await followAll(connections)
+    expect([ids, asked]).to.deep.equal([
+      ['0', '0', '0', '1', '2'],
+      [undefined, undefined],
+    ])
+  })
+
   it('ends without an event when the server says that nothing follows', async () => {
     const { ids, asked, cause } = await followAll([{ events: [token(1)] }, { status: 204 }], { after: 0 })
     expect([ids, asked, cause]).to.deep.equal([['1'], [undefined, 1], undefined])

@@ -42,13 +42,30 @@ export function agUiTests(product: RunningProduct): void {
       const agent = thread()
       await ask(agent, `${write('a.txt')}\n/say bye`)
       expect(agent.pendingInterrupts[0]).to.include({
-        reason: 'tool_call',
+        reason: 'confirmation',
         message: 'Write 5 bytes to the file a.txt.',
       })
       await resume(agent, payload)
       expect(textOf(agent)).to.match(wanted)
       expect(agent.pendingInterrupts).to.deep.equal([])
     }
+  })
+
+  it('a person who writes instead of answering abandons the interrupt; a client that has lost it gets it again', async () => {
+    const agent = thread()
+    await ask(agent, `${write('a.txt')}\n/say not that`)
+    const [interrupt] = agent.pendingInterrupts
+    const reloaded = new HttpAgent({
+      ...{ url: `${product().url}/ag-ui`, threadId: agent.threadId },
+      initialMessages: agent.messages,
+    })
+    await ask(reloaded, '/say instead')
+    expect(reloaded.pendingInterrupts).to.deep.equal([interrupt])
+    await reloaded.runAgent({ resume: [{ interruptId: interrupt?.id ?? '', status: 'cancelled' }] })
+    expect(textOf(reloaded)).to.match(/\|instead$/)
+    expect(reloaded.pendingInterrupts).to.deep.equal([])
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}/messages`)
+    expect(JSON.stringify(body)).to.include('a new message came').and.include('not that')
   })
 
   it("a sub-agent's call interrupts, too, and what it says names it", async () => {
@@ -97,6 +114,18 @@ export function agUiTests(product: RunningProduct): void {
     await product().call('DELETE', `/runs/${(body as { active_run_id: string }).active_run_id}`)
     await running
     expect(outcomes).to.deep.equal([{ type: 'cancelled' }])
+  })
+
+  it('a client that closes its connection and does not come back ends the run', async () => {
+    const agent = thread()
+    const running = ask(agent, '/say before\n/sleep 60000')
+    await until(() => textOf(agent).includes('before'), { what: 'the beginning of the answer' })
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}`)
+    agent.abortRun()
+    await running.catch(() => {})
+    const run = () => product().call('GET', `/runs/${(body as { active_run_id: string }).active_run_id}`)
+    const status = async () => ((await run()).body as { status: string }).status
+    await until(async () => (await status()) === 'cancelled', { what: 'the run to be cancelled' })
   })
 
   it('a run that fails is an error of the agent', async () => {

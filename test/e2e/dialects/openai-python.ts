@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { requirePythonClient } from '../../../scripts/local-services/python-client.ts'
+import { CuttingProxy } from '../../support/cutting-proxy.ts'
+import { until } from '../../support/until.ts'
 import type { RunningProduct } from './dialect-product.ts'
 
 const PROGRAM = new URL('openai_client.py', import.meta.url).pathname
@@ -10,15 +12,27 @@ const run = promisify(execFile)
 
 /** The package `openai` of PyPI, unmodified: one program, because its start takes longer than all that it asks. */
 export function openaiPythonTests(product: RunningProduct): void {
+  const runsOnce = async () => {
+    const { body } = await product().call('GET', '/runs?limit=200')
+    return (body as { runs: { title?: string }[] }).runs.filter(({ title }) => title?.includes('once only'))
+  }
+
   it('sees the same completions, responses, calls, approvals, cuts, cancels and errors as the one of npm', async function () {
     this.timeout(RUN_MS)
     const env = { PATH: process.env['PATH'], PYTHONPATH: await requirePythonClient() }
-    const { stdout } = await run('python3', [PROGRAM, `${product().url}/openai/v1`], { env, timeout: RUN_MS })
-    const { models, ...seen } = JSON.parse(stdout) as { models: string[] }
+    const url = new URL(`${product().url}/openai/v1`)
+    using proxy = await CuttingProxy.open(Number(url.port), {})
+    const urls = [url.href, `http://127.0.0.1:${proxy.port}${url.pathname}`]
+    const ended = run('python3', [PROGRAM, ...urls], { env, timeout: RUN_MS })
+    await until(async () => (await runsOnce()).length > 0, { what: 'the run of the connection that breaks' })
+    proxy.cutAll()
+    const { models, ...seen } = JSON.parse((await ended).stdout) as { models: string[] }
+    expect(await runsOnce()).to.have.length(1)
     expect(models).to.include('main')
     const turn = ['reasoning', 'message', 'mcp_call', 'message', 'message']
     const asked = ['message', 'mcp_approval_request']
     expect(seen).to.deep.equal({
+      retried: ['true', true],
       chat: [true, 'stop', true],
       'chat usage': true,
       parsed: ['WeatherOslo', 'WeatherOslo'],

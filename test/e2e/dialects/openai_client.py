@@ -1,4 +1,5 @@
-"""The package openai of PyPI, unmodified, against the base URL of the first argument. Prints what it has seen as JSON, by name."""
+"""The package openai of PyPI, unmodified, against the base URL of the first argument; the second one is the same over a connection that breaks.
+Prints what it has seen as JSON, by name."""
 
 import json
 import sys
@@ -32,6 +33,11 @@ def answer(asked, approve):
     reply = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": approve}
     return client.responses.create(model="main", previous_response_id=asked.id, input=[reply])
 
+
+breaking = openai.OpenAI(base_url=sys.argv[2], api_key="none")
+asked_once = [{"role": "user", "content": "/sleep 2000\n/say once only"}]
+with_head = breaking.chat.completions.with_raw_response.create(model="main", messages=asked_once)
+seen["retried"] = [with_head.headers["idempotency-replayed"], with_head.parse().choices[0].message.content.endswith("once only")]
 
 whole = chat(f"{LIST}\n/say done")
 chunks = list(chat(f"{LIST}\n/say done", stream=True, stream_options={"include_usage": True}))

@@ -94,6 +94,17 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(textOf(chat)).to.include('not on a Friday')
   })
 
+  it('a message instead of an answer denies the call and what the model asks then, and is answered', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: `${write('a.txt')}\n${write('b.txt')}\n/say not that` })
+    expect(approvalsOf(chat)).to.have.length(1)
+    await chat.sendMessage({ text: '/say instead' })
+    expect([chat.error, textOf(chat)]).to.deep.equal([undefined, 'instead'])
+    const { body } = await product().call('GET', `/sessions/${chat.id}/messages`)
+    const tools = (body as { messages: { role: string }[] }).messages.filter(({ role }) => role === 'tool')
+    expect(tools.map((each) => JSON.stringify(each).includes('a new message came'))).to.deep.equal([true, true])
+  })
+
   it("a sub-agent's call asks in the page, too, and its own result replaces the one for the time being", async () => {
     const chat = chatWith()
     await chat.sendMessage({ text: `${agent(write('a.txt'), '/say wrote it')}\n/say bye` })
@@ -136,6 +147,58 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     const idle = chatWith(reloaded.messages, chat.id)
     await idle.resumeStream()
     expect(idle.messages).to.have.length(2)
+  })
+
+  const listed = async (chat: Chat) => (await product().call('GET', `/ui/chat/${chat.id}`)).body as UIMessage[]
+
+  it('D31.5b: a page that is opened anew shows the chat, with what waits for an answer, and goes on with it', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: '/fail provider_rejected' })
+    await chat.sendMessage({ text: `${write('a.txt')}\n/say bye` })
+    const reloaded = chatWith(await listed(chat), chat.id)
+    expect(reloaded.messages.map(({ id, role }) => [id, role])).to.deep.equal(
+      chat.messages.map(({ id, role }) => [id, role]),
+    )
+    expect(reloaded.messages[1]?.metadata).to.include({ errorCode: 'provider_rejected' })
+    await reloaded.resumeStream() // A page may do so at once: it gets the same message.
+    expect([reloaded.messages.length, approvalsOf(reloaded).length]).to.deep.equal([4, 1])
+    await answer(reloaded, true)
+    expect(textOf(reloaded)).to.include('bye')
+    const again = await listed(chat)
+    expect(again.at(-1)?.parts.map(({ type }) => type)).to.deep.equal(answerOf(reloaded).map(({ type }) => type))
+    expect(await listed(chatWith())).to.deep.equal([])
+  })
+
+  it('D38: an edited message and another answer take the place of what was there, for the page and for the model', async () => {
+    const chat = chatWith()
+    await chat.sendMessage({ text: '/say one' })
+    await chat.sendMessage({ text: '/say two' })
+    await chat.sendMessage({ text: '/say other', messageId: chat.messages[0]?.id ?? '' })
+    expect([chat.error, chat.messages.length, textOf(chat).split('|').at(-1)]).to.deep.equal([undefined, 2, 'other'])
+    await chat.regenerate()
+    expect([chat.error, chat.messages.length]).to.deep.equal([undefined, 2])
+    const { body } = await product().call('GET', `/sessions/${chat.id}/messages`)
+    const { messages, branches } = body as { messages: { client_id?: string; run_id: string }[]; branches: string[] }
+    expect([messages.length, messages[0]?.client_id, messages[1]?.run_id]).to.deep.equal([
+      ...[2, chat.messages[0]?.id, chat.messages[1]?.id],
+    ])
+    expect(branches).to.have.length(3)
+  })
+
+  it('D31.5b: a page whose stream was cut for longer than the run gets the whole answer', async () => {
+    const chat = chatWith()
+    const sending = chat.sendMessage({ text: '/say before\n/sleep 100\n/say after' })
+    await until(() => textOf(chat).includes('before'), { what: 'the beginning of the answer' })
+    await chat.stop()
+    await sending
+    const isOver = async () => {
+      const { body } = await product().call('GET', `/sessions/${chat.id}`)
+      return (body as { active_run_id: string | null }).active_run_id === null
+    }
+    await until(isOver, { what: 'the end of the run' })
+    await chat.resumeStream()
+    expect([chat.messages.length, chat.status]).to.deep.equal([2, 'ready'])
+    expect(textOf(chat)).to.match(/before\|after$/)
   })
 
   it('DELETE of the stream cancels the run, and the page is told', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { PermissionSummary } from '../../../shared/cluster/permissions/store.ts'
 import type { PageRequest } from '../../../shared/kernel/cursor.ts'
+import { NO_TOOLS } from '../../support/app-defaults.ts'
 import { useContract } from '../described.ts'
 import { PERMISSION_ID, RUN_ID, useGateways } from '../setup.ts'
 
@@ -49,6 +50,40 @@ describe('the list of pending permissions', () => {
     expect(other.status).to.equal(404)
     expect(await described('GET', path, other)).to.nested.include({ 'error.type': 'not_found_error' })
     expect((await get('/permissions/x')).status).to.equal(404)
+  })
+
+  it('D40.4: the answer to a form is checked by the form, also when nothing of it was changed', async () => {
+    const schema = {
+      type: 'object',
+      required: ['name'],
+      properties: { name: { type: 'string' }, size: { default: 1 } },
+    }
+    const replies: unknown[] = []
+    const { post } = await start({
+      toolBox: {
+        ...NO_TOOLS,
+        formProblem: async (form, { name }) => (form === schema && name === undefined ? 'name is missing.' : undefined),
+      },
+      methods: {
+        findPermission: async () => ({ ...PENDING, input: { size: 1 }, preview: { kind: 'form', schema } }),
+        async replyPermission(_tenant, _scope, _id, { allow, input }) {
+          replies.push([allow, input])
+        },
+      },
+    })
+    const send = async (reply: object) => post(`/sessions/s-1/permissions/${PERMISSION_ID}`, reply)
+    const path = '/sessions/{id}/permissions/{request_id}'
+    for (const reply of [{ allow: true }, { allow: true, input: { size: 2 } }]) {
+      const refused = await send(reply)
+      expect(refused.status).to.equal(400)
+      expect(await described('POST', path, refused)).to.nested.include({ 'error.param': '/input' })
+    }
+    expect((await send({ allow: true, input: { name: 'x' } })).status).to.equal(200)
+    expect((await send({ allow: false })).status).to.equal(200)
+    expect(replies).to.deep.equal([
+      [true, { name: 'x' }],
+      [false, undefined],
+    ])
   })
 
   it('D2.7, D2.11: a wrong limit or cursor, or one given twice, is 400 and names the parameter', async () => {

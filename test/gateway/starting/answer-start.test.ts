@@ -7,7 +7,7 @@ import { DONE, delta, framesOf, LIVE_RUN, RUN_ID, refusalOf, useGateways } from 
 const TAKEN: Idempotency = {
   reserve: async () => ({ state: 'taken', id: RUN_ID }),
   replace: async () => true,
-  release: async () => {},
+  release: async () => true,
 }
 
 const EVENTS = [delta('a'), delta('b'), DONE]

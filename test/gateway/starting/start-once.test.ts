@@ -1,11 +1,12 @@
 import { expect } from 'chai'
 import { type KeyedStart, StartOnce } from '../../../services/gateway/starting/start-once.ts'
+import type { RunStatus } from '../../../shared/cluster/commands/runs.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import { until } from '../../support/until.ts'
-import { framesOf } from '../setup.ts'
+import { framesOf, LIVE_RUN } from '../setup.ts'
 
 const USE = { operation: 'run', key: 'k1' }
 const FRAMES: FrameStream = framesOf()
@@ -36,12 +37,19 @@ describe('a run that is started once for each key', () => {
       async release(_tenant, { key, id }) {
         assertAnswered()
         if (kept.get(key)?.id === id) kept.delete(key)
+        return true
       },
     }
     const followed: string[] = []
+    const statuses = new Map<string, RunStatus>()
     const once = new StartOnce(
       keys,
       {
+        async getRun(_tenant, runId) {
+          const status = statuses.get(runId)
+          if (!status) throw notFound('no such run')
+          return { ...LIVE_RUN, run_id: runId, status }
+        },
         async followRun(_tenant, runId) {
           if (isForgotten) throw notFound('no such run')
           followed.push(runId)
@@ -50,9 +58,12 @@ describe('a run that is started once for each key', () => {
       },
       startMs,
     )
-    const start = (open: KeyedStart['open'], request: unknown = { prompt: 'hi' }) =>
-      once.start(TENANT, { ...USE, request, open })
-    return { start, kept, followed, store }
+    const start = (
+      open: KeyedStart['open'],
+      request: unknown = { prompt: 'hi' },
+      more: Pick<KeyedStart, 'attempt' | 'isAnother'> = {},
+    ) => once.start(TENANT, { ...USE, request, open, ...more })
+    return { start, kept, followed, store, statuses }
   }
   const opens = (runId: string) => async () => ({ runId, frames: FRAMES })
   const never = async () => expect.fail('it was started again')
@@ -69,6 +80,24 @@ describe('a run that is started once for each key', () => {
     expect(followed).to.deep.equal(['run_1'])
   })
 
+  it('D31.5a: a message whose run has failed runs again, once for all who send it again, and so does one whose run is forgotten', async () => {
+    const { start } = setUp()
+    const hasFailed = async (runId: string) => runId === 'run_1'
+    await start(opens('run_1'), undefined, { isAnother: hasFailed })
+    expect(await start(opens('run_2'), undefined, { isAnother: hasFailed })).to.include({
+      runId: 'run_2',
+      isReplayed: false,
+    })
+    expect(await start(never, undefined, { isAnother: hasFailed })).to.include({ runId: 'run_2', isReplayed: true })
+    const forgotten = setUp({ isForgotten: true })
+    const isFine = async () => false
+    await forgotten.start(opens('run_1'), undefined, { isAnother: isFine })
+    expect(await forgotten.start(opens('run_2'), undefined, { isAnother: isFine })).to.include({
+      runId: 'run_2',
+      isReplayed: false,
+    })
+  })
+
   it('D25a: one that comes while the run is being started waits for it', async () => {
     const { start, kept } = setUp()
     const opening = Promise.withResolvers<{ runId: string; frames: FrameStream }>()
@@ -78,6 +107,43 @@ describe('a run that is started once for each key', () => {
     opening.resolve({ runId: 'run_1', frames: FRAMES })
     expect((await first).isReplayed).to.equal(false)
     expect(await second).to.include({ runId: 'run_1', isReplayed: true })
+  })
+
+  describe('whose client sends no key and counts its repetitions', () => {
+    const body = { prompt: 'hi' }
+
+    it('D39.6: a second attempt joins the run of the first, and a first one starts another run', async () => {
+      const { start, statuses } = setUp()
+      statuses.set('run_1', 'running').set('run_2', 'done')
+      expect(await start(opens('run_1'), body, { attempt: 'first' })).to.include({ runId: 'run_1', isReplayed: false })
+      expect(await start(never, body, { attempt: 'again' })).to.include({ runId: 'run_1', isReplayed: true })
+      expect(await start(opens('run_2'), body, { attempt: 'first' })).to.include({ runId: 'run_2', isReplayed: false })
+      expect(await start(never, body, { attempt: 'again' })).to.include({ runId: 'run_2', isReplayed: true })
+    })
+
+    it('D39.6: a second attempt starts the run where none was started, or it has failed, was cancelled or is forgotten', async () => {
+      const { start, statuses } = setUp()
+      expect(await start(opens('run_1'), body, { attempt: 'again' })).to.include({ runId: 'run_1', isReplayed: false })
+      for (const [i, status] of (['failed', 'cancelled', undefined] as const).entries()) {
+        statuses.clear()
+        if (status) statuses.set(`run_${i + 1}`, status)
+        const started = await start(opens(`run_${i + 2}`), body, { attempt: 'again' })
+        expect(started, status).to.include({ runId: `run_${i + 2}`, isReplayed: false })
+      }
+    })
+
+    it('D39.6: first attempts that begin at the same time all start, and second ones wait for the one that has the key', async () => {
+      const { start, kept, statuses } = setUp()
+      statuses.set('run_1', 'running')
+      const opening = Promise.withResolvers<{ runId: string; frames: FrameStream }>()
+      const first = start(() => opening.promise, body, { attempt: 'first' })
+      await until(() => kept.size > 0, { what: 'the key to be reserved' })
+      expect(await start(opens('run_2'), body, { attempt: 'first' })).to.include({ runId: 'run_2', isReplayed: false })
+      const again = start(never, body, { attempt: 'again' })
+      opening.resolve({ runId: 'run_1', frames: FRAMES })
+      expect(await first).to.include({ runId: 'run_1', isReplayed: false })
+      expect(await again).to.include({ runId: 'run_1', isReplayed: true })
+    })
   })
 
   describe('whose process dies in the start', () => {

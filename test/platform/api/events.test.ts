@@ -177,6 +177,7 @@ const WARNINGS = members<WarningCode>({
   session_not_stored: true,
   run_recovered: true,
   workspace_not_stored: true,
+  waiting_for_permission: true,
 })
 
 const ERROR_KINDS = members<ErrorKind>({

@@ -12,7 +12,7 @@ const SECRETS: Record<string, { value: string; shownAs?: string; needs: (keyof S
   OPS_TOKEN: { value: 'ops-0123456789abcdef', needs: ['ops'] },
   REDIS_URL: { value: 'redis://user:redis-secret@127.0.0.1:6379', needs: ['ops', 'redis', 'http'] },
   MONGODB_URL: { value: 'mongodb://user:mongo-secret@127.0.0.1', needs: ['store'] },
-  WORKSPACE_STORE_SECRET_KEY: { value: 'workspace-secret', needs: ['worker', 'executor'] },
+  WORKSPACE_STORE_SECRET_KEY: { value: 'workspace-secret', needs: ['store', 'worker', 'executor'] },
   MODEL_API_KEY: { value: 'sk-model-secret', needs: ['worker', 'executor'] },
   FALLBACK_MODEL_API_KEY: { value: 'sk-fallback-secret', needs: ['worker', 'executor'] },
   MASTER_KEY: { value: MASTER_KEY.toString('base64'), shownAs: inspect(MASTER_KEY).slice(8, 60), needs: ['tenants'] },

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
-/** What a server that talks nonsense answers to the call of each tool. `$ID` stands for the id of the request. */
+/** What a server that talks nonsense answers to the call of each tool. `$ID` stands for the id of the request, `$LONG` for 11 MB, `$PID` for its process. */
 export type RawAnswers = Record<string, string>
 
 type Request = { id?: number; method: string; params?: { name?: string } }
@@ -15,10 +15,18 @@ const RESULTS = {
   },
 }
 
+const long = () => 'x'.repeat(11 * 1024 * 1024)
+
 /** The text with which the server answers; `undefined` for a notification. */
 function answerTo({ id, method, params }: Request, answers: RawAnswers): string | undefined {
   if (id === undefined) return undefined
-  if (method === 'tools/call') return answers[params?.name ?? '']?.replaceAll('$ID', String(id)) ?? ''
+  if (method === 'tools/call')
+    return (
+      answers[params?.name ?? '']
+        ?.replaceAll('$ID', String(id))
+        .replaceAll('$LONG', long)
+        .replaceAll('$PID', String(process.pid)) ?? ''
+    )
   const tools = Object.keys(answers).map((name) => ({ name, inputSchema: { type: 'object' } }))
   const result = method === 'tools/list' ? { tools } : RESULTS.initialize
   return JSON.stringify({ jsonrpc: '2.0', id, result })

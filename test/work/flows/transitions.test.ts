@@ -62,12 +62,13 @@ const TRANSITIONS: { event: string; transition: DispatchTransition; from: Status
 const REFUSED = failureOf('relay_unavailable', 'the queue is away')
 const LOST = { status: 502, code: 'worker_lost' }
 
-const LOSSES: { event: LossEvent; is: string; from: Status[]; failure: object }[] = [
+const LOSSES: { event: LossEvent; is: string; from: Status[]; failure: object; status?: Status }[] = [
   {
     is: 'the queue refuses its job',
     event: { type: 'not_queued', failure: REFUSED },
     from: ['queued'],
     failure: REFUSED,
+    status: 'rejected',
   },
   {
     is: 'no executor takes it within 30 s',
@@ -137,12 +138,12 @@ describe('the transitions of a dispatch', () => {
       expect(appliesTo(transition)).to.deep.equal(from)
     })
 
-  for (const { event, is, from, failure } of LOSSES)
-    it(`when ${is}, ${listed(from)} ends as failed`, () => {
+  for (const { event, is, from, failure, status: ended = 'error' } of LOSSES)
+    it(`when ${is}, ${listed(from)} ends as ${ended}`, () => {
       expect(appliesTo((dispatch) => endBy(dispatch, event))).to.deep.equal(from)
       for (const status of from) {
         const result = endBy(STATES[status], event)
-        expect(result).to.include({ status: 'error', served_instance: null })
+        expect(result).to.include({ status: ended, served_instance: null })
         expect(result?.error).to.include(failure)
       }
     })

@@ -20,6 +20,24 @@ const WAITING = { run_id: null, started_at: null, ended_at: null, ...NOTHING_SPE
 describe('the submission of plans', () => {
   const opened = useTestStore()
   const open = (wrap?: (plans: Plans) => Plans) => openProcess(opened.store, wrap)
+  /** A process whose store carries creations out, and does not say so. `taken` are the plans that were taken back. */
+  const silent = (answers = Promise.resolve()) => {
+    const [stored, taken]: [string[], string[]] = [[], []]
+    const { calls, plans } = open((own) => ({
+      ...methodsOf(own),
+      async create(...given) {
+        await own.create(...given)
+        stored.push(given[1].plan_id)
+        await answers
+        throw new AppError('unavailable', 'the store did not answer')
+      },
+      async takeBack(...given) {
+        await own.takeBack(...given)
+        taken.push(given[1])
+      },
+    }))
+    return { calls, plans, stored, taken }
+  }
   let keys = 0
   const newKey = () => ({ ...CALL, idempotencyKey: `key-${++keys}` })
 
@@ -71,6 +89,14 @@ describe('the submission of plans', () => {
       expect(active.map(({ planId }) => planId)).to.include(plan.id)
     })
 
+    it('D36.1: a plan that was refused because the store did not answer is not there when it carries that out', async () => {
+      const { calls, plans, taken } = silent()
+      expect(await refusalOf(calls.submit(TENANT, CHAIN, CALL))).to.include({ status: 503 })
+      const [planId = ''] = await until(() => taken.length > 0 && taken, { what: 'the plan to be taken back' })
+      expect(await plans.get(TENANT, planId)).to.equal(undefined)
+      expect((await plans.active(undefined)).map((each) => each.planId)).to.not.include(planId)
+    })
+
     it('D7.2: refuses a plan that cannot be carried out, names the field and stores nothing', async () => {
       const { calls, jobs } = open()
       const before = await calls.list(TENANT, { limit: 200 })
@@ -95,7 +121,7 @@ describe('the submission of plans', () => {
       expect(new Set([...one.jobs, ...other.jobs].map(({ id }) => id)).size).to.equal(1)
     })
 
-    it('a new key costs one write more, and a repetition reads its plan', async () => {
+    it('a new key costs one write more, its first repetition one, and a repetition reads its plan', async () => {
       const { watched, operations } = watchStore(opened.store)
       const { calls } = openProcess(watched)
       const call = newKey()
@@ -103,7 +129,10 @@ describe('the submission of plans', () => {
       const first = operations.splice(0).filter((each) => each !== 'total active_plans') // It is counted once a second.
       expect(first).to.deep.equal(['insert idempotency', 'insert active_plans', 'insert plans'])
       await calls.submit(TENANT, CHAIN, call)
-      expect(operations).to.deep.equal(['insert idempotency', 'get idempotency', 'get plans'])
+      const join = ['insert idempotency', 'get idempotency', 'get idempotency', 'replace idempotency', 'get plans']
+      expect(operations.splice(0), 'the first repetition says that it knows of it').to.deep.equal(join)
+      await calls.submit(TENANT, CHAIN, call)
+      expect(operations).to.deep.equal(join.toSpliced(3, 1))
     })
 
     it('a repetition gets the plan as it is now', async () => {
@@ -143,6 +172,33 @@ describe('the submission of plans', () => {
       const again = await calls.submit(TENANT, CHAIN, call)
       expect(again.plan).to.include({ id: plan.id, status: 'cancelled' })
       expect(jobs).to.deep.equal([])
+    })
+
+    it('D36.5: of a refused plan that the store has all the same the key is joined by who was faster, and free otherwise', async () => {
+      const [call, other] = [newKey(), newKey()]
+      const held = Promise.withResolvers<void>()
+      const { calls, stored, taken } = silent(held.promise)
+      const refused = [call, other].map((each) => refusalOf(calls.submit(TENANT, CHAIN, each)))
+      await until(() => stored.length === 2, { what: 'both to be stored' })
+      const joined = await open().calls.submit(TENANT, CHAIN, call)
+      expect(joined.isReplayed).to.equal(true)
+      held.resolve()
+      for (const each of refused) expect(await each).to.include({ status: 503 })
+      await until(() => taken.length > 0, { what: 'the other one to be taken back' })
+      expect((await open().calls.submit(TENANT, CHAIN, call)).plan).to.include({ id: joined.plan.id, status: 'queued' })
+      expect((await open().calls.submit(TENANT, { steps: [stepOf('z')] }, other)).isReplayed).to.equal(false)
+      expect(taken).to.not.include(joined.plan.id)
+    })
+
+    it('D36.5: a plan that is refused for its limits leaves its key to another one', async () => {
+      const limits = { maxPlans: 0, maxBytes: Infinity }
+      const full = open((plans) => ({
+        ...methodsOf(plans),
+        create: (...given) => new StoredPlans(opened.store, { limits }).create(...given),
+      }))
+      const call = newKey()
+      expect(await refusalOf(full.calls.submit(TENANT, CHAIN, call))).to.include({ status: 429 })
+      expect((await open().calls.submit(TENANT, { steps: [stepOf('z')] }, call)).isReplayed).to.equal(false)
     })
 
     it('another plan is 409, and another tenant may use the key', async () => {
@@ -220,6 +276,7 @@ describe('the submission of plans', () => {
 /** The methods of an object whose class has them. */
 const methodsOf = (plans: Plans): Plans => ({
   create: (...given) => plans.create(...given),
+  takeBack: (...given) => plans.takeBack(...given),
   get: (...given) => plans.get(...given),
   created: (...given) => plans.created(...given),
   takeCreated: (...given) => plans.takeCreated(...given),

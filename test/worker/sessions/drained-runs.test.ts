@@ -21,15 +21,14 @@ const IDLE_MS = 60_000
 const LONG_MS = 60_000
 
 describe('stored runs of a worker that drains', () => {
-  const opened = useTestStore()
+  // A worker that has gone leaves its marks to the gateways: those of a test's cluster would open the sessions of the test before.
+  const opened = useTestStore({ perTest: true })
   let sessionStore: SessionStore
   let busySessions: BusySessions
   let relay: ReturnType<typeof createMemoryRelay>
-  before(() => {
+  beforeEach(() => {
     sessionStore = createSessionStore(opened.store, { idleMs: IDLE_MS, resumeMs: 30_000 })
     busySessions = createBusySessions(opened.store)
-  })
-  beforeEach(() => {
     relay = createMemoryRelay(new MemoryCluster())
   })
   const marks: BusyMarks[] = []

@@ -15,13 +15,13 @@ describe('the queue of messages of a session', () => {
     const ended: string[] = []
     const queue = new MessageQueue(() => ended.push('ended'))
     /** Posts a message whose run lasts until the returned function ends it. */
-    const post = (id: string) => {
+    const post = (id: string, { isHeld = false, ...more }: { isHeld?: boolean; if_waiting?: 'deny' } = {}) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const started = Promise.withResolvers<void>()
-      const run = runs.open({ id, tenant: DEFAULT_TENANT, sessionId: 's1' })
+      const run = runs.open({ id, tenant: DEFAULT_TENANT, sessionId: 's1', isHeld })
       queue.post({
         run,
-        message: { prompt: id },
+        message: { prompt: id, ...more },
         async *execute() {
           begun.push(id)
           started.resolve()
@@ -51,6 +51,20 @@ describe('the queue of messages of a session', () => {
     await three.end()
     expect(begun).to.deep.equal(['one', 'two', 'three'])
     expect([queue.isEmpty, queue.isLeaving, ended.length]).to.deep.equal([true, false, 3])
+  })
+
+  it('D39.1: a message that does not wait for permissions supersedes all before it, once it is accepted', async () => {
+    const { post } = setUp()
+    const [one, two] = [post('one'), post('two')]
+    const refused = post('refused', { isHeld: true, if_waiting: 'deny' })
+    refused.run.refuse()
+    const [three, held] = [post('three'), post('held', { isHeld: true, if_waiting: 'deny' })]
+    const supersedes = () => [one, two, three, held].map(({ run }) => run.superseded.aborted)
+    await held.run.whenAccepted.call(refused.run)
+    expect(supersedes()).to.deep.equal([false, false, false, false])
+    held.run.accept()
+    await held.run.whenAccepted()
+    expect(supersedes()).to.deep.equal([true, true, true, false])
   })
 
   it('D4.6: has room for eight messages behind the one that is answered', () => {

@@ -20,23 +20,32 @@ const IDLE_MS = 60_000
 /** A store that carries writes out, or answers them, only when it goes on. */
 function stallable(store: SessionStore) {
   let gate: PromiseWithResolvers<void> | undefined
-  let appended = 0
+  let [added, appended] = [0, 0]
   return {
     stall: () => (gate = Promise.withResolvers()),
     goOn() {
       gate?.resolve()
       gate = undefined
     },
+    get added() {
+      return added
+    },
     get appended() {
       return appended
     },
     store: {
       ...store,
+      async add(...args) {
+        await gate?.promise
+        const isAdded = await store.add(...args)
+        added++
+        return isAdded
+      },
       async append(writes) {
         await gate?.promise
-        const added = await store.append(writes)
+        const done = await store.append(writes)
         appended += writes.length
-        return added
+        return done
       },
     } satisfies SessionStore,
   }
@@ -194,6 +203,19 @@ describe('what was refused', () => {
     await inbox.cancelRun(TENANT, runId, { isAccepted: false })
     await until(() => ended.length > 0, { what: 'the run to end' })
     expect(inbox.getRun(TENANT, runId)).to.include({ status: 'cancelled' })
+  })
+
+  it('D36.4: a session whose creation was refused is not there when the store carries it out later, and is created when it is sent again', async () => {
+    await openWorker()
+    const broker = await openBroker()
+    stalling.stall()
+    expect(await refusalOf(broker.createSession(TENANT, 'chosen'))).to.include({ code: 'storage_unavailable' })
+    stalling.goOn()
+    await until(() => stalling.added > 0, { what: 'the store to carry it out' })
+    expect(await refusalOf(broker.getSession(TENANT, 'chosen'))).to.include({ status: 404 })
+    expect(await broker.createSession(TENANT, 'chosen')).to.include({ session_id: 'chosen' })
+    const { frames } = await broker.sendMessage(TENANT, 'chosen', { prompt: '/say hi' })
+    expect(await textOf(frames)).to.match(/event: done/)
   })
 
   it('D36.4: a title and a forgotten tool that are not stored are as before', async () => {

@@ -19,7 +19,7 @@ describe('the log of a session, as its owner writes it', () => {
     ]
     const session = {
       tenant: DEFAULT_TENANT,
-      conversation: { messages, compactions: 0, bytes: 100 },
+      conversation: { all: messages, compactions: 0, bytes: 100 },
       facts: FACTS,
       memories: ['boats'] as readonly string[],
     }

@@ -120,6 +120,15 @@ describe('the stored sessions of a worker', () => {
     ).to.equal('done')
   })
 
+  it('D36.4: a refused creation is taken back, but not when another worker has opened it meanwhile', async () => {
+    const [unused, used] = [await create('unused'), await create('used')]
+    await openWorker().stored.act(TENANT, 'used', () => {})
+    const { stored } = openWorker()
+    await Promise.all([stored.takeBack(unused), stored.takeBack(used)])
+    expect(await store.find(TENANT, 'unused')).to.equal(undefined)
+    expect(await store.find(TENANT, 'used')).to.include({ session_id: 'used' })
+  })
+
   it('what another worker owns by now is not deleted', async () => {
     const session = await create('moved')
     const next = openWorker()

@@ -23,7 +23,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     startKeys: {
       reserve: async () => ({ state: 'reserved' }),
       replace: async () => true,
-      release: async () => {},
+      release: async () => true,
     },
     facts: { version: '0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
     log: createLog({ level: 'error' }),

@@ -21,6 +21,7 @@ function Effect({ call }: { call: ReadCall }) {
   if (call.kind === 'input') return null
   if (call.kind === 'diff') return <Diff lines={call.lines} />
   if (call.kind === 'request') return <Address {...call} />
+  if (call.kind === 'form') return <pre class="code">{call.schema}</pre>
   return (
     <pre class="code">
       $ <span class="exact">{call.command}</span>

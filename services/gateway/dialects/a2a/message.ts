@@ -24,6 +24,7 @@ export function readMessage(params: Fields): IncomingMessage {
   const contextId = given(fields, 'contextId')
   if (contextId !== undefined && !SESSION.pattern.test(contextId))
     throw fields.wrong('contextId', `an id that matches ${SESSION.pattern.source}`)
+  fields.get('role') // Every message of a client is the user's.
   const parts = fields.objects('parts')
   const data = parts.filter((part) => part.has('data')).map((part) => part.object('data'))
   if (parts.some((part) => part.has('raw') || part.has('url'))) throw fields.wrong('parts', 'texts and data')

@@ -14,7 +14,7 @@ export type Call = { req: Request; res: Response; id: RpcId; params: Fields }
 /** A task that is followed, once: as a stream of updates, or to its end or rest. */
 export type OpenedTask = {
   ref: TaskRef
-  stream(id: RpcId): Streamed
+  stream(id: RpcId): Streamed & { isOver(): boolean }
   /** With `isImmediate` the task is as it was when it was opened. */
   read(options: { signal: AbortSignal; isImmediate?: boolean }): Promise<JsonObject>
 }

@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { newId, runIdOf } from '../../../../shared/kernel/ids.ts'
+import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import { leaving } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
@@ -20,10 +20,10 @@ import type { TaskRef } from './task-id.ts'
 /** Sends a message to the session of its context. */
 export async function sendToSession(deps: DialectDeps, call: Call, message: IncomingMessage): Promise<OpenedTask> {
   const { messageId, fields } = message
-  const contextId = message.contextId === undefined ? newId('sess') : sessionIdIn(fields, 'contextId')
-  const key = message.contextId === undefined ? idempotencyKeyOf(call.req) : `${contextId} ${messageId}`
-  const sent = { sessionId: contextId, message: { prompt: promptOf(message) }, seed: () => [], key }
-  const { runId, frames } = await deps.conversations.send(call.res, 'a2a', sent)
+  const given = message.contextId === undefined ? undefined : sessionIdIn(fields, 'contextId')
+  const key = given === undefined ? idempotencyKeyOf(call.req) : `${given} ${messageId}`
+  const sent = { sessionId: given, message: { prompt: promptOf(message) }, seed: () => [], key }
+  const { runId, frames, sessionId: contextId } = await deps.conversations.send(call.res, 'a2a', sent)
   const ref = { runId, contextId }
   const leave = () => leaveRunning({ runId, frames }, () => deps.broker.followRun(tenantOf(call.res), runId, 0))
   return opened({ ref, source: { frames }, projection: new TaskProjection(ref), leave })

@@ -1,8 +1,10 @@
 import type { Response } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { nameIgnored } from '../../bodies/body.ts'
 import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { assertCounted } from '../../middleware/counted.ts'
 import { assertScope, hasScope } from '../../middleware/scopes.ts'
+import { endWithClient, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { historyLength, withHistory } from './history.ts'
 import { readMessage } from './message.ts'
@@ -18,8 +20,10 @@ export async function sendMessage(deps: DialectDeps, call: Call): Promise<void> 
   const configuration = params.has('configuration') ? params.object('configuration') : undefined
   const isImmediate = configuration?.optionalFlag('returnImmediately') ?? false
   const length = configuration ? (historyLength(configuration) ?? 0) : 0
+  const onDisconnect = onDisconnectOf(call.req)
   const { ref, read } = await open(deps, call)
   res.setHeader('X-Run-ID', ref.runId)
+  if (onDisconnect === 'cancel' && !isImmediate && !ref.isPlan) endWithClient(deps.broker, res, { runId: ref.runId })
   await answerUntilLeft(res, async (signal) => {
     const task = await read({ signal, isImmediate })
     const shown = length === 0 ? task : await withHistory({ ...(await readTask(deps, res, ref)), task }, length)
@@ -29,7 +33,11 @@ export async function sendMessage(deps: DialectDeps, call: Call): Promise<void> 
 
 /** `SendStreamingMessage`: the task, and its updates until it has ended or waits for an answer. */
 export async function streamMessage(deps: DialectDeps, call: Call): Promise<void> {
-  deps.relay((await open(deps, call)).stream(call.id), call.res)
+  const onDisconnect = onDisconnectOf(call.req)
+  const { ref, stream } = await open(deps, call)
+  const { isOver, ...streamed } = stream(call.id)
+  if (onDisconnect === 'cancel' && !ref.isPlan) endWithClient(deps.broker, call.res, { runId: ref.runId, isOver })
+  deps.relay(streamed, call.res)
 }
 
 /** `SubscribeToTask`: the task as it is, and what follows. */
@@ -70,6 +78,10 @@ export const readTask = (deps: DialectDeps, res: Response, ref: TaskRef): Promis
 /** A message begins a task, or answers what one asks. */
 async function open(deps: DialectDeps, call: Call): Promise<OpenedTask> {
   const message = readMessage(call.params)
+  nameIgnored(
+    call.res,
+    [...call.params.unread, ...message.fields.unread].map((pointer) => `/params${pointer}`),
+  )
   const { taskId, flow, plan } = message
   if (taskId === undefined) {
     if (plan !== undefined) return submitPlan(deps, call, { ...message, plan })

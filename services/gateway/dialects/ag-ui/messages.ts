@@ -56,9 +56,10 @@ export class AgUiMessages {
     return [...this.#close(), ...this.#endStep()]
   }
 
-  /** A step that was begun in an earlier response is none of this one. */
+  /** A step or a block that was begun in an earlier response is none of this one. */
   restart(): void {
     this.#step = undefined
+    this.#open = undefined
   }
 
   #event(type: string, fields: JsonObject): AgUiEvent {

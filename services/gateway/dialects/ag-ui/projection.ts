@@ -24,8 +24,8 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   }
 
   begin(): AgUiEvent[] {
-    const { threadId, runId } = this.#facts
-    return [{ type: 'RUN_STARTED', threadId, runId }]
+    const { threadId, runId, engineRunId } = this.#facts
+    return [{ type: 'RUN_STARTED', threadId, runId, metadata: { runId: engineRunId } }]
   }
 
   restart(): void {
@@ -101,13 +101,13 @@ export class AgUiProjection implements Projection<AgUiEvent> {
     return [
       {
         id: this.#interruptId(id),
-        reason: 'tool_call',
+        reason: 'confirmation', // Behind `tool_call` some clients show the answer in place of the result of the tool (D31.7b).
         message,
         toolCallId: callId(call),
         ...(isNamed && { subagentRunId: call.subagentId }),
-        expiresAt,
         responseSchema: RESPONSE_SCHEMA,
-        metadata: { toolName, input, ...(preview && { preview }) },
+        // Not `expiresAt`, behind which clients neither send an answer nor go on: here a late one shows how the run went on (D31.7b).
+        metadata: { toolName, input, expiresAt, ...(preview && { preview }) },
       },
     ]
   }

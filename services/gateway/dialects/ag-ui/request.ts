@@ -1,16 +1,26 @@
-import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { SESSION } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { readMessages } from '../shared/messages.ts'
+import { type NewMessage, readNewMessage } from '../shared/messages.ts'
 
-/** A request of AG-UI: a message of the user, or answers to the interrupts of the run `engineRunId`. */
-export type AgUiRequest = { threadId: string; runId: string; isCurrent: boolean } & (
-  | { kind: 'prompt'; prompt: string; seed(): SeedMessage[] }
-  | { kind: 'answers'; engineRunId: string; answers: PermissionAnswer[] }
-)
+/**
+ * A request of AG-UI: answers to the interrupts of the run `resumed`, or a message of the user, or both: whoever abandons an interrupt may
+ * write something else. `said` throws `invalid_request` where no message of the user ends the list.
+ */
+export type AgUiRequest = {
+  threadId: string
+  runId: string
+  isCurrent: boolean
+  resumed: { engineRunId: string; answers: PermissionAnswer[] } | undefined
+  hasMessage: boolean
+  said(): NewMessage
+  /** What the page tells the model of itself. */
+  context: readonly Fields[]
+  /** The pointers of the fields that are not used. */
+  ignored: string[]
+}
 
 /** Throws `invalid_request` for what this server cannot take. */
 export function readAgUiRequest(body: JsonObject): AgUiRequest {
@@ -18,15 +28,27 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
   const [threadId, runId, resumed] = [sessionIdIn(fields, 'threadId'), runIdIn(fields), fields.objects('resume')]
   if (fields.objects('tools').length > 0)
     throw fields.wrong('tools', 'an empty list: the tools are those of this server, which calls them itself')
-  const common = { threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? '') }
-  if (resumed.length === 0) {
-    const messages = fields.objects('messages').filter((message) => !message.has('subagentRunId'))
-    return { ...common, kind: 'prompt', ...readMessages(messages, '/messages') }
-  }
+  const context = fields.objects('context')
+  const messages = fields.objects('messages').filter((message) => !message.has('subagentRunId'))
   const entries = resumed.map(resumeOf)
-  const answers = entries.map(({ answer }) => answer)
-  return { ...common, kind: 'answers', engineRunId: entries[0]?.engineRunId ?? '', answers }
+  const isAbandoned = entries.every(({ isCancelled }) => isCancelled)
+  const isAnswered = messages.some((message) => message.get('role') === 'assistant')
+  const hasMessage = messages.at(-1)?.get('role') === 'user' && (isAnswered || isAbandoned)
+  const answers = entries.map(({ answer, isCancelled }) =>
+    hasMessage && isCancelled ? { ...answer, reason: NEW_MESSAGE } : answer,
+  )
+  const [first] = entries
+  return {
+    ...{ threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? ''), hasMessage },
+    resumed: first && { engineRunId: first.engineRunId, answers },
+    said: () => readNewMessage(messages, '/messages'),
+    context,
+    ignored: fields.unread,
+  }
 }
+
+/** As a message that is sent while a permission request waits denies it (D39.1). */
+const NEW_MESSAGE = 'a new message came'
 
 /** Clients send the version from 1.0 on. */
 const CURRENT = /^[1-9]\d*\.\d+$/
@@ -41,14 +63,17 @@ function runIdIn(fields: Fields): string {
 const INTERRUPT = /^(run_[0-9a-f]{32})\/(perm_[0-9a-f]{32})$/
 
 /** The id of an interrupt names the run that waits, and its request. */
-function resumeOf(entry: Fields): { engineRunId: string; answer: PermissionAnswer } {
+function resumeOf(entry: Fields): { engineRunId: string; answer: PermissionAnswer; isCancelled: boolean } {
   const [, engineRunId, id] = INTERRUPT.exec(entry.text('interruptId')) ?? []
   if (engineRunId === undefined || id === undefined)
     throw entry.wrong('interruptId', 'the id of an interrupt of this server')
-  if (entry.get('status') === 'cancelled') return { engineRunId, answer: { id, allow: false, reason: 'cancelled' } }
+  const isCancelled = entry.get('status') === 'cancelled'
+  if (isCancelled) return { engineRunId, isCancelled, answer: { id, allow: false, reason: 'cancelled' } }
+  const value = entry.get('payload')
+  if (typeof value === 'boolean') return { engineRunId, isCancelled, answer: { id, allow: value } }
   const payload = entry.object('payload')
   const [allow, reason] = [payload.optionalFlag('approved'), payload.optionalText('reason')]
   if (allow === undefined) throw invalidRequest('approved must be true or false', { param: `${payload.at}/approved` })
   const input = allow && payload.has('editedArgs') ? payload.object('editedArgs').value : undefined
-  return { engineRunId, answer: { id, allow, ...(reason && { reason }), ...(input && { input }) } }
+  return { engineRunId, isCancelled, answer: { id, allow, ...(reason && { reason }), ...(input && { input }) } }
 }

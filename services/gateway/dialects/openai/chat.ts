@@ -3,6 +3,8 @@ import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { idempotencyKeyOf } from '../../params.ts'
+import { endWithClient, onDisconnectOf, readerNeeds } from '../../starting/on-disconnect.ts'
+import { repeatedOf } from '../../starting/repeated.ts'
 import { answerOf } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
@@ -57,9 +59,11 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
         throw unsupportedField(fields, 'response_format', 'the answer of a flow fits its own schema; leave it out')
       return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
+    const onDisconnect = onDisconnectOf(req)
     const { runId, ...started } = await start(deps, { req, res }, { fields, target, said, chosen })
     const facts = { ...options, id: `chatcmpl-${runId.slice('run_'.length)}` }
     if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId })
     if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), chatWire()) }, res)
     await answerUntilLeft(res, async (signal) => {
       const { output, usage } = await answerOf({ runId, ...started }, signal)
@@ -87,10 +91,12 @@ async function start(
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const open = (onNamed?: OnNamed) => inPlaces(chosen.places, () => broker.startRun(tenant, request, onNamed))
+  const sent = { ...request, ...readerNeeds(req) }
+  const open = (onNamed?: OnNamed) => inPlaces(chosen.places, () => broker.startRun(tenant, sent, onNamed))
   const key = idempotencyKeyOf(req)
-  if (key === undefined) return { ...(await open()), isReplayed: false }
-  return once.start(tenant, { operation: 'openai chat', key, request, open })
+  const use = key === undefined ? repeatedOf(req, res, fields.value) : { key, request }
+  if (use === undefined) return { ...(await open()), isReplayed: false }
+  return once.start(tenant, { operation: 'openai chat', ...use, open })
 }
 
 const MAX_STOPS = 16

@@ -1,17 +1,18 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import { hasKind, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import { newId } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { hasScope } from '../../middleware/scopes.ts'
 import { idempotencyKeyOf, PERMISSION, queryFlag, queryNumber } from '../../params.ts'
 import { leaveRunning } from '../../starting/answer-start.ts'
+import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
+import { repeatedOf } from '../../starting/repeated.ts'
 import type { DialectDeps } from '../dialect.ts'
-import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { OWN_TOOLS, type Prompted, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
 import { inPlaces, nameIgnored, readChoices } from './choices.ts'
 import { readTarget } from './models.ts'
@@ -52,9 +53,11 @@ function create(deps: DialectDeps): RequestHandler {
       throw unsupportedField(fields, 'model', 'a flow runs through /openai/v1/chat/completions')
     const isStream = fields.optionalFlag('stream') ?? false
     const isBackground = fields.optionalFlag('background') ?? false
+    const onDisconnect = onDisconnectOf(req)
     const opened = await open(deps, { req, res }, fields)
     const { ref, source } = opened
-    if (isStream) return stream(deps, res, opened)
+    res.setHeader('X-Run-ID', ref.runId)
+    if (isStream) return stream(deps, res, { ...opened, onDisconnect })
     const projection = projectionOf(opened)
     if (isBackground) {
       await leaveRunning({ runId: ref.runId, frames: source.frames }, () =>
@@ -62,6 +65,7 @@ function create(deps: DialectDeps): RequestHandler {
       )
       return void res.json(projection.response)
     }
+    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId: ref.runId })
     await answerUntilLeft(res, async (signal) => {
       await readResponse(source, projection, { signal })
       return projection.response
@@ -73,24 +77,49 @@ function create(deps: DialectDeps): RequestHandler {
 const isOnlyOwn = (fields: Fields): boolean =>
   fields.objects('tools').every((tool) => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine')
 
-async function open(deps: DialectDeps, { req, res }: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
+async function open(deps: DialectDeps, exchange: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
   const previous = fields.optionalText('previous_response_id')
   const before = previous === undefined ? undefined : readResponseId(previous)
   const input = fields.get('input')
   const items = typeof input === 'string' ? [new Fields({ role: 'user', content: input })] : fields.objects('input')
-  const answers = items.filter((item) => item.get('type') === 'mcp_approval_response')
+  const answers = items.filter(isAnswer)
   const created = Math.floor(Date.now() / 1000)
   const echo = { model: fields.text('model'), previous_response_id: previous ?? null }
-  if (answers.length > 0) {
-    if (!before)
-      throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
-    await deps.conversations.answer(res, before.sessionId, answers.map(answerOf))
-    const frames = await deps.broker.followRun(tenantOf(res), before.runId, 0)
+  if (answers.length > 0 && !before)
+    throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
+  const answer = async () => {
+    if (before && answers.length > 0)
+      await deps.conversations.answer(exchange.res, before.sessionId, answers.map(answerOf))
+  }
+  if (before && answers.length > 0 && !endsWithMessage(items)) {
+    await answer()
+    const frames = await deps.broker.followRun(tenantOf(exchange.res), before.runId, 0)
     return { ref: { ...before, part: before.part + 1 }, source: { frames, pauses: before.part }, created, echo }
   }
-  const messages = items.filter((item) => (item.get('type') ?? 'message') === 'message')
-  const { prompt, system, seed } = readMessages(messages, '/input')
-  const sessionId = before?.sessionId ?? conversationOf(fields) ?? newId('sess')
+  const said = saidIn(items) // A message that is refused answers nothing.
+  await answer()
+  return start(deps, exchange, { fields, said, before, created, echo })
+}
+
+const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
+const isMessage = (item: Fields): boolean => (item.get('type') ?? 'message') === 'message'
+
+/** Whether a message of the user comes with the answers, wherever these stand. */
+function endsWithMessage(items: readonly Fields[]): boolean {
+  const last = items.findLast((item) => !isAnswer(item))
+  return last !== undefined && isMessage(last) && last.get('role') === 'user'
+}
+
+const saidIn = (items: readonly Fields[]): Prompted => readMessages(items.filter(isMessage), '/input')
+
+type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; before: ResponseRef | undefined }
+
+async function start(
+  deps: DialectDeps,
+  { req, res }: { req: Request; res: Response },
+  { fields, said: { prompt, system, seed }, before, created, echo }: Sent,
+): Promise<Opened> {
+  const given = before?.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
   const format =
@@ -104,14 +133,25 @@ async function open(deps: DialectDeps, { req, res }: { req: Request; res: Respon
     prompt,
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
+    ...(before && { after: before.runId }),
   }
-  const sent = { sessionId, message, seed, key: idempotencyKeyOf(req) }
-  const started = await inPlaces(places, () => deps.conversations.send(res, 'openai responses', sent))
+  const repeated = repeatedOf(req, res, fields.value)
+  const sent = { sessionId: given, message, seed, key: idempotencyKeyOf(req), repeated }
+  const send = () => deps.conversations.send(res, 'openai responses', sent).catch(refuseGone(before))
+  const started = await inPlaces(places, send)
   const isTyped = choices.response_schema !== undefined
-  const ref = { runId: started.runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
+  const { runId, sessionId, frames } = started
+  const ref = { runId, part: 1, sessionId, ...(isTyped && { isTyped }) }
   const asked = Object.fromEntries(ECHOED.flatMap((name) => (fields.has(name) ? [[name, fields.get(name)]] : [])))
   const echoed = { ...echo, ...asked, instructions: instructions ?? null }
-  return { ref, source: { frames: started.frames }, created, echo: echoed }
+  return { ref, source: { frames }, created, echo: echoed }
+}
+
+/** Without the response that it names, the model would lack what was said before. */
+const refuseGone = (before: ResponseRef | undefined) => (cause: unknown) => {
+  if (!before || !(hasKind(cause, 'not_found') || lacksPlace(cause))) throw cause
+  const message = 'the conversation of this response is not there any more: send its messages as input, without it'
+  throw invalidRequest(message, { param: '/previous_response_id' })
 }
 
 function answerOf(item: Fields): PermissionAnswer {
@@ -138,9 +178,17 @@ function conversationOf(fields: Fields): string | undefined {
 const projectionOf = ({ ref, created, echo }: Opened) =>
   new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, isTyped: ref.isTyped === true, echo })
 
-function stream({ relay }: DialectDeps, res: Response, opened: Opened, after = -1): void {
-  const { ref, source } = opened
-  relay({ runId: ref.runId, ...streamOf(source, projectionOf(opened), responseWire(after)) }, res)
+type Streamed = Opened & { onDisconnect?: OnDisconnect | undefined; after?: number | undefined }
+
+function stream(
+  { broker, relay }: DialectDeps,
+  res: Response,
+  { onDisconnect, after = -1, ...opened }: Streamed,
+): void {
+  const { runId } = opened.ref
+  const streamed = streamOf(opened.source, projectionOf(opened), responseWire(after))
+  if (onDisconnect === 'cancel') endWithClient(broker, res, { runId, isOver: streamed.isOver })
+  relay({ runId, ...streamed }, res)
 }
 
 /** Makes a response again from the events of its run, as far as it has come. */
@@ -156,7 +204,8 @@ function retrieve(deps: DialectDeps): RequestHandler {
     const isStream = queryFlag(req, 'stream')
     const after = queryNumber(req, 'starting_after', [0, 2 ** 31])
     const opened = await reopen(deps, req, res)
-    if (isStream) return stream(deps, res, opened, after)
+    res.setHeader('X-Run-ID', opened.ref.runId)
+    if (isStream) return stream(deps, res, { ...opened, after })
     await answerSoFar(res, opened)
   }
 }

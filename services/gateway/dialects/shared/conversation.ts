@@ -3,25 +3,40 @@ import type { Broker, OnNamed, OpenedRun } from '../../../../shared/cluster/comm
 import type { MessageRequest, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { newId } from '../../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
 import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
+import type { Repeated } from '../../starting/repeated.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
+import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
 import type { Fields } from './fields.ts'
 
-/** A message to a session, which is created with `seed` when there is none. */
+/** A message to a session, which is created with `seed` when there is none. Without an id it begins a new one. */
 export type SentMessage = {
-  sessionId: string
+  sessionId: string | undefined
   message: MessageRequest
   seed(): SeedMessage[]
+  /** Texts of the user right before it, which belong to it when there is no session that could have answered them. */
+  unanswered?: readonly string[]
   /** The same for a request that is sent again: it joins the run of the first. */
   key?: string | undefined
+  /** The run of the first is not joined when it has failed or was cancelled, or when it has ended at all: the message runs again. */
+  again?: 'failed' | 'ended' | undefined
+  /** The same for requests whose sender says that it repeats them, without a key. */
+  repeated?: Repeated | undefined
+  /** Called before a message is sent that is not sent again; when it rejects nothing is sent. */
+  before?(): Promise<void>
 }
 
 /** The answer of a person to a permission request, as a dialect carries it. */
 export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** Whether the session has no message that this one could follow. */
+export const lacksPlace = (cause: unknown): boolean => hasKind(cause, 'invalid_request') && cause.param === '/after'
 
 /** Reads the id of a session from a request. Throws `invalid_request` for one that `POST /sessions` would refuse. */
 export function sessionIdIn(fields: Fields, name: string): string {
@@ -43,34 +58,89 @@ export class Conversations {
   }
 
   /**
-   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. The keys of
-   * each dialect are apart, by `operation`.
+   * Starts a run that needs no reader: at an approval the response ends, and nobody reads until the next request has come. A person who
+   * writes instead of answering gets no answer before that: what waits is denied (D39.1). The keys of each dialect are apart, by `operation`.
    */
-  async send(res: Response, operation: string, { key, seed, ...sent }: SentMessage): Promise<StartedRun> {
+  async send(
+    res: Response,
+    operation: string,
+    { key, again, repeated, before, ...sent }: SentMessage,
+  ): Promise<StartedRun & { sessionId: string }> {
     assertAdmitted(res)
-    const message = { ...sent.message, background: true }
-    const open = (onNamed?: OnNamed) => this.#open(res, { ...sent, seed, message }, onNamed)
-    if (key === undefined) return { ...(await open()), isReplayed: false }
-    const started = await this.#once.start(tenantOf(res), { operation, key, request: sent, open })
-    if (started.isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-    return started
+    const sessionId = sent.sessionId ?? newId('sess')
+    const message = { ...sent.message, background: true, if_waiting: 'deny' as const }
+    const open = async (onNamed?: OnNamed) => {
+      await before?.()
+      return this.#open(res, { ...sent, sessionId, message }, onNamed)
+    }
+    const request = { sessionId: sent.sessionId, message: sent.message }
+    const isAnother = again && ((runId: string) => this.#isOver(tenantOf(res), runId, again))
+    const use = key === undefined ? repeated : { key, request, isAnother }
+    if (use === undefined) return { ...(await open()), isReplayed: false, sessionId }
+    const started = await this.#once.start(tenantOf(res), { operation, ...use, open })
+    if (!started.isReplayed) return { ...started, sessionId }
+    res.setHeader('Idempotency-Replayed', 'true')
+    if (sent.sessionId !== undefined) return { ...started, sessionId }
+    const { session_id: begun = sessionId } = await this.#broker.getRun(tenantOf(res), started.runId)
+    return { ...started, sessionId: begun }
+  }
+
+  /** Whether the run has ended in a way after which its message runs again. */
+  async #isOver(tenant: TenantId, runId: string, again: NonNullable<SentMessage['again']>): Promise<boolean> {
+    try {
+      const { status } = await this.#broker.getRun(tenant, runId)
+      return status === 'failed' || status === 'cancelled' || (again === 'ended' && status === 'done')
+    } catch (cause) {
+      if (hasKind(cause, 'not_found')) return true
+      throw cause
+    }
   }
 
   async #open(
     res: Response,
-    { sessionId, message, seed }: Omit<SentMessage, 'key'>,
+    {
+      sessionId,
+      message,
+      unanswered = [],
+      seed,
+    }: Pick<SentMessage, 'message' | 'unanswered' | 'seed'> & {
+      sessionId: string
+    },
     onNamed?: OnNamed,
   ): Promise<OpenedRun> {
     const tenant = tenantOf(res)
+    const send = (sent: MessageRequest) => this.#broker.sendMessage(tenant, sessionId, sent, onNamed)
+    const sendOrBegin = (sent: MessageRequest) =>
+      send(sent).catch((cause: unknown) => {
+        if (sent.path === undefined || !lacksPlace(cause)) throw cause
+        return send({ ...sent, path: [], seed: seed() }) // The session has none of the list: it begins a branch with it.
+      })
     try {
-      return await this.#broker.sendMessage(tenant, sessionId, message, onNamed)
+      return await sendOrBegin(message)
     } catch (cause) {
-      if (!hasKind(cause, 'not_found')) throw cause
+      if (!hasKind(cause, 'not_found') || message.after !== undefined) throw cause
     }
-    await this.#broker.createSession(tenant, sessionId, seed()).catch((cause: unknown) => {
-      if (!hasKind(cause, 'conflict')) throw cause // Another request has created it in the meantime.
-    })
-    return this.#broker.sendMessage(tenant, sessionId, message, onNamed)
+    try {
+      await this.#broker.createSession(tenant, sessionId, seed())
+    } catch (cause) {
+      if (!hasKind(cause, 'conflict')) throw cause
+      return sendOrBegin(message) // Another request has created it in the meantime.
+    }
+    const { path: _, prompt, ...rest } = message
+    return send({ ...rest, prompt: [...unanswered, prompt].filter((text) => text.trim() !== '').join('\n\n') })
+  }
+
+  /** The run of the conversation that waits for permission requests; `undefined` when none does. */
+  waiting(res: Response, sessionId: string): Promise<WaitingRun | undefined> {
+    return findWaitingRun(this.#broker, tenantOf(res), sessionId)
+  }
+
+  /** Replies to those of the requests that wait now: a client that sends its whole list sends the answers of before along. */
+  async answerWaiting(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
+    if (answers.length === 0) return
+    const { permissionIds = [] } = (await this.waiting(res, sessionId)) ?? {}
+    const open = answers.filter(({ id }) => permissionIds.includes(id))
+    if (open.length > 0) await this.answer(res, sessionId, open)
   }
 
   /**

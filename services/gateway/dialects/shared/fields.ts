@@ -1,11 +1,12 @@
 import { type AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
-import { isJsonObject } from '../../../../shared/kernel/json.ts'
+import { escapePointer, isJsonObject } from '../../../../shared/kernel/json.ts'
 
 /** Reads the fields of a request in a foreign format, in which null means that a field is not set, and refuses the wrong ones by their pointer. */
 export class Fields {
   readonly value: JsonObject
   readonly at: string
+  readonly #read = new Set<string>()
 
   constructor(value: JsonObject, at = '') {
     this.value = value
@@ -18,7 +19,15 @@ export class Fields {
 
   /** Any value; `undefined` for one that is not set. */
   get(name: string): unknown {
+    this.#read.add(name)
     return this.value[name] ?? undefined
+  }
+
+  /** The pointers of the fields that hold something and that nothing has read. */
+  get unread(): string[] {
+    return Object.entries(this.value)
+      .filter(([name, value]) => !this.#read.has(name) && !isEmpty(value))
+      .map(([name]) => `${this.at}/${escapePointer(name)}`)
   }
 
   text(name: string): string {
@@ -62,6 +71,10 @@ export class Fields {
     throw this.wrong(name, wanted)
   }
 }
+
+/** Clients send fields that they have no use for as empty ones. */
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /** Turns `/messages/3/role` into `messages[3].role`. */
 const nameOf = (pointer: string): string =>

@@ -1,4 +1,4 @@
-import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
+import type { ListedMessage, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { type AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
 import { Fields } from './fields.ts'
@@ -6,6 +6,9 @@ import { type Past, seedOf } from './seed.ts'
 
 /** The new prompt of a list of messages, and what was said before. */
 export type Prompted = { prompt: string; system: string | undefined; seed(): SeedMessage[] }
+
+/** Where a list has its new message, and the id that the client has given it. */
+export type Listed = Pick<ListedMessage, 'id' | 'path'>
 
 const SYSTEM = ['system', 'developer']
 
@@ -17,9 +20,66 @@ export function readMessages(messages: readonly Fields[], at: string): Prompted 
   const prompt = asked.map(({ message }) => textOf(message)).join('\n\n')
   if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textOf(message))
-  const outputs = outputsIn(messages)
-  const past = before.flatMap(({ role, message }) => pastOf(role, message, outputs))
+  const outputs = outputsIn(messages, textOf)
+  const past = before.flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textOf }))
   return { prompt, system: system.length > 0 ? system.join('\n\n') : undefined, seed: () => seedOf(past) }
+}
+
+/** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
+export type NewMessage = Prompted & { listed: Listed; unanswered: string[] }
+
+/**
+ * Reads the new message of a list of AG-UI, which the client sends whole each time. Only the new one is checked: what was refused before
+ * stays in the list, and so does what had no answer.
+ */
+export function readNewMessage(messages: readonly Fields[], at: string): NewMessage {
+  const said = messages.map((message) => ({ role: message.text('role'), message }))
+  const last = said.at(-1)
+  const prompt = last?.role === 'user' ? textOf(last.message) : ''
+  if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
+  const first = said.findLastIndex(({ role }) => role !== 'user') + 1
+  const outputs = outputsIn(messages, textsOf)
+  const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
+  return {
+    prompt,
+    system: system.length > 0 ? system.join('\n\n') : undefined,
+    listed: placeInList(messages, { isList: true }),
+    unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
+    seed: () =>
+      seedOf(said.slice(0, first).flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textsOf }))),
+  }
+}
+
+/** So many ids of a list are enough to find its place: those before them are older. */
+const MAX_IDS = 200
+const MAX_ID_CHARS = 256
+
+/** Finds the place of the last message of a list by the ids before it. A list without ids names no place, and neither does a message alone. */
+export function placeInList(messages: readonly Fields[], { isList }: { isList: boolean }): Listed {
+  const ids = messages.map((message) => message.get('id')).map((id) => (isId(id) ? (runOf(id) ?? id) : undefined))
+  const id = ids.at(-1)
+  const path = ids.slice(0, -1).filter((each) => each !== undefined)
+  const namesPlace = isList && (path.length > 0 || (messages.length === 1 && id !== undefined))
+  return { ...(id !== undefined && { id }), ...(namesPlace && { path: path.slice(-MAX_IDS) }) }
+}
+
+const isId = (id: unknown): id is string => typeof id === 'string' && id !== '' && id.length <= MAX_ID_CHARS
+
+/** The messages of one run have several ids in AG-UI. */
+const runOf = (id: string): string | undefined => /^(run_[0-9a-f]{32})-[\d-]+$/.exec(id)?.[1]
+
+/** Whether this server would have taken the message. */
+function isTextAlone(message: Fields): boolean {
+  const content = message.get('content')
+  return !Array.isArray(content) || content.every((part: unknown) => isJsonObject(part) && part['type'] === 'text')
+}
+
+/** The texts of a message whose other parts were not taken. */
+function textsOf(message: Fields): string {
+  const content = message.get('content')
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  const texts = content.map((part: unknown) => (isJsonObject(part) && part['type'] === 'text' ? part['text'] : ''))
+  return texts.filter((text) => typeof text === 'string' && text !== '').join('\n\n')
 }
 
 const TEXTS = ['text', 'input_text', 'output_text', 'refusal']
@@ -36,15 +96,18 @@ function textOf(message: Fields): string {
 }
 
 /** The outputs of a client's own tools, by the ids of their calls. */
-const outputsIn = (messages: readonly Fields[]): ReadonlyMap<unknown, string> =>
+const outputsIn = (messages: readonly Fields[], read: Reading['read']): Reading['outputs'] =>
   new Map(
     messages
       .filter((each) => each.get('role') === 'tool')
-      .map((each) => [each.get('tool_call_id') ?? each.get('toolCallId'), textOf(each)]),
+      .map((each) => [each.get('tool_call_id') ?? each.get('toolCallId'), read(each)]),
   )
 
-function pastOf(role: string, message: Fields, outputs: ReadonlyMap<unknown, string>): Past[] {
-  if (role === 'user') return [{ role, text: textOf(message) }]
+type Reading = { outputs: ReadonlyMap<unknown, string>; read(message: Fields): string }
+
+function pastOf(role: string, message: Fields, { outputs, read }: Reading): Past[] {
+  const { id } = placeInList([message], { isList: false })
+  if (role === 'user') return [{ id, role, text: read(message) }]
   if (role !== 'assistant') return []
   const calls = message.objects(message.has('toolCalls') ? 'toolCalls' : 'tool_calls').flatMap((call): Past[] => {
     const output = outputs.get(call.get('id'))
@@ -54,20 +117,21 @@ function pastOf(role: string, message: Fields, outputs: ReadonlyMap<unknown, str
     const toolName = made.text('name')
     return [
       {
+        id,
         role: 'call',
         call: { id: '', toolName, input: isJsonObject(input) ? input : {}, output, isError: false },
       },
     ]
   })
-  return [{ role, text: textOf(message) }, ...calls]
+  return [{ id, role, text: read(message) }, ...calls]
 }
 
 /** Refuses what a client asks for that this server cannot do. */
 export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(unsupported)) {
     const value = fields.get(name)
-    const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-    if (!isEmpty) throw unsupportedField(fields, name, reason)
+    const isSet = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined
+    if (isSet) throw unsupportedField(fields, name, reason)
   }
 }
 

@@ -9,16 +9,21 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #projection: Projection<Chunk, Event>
   readonly #known: ReadonlySet<string>
   readonly #passed: number
+  readonly #silentUntil: number | undefined
   readonly #calls = new OpenCalls()
   readonly #asks = new OpenAsks()
   #isSkipping: boolean
   #pausesLeft: number
   #isOver = false
 
-  constructor(projection: Projection<Chunk, Event>, { known = new Set(), pauses = 0, passed = 0 }: Part = {}) {
+  constructor(
+    projection: Projection<Chunk, Event>,
+    { known = new Set(), pauses = 0, passed = 0, silentUntil }: Part = {},
+  ) {
     this.#projection = projection
     this.#known = known
     this.#passed = passed
+    this.#silentUntil = silentUntil
     this.#pausesLeft = pauses
     this.#isSkipping = known.size > 0 || pauses > 0
   }
@@ -35,6 +40,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   take(numbered: Numbered<Event>): Chunk[] {
     if (this.#isOver) return []
     const { seq, event } = numbered
+    if (this.#silentUntil !== undefined && isTerminal(event)) this.#projection.restart?.()
     const resolved = endsRun(event) ? this.#resolve(seq) : []
     this.#asks.note(event)
     const isChange = this.#calls.take(event)
@@ -45,13 +51,23 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
     }
     if (!this.#projection.pause) return chunks
     const isPause = isChange && this.#calls.isAtRest
+    if (this.#silentUntil !== undefined) return seq >= this.#silentUntil ? this.#pauseAlone() : []
     if (this.#isSkipping) {
       if (isPause) this.#skipPause()
       return []
     }
-    if (!isPause || seq < this.#passed) return chunks
+    return isPause && seq >= this.#passed ? this.#pause(chunks) : chunks
+  }
+
+  #pauseAlone(): Chunk[] {
+    if (!this.#calls.isAtRest) return []
+    this.#projection.restart?.()
+    return this.#pause([])
+  }
+
+  #pause(chunks: Chunk[]): Chunk[] {
     this.#isOver = true
-    return [...chunks, ...this.#projection.pause(this.#calls)]
+    return [...chunks, ...(this.#projection.pause?.(this.#calls) ?? [])]
   }
 
   /** A run whose worker died leaves its permission requests open, and no reply to them is accepted (D37.1). */

@@ -31,4 +31,6 @@ export type Part = {
   pauses?: number | undefined
   /** The number of events that are passed without a pause, because the run has gone on since. */
   passed?: number | undefined
+  /** The response tells only the next pause behind this number of events, or the end of the run. */
+  silentUntil?: number | undefined
 }

@@ -65,14 +65,16 @@ class ResponseStream<Chunk, Event extends RunEvent> implements AsyncIterableIter
 
 export type Source = Part & { frames: FrameStream }
 
-/** The frames of a response for the relay, and its last text when the gateway cuts it off. */
+/** The frames of a response for the relay, its last text when the gateway cuts it off, and whether it is complete. */
 export function streamOf<Chunk, Event extends RunEvent>(
   { frames, ...part }: Source,
   projection: Projection<Chunk, Event>,
   wire: Wire<Chunk>,
 ) {
+  const response = new ProjectedRun(projection, part)
   return {
-    frames: new ResponseStream(frames, new ProjectedRun(projection, part), wire),
+    frames: new ResponseStream(frames, response, wire),
+    isOver: () => response.isOver,
     farewell: (_lastSeq: number, code: ReaderFailure) => wire.render(projection.cut(code)) + wire.end,
   }
 }

@@ -5,8 +5,11 @@ import { jsonBytes } from '../../../../shared/kernel/json.ts'
 /** A call of a tool that has ended, as the history of a client shows it. */
 export type PastCall = { id: string; toolName: string; input: JsonObject; output: string; isError: boolean }
 
-/** One entry of a client's history, in its order. Texts that follow one another belong together. */
-export type Past = { role: 'user' | 'assistant'; text: string } | { role: 'call'; call: PastCall }
+/** One entry of a client's history, in its order. Texts that follow one another belong together. `id` is that of its message. */
+export type Past = { id?: string | undefined } & (
+  | { role: 'user' | 'assistant'; text: string }
+  | { role: 'call'; call: PastCall }
+)
 
 /** The most that `POST /sessions` takes (D23). */
 const MAX_MESSAGES = 1_000
@@ -28,17 +31,24 @@ export function seedOf(past: readonly Past[]): SeedMessage[] {
 
 /** Each turn begins with a message of the user and ends with the text of the assistant. */
 function turnsOf(past: readonly Past[]): SeedMessage[][] {
-  const turns: { prompt: string[]; answer: Past[] }[] = []
+  const turns: { prompt: { text: string; id?: string | undefined }[]; answer: Past[] }[] = []
   for (const each of past) {
     const last = turns.at(-1)
     if (each.role !== 'user') last?.answer.push(each)
-    else if (!last || last.answer.length > 0) turns.push({ prompt: [each.text], answer: [] })
-    else last.prompt.push(each.text)
+    else if (!last || last.answer.length > 0) turns.push({ prompt: [each], answer: [] })
+    else last.prompt.push(each)
   }
   return turns.flatMap(({ prompt, answer }) => {
-    const content = joined(prompt)
-    return content === '' || answer.length === 0 ? [] : [[{ role: 'user', content }, ...answerOf(answer)]]
+    const content = joined(prompt.map(({ text }) => text))
+    if (content === '' || answer.length === 0) return []
+    return [[named({ role: 'user', content }, prompt), ...answerOf(answer)]]
   })
+}
+
+/** A message that was made of several has the id of the last one. */
+function named(message: SeedMessage, of: readonly Pick<Past, 'id'>[]): SeedMessage {
+  const client = of.findLast(({ id }) => id !== undefined)?.id
+  return client === undefined ? message : { ...message, client }
 }
 
 function answerOf(answer: readonly Past[]): SeedMessage[] {
@@ -52,7 +62,7 @@ function answerOf(answer: readonly Past[]): SeedMessage[] {
     messages.push(...callOf(each.call, { text: joined(texts), id: `call_${i + 1}` }))
     texts = []
   }
-  return [...messages, { role: 'assistant', content: joined(texts) || NO_TEXT }]
+  return [...messages, named({ role: 'assistant', content: joined(texts) || NO_TEXT }, answer)]
 }
 
 /** A client may use the id of a call twice, so calls get their own. */

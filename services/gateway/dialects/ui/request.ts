@@ -5,13 +5,25 @@ import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
+import { type Listed, OWN_TOOLS, placeInList, refuseUnsupported } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
-/** A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. */
-export type UiRequest = { chatId: string; model: string | undefined } & (
-  | { kind: 'prompt'; prompt: string; key: string | undefined; seed(): SeedMessage[] }
-  | { kind: 'answers'; runId: string; answers: PermissionAnswer[]; known: ReadonlySet<string> }
-)
+/**
+ * A request of `useChat`: a message of the user, or answers to the approvals of the last message, whose id is that of its run. `answers` are
+ * those of the whole list: a person may answer an earlier message, and write one behind it.
+ */
+export type UiRequest = {
+  chatId: string
+  model: string | undefined
+  /** What the page instructs the model. */
+  system: string | undefined
+  answers: PermissionAnswer[]
+  /** The pointers of the fields that are not used. */
+  ignored: string[]
+} & (Prompt | { kind: 'answers'; runId: string; known: ReadonlySet<string> })
+
+type Again = 'never' | 'ended' | 'always'
+type Prompt = { kind: 'prompt'; prompt: string; listed: Listed; again: Again; seed(): SeedMessage[] }
 
 /** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
 export function readUiRequest(body: JsonObject): UiRequest {
@@ -20,15 +32,35 @@ export function readUiRequest(body: JsonObject): UiRequest {
   const messages = fields.has('message') ? [fields.object('message')] : fields.objects('messages')
   const last = messages.at(-1)
   if (!last) throw fields.wrong('messages', 'a list with the new message at its end')
-  const [role, common] = [last.text('role'), { chatId, model: fields.optionalText('model') }]
-  if (role === 'assistant') return { ...common, ...answersIn(last) }
+  const role = last.text('role')
+  const again = againOf(fields)
+  const common = { chatId, model: fields.optionalText('model'), system: fields.optionalText('system') }
+  refuseUnsupported(fields, { tools: OWN_TOOLS })
+  const ignored = fields.unread
+  const earlier = messages.slice(0, -1).flatMap(earlierAnswersIn)
+  if (role === 'assistant') {
+    const { answers, ...asked } = answered(last)
+    return { ...common, ...asked, answers: [...earlier, ...answers], ignored }
+  }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
-  const isAgain = fields.optionalText('trigger') === 'regenerate-message'
   const prompt = textOf(last)
   if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
-  const id = last.optionalText('id')
-  const key = isAgain || id === undefined ? undefined : `${chatId} ${id}`
-  return { ...common, kind: 'prompt', prompt, key, seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)) }
+  return {
+    ...common,
+    kind: 'prompt',
+    prompt,
+    listed: placeInList(messages, { isList: !fields.has('message') }),
+    again,
+    answers: earlier,
+    ignored,
+    seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)),
+  }
+}
+
+/** Whether a message that was sent before is meant as another one: `regenerate` is, and so is an edit once the first has ended. */
+function againOf(fields: Fields): Again {
+  if (fields.optionalText('trigger') === 'regenerate-message') return 'always'
+  return fields.optionalText('messageId') === undefined ? 'never' : 'ended'
 }
 
 function textOf(message: Fields): string {
@@ -39,20 +71,31 @@ function textOf(message: Fields): string {
   return texts.join('\n\n').trim()
 }
 
-function answersIn(message: Fields) {
-  const runId = message.text('id')
-  if (!RUN.pattern.test(runId)) throw message.wrong('id', 'the id of the message that asked for the approvals')
-  const approvals = message.objects('parts').flatMap((part) => {
+const approvalsIn = (message: Fields) =>
+  message.objects('parts').flatMap((part) => {
     const approval = part.get('approval')
     return isJsonObject(approval) ? [{ state: part.get('state'), approval: part.object('approval') }] : []
   })
+
+/** The history of a page may have approvals of another server. */
+const earlierAnswersIn = (message: Fields): PermissionAnswer[] =>
+  message.get('role') !== 'assistant'
+    ? []
+    : approvalsIn(message).flatMap(({ state, approval }) => {
+        const isOurs = PERMISSION.pattern.test(String(approval.get('id')))
+        return state === 'approval-responded' && isOurs ? [answerOf(approval)] : []
+      })
+
+/** The run whose approvals the last message answers. */
+function answered(message: Fields) {
+  const runId = message.text('id')
+  if (!RUN.pattern.test(runId)) throw message.wrong('id', 'the id of the message that asked for the approvals')
+  const approvals = approvalsIn(message)
   const answers = approvals.flatMap(({ state, approval }) =>
     state === 'approval-responded' ? [answerOf(approval)] : [],
   )
-  if (answers.length > 0) {
-    const known = new Set(approvals.map(({ approval }) => approval.text('id')))
-    return { kind: 'answers' as const, runId, answers, known }
-  }
+  const known = new Set(approvals.map(({ approval }) => approval.text('id')))
+  if (answers.length > 0) return { kind: 'answers' as const, runId, answers, known }
   throw invalidRequest('the last message is of the assistant and answers no approval: send a message of the user', {
     param: message.at,
   })
@@ -69,9 +112,10 @@ function answerOf(approval: Fields): PermissionAnswer {
 function pastOf(message: Fields): Past[] {
   const role = message.get('role')
   if (role !== 'user' && role !== 'assistant') return []
+  const id = message.optionalText('id')
   return message.objects('parts').flatMap((part): Past[] => {
     const [text, output] = [part.get('text'), part.get('output') ?? part.get('errorText')]
-    if (part.get('type') === 'text' && typeof text === 'string') return [{ role, text }]
+    if (part.get('type') === 'text' && typeof text === 'string') return [{ id, role, text }]
     if (role === 'user' || output === undefined) return []
     const call = {
       id: String(part.get('toolCallId')),
@@ -80,7 +124,7 @@ function pastOf(message: Fields): Past[] {
       output: typeof output === 'string' ? output : JSON.stringify(output),
       isError: part.get('errorText') !== undefined,
     }
-    return [{ role: 'call', call }]
+    return [{ id, role: 'call', call }]
   })
 }
 

@@ -1,12 +1,19 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { hasKind } from '../../../../shared/kernel/errors.ts'
+import type { MessageRequest, SessionSummary } from '../../../../shared/cluster/commands/sessions.ts'
+import { AppError, hasKind, notFound } from '../../../../shared/kernel/errors.ts'
+import { canonicalHash } from '../../../../shared/platform/store/idempotency.ts'
 import type { RouteTable } from '../../../http/routes.ts'
+import { nameIgnored } from '../../bodies/body.ts'
+import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { pathId, SESSION } from '../../params.ts'
+import { pathId, queryText, RUN, SESSION } from '../../params.ts'
+import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import { answerHead } from '../../streams/sse.ts'
 import type { DialectDeps } from '../dialect.ts'
+import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { UI_WIRE } from './chunks.ts'
+import { uiMessages } from './history.ts'
 import { UiProjection } from './projection.ts'
 import { readUiRequest } from './request.ts'
 
@@ -14,51 +21,101 @@ import { readUiRequest } from './request.ts'
 export function uiRoutes(deps: DialectDeps): RouteTable {
   return {
     '/ui/chat': { post: deps.admitAnswers(chat(deps)) },
-    '/ui/chat/:id/stream': { get: resume(deps), delete: stop(deps) },
+    '/ui/chat/:id': { get: read(deps) },
+    '/ui/chat/:id/stream': { get: resume(deps), deleteQuery: ['run_id'], delete: stop(deps) },
   }
 }
 
 type Answered = Source & { runId: string; chatId: string }
 
-function relayTo(res: Response, { relay }: DialectDeps, { runId, chatId, ...source }: Answered): void {
+function relayTo(
+  res: Response,
+  { broker, relay }: DialectDeps,
+  { runId, chatId, onDisconnect, ...source }: Answered & { onDisconnect?: OnDisconnect | undefined },
+): void {
   res.setHeader('x-vercel-ai-ui-message-stream', 'v1')
-  relay({ runId, ...streamOf(source, new UiProjection(runId, chatId), UI_WIRE) }, res)
+  const stream = streamOf(source, new UiProjection(runId, chatId), UI_WIRE)
+  if (onDisconnect === 'cancel') endWithClient(broker, res, { runId, isOver: stream.isOver })
+  relay({ runId, ...stream }, res)
 }
 
 function chat(deps: DialectDeps): RequestHandler {
   const { broker, conversations, readBody } = deps
   return async (req, res) => {
     const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
-    const { chatId, model } = request
+    const { chatId, model, answers, ignored } = request
+    nameIgnored(res, ignored)
+    const onDisconnect = onDisconnectOf(req)
     if (request.kind === 'answers') {
-      const { runId, answers, known } = request
+      const { runId, known } = request
       await conversations.answer(res, chatId, answers)
-      return relayTo(res, deps, { runId, chatId, frames: await broker.followRun(tenantOf(res), runId, 0), known })
+      const frames = await broker.followRun(tenantOf(res), runId, 0)
+      return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
-    const { prompt, key, seed } = request
-    const message = { prompt, ...(model !== undefined && { model }) }
-    const started = await conversations.send(res, 'ui', { sessionId: chatId, message, key, seed })
-    relayTo(res, deps, { ...started, chatId })
+    const { prompt, listed, again, seed } = request
+    const system = systemPromptOf(request.system)
+    const message = {
+      ...{ prompt, ...listed },
+      ...(model !== undefined && { model }),
+      ...(system !== undefined && { system_prompt: system }),
+    }
+    const sent = {
+      ...{ sessionId: chatId, message, seed },
+      key: again === 'always' ? undefined : keyOf(chatId, message),
+      again: again === 'ended' ? again : 'failed',
+      before: () => conversations.answerWaiting(res, chatId, answers),
+    } as const
+    const started = await conversations.send(res, 'ui', sent)
+    relayTo(res, deps, { ...started, chatId, onDisconnect })
   }
 }
 
-/** The run that answers in the chat now; `undefined` when none does, or the chat is unknown. */
-async function activeRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+/** The messages of the chat, for a page that was opened anew. */
+function read({ broker }: DialectDeps): RequestHandler {
+  return async (req, res) => {
+    const chatId = pathId(req, 'id', SESSION)
+    await answerUntilLeft(res, (signal) => uiMessages({ broker, tenant: tenantOf(res), signal }, chatId))
+  }
+}
+
+/** The same message at the same place of a chat is the same request, however often it is sent. */
+const keyOf = (chatId: string, message: MessageRequest): string | undefined =>
+  message.id === undefined ? undefined : `${chatId} ${message.id} ${canonicalHash(message)}`
+
+/** The run that answers now, or has answered last, as long as its events are kept. */
+async function newestRun(deps: DialectDeps, req: Request, res: Response): Promise<string | null> {
+  const { active_run_id: active, last_run_id: last = null } = await findChat(deps, req, res)
+  const runId = active ?? last
   try {
-    const { active_run_id: runId } = await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
-    return runId ?? undefined
+    if (runId !== null) await deps.broker.getRun(tenantOf(res), runId)
+    return runId
   } catch (cause) {
-    if (hasKind(cause, 'not_found')) return undefined
+    if (hasKind(cause, 'not_found')) return null
     throw cause
   }
 }
 
-/** Repeats the answer that is being given from its beginning, as `useChat` expects, and goes on with it. */
+type FoundChat = Pick<SessionSummary, 'active_run_id' | 'last_run_id' | 'queued'>
+
+/** The run that answers in the chat now, and the number of those that wait. An unknown chat has none. */
+async function findChat({ broker }: Pick<DialectDeps, 'broker'>, req: Request, res: Response): Promise<FoundChat> {
+  try {
+    return await broker.getSession(tenantOf(res), pathId(req, 'id', SESSION))
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return { active_run_id: null, queued: 0 }
+    throw cause
+  }
+}
+
+/**
+ * Repeats the newest answer from its beginning, as `useChat` expects, and goes on with it. A page whose stream was cut has the half of it, also when the
+ * run has ended meanwhile.
+ */
 function resume(deps: DialectDeps): RequestHandler {
   const { broker } = deps
   return async (req, res) => {
-    const runId = await activeRun(deps, req, res)
-    if (runId === undefined) return void res.status(204).end()
+    const runId = await newestRun(deps, req, res)
+    if (runId === null) return void res.status(204).end()
     if (req.method === 'HEAD') return answerHead(runId, res)
     const { event_count: passed } = await broker.getRun(tenantOf(res), runId)
     const frames = await broker.followRun(tenantOf(res), runId, 0)
@@ -66,12 +123,31 @@ function resume(deps: DialectDeps): RequestHandler {
   }
 }
 
-/** Closing the stream only leaves the run; this cancels it. */
+/** Closing the stream only leaves the run; this cancels the one that the request names, or the only one of the chat. */
 function stop(deps: DialectDeps): RequestHandler {
   const { broker } = deps
   return async (req, res) => {
-    const runId = await activeRun(deps, req, res)
+    const runId = (await namedRun(deps, req, res)) ?? (await onlyRun(deps, req, res))
     if (runId !== undefined) await broker.cancelRun(tenantOf(res), runId)
     res.status(204).end()
   }
+}
+
+async function namedRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+  const runId = req.get('X-Run-ID') ?? queryText(req, 'run_id')
+  if (runId === undefined) return undefined
+  const isRun = RUN.pattern.test(runId)
+  const run = isRun ? await broker.getRun(tenantOf(res), runId) : undefined
+  if (run?.session_id !== pathId(req, 'id', SESSION)) throw notFound('run_id is the id of no run of this chat')
+  return runId
+}
+
+/** Where messages wait behind the run, nobody knows which of them the page means. */
+async function onlyRun({ broker }: DialectDeps, req: Request, res: Response): Promise<string | undefined> {
+  const { active_run_id: runId, queued } = await findChat({ broker }, req, res)
+  if (queued === 0) return runId ?? undefined
+  throw new AppError(
+    'conflict',
+    'more than one run of this chat is open: name the one to stop with ?run_id=, by the X-Run-ID of its answer',
+  )
 }

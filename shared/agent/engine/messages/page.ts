@@ -1,25 +1,35 @@
 import { decodeCursor, encodeCursor, invalidCursor } from '../../../kernel/cursor.ts'
+import { invalidRequest } from '../../../kernel/errors.ts'
 import { jsonBytes } from '../../../kernel/json.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { AssistantBlock, Message, MessageStamp, ToolResultBlock } from '../../providers/port.ts'
+import { branchEnds, branchTo, findNamed } from './branches.ts'
 
 type Shown = ApiType<'SessionMessage'>
 type Block = Shown['blocks'][number]
 
-/** The history of a session and its id, which the cursors of its pages hold. */
-export type SessionHistory = { sessionId: string; messages: readonly Message[] }
+/** The branch of a session that its next message continues, all of its messages if there are others, and its id, which the cursors of its pages hold. */
+export type SessionHistory = { sessionId: string; messages: readonly Message[]; all?: readonly Message[] }
+type PageFilter = { limit: number; cursor?: string; runId?: string; head?: string }
 
 /** A page with more is sent only when its first message alone is larger. */
 const MAX_PAGE_BYTES = 128 * 1024
 
-/** Returns a page of a session's history, or of what one run has added to it, oldest first (D23). Throws `invalid_request` for a cursor of another list. */
+/** The most ends of branches that a page names, of which these are the newest. */
+const MAX_BRANCHES = 100
+
+/**
+ * Returns a page of one branch of a session's history, or of what one run has added to it, oldest first (D23). Throws `invalid_request` for
+ * a cursor of another list, and for a head that the session does not have.
+ */
 export function messagePage(
-  { sessionId, messages }: SessionHistory,
-  { limit, cursor, runId }: { limit: number; cursor?: string; runId?: string },
+  { sessionId, messages: branch, all = branch }: SessionHistory,
+  { limit, cursor, runId, head }: PageFilter,
 ): ApiType<'ListMessagesResponse'> {
   const after = cursor === undefined ? -1 : seqOf(cursor, sessionId)
   const isMeant = ({ stamp }: Stamped) => stamp.seq > after && (runId === undefined || stamp.runId === runId)
-  const rest = messages.filter(hasStamp).filter(isMeant)
+  const messages = head === undefined ? branch : branchOf(all, head)
+  const rest = (runId === undefined ? messages : all).filter(hasStamp).filter(isMeant)
   const page: Shown[] = []
   let bytes = 0
   for (const message of rest.slice(0, limit)) {
@@ -30,7 +40,14 @@ export function messagePage(
   }
   const last = rest[page.length - 1]?.stamp
   const hasMore = last !== undefined && page.length < rest.length
-  return { messages: page, next_cursor: hasMore ? encodeCursor([sessionId, last.seq]) : null }
+  const branches = branchEnds(all).slice(-MAX_BRANCHES)
+  return { messages: page, branches, next_cursor: hasMore ? encodeCursor([sessionId, last.seq]) : null }
+}
+
+function branchOf(all: readonly Message[], head: string): readonly Message[] {
+  const found = findNamed(all, head)?.stamp
+  if (!found) throw invalidRequest('head must be the id of a message of this session', { param: '/head' })
+  return branchTo(all, found.id)
 }
 
 function seqOf(cursor: string, sessionId: string): number {
@@ -44,6 +61,9 @@ type Stamped = Message & { stamp: MessageStamp }
 const hasStamp = (message: Message): message is Stamped => message.stamp !== undefined
 
 const show = (message: Stamped): Shown => ({
+  id: message.stamp.id,
+  parent_id: message.stamp.parent,
+  ...(message.client !== undefined && { client_id: message.client }),
   role: message.role,
   blocks: blocksOf(message),
   run_id: message.stamp.runId,

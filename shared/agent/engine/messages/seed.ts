@@ -3,7 +3,7 @@ import { jsonBytes } from '../../../kernel/json.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { AssistantBlock, Message, ToolResultBlock } from '../../providers/port.ts'
 
-type Seed = ApiType<'SeedMessage'>
+type Seed = ApiType<'SeedMessage'> & { client?: string }
 type Role = Seed['role']
 type Block = NonNullable<Seed['blocks']>[number]
 type Typed<T extends AssistantBlock['type']> = Extract<AssistantBlock, { type: T }>
@@ -24,7 +24,7 @@ export function seedHistory(seeds: readonly Seed[]): Message[] {
   const history = seeds.map((seed, index) => {
     const message = readMessage(seed, index, next)
     next = nextAfter(message)
-    return message
+    return seed.client === undefined ? message : { ...message, client: seed.client }
   })
   if (seeds.length > 0 && next.role !== 'user') throw unfinished(seeds.length - 1, next.role)
   return history

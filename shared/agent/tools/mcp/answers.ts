@@ -1,6 +1,12 @@
 import { type JSONRPCMessage, parseJSONRPCMessage } from '@modelcontextprotocol/client'
-import { isJsonObject } from '../../../kernel/json.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import { fitResult } from './fit-result.ts'
+
+const MAY_HAVE_RUN = 'the call may have been carried out'
+
+/** The sentence for a call that was sent and has no answer: what the server did is not known (D5.2). */
+export const unanswered = (what: string): string => `${what}; ${MAY_HAVE_RUN}`
 
 /** Why a request has no answer that can be used. The text follows the name of the server. */
 export class AnswerProblem {
@@ -11,8 +17,14 @@ export class AnswerProblem {
   }
 }
 
-export const MALFORMED = new AnswerProblem('gave an answer that is not valid; the call may have been carried out')
-const CUT_OFF = new AnswerProblem('ended its response without an answer; the call may have been carried out')
+export const MALFORMED = new AnswerProblem(unanswered('gave an answer that is not valid'))
+const CUT_OFF = new AnswerProblem(unanswered('ended its response without an answer'))
+
+const MEBIBYTE = 1024 * 1024
+
+/** An answer above the limit of its transport. */
+export const tooLarge = (maxBytes: number): AnswerProblem =>
+  new AnswerProblem(unanswered(`gave an answer above the limit of ${Math.round(maxBytes / MEBIBYTE)} MB`))
 
 const INTERNAL_ERROR = -32_603
 
@@ -47,42 +59,78 @@ export class Answers {
     if ('method' in message) return
     const id = Number(message.id)
     const isCall = this.#waiting.get(id) === 'tools/call'
-    if (isCall && 'result' in message && !hasContent(message.result)) return this.#end(id, MALFORMED)
+    if (isCall && 'result' in message && !hasContent(message.result)) return this.end(id, MALFORMED)
     if (isCall && 'result' in message && 'content' in message.result) message.result = fitResult(message.result)
     this.#waiting.delete(id)
   }
 
-  /** Reads a text in which one message is wanted. `owner`: the request to which the server sent it, where that is known. */
-  read(text: string, owner?: number): JSONRPCMessage | undefined {
-    const value = parse(text)
-    if (value === undefined) {
-      // Many servers print other lines, for debugging.
-      if (owner !== undefined || text.includes('"jsonrpc"')) this.#end(owner, MALFORMED)
-      return undefined
-    }
+  /** Reads the text of a response to the request `owner`: it is ended when the text is no message, or the answer to another one. */
+  read(text: string, owner: number): void {
+    const value = parseJson(text)
     const message = toMessage(value)
-    if (isJsonObject(value) && 'method' in value) return message
-    const id = isJsonObject(value) ? Number(value['id'] ?? Number.NaN) : Number.NaN
-    if (message && (owner === undefined ? id < this.#nextId : id === owner)) return message
-    this.#end(this.#waiting.has(id) ? id : owner, MALFORMED)
-    return undefined
+    if (isJsonObject(value) && 'method' in value) return
+    const id = idOf(value)
+    if (!message || id !== owner) this.end(this.#waiting.has(id) ? id : owner, MALFORMED)
+  }
+
+  /**
+   * Reads a line that a server over stdio wrote. Returns `skipped` for one that is no message: many servers print other lines, for
+   * debugging, some of them in JSON. A ruined answer ends the request whose id it has, and one without a known id the request that waits, if
+   * there is only one.
+   */
+  readLine(line: string): JSONRPCMessage | 'ended' | 'skipped' {
+    const text = line.trim()
+    const value = text.startsWith('{') ? parseJson(text) : undefined
+    if (!isJsonObject(value)) return this.#endOf(idIn(text, text), MALFORMED)
+    if (value['jsonrpc'] !== '2.0') return 'skipped'
+    const message = toMessage(value)
+    if ('method' in value) return message ?? 'skipped'
+    const id = idOf(value)
+    if (message && id < this.#nextId) return message
+    if (!looksLikeAnswer(value)) return 'skipped'
+    const [only, ...others] = this.#waiting.keys()
+    return this.#endOf(this.#waiting.has(id) || others.length > 0 ? id : only, MALFORMED)
+  }
+
+  /** Ends the request that is answered by a line above the limit, of which only the two ends are known. */
+  dropLine(start: string, end: string, maxBytes: number): 'ended' | 'skipped' {
+    return this.#endOf(idIn(start, end), tooLarge(maxBytes))
+  }
+
+  /** Whether an answer to this request can still come. */
+  isWaiting(id: number): boolean {
+    return this.#waiting.has(id)
   }
 
   /** To be called when no answer to the request can come any more. Without effect when it has been answered. */
-  cutOff(id: number): void {
-    if (this.#waiting.has(id)) this.#end(id, CUT_OFF)
+  end(id: number, problem: AnswerProblem = CUT_OFF): void {
+    if (!this.#waiting.delete(id)) return
+    const error = { code: INTERNAL_ERROR, message: problem.text, data: problem }
+    this.#deliver({ jsonrpc: '2.0', id, error })
   }
 
-  /** Ends the request, or all that wait when it is not known which one the server meant. */
-  #end(id: number | undefined, problem: AnswerProblem): void {
-    const ids = id === undefined ? [...this.#waiting.keys()] : [id]
-    for (const each of ids) {
-      this.#waiting.delete(each)
-      const error = { code: INTERNAL_ERROR, message: problem.text, data: problem }
-      this.#deliver({ jsonrpc: '2.0', id: each, error })
-    }
+  #endOf(id: number | undefined, problem: AnswerProblem): 'ended' | 'skipped' {
+    if (id === undefined || !this.#waiting.has(id)) return 'skipped'
+    this.end(id, problem)
+    return 'ended'
   }
 }
+
+/** The id of an answer whose middle is not known: its members are `jsonrpc`, `id` and the long one, in any order. */
+function idIn(start: string, end: string): number | undefined {
+  const [head = ''] = start.split(/"(?:result|error)"/)
+  if (!/^\s*\{/.test(start) || head.includes('"method"')) return undefined
+  const [, first] = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+)\s*,/.exec(start) ?? []
+  const [, last] = /,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(end) ?? []
+  const id = first ?? last
+  return id === undefined ? undefined : Number(id)
+}
+
+const idOf = (value: unknown): number => (isJsonObject(value) ? Number(value['id'] ?? Number.NaN) : Number.NaN)
+
+/** Lines of a log have other fields: they are no answers, whatever id they name. */
+const looksLikeAnswer = (value: JsonObject): boolean =>
+  'result' in value || 'error' in value || Object.keys(value).every((name) => name === 'jsonrpc' || name === 'id')
 
 /**
  * Up to the protocol of 2025 the package takes a result without content for an empty one, and what the server said in other fields
@@ -90,14 +138,6 @@ export class Answers {
  */
 const hasContent = (result: object): boolean =>
   ['content', 'structuredContent', 'resultType'].some((field) => field in result)
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function toMessage(value: unknown): JSONRPCMessage | undefined {
   try {

@@ -8,19 +8,26 @@ import {
 } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
-import { fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
-import { AnswerProblem, MALFORMED } from './answers.ts'
+import { type AskPerson, fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
+import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
 import { readContent } from './content.ts'
+import { createProgress } from './report-progress.ts'
 import type { SharedClient } from './shared-client.ts'
+import { Silence } from './silence.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
-export type RemoteTool = { connection: McpConnection; toolName: string; callTimeoutMs: number }
+export type RemoteTool = {
+  connection: McpConnection
+  toolName: string
+  callTimeoutMs: number
+  /** Called when the server does not know the tool any more. */
+  onUnknownTool?: () => void
+}
 
 const CALL_TOTAL_MS = 600_000
 const MAX_PROGRESS_CHARS = 500
 const MAX_REFUSAL_CHARS = 2_000
-const MAX_ANSWER_CHARS = 1024 * 1024
 
 /**
  * Calls a tool of an MCP server. Tries a second time, with a new client, only when the server certainly did not carry out the first
@@ -30,21 +37,37 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
   const { connection, toolName } = remote
   for (let isLastTry = false; ; isLastTry = true) {
     const client = await connect(connection, context.signal)
-    if (!client)
-      return fail(`The MCP server ${connection.name} cannot be reached. Try again later, or go on without it.`)
+    if (!client) return unreachable(connection)
     context.assertMayAct()
     const { hasSession } = client
-    const options = optionsOf(remote, context)
+    const progress = createProgress(context.report)
+    const silence = new Silence(remote.callTimeoutMs)
+    const options = optionsOf({ ...context, report: progress.report }, silence)
+    const ask: AskPerson = (question) => silence.pausedFor(() => context.ask(question))
+    const call = { name: toolName, arguments: input }
     try {
-      return toOutcome(await client.run((each) => each.callTool({ name: toolName, arguments: input }, options)))
+      const result = await client.run((each) => client.questions.during(ask, () => each.callTool(call, options)))
+      const outcome = toOutcome(result)
+      if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
+      return outcome
     } catch (cause) {
       context.signal.throwIfAborted()
+      if (cause instanceof ProtocolError && NOT_CARRIED_OUT.includes(cause.code)) remote.onUnknownTool?.()
       const isUndelivered = isNotConnected(cause) || (hasSession && isUnknownSession(cause))
       if (isUndelivered || isClosed(cause)) await connection.retire(client)
       if (!isUndelivered || isLastTry) return failureOf(cause, remote)
+    } finally {
+      progress.end()
+      silence.end()
     }
   }
 }
+
+/** What the official servers say in a result, where the protocol wants an error. It only makes the tools be listed again. */
+const UNKNOWN_TOOL = /^.{0,100}(?:unknown tool|tool .{0,1000} not found|no such tool)/i
+
+const unreachable = ({ name }: McpConnection): ToolOutcome =>
+  fail(`The MCP server ${name} cannot be reached. Try again later, or go on without it.`)
 
 /** Returns `undefined` when the server cannot be reached. Throws when the run ends first. */
 async function connect(connection: McpConnection, signal: AbortSignal): Promise<SharedClient | undefined> {
@@ -59,29 +82,38 @@ async function connect(connection: McpConnection, signal: AbortSignal): Promise<
 }
 
 /** With these options the client also cancels the call at the server, on an abort and on a timeout. */
-const optionsOf = ({ callTimeoutMs }: RemoteTool, context: ToolContext): RequestOptions => ({
-  signal: context.signal,
-  timeout: callTimeoutMs,
-  resetTimeoutOnProgress: true,
+const optionsOf = ({ signal, report }: Pick<ToolContext, 'signal' | 'report'>, silence: Silence): RequestOptions => ({
+  signal: AbortSignal.any([signal, silence.signal]),
+  timeout: CALL_TOTAL_MS,
   maxTotalTimeout: CALL_TOTAL_MS,
-  onprogress: ({ progress, total, message = 'progress' }) =>
-    context.report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS)),
+  onprogress({ progress, total, message = 'progress' }) {
+    silence.heard()
+    report(total ? progress / total : progress, truncate(message, MAX_PROGRESS_CHARS))
+  },
 })
 
 function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
   const { text: said, attachments } = readContent(content)
-  const isHeld = structuredContent === undefined || holds(said, structuredContent)
+  const isHeld = structuredContent === undefined || createHolds(said)(structuredContent)
   const text =
     [said, isHeld ? '' : JSON.stringify(structuredContent)].filter((each) => each !== '').join('\n') || '(no output)'
-  const shown = truncate(text, MAX_ANSWER_CHARS, `…\n[The answer was cut at ${MAX_ANSWER_CHARS} characters.]`)
-  const outcome = isError === true ? fail(shown) : succeed(shown)
+  const outcome = isError === true ? fail(text) : succeed(text)
   return attachments.length === 0 ? outcome : { ...outcome, attachments }
 }
 
+/** A search in long texts for many values ends here: what was not found by then is not held. */
+const MAX_SEARCHED_CHARS = 50_000_000
+
 /** Whether a text says all that structured content holds: most servers send it as JSON, or in words. */
-function holds(text: string, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return text.includes(String(value))
-  return text !== '' && Object.values(value).every((each) => holds(text, each))
+function createHolds(text: string): (value: unknown) => boolean {
+  let leftChars = MAX_SEARCHED_CHARS
+  const holds = (value: unknown): boolean => {
+    if (typeof value === 'object' && value !== null) return text !== '' && Object.values(value).every(holds)
+    const at = text.indexOf(String(value))
+    leftChars -= at
+    return at >= 0 && leftChars > 0
+  }
+  return holds
 }
 
 const codeOf = (cause: unknown) => (cause instanceof SdkError ? cause.code : undefined)
@@ -89,7 +121,7 @@ const isClosed = (cause: unknown) => codeOf(cause) === SdkErrorCode.ConnectionCl
 
 /** The protocol wants 404; the official servers of 2025 answer 400. */
 const UNKNOWN_SESSION = [400, 404, 410]
-const isUnknownSession = (cause: unknown) =>
+export const isUnknownSession = (cause: unknown): boolean =>
   cause instanceof SdkHttpError && UNKNOWN_SESSION.includes(cause.status ?? 0)
 
 const NOT_CONNECTED: readonly unknown[] = [
@@ -115,15 +147,31 @@ const isMalformed = (cause: unknown) =>
   cause instanceof SyntaxError ||
   (cause instanceof Error && cause.name === 'ZodError')
 
+/** A failure after the call was sent says that it may have been carried out, unless the server said that it did not understand it. */
 function failureOf(cause: unknown, { connection, callTimeoutMs }: RemoteTool): ToolOutcome {
   const server = `The MCP server ${connection.name}`
+  if (isNotConnected(cause)) return unreachable(connection)
   if (cause instanceof ProtocolError) {
     if (cause.data instanceof AnswerProblem) return fail(`${server} ${cause.data.text}.`)
-    return fail(`${server} refused the call: ${truncate(cause.message, MAX_REFUSAL_CHARS)}`)
+    const refusal = `refused the call: ${truncate(cause.message, MAX_REFUSAL_CHARS)}`
+    return fail(`${server} ${NOT_CARRIED_OUT.includes(cause.code) ? refusal : `${unanswered(refusal)}.`}`)
   }
-  if (codeOf(cause) === SdkErrorCode.RequestTimeout) return fail(`${server} did not answer within ${callTimeoutMs} ms.`)
-  if (isClosed(cause)) return fail(`${server} ended during the call. It is started again when it is called again.`)
+  if (codeOf(cause) === SdkErrorCode.RequestTimeout)
+    return fail(`${server} ${unanswered(`did not answer within ${callTimeoutMs} ms`)}.`)
+  if (isClosed(cause))
+    return fail(`${server} ${unanswered('ended during the call')}. It is started again when it is called again.`)
+  if (WANTS_INPUT.includes(codeOf(cause))) return fail(`${server} ${unanswered(ASKED)}. Go on without it.`)
   if (isMalformed(cause)) return fail(`${server} ${MALFORMED.text}.`)
   const status = cause instanceof SdkHttpError ? ` (HTTP ${cause.status})` : ''
-  return fail(`${server} could not answer the call${status}. Try again later, or go on without it.`)
+  return fail(`${server} ${unanswered(`could not answer the call${status}`)}. Find out before you call it again.`)
 }
+
+/** Errors of JSON-RPC for a request that was not understood. */
+const NOT_CARRIED_OUT: readonly number[] = [-32_700, -32_600, -32_601, -32_602]
+
+const WANTS_INPUT: readonly unknown[] = [
+  SdkErrorCode.CapabilityNotSupported,
+  SdkErrorCode.UnsupportedResultType,
+  SdkErrorCode.InputRequiredRoundsExceeded,
+]
+const ASKED = 'asked for input that this server does not give'

@@ -1,11 +1,25 @@
 import { readFile } from 'node:fs/promises'
 import { invalidRequest } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import { expandVariables } from './variables.ts'
 
+/** Who shares one connection to a server, and one process of it: a session, plan or run outside of them, a tenant, or all (D40). */
+export type Scope = (typeof SCOPES)[number]
+
 /** `secrets` are values that must not appear in a log line or an answer. `isTrusted`: what the server says of its tools counts. */
-type Named = { name: string; isTrusted: boolean; secrets: string[] }
+type Named = {
+  name: string
+  isTrusted: boolean
+  secrets: string[]
+  scope?: Scope
+  /** The only version of the protocol that is spoken with it. */
+  protocolVersion?: string
+  /** The longest silence within a call. */
+  timeoutMs?: number
+  disabledTools?: string[]
+}
 export type StdioServerConfig = Named & {
   command: string
   args: string[]
@@ -15,27 +29,54 @@ export type StdioServerConfig = Named & {
 export type HttpServerConfig = Named & { url: URL; headers: Record<string, string> }
 export type McpServerConfig = StdioServerConfig | HttpServerConfig
 
+/** The longest answer that is read, by the way to the server: a call whose answer is longer fails alone. */
+export const MAX_ANSWER_BYTES = { stdio: 10 * 1024 * 1024, http: 16 * 1024 * 1024 }
+
+/** Who shares a server: what its entry says, or `byDefault` for one over stdio. */
+export const scopeOf = ({ scope, ...server }: McpServerConfig, byDefault: Scope): Scope =>
+  scope ?? ('command' in server ? byDefault : 'shared')
+
+/** Without OIDC there is one tenant. */
+export const defaultScopeOf = ({ oidcIssuer }: { oidcIssuer?: unknown }): Scope =>
+  oidcIssuer === undefined ? 'shared' : 'tenant'
+
+const SCOPES = ['session', 'tenant', 'shared'] as const
+const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']
 const MAX_SERVERS = 64
 const HTTP_TYPES = ['http', 'streamable-http', 'streamableHttp']
 
 /**
- * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?}, trusted?} | {url, headers?, trusted?}}}`;
- * further fields are ignored and servers with `"disabled": true` are left out. Each text may hold variables of `env`. Throws `invalid_request` that
- * names the file and every problem in it.
+ * Reads an MCP_CONFIG file (D1.3): `{"mcpServers": {"<name>": {command, args?, env?, cwd?} | {url, headers?}}}`, either with the fields of
+ * `COMMON`. Servers with `"disabled": true` or `"enabled": false` are left out, and `onUnknown` gets a sentence for the log that names each further field.
+ * Each text may hold variables of `env`. Throws `invalid_request` that names the file and every problem in it.
  */
-export async function readMcpConfig(file: string, env: Env): Promise<McpServerConfig[]> {
+export async function readMcpConfig(
+  file: string,
+  env: Env,
+  onUnknown: (problem: string) => void = () => {},
+): Promise<McpServerConfig[]> {
   const root = parse(file, await contentOf(file))
   const servers = isJsonObject(root) ? root['mcpServers'] : undefined
   if (!isJsonObject(servers)) throw configError(file, 'it must be an object with the object "mcpServers" in it')
   if (Object.keys(servers).length > MAX_SERVERS) throw configError(file, `it names more than ${MAX_SERVERS} servers`)
-  const entries = Object.entries(servers).filter(([, entry]) => !(isJsonObject(entry) && entry['disabled'] === true))
+  const entries = Object.entries(servers).filter(([, entry]) => !isSwitchedOff(entry))
   const expanded = entries.map(([name, entry]) => ({ name, ...expandVariables(entry, env) }))
   const problems = expanded.flatMap(({ name, entry, problems: unset }) =>
     [...unset, ...problemsOf(entry)].map((text) => `mcpServers.${name}${text}`),
   )
   if (problems.length > 0) throw configError(file, problems.join('; '))
+  for (const [name, entry] of entries) {
+    const unknown = Object.keys(entry as object).filter((field) => !FIELDS.includes(field))
+    if (unknown.length > 0)
+      onUnknown(
+        `MCP_CONFIG: these fields of the server ${name} are not known and have no effect: ${unknown.join(', ')}`,
+      )
+  }
   return expanded.map(({ name, entry, secrets }) => toServer(name, secrets, entry as Entry))
 }
+
+const isSwitchedOff = (entry: unknown): boolean =>
+  isJsonObject(entry) && (entry['disabled'] === true || entry['enabled'] === false)
 
 async function contentOf(file: string): Promise<string> {
   try {
@@ -69,22 +110,41 @@ type Entry = {
   url?: string
   headers?: Record<string, string>
   trusted?: boolean
+  scope?: Scope
+  protocolVersion?: string
+  timeout?: number
+  disabledTools?: string[]
 }
 
-function toServer(name: string, secrets: string[], entry: Entry): McpServerConfig {
+/** The fields of every entry. */
+const COMMON = ['type', 'trusted', 'scope', 'protocolVersion', 'timeout', 'disabledTools', 'disabled', 'enabled']
+const FIELDS = [...COMMON, 'command', 'args', 'cwd', 'env', 'url', 'headers']
+
+/** Some clients count the time in seconds, others in milliseconds, and none means an hour or less than a second. */
+const MIN_TIMEOUT_MS = 1_000
+const toMs = (timeout: number): number => (timeout < MIN_TIMEOUT_MS ? timeout * 1_000 : timeout)
+
+function toServer(name: string, given: string[], entry: Entry): McpServerConfig {
   const { command, args = [], cwd, env = {}, url, headers = {}, trusted: isTrusted = false } = entry
-  if (command !== undefined)
-    return { name, isTrusted, secrets: [...secrets, ...Object.values(env)], command, args, cwd, env }
+  const { scope, protocolVersion, timeout, disabledTools } = entry
+  const common = {
+    ...{ name, isTrusted },
+    ...(scope && { scope }),
+    ...(protocolVersion && { protocolVersion }),
+    ...(timeout && { timeoutMs: toMs(timeout) }),
+    ...(disabledTools && { disabledTools }),
+  }
+  if (command !== undefined) return { ...common, secrets: [...given, ...Object.values(env)], command, args, cwd, env }
   const address = new URL(String(url))
   // The operator needs the host and the port to find out why the server cannot be reached.
-  const hidden = secrets.filter((value) => !address.host.includes(value))
-  return { name, isTrusted, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
+  const hidden = given.filter((value) => !address.host.includes(value))
+  return { ...common, secrets: [...hidden, ...Object.values(headers)], url: address, headers }
 }
 
 /** Lists what is wrong with an entry. Each text begins with the path of the field below the entry. */
 function problemsOf(entry: unknown): string[] {
   if (!isJsonObject(entry)) return [' must be an object']
-  const { type, command, args, cwd, env, url, headers, trusted } = entry
+  const { type, command, args, cwd, env, url, headers } = entry
   if (type === 'sse') return ['.type sse is not supported: use the server by streamable HTTP']
   if ((command === undefined) === (url === undefined)) return [' must have either "command" or "url"']
   const allowedTypes = command === undefined ? HTTP_TYPES : ['stdio']
@@ -102,9 +162,30 @@ function problemsOf(entry: unknown): string[] {
     ...problemUnless(env === undefined || isTexts(env), '.env must be an object of texts'),
     ...problemUnless(url === undefined || isHttpUrl(url), '.url must be an http or https address'),
     ...problemUnless(headers === undefined || isTexts(headers), '.headers must be an object of texts'),
-    ...problemUnless(trusted === undefined || typeof trusted === 'boolean', '.trusted must be true or false'),
+    ...commonProblems(entry),
   ]
 }
+
+function commonProblems({ trusted, scope, protocolVersion, timeout, disabledTools, enabled }: JsonObject): string[] {
+  const isFlag = (value: unknown) => value === undefined || typeof value === 'boolean'
+  const isOneOf = (value: unknown, all: readonly string[]) => value === undefined || all.some((each) => each === value)
+  return [
+    ...problemUnless(isFlag(trusted), '.trusted must be true or false'),
+    ...problemUnless(isFlag(enabled), '.enabled must be true or false'),
+    ...problemUnless(isOneOf(scope, SCOPES), `.scope must be ${SCOPES.join(', ')}`),
+    ...problemUnless(isOneOf(protocolVersion, VERSIONS), `.protocolVersion must be ${VERSIONS.join(', ')}`),
+    ...problemUnless(
+      timeout === undefined || (typeof timeout === 'number' && timeout > 0 && timeout <= MAX_TIMEOUT_MS),
+      `.timeout must be a number of milliseconds up to ${MAX_TIMEOUT_MS}`,
+    ),
+    ...problemUnless(
+      disabledTools === undefined || (Array.isArray(disabledTools) && disabledTools.every(isString)),
+      '.disabledTools must be a list of texts',
+    ),
+  ]
+}
+
+const MAX_TIMEOUT_MS = 600_000
 
 const problemUnless = (isValid: boolean, text: string): string[] => (isValid ? [] : [text])
 const isString = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')

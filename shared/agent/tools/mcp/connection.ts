@@ -1,24 +1,33 @@
+import { isAbsolute } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { withDeadline } from '../../../kernel/async/deadline.ts'
 import { truncate, truncateStart } from '../../../kernel/text.ts'
 import type { McpServerConfig } from './config.ts'
+import { Questions } from './elicitation.ts'
 import { createHttpTransport } from './http.ts'
 import { SharedClient } from './shared-client.ts'
-import { StdioGroupTransport } from './stdio.ts'
+import { isFolder, StdioGroupTransport } from './stdio.ts'
 
 /** How long `close` waits for an HTTP server to end the session. */
 const TERMINATE_TIMEOUT_MS = 1_000
 const MAX_REASON_CHARS = 500
 const MAX_STDERR_CHARS = 1_000
+const MAX_SKIPPED_CHARS = 200
 
 export type ConnectionOptions = {
   /** The guarded way out, for servers over HTTP. */
   fetch: typeof globalThis.fetch
+  /** Where a server over stdio works when its entry names no `cwd`. It is made at the start. */
+  folder: string | undefined
   /** How long a server may take to start, and then to list its tools. */
   startTimeoutMs: number
-  /** Called with a sentence for the log when the server ends by itself. */
-  onEnd: (problem: string) => void
+  /** Called with a sentence for the log when the server ends by itself, and when its output has lines that are no messages. */
+  onProblem: (problem: string) => void
+  onConnected: () => void
+  /** Called when the server says that its tools have changed. */
+  onToolsChanged: () => void
 }
 
 /**
@@ -43,7 +52,6 @@ export class McpConnection {
   /** The transport of the newest client, connected or not. */
   #transport: ServerTransport | undefined
   #isClosed = false
-  #onToolsChanged = () => {}
 
   constructor(server: McpServerConfig, options: ConnectionOptions) {
     this.#server = server
@@ -58,9 +66,21 @@ export class McpConnection {
     return this.#options.startTimeoutMs
   }
 
-  /** `listener` is called when the server says that its tools have changed, and when it has been connected again. */
-  watchTools(listener: () => void): void {
-    this.#onToolsChanged = listener
+  /** Whether a use begins without connecting. A server over HTTP may be gone all the same. */
+  get isConnected(): boolean {
+    return this.#client !== undefined && this.#connected?.isRetired === false
+  }
+
+  /** The process of a server over stdio, which leads its group, while it runs. */
+  get pid(): number | undefined {
+    return this.#transport instanceof StdioGroupTransport ? this.#transport.pid : undefined
+  }
+
+  /** Ends a process that takes too much memory. The next use starts another one. */
+  async endForMemory(maxBytes: number): Promise<void> {
+    const limit = Math.round(maxBytes / MEBIBYTE)
+    this.#options.onProblem(`The MCP server ${this.name} is ended, because it takes more than ${limit} MB of memory.`)
+    await this.#transport?.close()
   }
 
   /** The connected client. Rejects when the server cannot be reached; the message is for the operator. */
@@ -104,7 +124,10 @@ export class McpConnection {
     const transport = this.#openTransport()
     this.#transport = transport
     const client = new Client({ name: 'agent-engine', version: '1' }, this.#clientOptions())
-    const shared = new SharedClient(client)
+    if (this.#hasRoots) client.setRequestHandler('roots/list', async () => ({ roots: await this.#roots() }))
+    const questions = new Questions(this.name, this.#options.onProblem)
+    client.setRequestHandler('elicitation/create', ({ params }) => questions.answer(params))
+    const shared = new SharedClient(client, questions)
     let isConnected = false
     const onclose = () => {
       onEnd()
@@ -120,25 +143,54 @@ export class McpConnection {
       throw new Error(this.#reasonOf(cause, transport), { cause })
     }
     isConnected = true
-    if (this.#connected) this.#onToolsChanged()
     this.#connected = shared
+    this.#options.onConnected()
     return shared
   }
 
   #clientOptions(): ClientOptions {
-    const isHttp = 'url' in this.#server
+    const { protocolVersion } = this.#server
     return {
-      capabilities: {},
-      // Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request.
-      versionNegotiation: { mode: isHttp ? 'auto' : 'legacy' },
+      capabilities: { elicitation: { form: {}, url: {} }, ...(this.#hasRoots && { roots: {} }) },
+      ...(protocolVersion === undefined ? this.#usualVersions() : versionsOf(protocolVersion)),
       jsonSchemaValidator: NO_OUTPUT_CHECK,
-      listChanged: { tools: { autoRefresh: false, onChanged: () => this.#onToolsChanged() } },
+      listChanged: { tools: { autoRefresh: false, onChanged: () => this.#options.onToolsChanged() } },
     }
+  }
+
+  /** A server over HTTP cannot reach our folders. */
+  get #hasRoots(): boolean {
+    return 'command' in this.#server && this.#folder !== undefined
+  }
+
+  get #folder(): string | undefined {
+    return 'command' in this.#server ? (this.#server.cwd ?? this.#options.folder) : undefined
+  }
+
+  /** Its folder, and those that its arguments name: some servers open the roots alone, in place of what their arguments say. */
+  async #roots(): Promise<{ uri: string }[]> {
+    const args = 'command' in this.#server ? this.#server.args.filter((arg) => isAbsolute(arg)) : []
+    const isRoot = await Promise.all(args.map(isFolder))
+    const folders = new Set([this.#folder ?? '', ...args.filter((_, i) => isRoot[i])])
+    return [...folders].map((folder) => ({ uri: pathToFileURL(folder).href }))
+  }
+
+  /** Over HTTP, negotiating the newest protocol costs one more request. An older stdio server may exit at an unknown request. */
+  #usualVersions(): ClientOptions {
+    return { versionNegotiation: { mode: 'url' in this.#server ? 'auto' : 'legacy' } }
   }
 
   #openTransport(): ServerTransport {
     const server = this.#server
-    return 'url' in server ? createHttpTransport(server, this.#options.fetch) : new StdioGroupTransport(server)
+    if ('url' in server) return createHttpTransport(server, this.#options.fetch)
+    return new StdioGroupTransport(server, { ...this.#options, onSkipped: (line) => this.#reportSkipped(line) })
+  }
+
+  #reportSkipped(line: string): void {
+    const shown = truncate(this.#withoutSecrets(line.trim()), MAX_SKIPPED_CHARS)
+    this.#options.onProblem(
+      `The MCP server ${this.name} writes lines to its standard output that are no messages. They are skipped: ${shown}`,
+    )
   }
 
   #reasonOf(cause: unknown, transport: ServerTransport): string {
@@ -152,7 +204,7 @@ export class McpConnection {
   #reportEnd(transport: ServerTransport): void {
     if (this.#isClosed || !('exit' in transport)) return
     const end = `${transport.exit}${this.#stderrOf(transport)}`
-    this.#options.onEnd(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
+    this.#options.onProblem(`The MCP server ${this.name} ${end}. It is started again when it is called again.`)
   }
 
   /** The last words of a server over stdio: the reason why it failed stands at the end. */
@@ -172,6 +224,14 @@ export class McpConnection {
     return longestFirst.reduce((rest, part) => rest.replaceAll(part, '[redacted]'), text)
   }
 }
+
+/** Of the versions that are dates, those from 2026 on begin with another request. */
+const versionsOf = (version: string): ClientOptions =>
+  version < '2026'
+    ? { versionNegotiation: { mode: 'legacy' }, supportedProtocolVersions: [version] }
+    : { versionNegotiation: { mode: { pin: version } } }
+
+const MEBIBYTE = 1024 * 1024
 
 /** The last cause in the chain, such as a refused connection. */
 const rootOf = (cause: unknown): unknown => (cause instanceof Error && cause.cause ? rootOf(cause.cause) : cause)

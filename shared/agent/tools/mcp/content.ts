@@ -35,7 +35,7 @@ function textOf(block: ContentBlock): string {
     case 'audio':
       return `[${block.type} of type ${block.mimeType}, not shown]`
     case 'resource_link':
-      return `[resource ${block.name}: ${block.uri}]`
+      return `[resource ${[block.name, block.title, block.mimeType, block.description].filter(Boolean).join(', ')}: ${block.uri}]`
     case 'resource':
       return 'text' in block.resource ? block.resource.text : `[resource ${block.resource.uri}, not text]`
     default:

@@ -32,7 +32,8 @@ function fitBlock(block: unknown): JsonObject {
     const base64 = withoutHead(data)
     return isBase64(base64) ? { type, data: base64, mimeType: textOr(mimeType, 'an unknown type') } : unreadable(type)
   }
-  if (type === 'resource_link' && typeof uri === 'string') return { type, uri, name: textOr(name, uri) }
+  if (type === 'resource_link' && typeof uri === 'string')
+    return { type, uri, name: textOr(name, uri), ...textsOf(block, ['title', 'description', 'mimeType']) }
   return type === 'resource' && isJsonObject(resource) ? fitResource(resource) : shown(block)
 }
 
@@ -44,6 +45,10 @@ function fitResource(resource: JsonObject): JsonObject {
   const base64 = withoutHead(blob)
   return isBase64(base64) ? { type: 'resource', resource: { ...head, blob: base64 } } : unreadable('resource')
 }
+
+/** The named fields that are texts. */
+const textsOf = (block: JsonObject, names: readonly string[]): JsonObject =>
+  Object.fromEntries(names.flatMap((name) => (typeof block[name] === 'string' ? [[name, block[name]]] : [])))
 
 const textOr = (value: unknown, other: string): string => (typeof value === 'string' ? value : other)
 

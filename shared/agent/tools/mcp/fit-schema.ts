@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 
 /** Keywords whose null is a value. */
@@ -14,7 +15,7 @@ const NAMED: ReadonlySet<string> = new Set([
 const MAX_DEPTH = 64
 
 /**
- * The schema of a tool's input as it is meant: null is what some servers send for an absent keyword, the input is an object where no type
+ * The schema of a tool's input as it is meant: a field with a default is not required, null is what some servers send for an absent keyword, the input is an object where no type
  * is named, and a draft between the two that are known is read as the newer one.
  */
 export function fitSchema(schema: unknown): unknown {
@@ -33,7 +34,36 @@ function withoutNulls(value: unknown, depth: number): unknown {
     if (each === null) return []
     return [[name, NAMED.has(name) && isJsonObject(each) ? named(each, depth) : withoutNulls(each, depth + 1)]]
   })
-  return Object.fromEntries(entries)
+  return withoutDefaulted(Object.fromEntries(entries))
+}
+
+/** Some servers list a field as required that has a default, which is filled in for them (`withDefaults`). */
+function withoutDefaulted(schema: Record<string, unknown>): Record<string, unknown> {
+  const { required } = schema
+  if (!Array.isArray(required) || !isJsonObject(schema['properties'])) return schema
+  const left = required.filter((name) => defaultOf(schema, name) === undefined)
+  return left.length === required.length ? schema : { ...schema, required: left }
+}
+
+/** The default of a field that a schema has by this name. */
+function defaultOf({ properties }: Record<string, unknown>, name: unknown): unknown {
+  if (typeof name !== 'string' || !isJsonObject(properties) || !Object.hasOwn(properties, name)) return undefined
+  const property = properties[name]
+  return isJsonObject(property) ? property['default'] : undefined
+}
+
+/** The input with the defaults of the fields that the server's own schema requires, at any depth. */
+export function withDefaults(schema: unknown, input: JsonObject, depth = 0): JsonObject {
+  if (!isJsonObject(schema) || depth > MAX_DEPTH) return input
+  const { properties, required } = schema
+  const missing = (Array.isArray(required) ? required : []).filter(
+    (name) => !Object.hasOwn(input, String(name)) && defaultOf(schema, name) !== undefined,
+  )
+  const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
+    const inner = isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined
+    return [name, isJsonObject(value) ? withDefaults(inner, value, depth + 1) : value]
+  })
+  return Object.fromEntries([...entries, ...missing.map((name) => [name, defaultOf(schema, name)])]) as JsonObject
 }
 
 const named = (schemas: Record<string, unknown>, depth: number) =>

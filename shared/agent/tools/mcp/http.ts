@@ -1,8 +1,8 @@
 import { type FetchLike, type JSONRPCMessage, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { EventParser } from '../../../platform/net/event-parser.ts'
-import { Answers } from './answers.ts'
-import type { HttpServerConfig } from './config.ts'
+import { Answers, tooLarge } from './answers.ts'
+import { type HttpServerConfig, MAX_ANSWER_BYTES } from './config.ts'
 
 type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1]
 
@@ -19,7 +19,8 @@ export function createHttpTransport(
     const id = requestIdOf(init?.body)
     if (id === undefined || !isEventStream(response)) return response
     streamed.add(id)
-    return withDataCheck(response, (data) => answers.read(data, id))
+    const onData = (data: string) => answers.read(data, id)
+    return withDataCheck(response, { onData, onFailure: (cause) => isTooLarge(cause) && answers.end(id, TOO_LARGE) })
   }
   const transport = new StreamableHTTPClientTransport(url, { fetch: checkedFetch, requestInit: { headers } })
   const send = transport.send.bind(transport)
@@ -27,11 +28,14 @@ export function createHttpTransport(
     const id = Array.isArray(message) ? undefined : answers.sent(message)
     if (id === undefined) return send(message, options)
     const onRequestStreamEnd = () => {
-      answers.cutOff(id)
+      answers.end(id)
       options?.onRequestStreamEnd?.()
     }
-    await send(message, { ...options, onRequestStreamEnd })
-    if (!streamed.delete(id)) answers.cutOff(id)
+    await send(message, { ...options, onRequestStreamEnd }).catch((cause: unknown) => {
+      if (isTooLarge(cause)) answers.end(id, TOO_LARGE)
+      throw cause
+    })
+    if (!streamed.delete(id)) answers.end(id)
   }
   // The package calls what it finds as `onmessage` before its own.
   return Object.assign(transport, {
@@ -48,17 +52,33 @@ function requestIdOf(body: unknown): number | undefined {
 const isEventStream = ({ ok, headers }: Response): boolean =>
   ok && (headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream')
 
+const TOO_LARGE = tooLarge(MAX_ANSWER_BYTES.http)
+
+/** Whether the body of a response was above the limit of the way out. */
+const isTooLarge = (cause: unknown): boolean =>
+  cause instanceof Error &&
+  (('code' in cause && cause.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') || isTooLarge(cause.cause))
+
+type BodyListener = { onData: (data: string) => void; onFailure: (cause: unknown) => void }
+
 /** The same response, whose events are shown to `onData` before they are read. */
-function withDataCheck(response: Response, onData: (data: string) => void): Response {
+function withDataCheck(response: Response, listener: BodyListener): Response {
+  const { status, statusText, headers, body } = response
+  const checked = body && ReadableStream.from(checkedChunks(body, listener))
+  return new Response(checked, { status, statusText, headers })
+}
+
+async function* checkedChunks(body: ReadableStream<Uint8Array>, { onData, onFailure }: BodyListener) {
   const parser = new EventParser((data) => {
     if (data !== '') onData(data)
   })
-  const check = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
+  try {
+    for await (const chunk of body) {
       parser.push(chunk)
-      controller.enqueue(chunk)
-    },
-  })
-  const { status, statusText, headers } = response
-  return new Response(response.body?.pipeThrough(check) ?? null, { status, statusText, headers })
+      yield chunk
+    }
+  } catch (cause) {
+    onFailure(cause)
+    throw cause
+  }
 }

@@ -3,19 +3,31 @@ import { withDeadline } from '../../../kernel/async/deadline.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
+import type { ToolHints } from '../port.ts'
 import { withRest } from '../rest-line.ts'
 import { MAX_TOOLS } from '../usable-tools.ts'
+import { isUnknownSession } from './call.ts'
 import type { McpConnection } from './connection.ts'
 import { fitSchema } from './fit-schema.ts'
 
 /** A tool as its server describes it. */
 export type ServerTool = {
   name: string
+  title: string | undefined
   description: string | undefined
   inputSchema: JsonObject
+  /** The input schema as the server has sent it. */
+  ownSchema: unknown
   /** As the server says, which may be wrong. */
-  isReadOnly: boolean
-  isIdempotent: boolean
+  hints: ToolHints
+}
+
+export type ServerList = {
+  tools: ServerTool[]
+  /** Sentences for the log. */
+  problems: string[]
+  /** How the server says that its tools are used. */
+  instructions: string | undefined
 }
 
 type Page = { tools: readonly unknown[]; nextCursor: string | undefined }
@@ -24,25 +36,42 @@ const MAX_PAGES = 64
 const MAX_LIST_CHARS = 1024 * 1024
 const MAX_NAME_CHARS = 1_000
 const MAX_DESCRIPTION_CHARS = 4_000
+const MAX_TITLE_CHARS = 200
+const MAX_INSTRUCTIONS_CHARS = 4_000
+
+const cutLine = (server: string): string =>
+  `The instructions of the MCP server ${server} are cut at ${MAX_INSTRUCTIONS_CHARS} characters.`
+
 const MAX_SCHEMA_CHARS = 64 * 1024
 const MAX_SHOWN_CHARS = 100
 
 /**
  * Lists the usable tools of one server, within the time in which it may start. A malformed tool, one with a schema that is too large
- * and one that runs only as a task are left out. The list is read no further than there is room for the tools of one server. `problems`
+ * and one that runs only as a task are left out. A server that lost its session gets another one. The list is read no further than there is room for the tools of one server. `problems`
  * has sentences that say so.
  */
-export async function listTools(connection: McpConnection): Promise<{ tools: ServerTool[]; problems: string[] }> {
+export async function listTools(connection: McpConnection): Promise<ServerList> {
   const { startTimeoutMs, name } = connection
-  const shared = await connection.client()
   const late = () => new Error(`it did not list its tools within ${startTimeoutMs} ms`)
-  const list = new ToolList(name)
-  await withDeadline(
-    shared.run((client) => readPages(client, list)),
-    startTimeoutMs,
-    late,
-  )
-  return { tools: [...list.tools.values()], problems: list.problems() }
+  for (let isLastTry = false; ; isLastTry = true) {
+    const shared = await connection.client()
+    const { hasSession } = shared
+    const list = new ToolList(name)
+    try {
+      const reading = shared.run((client) => readPages(client, list))
+      await withDeadline(reading, startTimeoutMs, late)
+      const { instructions = '' } = shared
+      const isCut = instructions.length > MAX_INSTRUCTIONS_CHARS
+      return {
+        tools: [...list.tools.values()],
+        problems: [...list.problems(), ...(isCut ? [cutLine(name)] : [])],
+        instructions: textOf(instructions, MAX_INSTRUCTIONS_CHARS),
+      }
+    } catch (cause) {
+      if (isLastTry || !hasSession || !isUnknownSession(cause)) throw cause
+      await connection.retire(shared)
+    }
+  }
 }
 
 async function readPages(client: Client, list: ToolList): Promise<void> {
@@ -72,6 +101,7 @@ class ToolList {
   readonly #server: string
   readonly tools = new Map<string, ServerTool>()
   readonly #malformed: string[] = []
+  readonly #notes: string[] = []
   #entries = 0
   #chars = 0
   #isCut = false
@@ -88,11 +118,10 @@ class ToolList {
     this.#isCut = this.#entries === MAX_TOOLS || this.#chars > MAX_LIST_CHARS
     if (this.#isCut) return false
     this.#entries += 1
-    if ('tool' in read) this.tools.set(read.tool.name, read.tool)
-    else {
-      const tool = `${shownName(entry)} of the MCP server ${this.#server}`
-      this.#malformed.push(`The tool ${tool} is left out: ${read.problem}.`)
-    }
+    const tool = `The tool ${shownName(entry)} of the MCP server ${this.#server}`
+    if ('problem' in read) this.#malformed.push(`${tool} is left out: ${read.problem}.`)
+    else this.tools.set(read.tool.name, read.tool)
+    if ('note' in read) this.#notes.push(`${tool} is offered, but ${read.note}.`)
     return true
   }
 
@@ -106,6 +135,7 @@ class ToolList {
     const room = `${MAX_TOOLS} tools or ${MAX_LIST_CHARS / 1024} KB`
     return [
       ...withRest(this.#malformed, (count) => `${count} more tools of ${server} are left out for such reasons.`),
+      ...withRest(this.#notes, (count) => `${count} more descriptions of ${server} are cut.`),
       ...(this.#isCut ? [`The list of ${server} is longer than ${room}: the tools behind that are left out.`] : []),
       ...(this.#end === undefined
         ? []
@@ -133,7 +163,7 @@ const ANY_PAGE = {
 } as const
 
 /** Takes from an entry what is used of it, and nothing else that the server sent. `chars`: its size. */
-function readTool(entry: unknown): { tool: ServerTool; chars: number } | { problem: string } {
+function readTool(entry: unknown): { tool: ServerTool; chars: number; note?: string } | { problem: string } {
   if (!isJsonObject(entry)) return { problem: 'it is no object' }
   const { name, title, description, inputSchema: given, annotations, execution } = entry
   if (typeof name !== 'string' || name === '') return { problem: 'it has no name' }
@@ -146,14 +176,36 @@ function readTool(entry: unknown): { tool: ServerTool; chars: number } | { probl
     return { problem: 'it runs only as a task, which is not supported' }
   const schemaChars = JSON.stringify(inputSchema).length
   if (schemaChars > MAX_SCHEMA_CHARS) return { problem: 'its schema is too large' }
-  const words = description ?? title
-  const shown = typeof words !== 'string' ? undefined : truncate(words.toWellFormed(), MAX_DESCRIPTION_CHARS)
-  const hints = isJsonObject(annotations) ? annotations : {}
-  const isReadOnly = hints['readOnlyHint'] === true
-  const isIdempotent = hints['idempotentHint'] === true
-  const chars = name.length + (shown?.length ?? 0) + schemaChars
-  return { tool: { name, description: shown, inputSchema, isReadOnly, isIdempotent }, chars }
+  const notes = isJsonObject(annotations) ? annotations : {}
+  const heading = [title, notes['title']].find((each) => typeof each === 'string' && each !== '')
+  const words = textOf(description ?? title, MAX_DESCRIPTION_CHARS)
+  const tool = {
+    name,
+    title: textOf(heading, MAX_TITLE_CHARS),
+    description: words,
+    inputSchema,
+    ownSchema: given,
+    hints: hintsOf(notes),
+  }
+  const chars = name.length + (words?.length ?? 0) + schemaChars
+  const isCut = typeof description === 'string' && description.length > MAX_DESCRIPTION_CHARS
+  return { tool, chars, ...(isCut && { note: `its description is cut at ${MAX_DESCRIPTION_CHARS} characters` }) }
 }
+
+const textOf = (value: unknown, maxChars: number): string | undefined =>
+  typeof value === 'string' ? truncate(value.toWellFormed(), maxChars) : undefined
+
+const HINTS = {
+  readOnlyHint: 'read_only',
+  destructiveHint: 'destructive',
+  idempotentHint: 'idempotent',
+  openWorldHint: 'open_world',
+} as const
+
+const hintsOf = (notes: JsonObject): ToolHints =>
+  Object.fromEntries(
+    Object.entries(HINTS).flatMap(([name, hint]) => (typeof notes[name] === 'boolean' ? [[hint, notes[name]]] : [])),
+  )
 
 /** Some servers send null for what is absent. */
 const isTextOrAbsent = (value: unknown): boolean => value === undefined || value === null || typeof value === 'string'

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createKeyedQueue } from '../../../kernel/async/keyed-queue.ts'
-import { retryUntil } from '../../../kernel/async/retry.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Env } from '../../../platform/config/model.ts'
-import type { Tool } from '../port.ts'
-import { type McpServerConfig, readMcpConfig } from './config.ts'
+import type { ServerState, Tool, ToolOwner } from '../port.ts'
+import { type McpServerConfig, readMcpConfig, type Scope } from './config.ts'
 import { McpConnection } from './connection.ts'
+import { type InstanceBounds, Instances } from './instances.ts'
+import { ListedServer } from './listed-server.ts'
 import { OfferedTools, type ToolChange } from './offered-tools.ts'
 import { createToolNames } from './tool-names.ts'
 
@@ -22,52 +22,106 @@ export type McpDeps = {
   startTimeoutMs: number
   /** Whether servers over stdio may be started; asked only when there are any. They are left out otherwise. */
   mayStartPrograms?: () => Promise<boolean>
+  /** How long to wait for the servers. What a slower one offers is a change. By default each has its time to start and to list. */
+  waitMs?: number
+  /** Below it servers over stdio have their folders. Left out: they work in the folder of this process. */
+  folder?: string
+  /** The scope of a server over stdio whose entry names none. */
+  defaultScope?: Scope
+  bounds?: InstanceBounds
   /** The pause before a server that was down is tried again, and between two lists of a server that changes its tools. */
   retryMs?: number
+  /** The pause between two lists of a server that says nothing. */
+  listEveryMs?: number
   /** The longest silence within a call; each progress notification starts it again. */
   callTimeoutMs?: number
 }
 
 export type McpTools = {
   tools: readonly Tool[]
-  /** Calls `apply` when a server that was down at the start can be reached, and when the tools of a server have changed. */
+  /** Calls `apply` when a server that was not ready can be reached, and when the tools of a server have changed. To be called once. */
   onChange(apply: (change: ToolChange) => Promise<void> | void): void
+  /** Resolves behind `onChange` when each server has listed its tools, or has failed to. */
+  readonly listed: Promise<void>
+  /** What is known of each server by now. */
+  servers(): { name: string; state: ServerState; instructions?: string }[]
+  /** Ends the servers of a session, plan or run that is over. */
+  release(owner: ToolOwner): void
   close(): Promise<void>
 }
 
 const CALL_TIMEOUT_MS = 60_000
-/** The pause before a server that was down is tried again doubles up to the longest. */
 const RETRY_MS = 5_000
-const MAX_RETRY_MS = 300_000
+const LIST_EVERY_MS = 60_000
+const BOUNDS: InstanceBounds = { max: 64, maxPerTenant: 64, idleMs: 1_800_000, maxMemoryBytes: 2 * 1024 ** 3 }
 
 /**
- * Connects to the servers of MCP_CONFIG and offers their tools as `mcp__<server>__<tool>` (D5.1). A server that cannot be
- * reached is left out, and tried again. A malformed file throws `invalid_request` that names the file and what is wrong with it.
+ * Offers the tools of the servers of MCP_CONFIG as `mcp__<server>__<tool>` (D5.1). A server that cannot be reached is left out, and tried
+ * again. A malformed file throws `invalid_request` that names the file and what is wrong with it.
  */
 export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
-  const { configFile, variables, fetch, log, startTimeoutMs } = deps
-  const { callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS } = deps
-  const onProblem = (problem: string) => log.warn(problem)
-  const configs = await withoutPrograms(await readMcpConfig(configFile, variables), deps)
-  const nameOf = createToolNames(configs.map(({ name }) => name))
-  const servers = configs.map((config) => {
-    const connection = new McpConnection(config, { fetch, startTimeoutMs, onEnd: onProblem })
-    const { name, isTrusted } = config
-    const options = { nameOf: (tool: string) => nameOf(name, tool), callTimeoutMs, isTrusted, onProblem }
-    return { connection, offered: new OfferedTools(connection, options) }
-  })
-  const first = await Promise.all(servers.map((server) => orProblem(server, log)))
+  const { configFile, variables, log, waitMs } = deps
+  const onUnknown = (problem: string) => log.warn(problem)
+  const configs = await withoutPrograms(await readMcpConfig(configFile, variables, onUnknown), deps)
   const closing = new AbortController()
+  const listed = Promise.withResolvers<void>()
+  const { servers, instances } = createServers(configs, deps, closing.signal)
+  const listing = servers.map((server) => server.begin())
+  const all = Promise.all(listing)
+  await (waitMs === undefined ? all : Promise.race([all, sleep(waitMs, undefined, { signal: closing.signal })]))
+  const late = servers.filter(({ state }) => state === 'starting')
+  for (const { name } of late)
+    log.info(`The MCP server ${name} is starting. Its tools are offered when it has listed them.`)
+  const first = await Promise.all(listing.filter((_, i) => servers[i]?.state !== 'starting'))
   return {
     tools: first.flatMap((change) => change?.tools ?? []),
     onChange(apply) {
-      servers.forEach((server, i) => void follow(server, { apply, log, retryMs, signal: closing.signal }, !first[i]))
+      const following = servers.map(async (server, i) => {
+        const change = await listing[i]
+        if (change && late.includes(server) && !closing.signal.aborted) await apply(change)
+        void server.follow(change, apply)
+      })
+      listed.resolve(Promise.all(following).then(() => {}))
     },
+    listed: listed.promise,
+    servers: () =>
+      servers.map(({ name, state, instructions }) => ({ name, state, ...(instructions && { instructions }) })),
+    release: (owner) => instances.release(owner),
     async close() {
       closing.abort()
-      await Promise.all(servers.map(({ connection }) => connection.close()))
+      await instances.close()
+      await all
     },
   }
+}
+
+function createServers(configs: readonly McpServerConfig[], deps: McpDeps, signal: AbortSignal) {
+  const { fetch, log, startTimeoutMs, folder, defaultScope = 'shared', bounds = BOUNDS } = deps
+  const { callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS, listEveryMs = LIST_EVERY_MS } = deps
+  const onProblem = (problem: string) => log.warn(problem)
+  const nameOf = createToolNames(configs.map(({ name }) => name))
+  const byConfig = new Map<McpServerConfig, ListedServer>()
+  const open = (server: McpServerConfig, ownFolder: string | undefined) => {
+    const onConnected = () => byConfig.get(server)?.connected()
+    const onToolsChanged = () => byConfig.get(server)?.changed()
+    return new McpConnection(server, {
+      fetch,
+      folder: ownFolder,
+      startTimeoutMs,
+      onProblem,
+      onConnected,
+      onToolsChanged,
+    })
+  }
+  const instances = new Instances({ bounds, folder, defaultScope, open })
+  for (const config of configs) {
+    const { name, timeoutMs = callTimeoutMs } = config
+    const onUnknownTool = () => byConfig.get(config)?.changed()
+    const options = { nameOf: (tool: string) => nameOf(name, tool), callTimeoutMs: timeoutMs, onUnknownTool, onProblem }
+    const offered = new OfferedTools(config, { ...options, instances })
+    byConfig.set(config, new ListedServer(config, { instances, offered, log, retryMs, listEveryMs, signal }))
+  }
+  return { servers: [...byConfig.values()], instances }
 }
 
 async function withoutPrograms(
@@ -76,67 +130,4 @@ async function withoutPrograms(
 ): Promise<readonly McpServerConfig[]> {
   const remote = configs.filter((config) => 'url' in config)
   return remote.length === configs.length || (await mayStartPrograms()) ? configs : remote
-}
-
-type Server = { connection: McpConnection; offered: OfferedTools }
-
-/** Reports a server that cannot be reached. */
-async function orProblem({ connection, offered }: Server, log: McpDeps['log']): Promise<ToolChange | undefined> {
-  try {
-    return await offered.list()
-  } catch (cause) {
-    log.warn(`The MCP server ${connection.name} is left out until it can be reached: ${reasonOf(cause)}`)
-    return undefined
-  }
-}
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : 'unknown reason')
-
-type Following = {
-  apply: (change: ToolChange) => Promise<void> | void
-  log: McpDeps['log']
-  retryMs: number
-  signal: AbortSignal
-}
-
-/** Tries a server that is missing until it can be reached, and then applies each change of its tools, one after the other. */
-async function follow({ connection, offered }: Server, following: Following, isMissing: boolean): Promise<void> {
-  const { apply, log, retryMs, signal } = following
-  const { name } = connection
-  if (isMissing) {
-    const change = await listLater(offered, following)
-    if (!change) return
-    await apply(change)
-    log.info(`The MCP server ${name} can be reached now and offers ${countOf(change.tools.length)}.`)
-  }
-  const update = async () => {
-    const change = await offered.list()
-    const { tools, gone } = change
-    if (signal.aborted || tools.length + gone.length === 0) return
-    await apply(change)
-    log.info(`The MCP server ${name} offers ${countOf(tools.length)} anew and ${countOf(gone.length)} no longer.`)
-  }
-  const onFailure = (cause: unknown) => {
-    if (!signal.aborted) log.warn(`The changed tools of the MCP server ${name} are not known: ${reasonOf(cause)}`)
-  }
-  const queue = createKeyedQueue()
-  let isWaiting = false
-  connection.watchTools(() => {
-    if (isWaiting) return // The list that will be read then has this change, too.
-    isWaiting = true
-    void queue.run(name, async () => {
-      isWaiting = false
-      await update().catch(onFailure)
-      await sleep(retryMs, undefined, { ref: false, signal }).catch(() => {}) // A server may announce changes without end.
-    })
-  })
-}
-
-const countOf = (count: number): string => (count === 1 ? '1 tool' : `${count} tools`)
-
-/** Lists the tools of a server as soon as it answers; why it does not was reported at first. Resolves with nothing when `signal` is aborted. */
-async function listLater(offered: OfferedTools, { retryMs, signal }: Following): Promise<ToolChange | undefined> {
-  await sleep(retryMs, undefined, { ref: false, signal }).catch(() => {})
-  const pauses = [2 * retryMs, MAX_RETRY_MS] as const
-  return retryUntil(() => offered.list(), { pauses, signal, ref: false }).catch(() => undefined)
 }

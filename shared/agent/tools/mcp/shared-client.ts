@@ -1,4 +1,5 @@
 import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Questions } from './elicitation.ts'
 
 /** A connected client, with which several calls work at the same time. */
 export class SharedClient {
@@ -6,8 +7,12 @@ export class SharedClient {
   #running = 0
   #isRetired = false
 
-  constructor(client: Client) {
+  /** What the server asks while it is called. */
+  readonly questions: Questions
+
+  constructor(client: Client, questions: Questions) {
     this.#client = client
+    this.questions = questions
   }
 
   get isRetired(): boolean {
@@ -18,6 +23,10 @@ export class SharedClient {
   get hasSession(): boolean {
     const { transport } = this.#client
     return transport instanceof StreamableHTTPClientTransport && transport.sessionId !== undefined
+  }
+
+  get instructions(): string | undefined {
+    return this.#client.getInstructions()
   }
 
   async run<T>(work: (client: Client) => Promise<T>): Promise<T> {

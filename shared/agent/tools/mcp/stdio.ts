@@ -11,23 +11,35 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
-import { LineParser } from '../../../platform/net/event-parser.ts'
 import { endProcessGroup } from '../process/process-group.ts'
+import { makeWorkspace } from '../workspace/workspace.ts'
 import { Answers } from './answers.ts'
-import type { StdioServerConfig } from './config.ts'
+import { MAX_ANSWER_BYTES, type StdioServerConfig } from './config.ts'
+import { MessageLines } from './message-lines.ts'
 
 const STDERR_CHARS = 4_000
-const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 /** How long a server may take to exit after its input was closed, and then after SIGTERM. */
 const EXIT_MS = 1_000
 const TERM_MS = 1_000
 /** How long to wait for the pipes to close after the server has exited. */
 const DRAIN_MS = 200
+/** A server that writes more lines than that which answer nothing rests for so long: reading them must not take the time of others. */
+const MAX_IDLE_LINES = 1_000
+const REST_MS = 100
+/** A piece of a line above the limit counts as so many. */
+const LINES_OF_PIECE = 10
+
+export type StdioOptions = {
+  /** Where the server works when its entry names no `cwd`. */
+  folder: string | undefined
+  /** Gets the first line of the output that was no message. */
+  onSkipped: (line: string) => void
+}
 
 /**
  * Runs an MCP server as a child process in its own process group: ending only a launcher such as npx would leave the server
  * running, and Ctrl+C in a terminal must not reach the server while runs are finishing. The server's environment holds PATH,
- * HOME and similar variables, and those of the config. A line of its output that is no message is left out.
+ * HOME and similar variables, and those of the config. A line of its output that is no message is skipped.
  */
 export class StdioGroupTransport implements Transport {
   onclose?: (() => void) | undefined
@@ -35,16 +47,27 @@ export class StdioGroupTransport implements Transport {
   onmessage?: Transport['onmessage']
   readonly #server: StdioServerConfig
   readonly #answers = new Answers((message) => this.onmessage?.(message))
-  readonly #lines = new LineParser((line) => this.#readLine(line))
-  /** Bytes since the last whole line was read. */
-  #unreadBytes = 0
+  readonly #lines = new MessageLines(MAX_ANSWER_BYTES.stdio, {
+    onLine: (line) => this.#readLine(line),
+    onTooLong: (start, end) => this.#dropLine(start, end),
+  })
+  readonly #options: StdioOptions
+  #idleLines = 0
+  #hasSkipped = false
+  #isClosed = false
   #stderr = ''
   #exit = ''
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #exited: Promise<unknown> = Promise.resolve()
 
-  constructor(server: StdioServerConfig) {
+  constructor(server: StdioServerConfig, options: StdioOptions) {
     this.#server = server
+    this.#options = options
+  }
+
+  /** That of its process, while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid
   }
 
   /** The end of the server's standard error output, which tells the operator why it failed. */
@@ -58,8 +81,9 @@ export class StdioGroupTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    const { command, args, cwd, env } = this.#server
-    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
+    const { command, args, env } = this.#server
+    const cwd = await this.#folder()
+    if (this.#isClosed) throw new Error('it was closed before it started')
     const child = spawn(command, args, {
       cwd,
       env: { ...getDefaultEnvironment(), ...env },
@@ -68,13 +92,22 @@ export class StdioGroupTransport implements Transport {
     })
     await once(child, 'spawn')
     this.#child = child
-    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk, child.stdout))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_CHARS)
     })
     for (const stream of [child.stdin, child.stdout, child.stderr])
       stream.on('error', (cause) => this.#reportError(cause))
     this.#exited = this.#waitForExit(child).catch((cause: unknown) => this.#reportError(cause))
+    if (this.#isClosed) await this.close() // It was closed while the process began.
+  }
+
+  async #folder(): Promise<string | undefined> {
+    const { cwd } = this.#server
+    if (cwd !== undefined && !(await isFolder(cwd))) throw new Error(`its cwd ${cwd} is not a folder`)
+    const { folder } = this.#options
+    if (cwd === undefined && folder !== undefined) await makeWorkspace(folder)
+    return cwd ?? folder
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -87,6 +120,7 @@ export class StdioGroupTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const child = this.#child
     if (!child) return
     child.stdin.end()
@@ -95,24 +129,37 @@ export class StdioGroupTransport implements Transport {
     await this.#exited
   }
 
-  #read(chunk: Buffer): void {
-    if (this.#unreadBytes > MAX_MESSAGE_BYTES) return
-    this.#unreadBytes += chunk.length
+  #read(chunk: Buffer, output: Readable): void {
     this.#lines.push(chunk)
-    // The rest of the output cannot be read.
-    if (this.#unreadBytes > MAX_MESSAGE_BYTES) this.close().catch((cause: unknown) => this.#reportError(cause))
+    if (this.#lines.isTooLong) this.#idleLines += LINES_OF_PIECE
+    if (this.#idleLines < MAX_IDLE_LINES) return
+    this.#idleLines = 0
+    output.pause()
+    setTimeout(() => output.resume(), REST_MS).unref()
   }
 
   #readLine(line: string): void {
-    this.#unreadBytes = 0
     try {
-      const message = this.#answers.read(line)
-      if (!message) return
+      const message = this.#answers.readLine(line)
+      if (message === 'skipped') this.#skip(line)
+      if (typeof message === 'string') return
+      if ('method' in message) this.#idleLines += 1
       this.#answers.received(message)
       this.onmessage?.(message)
     } catch (cause) {
       this.#reportError(cause)
     }
+  }
+
+  #dropLine(start: string, end: string): void {
+    if (this.#answers.dropLine(start, end, MAX_ANSWER_BYTES.stdio) === 'skipped') this.#skip(start)
+  }
+
+  #skip(line: string): void {
+    this.#idleLines += 1
+    if (this.#hasSkipped || line.trim() === '') return
+    this.#hasSkipped = true
+    this.#options.onSkipped(line)
   }
 
   #reportError(cause: unknown): void {
@@ -132,7 +179,7 @@ export class StdioGroupTransport implements Transport {
   }
 }
 
-const isFolder = (path: string): Promise<boolean> =>
+export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (stats) => stats.isDirectory(),
     () => false,

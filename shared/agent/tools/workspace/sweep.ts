@@ -12,8 +12,8 @@ const ABANDONED_MS = 3_600_000
 const OF_SESSION = /^.+\.[0-9a-f]{16}$/
 const OF_RUN = /^run_(?!0{8})[0-9a-f]{32}$/
 
-/** Whether a folder of this name is a session's. */
-export const isSessionFolder = (name: string): boolean => OF_SESSION.test(name)
+/** Whether a folder of this name is that of a session, or of a run that a worker has started. */
+export const isOfWorker = (name: string): boolean => OF_SESSION.test(name) || OF_RUN.test(name)
 
 /** No folder of a tenant has this name. */
 const CLOCK_FILE = '.clock'

@@ -79,9 +79,9 @@ class AsyncSession:
     async def get(self) -> Json:
         return await self._transport.read("GET", self._path, has="session_id")
 
-    def messages(self) -> AsyncPages:
-        """The history that the next message continues, oldest first."""
-        return AsyncPages(self._transport, f"{self._path}/messages")
+    def messages(self, *, head: str | None = None) -> AsyncPages:
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        return AsyncPages(self._transport, f"{self._path}/messages", {"head": head})
 
     async def rename(self, title: str) -> Json:
         return await self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")

@@ -40,7 +40,7 @@ async def follow(
                 async for event in stream.events():
                     if is_numbered and not re.fullmatch("[0-9]{0,15}", event.id):
                         raise WrongAnswer(event.id)
-                    is_known = is_numbered and int(event.id or 0) <= int(last or 0)
+                    is_known = is_numbered and int(event.id or 0) <= (int(last or 0) or -1)  # 0: a warning ahead of the first event (D39.2)
                     is_error = event.event == "error"
                     if is_known and not is_error:
                         continue

@@ -23,7 +23,7 @@ class AsyncPages:
     async def page(self, cursor: str | None = None) -> Page:
         """The page behind a cursor, or the first one."""
         answer = await self._transport.json("GET", self._path, Call(query={**self._query, "cursor": cursor}))
-        # An answer has one list, whose name is that of its items.
+        # The first list of an answer has its items.
         items = next((value for value in (answer or {}).values() if isinstance(value, list)), None)
         if items is None:
             raise WrongAnswer(answer)

@@ -80,9 +80,9 @@ class Session:
     def get(self) -> Json:
         return self._transport.read("GET", self._path, has="session_id")
 
-    def messages(self) -> Pages:
-        """The history that the next message continues, oldest first."""
-        return Pages(self._transport, f"{self._path}/messages")
+    def messages(self, *, head: str | None = None) -> Pages:
+        """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
+        return Pages(self._transport, f"{self._path}/messages", {"head": head})
 
     def rename(self, title: str) -> Json:
         return self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")

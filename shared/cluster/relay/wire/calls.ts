@@ -105,7 +105,8 @@ export type CallLimits = {
   silentMs?: number
 }
 
-const CALL_LIMITS: CallLimits = { deadlineMs: 1_000, resendMs: 250 }
+const CALL_MS = 1_000
+const CALL_LIMITS: CallLimits = { deadlineMs: CALL_MS, resendMs: 250 }
 
 export type CallRequest = {
   epoch: number

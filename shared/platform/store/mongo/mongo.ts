@@ -53,6 +53,9 @@ export async function openMongoStore(options: MongoOptions): Promise<Store & { o
   }
 }
 
+const CONNECT_MS = 2_000
+const HANGING_MS = 5_000
+
 /** The timeouts keep the driver's own waits below the 3 s that the port promises; guard.ts sets the deadline of an operation. */
 function createClient(url: string): MongoClient {
   try {
@@ -61,10 +64,10 @@ function createClient(url: string): MongoClient {
       maxPoolSize: 20,
       maxConnecting: 4,
       maxIdleTimeMS: 60_000,
-      connectTimeoutMS: 2_000,
-      serverSelectionTimeoutMS: 2_000,
-      waitQueueTimeoutMS: 2_000,
-      socketTimeoutMS: 5_000,
+      connectTimeoutMS: CONNECT_MS,
+      serverSelectionTimeoutMS: CONNECT_MS,
+      waitQueueTimeoutMS: CONNECT_MS,
+      socketTimeoutMS: HANGING_MS,
       heartbeatFrequencyMS: 2_000,
       retryReads: true,
       retryWrites: true,

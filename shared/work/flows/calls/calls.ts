@@ -17,7 +17,7 @@ import { answerIn, storedAnswer, terminalFrame } from './answer.ts'
 import { settle } from './end-lost-execution.ts'
 import { errorOf } from './failure.ts'
 import { startOnce } from './once.ts'
-import { type StartDeps, startExecution } from './start-execution.ts'
+import { closeExecution, type StartDeps, startExecution } from './start-execution.ts'
 
 export type FlowCallsDeps = StartDeps & {
   library: Pick<FlowLibrary, 'published' | 'definitionOf'>
@@ -74,13 +74,16 @@ export class FlowCalls {
         ...call,
       })
     const found: { flow?: FlowRef } = {}
-    const execute = async (traceId: string) => {
+    const executionOf = async () => {
       const flow = await library.published(tenant, name, request.version)
       found.flow = flow
-      await startExecution(tenant, traceId, { execution: { kind: 'run', flow, ...call }, deps: this.#deps })
+      return { execution: { kind: 'run', flow, ...call }, deps: this.#deps } as const
     }
+    const execute = async (traceId: string) => startExecution(tenant, traceId, await executionOf())
+    const close = async (traceId: string) => closeExecution(tenant, traceId, await executionOf())
     const find = (traceId: string) => dispatches.get(tenant, traceId)
-    const started = await startOnce(tenant, { key, body: { flow: name, ...request }, find, execute }, idempotency)
+    const start = { key, body: { flow: name, ...request }, find, execute, close }
+    const started = await startOnce(tenant, start, idempotency)
     return this.#started(tenant, { ...started, ...(!started.isReplayed && found) })
   }
 

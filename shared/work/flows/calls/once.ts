@@ -12,6 +12,8 @@ export type KeyedStart = {
   find(traceId: string): Promise<Dispatch | undefined>
   /** Starts an execution under this id, or throws a refusal. */
   execute(traceId: string): Promise<void>
+  /** Makes sure that none begins under this id any more. Returns `false` when one has. */
+  close(traceId: string): Promise<boolean>
 }
 
 const OPERATION = 'flow_run'
@@ -22,14 +24,15 @@ const LOOK_EVERY_MS = 50
 
 /**
  * Starts an execution once for each key (D6.6). A request with a key that was used joins the earlier execution. One that was refused
- * frees the key, and one that was lost with its executor is started again.
+ * frees the key, and one that was lost with its executor is started again. Each id is executed by the request that has chosen it alone: before another
+ * one takes the key over, or the key is freed, the id is closed, since its execution may still be stored (D36.3).
  */
 export async function startOnce(
   tenant: TenantId,
   start: KeyedStart,
   idempotency: Idempotency,
 ): Promise<{ traceId: string; isReplayed: boolean }> {
-  const { key, body, find } = start
+  const { key, body, find, close } = start
   const hash = canonicalHash(body)
   for (;;) {
     const traceId = newTraceId()
@@ -39,6 +42,7 @@ export async function startOnce(
       const { id } = reservation
       const earlier = await waitFor(() => find(id))
       if (earlier && !isLost(earlier)) return { traceId: id, isReplayed: true }
+      if (!earlier && !(await close(id))) continue
       if (!(await idempotency.replace(tenant, { operation: OPERATION, key, from: id, to: traceId }))) continue
     }
     await executeOrRelease(tenant, traceId, { start, idempotency })
@@ -54,8 +58,12 @@ async function executeOrRelease(
   try {
     await start.execute(traceId)
   } catch (cause) {
+    const free = async () => {
+      if (await start.close(traceId))
+        await idempotency.release(tenant, { operation: OPERATION, key: start.key, id: traceId })
+    }
     // When this fails too, the next request finds the refused execution, or none, and takes the key over.
-    await idempotency.release(tenant, { operation: OPERATION, key: start.key, id: traceId }).catch(() => {})
+    await free().catch(() => {})
     throw cause
   }
 }

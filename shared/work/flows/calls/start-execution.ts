@@ -1,4 +1,5 @@
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
+import { retryUntil } from '../../../kernel/async/retry.ts'
 import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
 import { runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -10,7 +11,7 @@ import type { JobQueue } from '../../queue/port.ts'
 import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
-import { type Execution, endBy, newDispatch, rejected } from '../transitions.ts'
+import { type Execution, endBy, isLost, newDispatch, notStarted, rejected } from '../transitions.ts'
 import { checkInput, routesOf } from './choose-routes.ts'
 import { RETRY_SECS, withTrace } from './failure.ts'
 
@@ -28,6 +29,10 @@ export type StartDeps = {
   now: () => Date
 }
 
+/** For how long, and how often, a store that does not answer is told that an execution was refused. */
+const END_WITHIN_MS = 60_000
+const END_EVERY_MS = 500
+
 const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
 
 /**
@@ -40,8 +45,7 @@ export async function startExecution(
   { execution, deps }: { execution: Execution; deps: StartDeps },
 ): Promise<void> {
   const config = await deps.configs.get(tenant)
-  const audit = deps.keepsHistory ? config.audit : NO_HISTORY
-  const requested = newDispatch(execution, { traceId, audit, at: deps.now() })
+  const requested = requestedDispatch(execution, traceId, { config, deps })
   const dispatch = await admit(execution, { tenant, config, requested, deps }).catch(async (cause: unknown) => {
     const refusal = toAppError(cause)
     await deps.dispatches.create(tenant, rejected(requested, refusal), execution.request.input)
@@ -54,6 +58,38 @@ export async function startExecution(
     deps.admission.release(tenant, runIdOf(traceId))
     throw cause
   }
+}
+
+/**
+ * Makes sure that no execution begins under this id any more: it is stored as refused, so that one which is still to be stored finds it taken. Returns
+ * `false` when one has begun, or is about to.
+ */
+export async function closeExecution(
+  tenant: TenantId,
+  traceId: string,
+  { execution, deps }: { execution: Execution; deps: ClosingDeps },
+): Promise<boolean> {
+  const { dispatches } = deps
+  const found = await dispatches.get(tenant, traceId)
+  if (found) return isLost(found)
+  const config = await deps.configs.get(tenant)
+  const requested = requestedDispatch(execution, traceId, { config, deps })
+  await dispatches.create(tenant, rejected(requested, notStarted()), execution.request.input)
+  const closed = await dispatches.get(tenant, traceId)
+  return closed !== undefined && isLost(closed)
+}
+
+type ClosingDeps = Pick<StartDeps, 'configs' | 'keepsHistory' | 'now'> & {
+  dispatches: Pick<Dispatches, 'create' | 'get'>
+}
+
+function requestedDispatch(
+  execution: Execution,
+  traceId: string,
+  { config, deps }: { config: TenantConfig; deps: Pick<StartDeps, 'keepsHistory' | 'now'> },
+): Dispatch {
+  const audit = deps.keepsHistory ? config.audit : NO_HISTORY
+  return newDispatch(execution, { traceId, audit, at: deps.now() })
 }
 
 type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
@@ -85,7 +121,12 @@ async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches
   } catch (cause) {
     const failure = toAppError(cause)
     const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })
-    const ended = result && (await dispatches.end(tenant, traceId, { executor: null, result }))
+    const end = async () => result && dispatches.end(tenant, traceId, { executor: null, result })
+    const ended = await end().catch((unanswered: unknown) => {
+      const until = performance.now() + END_WITHIN_MS // The queue may carry out later what it has not answered.
+      retryUntil(end, { pauses: END_EVERY_MS, until, ref: false }).catch(() => {})
+      throw unanswered
+    })
     if (ended) throw withTrace(failure, traceId) // Otherwise only the answer was lost: an executor has begun the job.
   }
 }

@@ -19,6 +19,7 @@ import {
   end as endDispatch,
   isHeldBy,
   noteAction,
+  notStarted,
   takeOver,
 } from '../transitions.ts'
 import {
@@ -59,13 +60,17 @@ export class StoredDispatches implements DispatchStore {
     this.#now = now
   }
 
-  /** Repeating a call whose answer was lost changes nothing. Throws `invalid_request` (413) for an input above the store's limit. */
+  /**
+   * Repeating a call whose answer was lost changes nothing. Throws `invalid_request` (413) for an input above the store's limit, and `unavailable` for an
+   * execution whose id was closed meanwhile.
+   */
   async create(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
     const own = this.#payloads.ownInput(dispatch, input)
     if (dispatch.status === 'rejected') return this.#createRejected(tenant, dispatch, { input, own })
-    await (own
+    const isNew = await (own
       ? this.#dispatches.insert(tenant, toDoc(dispatch, own), { durability: 'weak' })
       : this.#createWith(tenant, dispatch, input))
+    if (!isNew && (await this.#find(tenant, dispatch.trace_id))?.dispatch.status === 'rejected') throw notStarted()
     this.#created.set(keyOf(tenant, dispatch.trace_id), dispatch)
   }
 
@@ -78,14 +83,15 @@ export class StoredDispatches implements DispatchStore {
   }
 
   /** Stores the input apart, at the same time, because the job follows: without one nobody reads either document. */
-  async #createWith(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<void> {
+  async #createWith(tenant: TenantId, dispatch: Dispatch, input: JsonObject): Promise<boolean> {
     const keeping = this.#payloads.keepInput(tenant, dispatch, input)
     const inserting = this.#dispatches.insert(tenant, toDoc(dispatch), { durability: 'weak' })
-    await Promise.all([keeping, inserting]).catch(async (cause: unknown) => {
+    const stored = await Promise.all([inserting, keeping]).catch(async (cause: unknown) => {
       const isNew = await inserting.catch(() => false)
       if (isNew) await this.#dispatches.delete(tenant, { trace_id: dispatch.trace_id }).catch(() => {})
       throw cause
     })
+    return stored[0]
   }
 
   takeCreated(tenant: TenantId, traceId: string): Dispatch | undefined {

@@ -95,6 +95,17 @@ export class StoredPlans implements Plans {
     return true
   }
 
+  async takeBack(tenant: TenantId, planId: string): Promise<void> {
+    const found = await this.#plans.get(tenant, { plan_id: planId })
+    if (found) {
+      const { head, place } = toHead(found.doc)
+      if (head.status !== 'queued') return
+      if (!(await this.#plans.delete(tenant, { plan_id: planId }, found.version))) return
+      if ('steps_id' in place) await this.#steps.delete(tenant, place)
+    }
+    await this.#active.remove(planId)
+  }
+
   created(tenant: TenantId, planId: string): PlanRecord | undefined {
     return this.#created.get(keyOf(tenant, planId))
   }

@@ -1,11 +1,11 @@
-import { isSessionFolder } from '../../../agent/tools/workspace/sweep.ts'
+import { isOfWorker } from '../../../agent/tools/workspace/sweep.ts'
 import { removeWorkspace, workspacePath } from '../../../agent/tools/workspace/workspace.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import { parseJson } from '../../../kernel/json.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { readAll } from '../../../platform/objects/content.ts'
 import type { Objects } from '../../../platform/objects/port.ts'
-import { createWorkspaces, type KeptFiles, type Workspaces } from '../workspaces.ts'
+import { createWorkspaces, type KeptFiles, type LeaveListener, type Workspaces } from '../workspaces.ts'
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
 import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
 import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
@@ -14,10 +14,11 @@ import { markRoot, openRoot, sweepRoots } from './root.ts'
 export type KeptWorkspacesDeps = KeptFolderDeps & {
   /** What this process removes of what dead processes left in the store. */
   sweeps: Sweeps
+  onLeft?: LeaveListener | undefined
 }
 
 export type Sweeps =
-  /** Sessions' folders: a session lives for `storedMs` after its worker. */
+  /** The folders of sessions and one-shot runs, which live for `storedMs` after their worker. */
   | { storedMs: number }
   /** Plans' folders: nobody needs that of a plan that has ended. */
   | { isPlanOver(tenant: TenantId, scope: string): Promise<boolean> }
@@ -27,7 +28,7 @@ const HOUR_MS = 3_600_000
 const TOUCH_MS = HOUR_MS / 4
 
 /**
- * Opens the folders of a process that shares no disk with the others: sessions' and plans' folders are kept in a store. `parent` may be shared
+ * Opens the folders of a process that shares no disk with the others: those of sessions, plans and stored one-shot runs are kept in a store. `parent` may be shared
  * all the same, since the process has a folder of its own in it.
  */
 export const openKeptWorkspaces = async (parent: string, deps: KeptWorkspacesDeps): Promise<KeptWorkspaces> =>
@@ -68,11 +69,13 @@ export class KeptWorkspaces implements Workspaces {
   }
 
   async remove(tenant: TenantId, scope: string): Promise<void> {
+    this.#deps.onLeft?.({ tenant, scope })
     const folder = this.#take(tenant, scope)
     await (folder ? this.#leave(folder, () => folder.remove()) : this.#plain.remove(tenant, scope))
   }
 
   release(tenant: TenantId, scope: string): void {
+    this.#deps.onLeft?.({ tenant, scope })
     const folder = this.#take(tenant, scope)
     if (folder)
       this.#leave(folder, () => folder.release()).catch(() => {}) // Only its copy on this disk is left.
@@ -142,8 +145,7 @@ export class KeptWorkspaces implements Workspaces {
 async function sweepStore({ objects, gate, sweeps }: KeptWorkspacesDeps): Promise<void> {
   for await (const { key, ageMs } of objects.list(MANIFESTS)) {
     const name = key.slice(MANIFESTS.length)
-    const isSession = isSessionFolder(name.slice(name.indexOf('/') + 1))
-    if (isSession !== 'storedMs' in sweeps) continue
+    if (isOfWorker(name.slice(name.indexOf('/') + 1)) !== 'storedMs' in sweeps) continue
     const isLeft =
       'storedMs' in sweeps
         ? ageMs > HOUR_MS + sweeps.storedMs

@@ -15,6 +15,7 @@ import type {
 import { succeed, type Tool } from '../../../../shared/agent/tools/port.ts'
 import type { Attachment } from '../../../../shared/kernel/attachment.ts'
 import type { AgentEvent, DoneEvent, WarningEvent } from '../../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 export const user = (text: string): Message => ({ role: 'user', text })
 export const says = (text: string): Message => ({ role: 'assistant', blocks: [{ type: 'text', text }] })
@@ -157,6 +158,7 @@ export function resourcesOf(
     tools: {
       toolBox: { tools: [tool], find: () => tool, policyOf: () => 'allow', problemWith: async () => undefined },
       services: {},
+      owner: { tenant: DEFAULT_TENANT, scope: 'run' },
       workspace: () => '/nowhere',
       canAct: async () => true,
       mayAct: () => true,

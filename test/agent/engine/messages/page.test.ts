@@ -3,7 +3,10 @@ import { messagePage } from '../../../../shared/agent/engine/messages/page.ts'
 import type { Message } from '../../../../shared/agent/providers/port.ts'
 
 const AT = '2026-11-22T09:30:00.000Z'
-const stamp = (seq: number) => ({ seq, runId: 'run_1', at: AT })
+const stamp = (seq: number) => ({
+  ...{ seq, runId: 'run_1', at: AT },
+  ...{ id: `msg_${seq}`, parent: seq > 1 ? `msg_${seq - 1}` : null },
+})
 const user = (seq: number, text = `m${seq}`): Message => ({ role: 'user', text, stamp: stamp(seq) })
 const from = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => user(first + i))
 
@@ -60,8 +63,9 @@ describe('a page of messages', () => {
     const at = { run_id: 'run_1', at: AT }
     expect(messagePage({ sessionId: 's1', messages }, { limit: 10 })).to.deep.equal({
       messages: [
-        { role: 'user', blocks: [{ type: 'text', text: 'look' }], ...at },
+        { id: 'msg_1', parent_id: null, role: 'user', blocks: [{ type: 'text', text: 'look' }], ...at },
         {
+          ...{ id: 'msg_2', parent_id: 'msg_1' },
           role: 'assistant',
           blocks: [
             { type: 'thinking', text: 'hm' },
@@ -71,11 +75,13 @@ describe('a page of messages', () => {
           ...at,
         },
         {
+          ...{ id: 'msg_3', parent_id: 'msg_2' },
           role: 'tool',
           blocks: [{ type: 'tool_result', id: 'c1', tool_name: 'Read', output: '[a.png]', is_error: false }],
           ...at,
         },
       ],
+      branches: ['msg_3'],
       next_cursor: null,
     })
   })

@@ -59,7 +59,7 @@ describe('the history that a session begins with', () => {
   it('D23.4: takes what GET /sessions/{id}/messages has listed', () => {
     const failed: Seed = { role: 'tool', blocks: [{ type: 'tool_result', id: 'a', output: 'no', is_error: true }] }
     const history = seedHistory([user(), calls('a'), failed, says()])
-    const messages = withStamps(history, { seq: 4, runId: null, at: '' })
+    const messages = withStamps(history, { seq: 4, runId: null, at: '', parent: null })
     const listed = messagePage({ sessionId: 's', messages }, { limit: 10 }).messages
     expect(seedHistory(listed)).to.deep.equal(history)
   })

@@ -12,6 +12,7 @@ import {
 import { expect } from 'chai'
 import { callTool } from '../../../../shared/agent/tools/mcp/call.ts'
 import type { McpConnection } from '../../../../shared/agent/tools/mcp/connection.ts'
+import { Questions } from '../../../../shared/agent/tools/mcp/elicitation.ts'
 import { SharedClient } from '../../../../shared/agent/tools/mcp/shared-client.ts'
 import { contextOf } from '../setup.ts'
 
@@ -34,7 +35,7 @@ async function callWith(
     },
     close: async () => void (seen.closed += 1),
   }
-  const shared = () => new SharedClient(client as unknown as Client)
+  const shared = () => new SharedClient(client as unknown as Client, new Questions('one', () => {}))
   const connection = {
     name: 'one',
     client: async () => (isReachable ? shared() : Promise.reject(new Error('refused'))),
@@ -74,12 +75,16 @@ describe('one call of an MCP tool', () => {
     expect((await callWith([{ ...text('no'), isError: true }])).outcome).to.deep.equal({ output: 'no', isError: true })
   })
 
-  it('cuts an answer of more than 1,048,576 characters and says so', async () => {
-    const whole = 'x'.repeat(1024 * 1024)
-    expect((await callWith([text(whole)])).outcome.output).to.equal(whole)
-    expect((await callWith([text(`${whole}y`)])).outcome.output).to.equal(
-      `${whole}…\n[The answer was cut at 1048576 characters.]`,
-    )
+  it('D5.2: keeps an answer of 5 MB whole, of which the model reads the real end', async () => {
+    const whole = `${'x'.repeat(5 * 1024 * 1024)}the end`
+    expect((await callWith([text(whole)])).outcome.output === whole).to.equal(true)
+  })
+
+  it('D5.2: of structured content with very many values, a part is looked for in the text, in little time', async () => {
+    const list = Array.from({ length: 100_000 }, (_, i) => i)
+    const startedAt = process.cpuUsage()
+    await callWith([{ structuredContent: { list }, ...text(`${'x'.repeat(1024 * 1024)} ${list.join(' ')}`) }])
+    expect(process.cpuUsage(startedAt).user / 1_000).to.be.lessThan(1_000)
   })
 
   it('names content that is not text', async () => {
@@ -118,7 +123,7 @@ describe('one call of an MCP tool', () => {
     expect([outcome.isError, calls, closed]).to.deep.equal([true, 2, 2])
     const without = await callWith([unknownSession(400)], { session: '' })
     expect(without.outcome.output).to.equal(
-      'The MCP server one could not answer the call (HTTP 400). Try again later, or go on without it.',
+      'The MCP server one could not answer the call (HTTP 400); the call may have been carried out. Find out before you call it again.',
     )
     expect([without.calls, without.closed]).to.deep.equal([1, 0])
   })
@@ -126,12 +131,15 @@ describe('one call of an MCP tool', () => {
   it('is not repeated when the server may have got it', async () => {
     const closed = await callWith([gone(SdkErrorCode.ConnectionClosed)])
     expect(closed.outcome).to.deep.equal({
-      output: 'The MCP server one ended during the call. It is started again when it is called again.',
+      output:
+        'The MCP server one ended during the call; the call may have been carried out. It is started again when it is called again.',
       isError: true,
     })
     expect([closed.calls, closed.closed]).to.deep.equal([1, 1])
     const late = await callWith([gone(SdkErrorCode.RequestTimeout)])
-    expect(late.outcome.output).to.equal('The MCP server one did not answer within 300 ms.')
+    expect(late.outcome.output).to.equal(
+      'The MCP server one did not answer within 300 ms; the call may have been carried out.',
+    )
     expect([late.calls, late.closed]).to.deep.equal([1, 0])
     const failed = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'secret words', { status: 500 })
     expect((await callWith([failed])).calls).to.equal(1)
@@ -139,9 +147,26 @@ describe('one call of an MCP tool', () => {
     expect((await callWith([broken])).calls).to.equal(1)
     const other = await callWith([new TypeError('secret words')])
     expect(other.outcome.output).to.equal(
-      'The MCP server one could not answer the call. Try again later, or go on without it.',
+      'The MCP server one could not answer the call; the call may have been carried out. Find out before you call it again.',
     )
     expect([other.calls, other.closed]).to.deep.equal([1, 0])
+  })
+
+  it('D5.2: that may have been carried out says so, whatever error it ends with', async () => {
+    const broken = new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+    const causes = [
+      ...[500, 502, 503, 504].map((status) => new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'x', { status })),
+      ...Object.values(SdkErrorCode)
+        .filter((code) => code !== SdkErrorCode.NotConnected)
+        .map(gone),
+      ...[-32_603, -32_000, 1].map((code) => new ProtocolError(code, 'failed')),
+      ...[broken, new Error('x'), new SyntaxError('x')],
+    ]
+    for (const cause of causes) {
+      const { outcome, calls } = await callWith([cause])
+      expect([outcome.isError, calls], String(cause)).to.deep.equal([true, 1])
+      expect(outcome.output, String(cause)).to.include('; the call may have been carried out')
+    }
   })
 
   it('shows at most 2,000 characters of a refusal by the server', async () => {

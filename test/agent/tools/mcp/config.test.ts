@@ -107,6 +107,30 @@ describe('MCP_CONFIG', () => {
       expect(problem).to.include(part)
   })
 
+  it('D40: an entry may have a scope, a version of the protocol, a time in milliseconds or seconds and tools that are left out; other fields are named', async () => {
+    const fields = { scope: 'session', protocolVersion: '2025-06-18', disabledTools: ['a'] }
+    const mcpServers = {
+      one: { command: 'x', ...fields, timeout: 90_000, autoApprove: ['b'], note: 'c' },
+      two: { url: 'http://x/', timeout: 90 },
+      off: { command: 'x', enabled: false },
+    }
+    await writeFile(file, JSON.stringify({ mcpServers }))
+    const unknown: string[] = []
+    const servers = await readMcpConfig(file, {}, (text) => void unknown.push(text))
+    expect(servers.map(({ name, timeoutMs }) => [name, timeoutMs])).to.deep.equal([
+      ['one', 90_000],
+      ['two', 90_000],
+    ])
+    expect(servers[0]).to.deep.include(fields)
+    expect(unknown).to.deep.equal([
+      'MCP_CONFIG: these fields of the server one are not known and have no effect: autoApprove, note',
+    ])
+    const wrong = { scope: 'all', protocolVersion: '1', timeout: 0, disabledTools: 'a', enabled: 1 }
+    expect(await problemOf({ mcpServers: { a: { command: 'x', ...wrong } } })).to.match(
+      /a\.enabled must be .*a\.scope must be session, tenant, shared.*a\.protocolVersion must be .*a\.timeout must be .*a\.disabledTools must be /,
+    )
+  })
+
   it('accepts an empty list of servers', async () => {
     await writeFile(file, '{"mcpServers": {}}')
     expect(await readMcpConfig(file, {})).to.deep.equal([])

@@ -1,5 +1,20 @@
 import { expect } from 'chai'
-import { fitSchema } from '../../../../shared/agent/tools/mcp/fit-schema.ts'
+import { fitSchema, withDefaults } from '../../../../shared/agent/tools/mcp/fit-schema.ts'
+
+describe('the input of an MCP tool', () => {
+  it('has the defaults of fields that the server requires, at any depth, which the model need not give', () => {
+    const inner = { type: 'object', required: ['unit'], properties: { unit: { type: 'string', default: 'km' } } }
+    const schema = {
+      type: 'object',
+      required: ['depth', 'name', 'none'],
+      properties: { depth: { default: 3 }, name: {}, none: { default: null }, free: { default: 1 }, inner },
+    }
+    expect(fitSchema(schema)).to.deep.include({ required: ['name'] })
+    const filled = { name: 'x', inner: { unit: 'km' }, depth: 3, none: null }
+    expect(withDefaults(schema, { name: 'x', inner: {} })).to.deep.equal(filled)
+    expect(withDefaults(schema, { ...filled, depth: 0 })).to.deep.equal({ ...filled, depth: 0 })
+  })
+})
 
 describe('the input schema of an MCP tool', () => {
   it('has no null for an absent keyword, at any depth, and keeps the nulls that are values', () => {

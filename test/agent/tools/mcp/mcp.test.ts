@@ -29,6 +29,7 @@ const INITIALIZED = {
   capabilities: { tools: {} },
   serverInfo: { name: 'fake', version: '1' },
 }
+type Request = { id?: number; method: string; params?: JsonObject }
 const answer = (id: number, result: object) => JSON.stringify({ jsonrpc: '2.0', id, result })
 
 describe('MCP servers', () => {
@@ -41,12 +42,12 @@ describe('MCP servers', () => {
   }
 
   /** A server that answers each request with the result that `resultOf` returns. */
-  async function serveAnswers(resultOf: (method: string) => object, port = 0): Promise<string> {
+  async function serveAnswers(resultOf: (method: string, params?: JsonObject) => object, port = 0): Promise<string> {
     const handle = async (req: IncomingMessage, res: ServerResponse) => {
-      const { id, method } = JSON.parse((await text(req)) || '{}') as { id?: number; method: string }
+      const { id, method, params } = JSON.parse((await text(req)) || '{}') as Request
       if (id === undefined) res.writeHead(202).end()
       else if (method === 'server/discover') res.writeHead(404).end()
-      else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method)))
+      else res.writeHead(200, { 'content-type': 'application/json' }).end(answer(id, resultOf(method, params)))
     }
     return listen(
       createHttpServer((req, res) => void handle(req, res)),
@@ -113,7 +114,10 @@ describe('MCP servers', () => {
       it('a timeout is a tool error and cancels the call at the server', async () => {
         const { call } = await open({ one: await start() }, { callTimeoutMs: 300 })
         const outcome = await call('mcp__one__hang', {})
-        expect(outcome).to.deep.equal({ output: 'The MCP server one did not answer within 300 ms.', isError: true })
+        expect(outcome).to.deep.equal({
+          output: 'The MCP server one did not answer within 300 ms; the call may have been carried out.',
+          isError: true,
+        })
         expect((await call('mcp__one__wait_for', { event: 'cancelled' })).isError).to.equal(false)
       })
     })
@@ -223,6 +227,34 @@ describe('MCP servers', () => {
     expect(opened.tools).to.have.length(6)
   })
 
+  it('D5.2: title and hints of a tool are known, a long description is cut with a line for the log, and disabledTools are not offered', async () => {
+    const inputSchema = { type: 'object', required: ['depth'], properties: { depth: { default: 3 } } }
+    const annotations = { title: 'Erase', destructiveHint: true, readOnlyHint: 'no' }
+    const tools = [
+      { name: 'erase', inputSchema, annotations, description: 'x'.repeat(5_000) },
+      { name: 'off', inputSchema },
+    ]
+    const calls: unknown[] = []
+    const url = await serveAnswers((method, params) => {
+      if (method === 'tools/call') calls.push(params)
+      return method === 'tools/list' ? { tools } : { ...INITIALIZED, instructions: 'Ask first.', content: [] }
+    })
+    const { call, problems, servers, ...opened } = await open({ one: { url, disabledTools: ['off'] } })
+    const [tool, ...others] = opened.tools
+    expect(others).to.deep.equal([])
+    expect(tool).to.deep.include({ title: 'Erase', hints: { destructive: true } })
+    expect(tool?.description).to.have.length(4_001)
+    expect(tool?.describe({})).to.equal(
+      'Call the tool erase of the MCP server one (Erase). The server says that it may destroy or overwrite something.',
+    )
+    expect(problems).to.deep.equal([
+      'The tool erase of the MCP server one is offered, but its description is cut at 4000 characters.',
+    ])
+    expect(servers()).to.deep.equal([{ name: 'one', state: 'ready', instructions: 'Ask first.' }])
+    await call('mcp__one__erase', {})
+    expect(calls).to.have.deep.nested.property('[0].arguments', { depth: 3 })
+  })
+
   it('the pattern of an output schema takes no time: the model reads the output as text', async () => {
     const slow = { type: 'string', pattern: '^(a+)+$' }
     const object = (properties: object) => ({ type: 'object', properties })
@@ -286,7 +318,8 @@ describe('MCP servers', () => {
   it('a crash of a stdio server is a tool error that says so, and the next call starts the server again', async () => {
     const { call } = await open({ one: STDIO })
     expect(await call('mcp__one__crash', {})).to.deep.equal({
-      output: 'The MCP server one ended during the call. It is started again when it is called again.',
+      output:
+        'The MCP server one ended during the call; the call may have been carried out. It is started again when it is called again.',
       isError: true,
     })
     const both = await Promise.all([call('mcp__one__pids', {}), call('mcp__one__pids', {})])

@@ -70,6 +70,36 @@ describe('an MCP server over HTTP that restarts', () => {
     expect(seen.opened).to.equal(2)
   })
 
+  it('D5.2: with sessions that it has lost, its tools are listed in a new one', async () => {
+    const { seen, create } = createSessionServer(() => undefined)
+    const opened = await open({ one: { url: await listen(create()) } }, { listEveryMs: 5, retryMs: 1 })
+    seen.sessions.clear()
+    opened.onChange(() => {})
+    await until(() => seen.opened === 2, { what: 'a new session' })
+    expect([opened.problems, opened.servers()]).to.deep.equal([[], [{ name: 'one', state: 'ready' }]])
+  })
+
+  it('its protocol may be one version alone: no other one is asked for, and none is taken', async () => {
+    const asked: unknown[] = []
+    const respond = async (req: IncomingMessage, res: ServerResponse) => {
+      const { id, method, params } = JSON.parse((await text(req)) || '{}') as Request & { params?: JsonObject }
+      asked.push([method, params?.['protocolVersion']])
+      if (id === undefined) return res.writeHead(202).end()
+      const initialized = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
+      return res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result: initialized }))
+    }
+    const url = await listen(createServer((req, res) => void respond(req, res)))
+    const { problems } = await open({ one: { url, protocolVersion: '2025-06-18' } })
+    expect(asked[0]).to.deep.equal(['initialize', '2025-06-18'])
+    const { servers } = await open({ one: { url, protocolVersion: '2025-03-26' } })
+    const pinned = await open({ one: { url, protocolVersion: '2026-07-28' } })
+    expect([problems, servers(), pinned.servers()].flat()).to.deep.equal(
+      ['unavailable', 'unavailable'].map((state) => ({ name: 'one', state })),
+    )
+  })
+
   it('a call while it is down is a tool error, and the next one after its return is answered', async () => {
     const { seen, create } = createSessionServer(() => undefined)
     const first = create()
@@ -108,7 +138,7 @@ describe('an MCP server over HTTP that restarts', () => {
       expect(await outputOf(opened), name).to.equal('s2')
     }
     const couldNot = (why: string) =>
-      `The MCP server one could not answer the call${why}. Try again later, or go on without it.`
+      `The MCP server one could not answer the call${why}; the call may have been carried out. Find out before you call it again.`
     expect(outputs).to.deep.equal({
       'before the response': couldNot(''),
       'in a stream': LOST,
@@ -160,6 +190,7 @@ const results = {
 }
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line)
+  if (params?.name === 'lost') return say({ id, error: { code: -32602, message: 'Unknown tool: lost' } })
   if (id !== undefined && process.env.HANG !== method) say({ id, result: results[method](params) })
 })
 `
@@ -186,6 +217,38 @@ describe('an MCP server over stdio', () => {
     await until(() => opened.news.length > 0, { what: 'the changed tools' })
     expect(changes).to.deep.equal([{ tools: ['mcp__one__change', 'mcp__one__new'], gone: ['mcp__one__old'] }])
     expect(opened.news).to.deep.equal(['The MCP server one offers 2 tools anew and 1 tool no longer.'])
+  })
+
+  it('D5.2: that says nothing of its changes is listed again each minute, and at once when it does not know a tool', async () => {
+    const { list, server } = await scripted([tool('lost'), tool('call')])
+    const opened = await open({ often: server, asked: server }, { listEveryMs: 20, retryMs: 1 })
+    const asked = await open({ asked: server }, { listEveryMs: 1_000_000, retryMs: 1 })
+    opened.onChange(() => {})
+    asked.onChange(() => {})
+    await list([tool('new'), tool('call')])
+    await until(() => opened.news.length === 2, { what: 'both servers to be listed again' })
+    expect(asked.news).to.deep.equal([])
+    const { output } = await asked.call('mcp__asked__lost', {})
+    expect(output).to.equal('The MCP server asked refused the call: Unknown tool: lost')
+    await until(() => asked.news.length > 0, { what: 'the new tools' })
+    expect(asked.news).to.deep.equal(['The MCP server asked offers 1 tool anew and 1 tool no longer.'])
+  })
+
+  it('D5.2: that is not ready within the time to wait is starting, and its tools are offered when it has listed them', async () => {
+    const { server } = await scripted([tool('call')])
+    const isReady = join(await makeFolder(), 'ready')
+    const wait = `while [ ! -e ${isReady} ]; do sleep 0.05; done; exec "$0" "$@"`
+    const slow = { ...server, command: '/bin/sh', args: ['-c', wait, server.command, ...server.args] }
+    const opened = await open({ slow }, { waitMs: 0 })
+    const added: string[] = []
+    opened.onChange(({ tools }) => void added.push(...tools.map(({ name }) => name)))
+    expect([opened.tools, opened.servers()]).to.deep.equal([[], [{ name: 'slow', state: 'starting' }]])
+    expect(opened.news).to.deep.equal([
+      'The MCP server slow is starting. Its tools are offered when it has listed them.',
+    ])
+    await writeFile(isReady, '')
+    await opened.listed
+    expect([added, opened.servers()]).to.deep.equal([['mcp__slow__call'], [{ name: 'slow', state: 'ready' }]])
   })
 
   it('that announces one change after the other rests between two lists of its tools, and other servers do not', async () => {
@@ -231,6 +294,14 @@ describe('an MCP server over stdio', () => {
     await calling
     const pids = (await readFile(pidFile, 'utf8').catch(() => '')).trim().split(' ').map(Number)
     expect(pids.filter(isRunning)).to.deep.equal([])
+  })
+
+  it('that is closed as it begins to start is not waited for', async () => {
+    const { server, env } = await scripted([tool('call')])
+    const hanging = { ...server, env: { ...env, HANG: 'initialize' } }
+    const opened = await open({ one: hanging }, { waitMs: 0, startTimeoutMs: 1_000_000, folder: await makeFolder() })
+    await opened.close()
+    expect(opened.servers()).to.deep.equal([{ name: 'one', state: 'unavailable' }])
   })
 
   it('starts in its cwd, and one whose cwd is no folder is left out with that reason', async () => {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { openMcpServers } from '../../../../shared/agent/tools/mcp/mcp.ts'
+import { type McpDeps, openMcpServers } from '../../../../shared/agent/tools/mcp/mcp.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { createEgress } from '../../../../shared/platform/net/egress.ts'
 import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
@@ -11,7 +11,7 @@ import { type Caller, callerOf, makeFolder, removeFolders } from '../setup.ts'
 /** `problems` and `news` are the lines for the log, of the levels warn and info. */
 export type Opened = Awaited<ReturnType<typeof openMcpServers>> & { call: Caller; problems: string[]; news: string[] }
 
-export type Times = { callTimeoutMs?: number; startTimeoutMs?: number; retryMs?: number }
+export type Times = Partial<Omit<McpDeps, 'configFile' | 'variables' | 'fetch' | 'log'>>
 
 /** What a test opens is closed after it, the newest first. */
 export function useMcp() {

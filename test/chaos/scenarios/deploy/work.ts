@@ -23,17 +23,20 @@ export class FollowedRun {
   readonly #random: Random
   /** The reply's path begins with the session, or with the run itself. */
   readonly #session: string | undefined
+  /** Until when a process that shuts down may keep a call of a tool. */
+  readonly #keptUntil: () => number
   #runId = ''
   #current: StreamClient | undefined
   #lastAt = now()
   #pauseMs = 0
   #isRecorded = false
 
-  constructor(world: World, { what, random, session, body }: Opening) {
+  constructor(world: World, { what, random, session, body, keptUntil }: Opening) {
     this.#world = world
     this.#what = what
     this.#random = random
     this.#session = session
+    this.#keptUntil = keptUntil
     const path = session === undefined ? '/agent/run' : `/sessions/${session}/messages`
     const first = this.#open({ path, body })
     this.ended = this.#follow(first)
@@ -68,9 +71,16 @@ export class FollowedRun {
 
   #take(frame: SseFrame): void {
     const at = now()
-    if (this.frames.length > 0 && this.asks.length === 0) this.#pauseMs = Math.max(this.#pauseMs, at - this.#lastAt)
+    if (this.frames.length > 0 && this.asks.length === 0)
+      this.#pauseMs = Math.max(this.#pauseMs, at - this.#expectedFrom(frame))
     this.#lastAt = at
     this.frames.push(frame)
+  }
+
+  /** A call of a tool is silent for as long as it takes, or until its process leaves it: that is no pause of the product. */
+  #expectedFrom({ data }: SseFrame): number {
+    if (this.frames.at(-1)?.event !== 'tool_use') return this.#lastAt
+    return data['code'] === 'run_recovered' ? Math.max(this.#lastAt, this.#keptUntil()) : Infinity
   }
 
   async #follow(first: StreamClient): Promise<Ended> {
@@ -114,7 +124,7 @@ export class FollowedRun {
   }
 }
 
-type Opening = { what: string; random: Random; session?: string | undefined; body: object }
+type Opening = { what: string; random: Random; session?: string | undefined; body: object; keptUntil(): number }
 
 /** Asks until the answer says the end. */
 async function untilEnd(world: World, { path, random, isOver }: Polling): Promise<string> {

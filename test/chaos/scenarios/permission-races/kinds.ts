@@ -30,15 +30,16 @@ export function replyWithoutNotification(drop: (request: string) => void): RaceK
 }
 
 /**
- * Sends one reply at the moment of the timeout. The time is adjusted after each race, so that half of the replies win on any machine: the
- * more in a row have won, or lost, the more.
+ * Sends one reply at the moment of the timeout. The time is adjusted after each race, also for those that wait for theirs, so that half of the replies
+ * win on any machine: the more in a row have won, or lost, the more.
  */
 export function replyAtEdge(timeoutMs: number): RaceKind {
   let offsetMs = 0
   let streak = 0
   return async (world, random) => {
     const { race, one, other } = await start(world, random)
-    await sleep(race.askedAt + timeoutMs + offsetMs + random.between(-EDGE_MS, EDGE_MS) - now())
+    await until(race.expiresAt - LATEST_CHANGE_MS)
+    await until(race.expiresAt + offsetMs + random.between(-EDGE_MS, EDGE_MS))
     const reply = await race.reply(one, random.chance(0.5))
     const sign = reply.status === 200 ? 1 : -1
     streak = streak * sign > 0 ? streak + sign : sign
@@ -47,7 +48,11 @@ export function replyAtEdge(timeoutMs: number): RaceKind {
   }
 }
 
+const until = (at: number) => sleep(Math.max(0, at - now()))
+
 const EDGE_MS = 3
+/** So long before its time a race takes what the others have found. */
+const LATEST_CHANGE_MS = 300
 const STEP_MS = 4
 
 async function start(world: World, random: Random): Promise<{ race: Race; one: Member; other: Member }> {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { workspacePath } from '../../../../shared/agent/tools/workspace/workspace.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
-import { EventStream } from '../../../support/event-stream.ts'
+import { EventStream, type Frame } from '../../../support/event-stream.ts'
 import { type Entry, now } from '../../history.ts'
 import type { Member, World } from '../../world.ts'
 
@@ -11,18 +11,19 @@ export type Reply = { isAllow: boolean; status: number }
 
 /** A run that waits for a permission, and its outcome. */
 export class Race {
-  /** When the client received the request. */
-  readonly askedAt = now()
+  /** When the request expires. */
+  readonly expiresAt: number
   #repliedAt = 0
   readonly #world: World
   readonly #stream: EventStream
   /** The id of the permission request. */
   readonly request: string
 
-  private constructor(world: World, stream: EventStream, request: string) {
+  private constructor(world: World, stream: EventStream, { id, expires_at }: Frame['data']) {
     this.#world = world
     this.#stream = stream
-    this.request = request
+    this.request = String(id)
+    this.expiresAt = now() + Date.parse(String(expires_at)) - Date.now()
   }
 
   /** Starts a run and resolves when it asks for the permission to write a file. */
@@ -32,7 +33,7 @@ export class Race {
     const stream = await openAccepted(`${gateway.url}/agent/run`, init)
     world.record({ kind: 'opened', t: now(), run: stream.runId, gateway: gateway.name })
     const { data } = await stream.until('permission_request')
-    return new Race(world, stream, String(data['id']))
+    return new Race(world, stream, data)
   }
 
   /** Sends a reply through this gateway, and again after a 503: it may have been taken all the same. */

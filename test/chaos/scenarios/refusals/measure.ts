@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { allOf, type Guarantee, none, noneOf } from '../../../harness/guarantee.ts'
 import type { Random } from '../../../harness/seed.ts'
 import { ModelServer } from '../../../support/model-server/model-server.ts'
+import { ask } from '../../ask.ts'
 import { now } from '../../history.ts'
 import { nothingTold, RefusedClient, type Told } from './client.ts'
 import { TenantEvents } from './tenant-events.ts'
@@ -51,7 +52,9 @@ export async function measureRefusals({ form, model, size, random, say }: Measur
   const { urlOf } = form
   await using events = new TenantEvents(urlOf)
   const clients = await Promise.all(
-    Array.from({ length: size.clients }, (_, n) => RefusedClient.open({ n, urlOf, random: random.fork(`${n}`), told })),
+    Array.from({ length: size.clients }, (_, n) =>
+      RefusedClient.open({ n, urlOf, random: random.fork(`${n}`), told, hasPlans: true }),
+    ),
   )
   let isOver = false
   const talking = clients.map((client) => client.until(() => isOver))
@@ -69,8 +72,24 @@ export async function measureRefusals({ form, model, size, random, say }: Measur
   const until = now() + PAIRED_WITHIN_MS
   const areTold = () => told.accepted.every(({ run }) => events.ended.has(run)) && events.unpaired.length === 0
   while (now() < until && !areTold()) await sleep(CALM_MS)
+  const plans = await notDone(urlOf, told.plans)
   const histories = (await Promise.all(clients.map((client) => client.wrongInHistory()))).flat()
-  return guaranteesOf(form.name, { told, histories, calls: model.calls, events })
+  return guaranteesOf(form.name, { told, histories, plans, calls: model.calls, events })
+}
+
+/** The plans that are not done when none of them is queued or running any more. */
+async function notDone(urlOf: () => string, plans: Told['plans']): Promise<string[]> {
+  const until = now() + PAIRED_WITHIN_MS
+  const statusOf = async (id: string) => {
+    for (;;) {
+      const { body } = await ask(urlOf(), { path: `/plans/${id}` })
+      const { status = 'no answer' } = (body ?? {}) as { status?: string }
+      if (!['queued', 'running', 'no answer'].includes(status) || now() > until) return status
+      await sleep(CALM_MS)
+    }
+  }
+  const statuses = await Promise.all(plans.map(async ({ id }) => `${id} ${await statusOf(id)}`))
+  return statuses.filter((each) => !each.endsWith(' done'))
 }
 
 const tell = ({ tries, accepted, refused }: Told): string =>
@@ -79,19 +98,21 @@ const tell = ({ tries, accepted, refused }: Told): string =>
 type Found = {
   told: Told
   histories: string[]
+  plans: string[]
   calls: ReadonlyMap<string, number>
   events: Pick<TenantEvents, 'started' | 'unpaired'>
 }
 
-function guaranteesOf(name: string, { told, histories, calls, events }: Found): Guarantee[] {
-  const accepted = new Map(told.accepted.map((each) => [each.token, each]))
+function guaranteesOf(name: string, { told, histories, plans, calls, events }: Found): Guarantee[] {
+  const all = [...told.accepted, ...told.plans]
+  const accepted = new Set(all.map(({ token }) => token))
   const runs = new Set(told.accepted.map(({ run }) => run))
   const known = [...calls].filter(([token]) => token.startsWith(`token-`))
   const wrongCalls = [
     ...known
       .filter(([token, count]) => count !== 1 || !accepted.has(token))
       .map(([token, count]) => `${token} ${count}`),
-    ...told.accepted.filter(({ token }) => !calls.has(token)).map(({ token }) => `${token} 0`),
+    ...all.filter(({ token }) => !calls.has(token)).map(({ token }) => `${token} 0`),
   ]
   const undone = told.accepted
     .filter(({ end }) => end !== 'done')
@@ -102,10 +123,11 @@ function guaranteesOf(name: string, { told, histories, calls, events }: Found): 
     allOf(title('refusals, as the faults should cause'), refusals, 1),
     noneOf(title('requests that were never accepted, or refused otherwise than with 503'), told.wrong),
     noneOf(
-      title(`prompts that did not reach the model once for the run that was accepted, of ${accepted.size}`),
+      title(`prompts that did not reach the model once for the run or plan that was accepted, of ${accepted.size}`),
       wrongCalls,
     ),
     noneOf(title('accepted runs that did not end with done'), undone),
+    noneOf(title(`accepted plans that are not done, of ${told.plans.length}`), plans),
     noneOf(title('histories with other messages than those that were accepted, in their order'), histories),
     noneOf(title('runs whose begin or end was not announced'), events.unpaired),
     none(title('announced runs that nobody was told of'), events.started.difference(runs).size),

@@ -138,6 +138,7 @@ describe('the ids and answers of A2A', () => {
 })
 
 const messageOf = (role: 'user' | 'assistant', text: string, runId: string | null = of.RUN) => ({
+  ...{ id: `msg_${text}`, parent_id: null },
   ...{ role, blocks: [{ type: 'text' as const, text }], run_id: runId, at: '2026-11-21T09:30:00.000Z' },
 })
 
@@ -180,6 +181,7 @@ describe('POST /a2a', () => {
             cursor === undefined
               ? [messageOf('user', 'Before', null), messageOf('user', 'Hi')]
               : [messageOf('assistant', 'Done.')],
+          branches: [],
           next_cursor: cursor === undefined ? 'more' : null,
         }),
       },

@@ -36,6 +36,8 @@ const planOf = ({ id }: Task): string => `plan_${/^task_plan_([0-9a-f]{32})_/.ex
 const textsOf = ({ artifacts }: Task) =>
   Object.fromEntries(artifacts.map(({ name, parts }) => [name, parts[0]?.content?.value]))
 
+const PLACE = { id: 'msg_1', parent_id: null }
+
 describe('a plan as a task of A2A', () => {
   it('is submitted from metadata or data of a message, and read as its record tells of it', async () => {
     const { ask, submit } = await open()
@@ -272,7 +274,7 @@ describe('ListTasks', () => {
         listMessages: async (_tenant, _id, filter) => {
           seen.push(filter)
           const message = { blocks: [{ type: 'text' as const, text: 'Hi' }], run_id: there.run_id, at: AT }
-          return { messages: [{ role: 'user' as const, ...message }], next_cursor: null }
+          return { messages: [{ ...PLACE, role: 'user' as const, ...message }], branches: [], next_cursor: null }
         },
       },
     })

@@ -4,6 +4,7 @@ import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
 import { AG_UI_WIRE, type AgUiEvent } from '../../../../services/gateway/dialects/ag-ui/events.ts'
 import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/projection.ts'
+import { notFound } from '../../../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
@@ -161,7 +162,7 @@ describe('POST /ag-ui', () => {
   const start = useGateways()
 
   it('D31.7a: what this server cannot take is refused by its place', async () => {
-    const { post } = await start()
+    const { post } = await start({ methods: { getSession: () => Promise.reject(notFound('no session')) } })
     const messages = [{ role: 'user', content: 'hi' }]
     const refused: [object, string][] = [
       [{ runId: 'r', messages }, '/threadId'],

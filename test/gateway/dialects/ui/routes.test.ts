@@ -69,7 +69,7 @@ describe('POST /ui/chat', () => {
       { role: 'assistant', content: 'b' },
     ]
     expect(created).to.deep.equal([[DEFAULT_TENANT, 'chat-1', seed]])
-    const message = { prompt: 'c', model: 'small', background: true }
+    const message = { prompt: 'c', id: 'm', model: 'small', background: true, if_waiting: 'deny' }
     expect(sent).to.deep.equal([1, 2].map(() => [DEFAULT_TENANT, 'chat-1', message]))
   })
 
@@ -105,6 +105,31 @@ describe('POST /ui/chat', () => {
       },
     })
     expect(await (await active.get('/ui/chat/chat-1/stream')).text()).to.include(`"messageId":"${RUN_ID}"`)
+  })
+
+  it('D31.5b: a stop cancels the run that it names, and without a name the only one of the chat', async () => {
+    const cancelled: string[] = []
+    const other = `run_${'ab'.repeat(16)}`
+    const gateway = (queued: number) =>
+      start({
+        methods: {
+          getSession: async () => sessionOf('chat-1', { active_run_id: RUN_ID, queued }),
+          getRun: async (_tenant, runId) => ({ ...LIVE_RUN, session_id: runId === other ? 'chat-1' : 'chat-2' }),
+          async cancelRun(_tenant, runId) {
+            cancelled.push(runId)
+          },
+        },
+      })
+    const busy = await gateway(1)
+    const stop = async (query = '', headers = {}, { url } = busy) =>
+      (await fetch(`${url}/ui/chat/chat-1/stream${query}`, { method: 'DELETE', headers })).status
+    expect([await stop(), cancelled]).to.deep.equal([409, []])
+    expect([await stop(`?run_id=${other}`), cancelled]).to.deep.equal([204, [other]])
+    expect([await stop('', { 'x-run-id': other }), cancelled.length]).to.deep.equal([204, 2])
+    expect([await stop(`?run_id=${RUN_ID}`), await stop('?run_id=run_1'), cancelled.length]).to.deep.equal([
+      404, 404, 2,
+    ])
+    expect([await stop('', {}, await gateway(0)), cancelled.at(-1)]).to.deep.equal([204, RUN_ID])
   })
 
   it('D31: the paths exist only where DIALECTS names the dialect', async () => {

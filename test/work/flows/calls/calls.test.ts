@@ -14,6 +14,7 @@ import { FlowCalls, type FlowCallsDeps } from '../../../../shared/work/flows/cal
 import type { Dispatches, Flow } from '../../../../shared/work/flows/port.ts'
 import type { Job } from '../../../../shared/work/queue/port.ts'
 import { FAILED, OK, OUTPUT } from '../../../contract/dispatch-setup.ts'
+import { until } from '../../../support/until.ts'
 import { useHistory } from '../history-setup.ts'
 import { FedStream } from './fed-stream.ts'
 
@@ -261,8 +262,56 @@ describe('the calls of flows', () => {
     const { calls } = createCalls({ admission, queue: { add, remove: async () => {} } })
     const refusal = await errorOf(calls.start(TENANT, 'summarize', CALL))
     expect(refusal).to.include({ status: 503, message: 'the queue is away' })
-    expect(await read(refusal?.traceId ?? '')).to.deep.include({ status: 'error' })
+    expect(await read(refusal?.traceId ?? '')).to.deep.include({ status: 'rejected' })
     expect([...held]).to.deep.equal([])
+  })
+
+  it('D36.1: say again to a store that did not answer that an execution was not queued, whose job the queue may still have', async () => {
+    let ends = 0
+    const end: Dispatches['end'] = async (...args) => {
+      if (ends++ === 0) throw new AppError('unavailable', 'the store is away')
+      return history.dispatches.end(...args)
+    }
+    const { dispatches } = history
+    const stored: string[] = []
+    const create: Dispatches['create'] = async (...args) => {
+      stored.push(args[1].trace_id)
+      return dispatches.create(...args)
+    }
+    const { calls } = createCalls({
+      dispatches: { ...withoutReads(), create, end },
+      queue: { add: async () => Promise.reject(new AppError('unavailable', 'no answer')), remove: async () => {} },
+    })
+    expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
+    await until(() => ends === 2, { what: 'the second try' })
+    expect(await dispatches.begin(TENANT, stored[0] ?? '', EPOCH)).to.equal(undefined)
+  })
+
+  it('D36.5: take the id of an execution that the store did not answer for before its key is free, so that it never begins', async () => {
+    const released: string[] = []
+    const idempotency: FlowCallsDeps['idempotency'] = {
+      reserve: async () => ({ state: 'reserved' }),
+      replace: refuse,
+      release: async (_tenant, { id }) => released.push(id) > 0,
+    }
+    let late: Parameters<Dispatches['create']> | undefined
+    const create: Dispatches['create'] = async (...args) => {
+      if (late) return history.dispatches.create(...args)
+      late = args
+      throw new AppError('unavailable', 'the store did not answer')
+    }
+    const { dispatches } = history
+    const { calls } = createCalls({
+      idempotency,
+      dispatches: { ...withoutReads(), create, get: (...args) => dispatches.get(...args) },
+    })
+    const refusal = await errorOf(calls.start(TENANT, 'summarize', { ...CALL, idempotencyKey: 'k' }))
+    expect(refusal).to.include({ status: 503, message: 'the store did not answer' })
+    const traceId = late?.[1].trace_id ?? ''
+    expect([released, (await read(traceId))?.status]).to.deep.equal([[traceId], 'rejected'])
+    const carriedOut = errorOf(dispatches.create(...(late as Parameters<Dispatches['create']>)))
+    expect(await carriedOut).to.include({ status: 503 })
+    expect(await dispatches.begin(TENANT, traceId, EPOCH)).to.equal(undefined)
   })
 
   it('give the place of a dispatch back that cannot be stored', async () => {

@@ -22,7 +22,10 @@ describe('starting an execution once for each key', () => {
   function newTest() {
     const dispatches = new Map<string, Dispatch>()
     const key = `key-${++keys}`
-    const start = (body: object, execute?: () => Promise<void>) =>
+    const closed: string[] = []
+    const store = (traceId: string) =>
+      dispatches.set(traceId, newDispatch(0, { trace_id: traceId, status: 'running', executor: 7 }))
+    const start = (body: object, execute?: (traceId: string) => Promise<void>, onClose = () => {}) =>
       startOnce(
         TENANT,
         {
@@ -30,13 +33,19 @@ describe('starting an execution once for each key', () => {
           body,
           find: async (traceId) => dispatches.get(traceId),
           async execute(traceId) {
-            await execute?.()
-            dispatches.set(traceId, newDispatch(0, { trace_id: traceId, status: 'running', executor: 7 }))
+            await execute?.(traceId)
+            store(traceId)
+          },
+          async close(traceId) {
+            onClose()
+            if (dispatches.has(traceId)) return false
+            closed.push(traceId)
+            return true
           },
         },
         idempotency,
       )
-    return { dispatches, start }
+    return { dispatches, closed, store, start }
   }
 
   it('joins the execution of the same request, whatever the order of its fields', async () => {
@@ -84,11 +93,34 @@ describe('starting an execution once for each key', () => {
   })
 
   it('takes the key over from a process that died before it had stored its execution', async () => {
-    const { start, dispatches } = newTest()
+    const { start, dispatches, closed } = newTest()
     const { traceId } = await start({ a: 1 })
     dispatches.delete(traceId)
     const again = await start({ a: 1 })
     expect(again.isReplayed).to.equal(false)
     expect(again.traceId).to.not.equal(traceId)
+    expect(closed, 'so that the first process does not store it any more').to.deep.equal([traceId])
+  })
+
+  it('D36.5: joins an execution that is stored just before its key would be taken over', async () => {
+    const { start, dispatches, store } = newTest()
+    const { traceId } = await start({ a: 1 })
+    dispatches.delete(traceId)
+    const again = await start({ a: 1 }, undefined, () => store(traceId))
+    expect(again).to.deep.equal({ traceId, isReplayed: true })
+    expect(dispatches.size).to.equal(1)
+  })
+
+  it('D36.5: keeps the key of a refused start whose execution is stored all the same: who sends it again joins', async () => {
+    const { start, dispatches, store } = newTest()
+    let asked = ''
+    const execute = async (traceId: string) => {
+      asked = traceId
+      throw new AppError('unavailable', 'the store did not answer')
+    }
+    const refused = start({ a: 1 }, execute, () => store(asked))
+    expect(await refused.catch(({ message }: Error) => message)).to.equal('the store did not answer')
+    expect(await start({ a: 1 })).to.deep.equal({ traceId: asked, isReplayed: true })
+    expect(dispatches.size).to.equal(1)
   })
 })

@@ -2,6 +2,7 @@
 
 import { expect } from 'chai'
 import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { Received } from '../../../support/model-server/model-server.ts'
 import {
   type Bench,
@@ -143,6 +144,7 @@ describe('the execution of a flow', () => {
         tools: {
           toolBox: boxOf(tools),
           services: {},
+          owner: { tenant: DEFAULT_TENANT, scope: 'run' },
           workspace: () => '/workspaces/run',
           maxOutputChars: 1_000,
           canAct: async () => true,

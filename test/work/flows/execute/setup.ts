@@ -4,6 +4,7 @@ import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../../../shared/agent/providers/port.ts'
 import { succeed, type Tool, type ToolBox } from '../../../../shared/agent/tools/port.ts'
 import type { FlowEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import type { SchemaProblem } from '../../../../shared/platform/schemas/port.ts'
 import type { FlowExecution, FlowResources } from '../../../../shared/work/flows/execute/agents.ts'
 import { executeFlow, type FlowOutcome } from '../../../../shared/work/flows/execute/execute.ts'
@@ -123,6 +124,7 @@ export class Bench {
       tools: {
         toolBox: boxOf([]),
         services: {},
+        owner: { tenant: DEFAULT_TENANT, scope: 'run' },
         workspace: () => '/workspaces/run',
         maxOutputChars: 1_000,
         canAct: async () => true,

@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { RunErrorCode } from '../../../../shared/kernel/events.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 import { Stop } from '../../../../shared/work/flows/execute/stop.ts'
 import { Bench, boxOf, definitionOf, flowOf, GOOD, isFrom, toolOf } from './setup.ts'
 
@@ -69,6 +70,7 @@ describe('the early end of an execution', () => {
     const tools = {
       toolBox: boxOf([hang]),
       services: {},
+      owner: { tenant: DEFAULT_TENANT, scope: 'run' },
       workspace: () => '/workspaces/run',
       maxOutputChars: 1_000,
       canAct: async () => true,

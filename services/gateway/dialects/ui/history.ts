@@ -1,0 +1,111 @@
+import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
+import type { MessagePage } from '../../../../shared/cluster/commands/sessions.ts'
+import { hasKind } from '../../../../shared/kernel/errors.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import { readResponse } from '../shared/response-stream.ts'
+import { type UiMessage, UiMessageProjection } from './message.ts'
+
+type Message = MessagePage['messages'][number]
+type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal }
+
+/** So many runs without an answer in the history, the newest ones, are shown as their events tell of them. */
+const MAX_REPLAYED = 20
+const PAGE = 200
+
+/** The messages on the way to the head of a session; none for a session that is not there. */
+async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId: string): Promise<Message[]> {
+  const found: Message[] = []
+  try {
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await broker.listMessages(tenant, sessionId, {
+        limit: PAGE,
+        ...(cursor !== undefined && { cursor }),
+      })
+      for (const message of page.messages) found.push(message)
+      cursor = page.next_cursor
+    }
+  } catch (cause) {
+    if (!hasKind(cause, 'not_found')) throw cause
+  }
+  return found
+}
+
+/**
+ * The messages of a chat as its page shows them. The newest run, and those that have left no answer, are shown with their approvals and errors
+ * as long as their events are kept.
+ */
+export async function uiMessages(reading: Reading, sessionId: string): Promise<UiMessage[]> {
+  const messages = fold(await listBranch(reading, sessionId), sessionId)
+  const replayed = messages.filter(
+    ({ runId, answer }, i) => runId !== null && (answer === undefined || i === messages.length - 1),
+  )
+  for (const turn of replayed.slice(-MAX_REPLAYED)) {
+    const told = turn.runId === null ? undefined : await replay(reading, turn.runId, sessionId)
+    if (told) turn.answer = told
+  }
+  return messages.flatMap(({ asked, answer }) => [...asked, ...(answer ? [answer] : [])])
+}
+
+/** What one run has added, or what follows one message of the user in the history that a session began with. */
+type Turn = { runId: string | null; asked: UiMessage[]; answer: UiMessage | undefined }
+
+function fold(messages: readonly Message[], sessionId: string): Turn[] {
+  const turns: Turn[] = []
+  for (const message of messages) {
+    const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
+    const last = turns.at(-1)
+    const isBehindAnswer = role === 'user' && last?.answer !== undefined
+    if (isBehindAnswer && runId !== null && last.runId === runId) continue // It asks the model to correct its answer.
+    const isNew = last?.runId !== runId || isBehindAnswer
+    const turn: Turn = isNew || !last ? { runId, asked: [], answer: undefined } : last
+    if (turn !== last) turns.push(turn)
+    if (role === 'user') turn.asked.push({ id: clientId, role, parts: blocks.map((block) => ({ ...block })) })
+    if (role === 'assistant') {
+      turn.answer ??= {
+        ...{ id: runId ?? clientId, role, parts: [] },
+        ...(runId !== null && { metadata: { runId, sessionId } }),
+      }
+      if (runId === null) turn.answer.id = clientId
+      turn.answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
+    }
+    if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block)
+  }
+  return turns
+}
+
+type Block = Message['blocks'][number]
+
+function partOf(block: Block): JsonObject {
+  if (block.type === 'text') return { type: 'text', text: block.text, state: 'done' }
+  if (block.type === 'thinking') return { type: 'reasoning', text: block.text, state: 'done' }
+  const { id: toolCallId, tool_name: toolName, input } = block as Extract<Block, { type: 'tool_use' }>
+  return { type: 'dynamic-tool', toolName, toolCallId, providerExecuted: true, state: 'input-available', input }
+}
+
+function addResult(parts: JsonObject[], block: Block): void {
+  if (block.type !== 'tool_result') return
+  const { id, output, is_error: isError } = block
+  const result = isError ? { state: 'output-error', errorText: output } : { state: 'output-available', output }
+  Object.assign(parts.findLast(({ toolCallId }) => toolCallId === id) ?? {}, result)
+}
+
+/** The message of a run as far as it has come; `undefined` when its events are not kept. */
+async function replay(
+  { broker, tenant, signal }: Reading,
+  runId: string,
+  sessionId: string,
+): Promise<UiMessage | undefined> {
+  try {
+    const { event_count: until } = await broker.getRun(tenant, runId)
+    const frames = await broker.followRun(tenant, runId, 0)
+    const projection = new UiMessageProjection(runId, sessionId)
+    await readResponse({ frames, passed: until }, projection, { signal, until })
+    const { message } = projection
+    const isWhole = message.metadata['errorCode'] !== 'stream_gap'
+    return isWhole && (message.parts.length > 0 || message.metadata['error'] !== undefined) ? message : undefined
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return undefined
+    throw cause
+  }
+}

@@ -1,0 +1,81 @@
+import type { Message, MessageStamp } from '../../providers/port.ts'
+
+/** A stamp of an older release, whose histories have no branches, names neither itself nor the message before. */
+type StoredStamp = Omit<MessageStamp, 'id' | 'parent'> & Partial<Pick<MessageStamp, 'id' | 'parent'>>
+
+/** Links messages that name no parent, each to the one before it; the first one to `parent`. */
+export function linked(messages: readonly Message[], parent: string | null): readonly Message[] {
+  let before = parent
+  return messages.map((message) => {
+    const stamp: StoredStamp | undefined = message.stamp
+    if (!stamp) return message
+    const link = { id: stamp.id ?? `msg_${stamp.seq}`, parent: stamp.parent === undefined ? before : stamp.parent }
+    before = link.id
+    return stamp.id === link.id && stamp.parent === link.parent ? message : { ...message, stamp: { ...stamp, ...link } }
+  })
+}
+
+export const headOf = (branch: readonly Message[]): string | null => branch.at(-1)?.stamp?.id ?? null
+
+/** The messages from the first one of a branch to `head`, in their order. */
+export function branchTo(all: readonly Message[], head: string | null): readonly Message[] {
+  const byId = new Map(all.map((message) => [message.stamp?.id, message]))
+  const branch: Message[] = []
+  for (let id = head; id !== null; ) {
+    const message = byId.get(id)
+    if (!message) break
+    branch.push(message)
+    id = message.stamp?.parent ?? null
+  }
+  return branch.reverse()
+}
+
+/** The ids of the messages that none follows, oldest first. */
+export function branchEnds(all: readonly Message[]): string[] {
+  const parents = new Set(all.map(({ stamp }) => stamp?.parent))
+  return all.flatMap(({ stamp }) => (stamp && !parents.has(stamp.id) ? [stamp.id] : []))
+}
+
+/**
+ * Finds a message by its id or by the id that its client has given it, or else the last message of the run with this id. A client may give
+ * an edited message the id of the one before: the newest counts.
+ */
+export const findNamed = (all: readonly Message[], name: string): Message | undefined =>
+  all.findLast(({ stamp, client }) => stamp?.id === name || client === name) ??
+  all.findLast(({ stamp }) => stamp?.runId === name)
+
+/**
+ * Replaces one branch by a shorter one, which begins anew. What only this branch had is gone. Other branches keep what they follow; those
+ * that follow a message which is kept have the shorter beginning, too.
+ */
+export function withBranchReplaced(
+  all: readonly Message[],
+  { branch, shorter }: { branch: readonly Message[]; shorter: readonly Message[] },
+): readonly Message[] {
+  const kept = new Map(shorter.map((message) => [message.stamp?.id, message]))
+  const own = new Map(branch.map((message) => [message.stamp?.id, message]))
+  const followed = new Set<string>()
+  for (const { stamp } of all) {
+    if (!stamp || own.has(stamp.id)) continue
+    for (let id = stamp.parent; id !== null && own.has(id) && !kept.has(id) && !followed.has(id); ) {
+      followed.add(id)
+      id = own.get(id)?.stamp?.parent ?? null
+    }
+  }
+  const added = shorter.filter(({ stamp }) => !own.has(stamp?.id))
+  const left = all.flatMap((message) => {
+    const id = message.stamp?.id
+    const isGone = own.has(id) && !kept.has(id) && !followed.has(id ?? '')
+    return isGone ? [] : [kept.get(id) ?? message]
+  })
+  const at = left.findIndex(({ stamp }) => kept.has(stamp?.id))
+  return at < 0 ? [...left, ...added] : left.toSpliced(at, 0, ...added)
+}
+
+/** Links the messages of a branch anew, from its beginning. */
+export const relinked = (branch: readonly Message[]): readonly Message[] =>
+  branch.map((message, i) => {
+    const parent = headOf(branch.slice(Math.max(0, i - 1), i))
+    if (!message.stamp || message.stamp.parent === parent) return message
+    return { ...message, stamp: { ...message.stamp, parent } }
+  })

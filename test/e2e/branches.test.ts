@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Child } from '../support/child.ts'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { useMongo } from '../support/mongo.ts'
+import { inBothForms, type Product } from '../support/product.ts'
+import { useTempFolder } from '../support/temp-folder.ts'
+import { Page, type Wire } from './branches/page.ts'
+import { type Act, actsOf, asRequest, play } from './branches/story.ts'
+
+const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
+const KILLED = ['send', 'send', 'edit', 'kill', 'send', 'again', 'fail', 'kill', 'send', 'branch', 'edit'] as const
+
+/** So many series of acts for each format, in each form. */
+const STORIES = Number(process.env['STORIES'] ?? 8)
+
+inBothForms('the branch that a page shows', (startProduct, form) => {
+  const mongo = form === 'cluster' ? useMongo() : undefined
+  let product: Product
+  before(async () => {
+    product = await startProduct({
+      DIALECTS: 'ui,ag-ui,openai',
+      ...mongo?.env,
+      ...(mongo && { DURABILITY: 'sessions' }),
+    })
+  })
+  after(() => product.close())
+
+  for (const wire of ['ui', 'ag-ui'] as const satisfies readonly Wire[])
+    it(`D38: ${wire}: in ${STORIES} stories of edits, regenerations, branches, failures and refusals the model reads just what the page shows`, async () => {
+      await fc.assert(
+        fc.asyncProperty(actsOf(), async (acts) => {
+          const page = new Page(product.url, wire)
+          for (const { page: shown, model } of await play(page, acts, product))
+            expect(model).to.deep.equal(asRequest(shown))
+        }),
+        { numRuns: STORIES, endOnFailure: true },
+      )
+    })
+})
+
+describe('the branch that a page shows, after kill -9', () => {
+  const dataDir = useTempFolder()
+  let model: ModelServer
+  let child: Child
+  let url: string
+  const start = async () => {
+    child = new Child(process.execPath, [STANDALONE], {
+      ...{ DATA_DIR: dataDir.path, PORT: '0', OPS_PORT: '0', RATE_LIMIT_RPM: '0', DURABILITY: 'sessions' },
+      ...{ MODEL: 'test-model', MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: model.url },
+    })
+    url = (JSON.parse(await child.line(/"listening"/)) as { url: string }).url
+  }
+  before(async () => {
+    model = await startModelServer()
+    await start()
+  })
+  after(async () => {
+    await child.end('SIGKILL')
+    await model.close()
+  })
+
+  it('D23.5a: stories that kill the process between two messages go on in the branch that the page shows', async () => {
+    for (const wire of ['ui', 'ag-ui'] as const) {
+      const page = new Page(url, wire)
+      const kill = async () => {
+        await child.end('SIGKILL')
+        await start()
+        page.url = url
+      }
+      const acts = KILLED.map((kind, i): Act => ({ kind, pick: i, keepsId: i % 2 === 0 }))
+      const told = await play(page, acts, { model, kill })
+      expect(told).to.have.length(KILLED.filter((kind) => !['kill', 'branch', 'refuse'].includes(kind)).length)
+      for (const { page: shown, model: read } of told) expect(read).to.deep.equal(asRequest(shown))
+    }
+  })
+})
