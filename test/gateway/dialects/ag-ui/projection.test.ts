@@ -78,9 +78,9 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
   it('D40.4: is interrupted a second time with the same call by a question of its tool', async () => {
     const asking = [of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a'), of.questioned('q', 'a')]
     const last = (await eventsOf(asking, { known: new Set(['p']) })).at(-1)
-    const { interrupts } = last?.['outcome'] as { interrupts: object[] }
-    expect(interrupts).to.have.length(1)
-    expect(interrupts).to.containSubset([
+    const { outcome } = last as { outcome?: { interrupts: object[] } }
+    expect(outcome?.interrupts).to.have.length(1)
+    expect(outcome?.interrupts).to.containSubset([
       { id: `${of.RUN}/q`, toolCallId: 'a', metadata: { preview: { kind: 'form' } } },
     ])
   })
