@@ -41,7 +41,7 @@ func main() {
 
 	var text, object engine.MemoryContent
 	must(0, text.FromMemoryContent0("a text"))
-	must(0, object.FromMemoryContent1(engine.MemoryContent1{"of": "an object"}))
+	must(0, object.FromMemoryObject(engine.MemoryObject{"of": "an object"}))
 	memory := []engine.MemoryContent{}
 	for _, content := range []engine.MemoryContent{text, object} {
 		must(api.AddFlowMemoryWithResponse(ctx, "summarize", nil, engine.FlowMemoryRequest{Content: content}))

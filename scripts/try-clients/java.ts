@@ -6,8 +6,7 @@ const VERSION = '7.17.0'
 const JAR = `openapi-generator-cli-${VERSION}.jar`
 const FROM = `https://repo1.maven.org/maven2/org/openapitools/openapi-generator-cli/${VERSION}/${JAR}`
 
-const PROGRAM = `import com.google.gson.Gson;
-import java.util.*;
+const PROGRAM = `import java.util.*;
 import org.openapitools.client.*;
 import org.openapitools.client.api.*;
 import org.openapitools.client.model.*;
@@ -21,10 +20,10 @@ public class Try {
     PlansApi plans = new PlansApi(api);
     PlanRequest request = new PlanRequest().parallel(true).addStepsItem(new PlanStep().id("one").prompt("Count to one."));
     Plan plan = plans.getPlan(plans.submitPlan(request, null).getId());
-    RunAnswer answer = new RunsApi(api).startRun(new RunRequest().prompt("Hello"), null, null);
+    RunAnswer answer = new RunsApi(api).startRun(new RunRequest().prompt("Hello"), null, null, null);
 
     FlowsApi flows = new FlowsApi(api);
-    for (Object content : List.of("a text", Map.of("of", "an object")))
+    for (Object content : List.of("a text", new MemoryObject().putAdditionalProperty("of", "an object")))
       flows.addFlowMemory("summarize", new FlowMemoryRequest().content(new MemoryContent(content)), null);
     List<Object> memory = new ArrayList<>();
     for (MemoryEntry entry : flows.listFlowMemory("summarize", null, null, null).getEntries())
@@ -35,7 +34,7 @@ public class Try {
     printed.put("parallel", plan.getParallel());
     printed.put("step", plan.getSteps().get(0).getId());
     printed.put("memory", memory);
-    System.out.println(new Gson().toJson(printed));
+    System.out.println(JSON.getGson().toJson(printed));
     System.exit(0); // The threads of okhttp stay for a minute.
   }
 }

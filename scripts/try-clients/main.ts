@@ -26,20 +26,24 @@ if (values.help) process.stdout.write(USAGE)
 else process.exitCode = await main(values.folder ?? join(tmpdir(), 'agent-engine-clients'), values.only)
 
 async function main(folder: string, only: string | undefined): Promise<number> {
+  let failed = 0
+  for (const [name, attempt] of Object.entries(TRIALS)) {
+    if (only !== undefined && only !== name) continue
+    const printed = await onNewServer((url) => attempt({ folder: join(folder, name), url, token: API_TOKEN }))
+    const isRight = printed.trim() === EXPECTED
+    if (!isRight) failed++
+    console.log(`${name}: ${isRight ? 'compiled and used' : `FAILED\n${printed}`}`)
+  }
+  return failed === 0 ? 0 : 1
+}
+
+/** A server for one client: another's would remember what the flow of this one was told. */
+async function onNewServer(attempt: (url: string) => Promise<string>): Promise<string> {
   const product = await startStandalone({ API_TOKEN })
   product.model.otherwise(() => 'Hello back')
-  let failed = 0
   try {
-    for (const [name, attempt] of Object.entries(TRIALS)) {
-      if (only !== undefined && only !== name) continue
-      const trial = { folder: join(folder, name), url: product.url, token: API_TOKEN }
-      const printed = await attempt(trial).catch((cause: unknown) => String(cause))
-      const isRight = printed.trim() === EXPECTED
-      if (!isRight) failed++
-      console.log(`${name}: ${isRight ? 'compiled and used' : `FAILED\n${printed}`}`)
-    }
+    return await attempt(product.url).catch((cause: unknown) => String(cause))
   } finally {
     await product.close()
   }
-  return failed === 0 ? 0 : 1
 }

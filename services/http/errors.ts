@@ -60,8 +60,8 @@ function sendError(req: Request, res: Response, error: AppError): void {
 /** The code is set when a token was sent and refused, and absent when none was sent (RFC 6750, section 3). */
 const challengeOf = ({ code }: AppError): string => (code === undefined ? 'Bearer' : `Bearer error="${code}"`)
 
-/** How long a refused client may continue to send its body. */
-const CLOSE_GRACE_MS = 2_000
+/** What a refused client may take for the rest of its body: as long as some of it arrives in each window, and the whole time. */
+const REST = { windowMs: 2_000, totalMs: 30_000 }
 
 /**
  * Answers a request whose body has not arrived completely, on a connection that closes afterwards. Closing a socket with unread
@@ -69,9 +69,20 @@ const CLOSE_GRACE_MS = 2_000
  * read and discarded.
  */
 function endAfterBody(req: Request, res: Response, body: Buffer): void {
+  const { socket } = req
+  let bytesBefore = socket.bytesRead
+  // After a stall of the process, what has arrived is read after the timers and before `setImmediate`.
+  const look = () => {
+    if (socket.bytesRead === bytesBefore) req.destroy()
+    bytesBefore = socket.bytesRead
+  }
   res.write(body)
-  const cut = setTimeout(() => req.destroy(), CLOSE_GRACE_MS).unref()
+  const window = setInterval(() => setImmediate(look), REST.windowMs).unref()
+  const total = setTimeout(() => req.destroy(), REST.totalMs).unref()
   req.once('end', () => res.end())
-  req.once('close', () => clearTimeout(cut))
+  req.once('close', () => {
+    clearInterval(window)
+    clearTimeout(total)
+  })
   req.resume()
 }

@@ -35,7 +35,10 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return { permissions: [...view.permissions, request] }
     }
     case 'permission_resolved':
-      return { permissions: resolve(view.permissions, event.data), blocks: reduceBlocks(view.blocks, event, at) }
+      return {
+        permissions: resolve(view.permissions, event.data),
+        ...(!isQuestion(view, event.data) && { blocks: reduceBlocks(view.blocks, event, at) }),
+      }
     case 'done':
     case 'error':
     case 'plan_queued':
@@ -67,9 +70,14 @@ function changeBySubagent(view: RunView, data: Schema<'SubagentEventData'>, at: 
   if (event === 'turn_end') return { usage: addTurn(view.usage, data) }
   if (event === 'warning') return { warnings: [...view.warnings, data] }
   if (event === 'permission_request') return { askedBy: { ...view.askedBy, [data.id]: id } }
+  if (event === 'permission_resolved' && isQuestion(view, data)) return {}
   const change = (blocks: RunView['blocks']) => reduceBlocks(blocks, { event, data }, at)
   return { blocks: changeSubagent(view.blocks, id, (block) => ({ ...block, blocks: change(block.blocks) })) }
 }
+
+/** Whether the request was a tool's question, whose answer is not the input of the call (D40.4). */
+const isQuestion = ({ permissions }: RunView, { id }: { id: string }): boolean =>
+  permissions.some(({ request }) => request.id === id && /form|link/.test(request.preview?.kind ?? ''))
 
 const resolve = (
   permissions: RunView['permissions'],

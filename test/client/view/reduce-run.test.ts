@@ -91,6 +91,18 @@ describe('reduceRun', () => {
     expect(reduceAll(events).blocks[0]).to.deep.nested.include({ 'call.input': { path: 'b.txt' } })
   })
 
+  it('D40.4: shows the input of a call also when its tool has asked a question, whose answer is none', () => {
+    const form = { kind: 'form', schema: {} } as const
+    const of = (wanted: boolean) =>
+      recorded('permission').map((event) => {
+        if (event.event === 'permission_request' && wanted) return { ...event, data: { ...event.data, preview: form } }
+        if (event.event !== 'permission_resolved') return event
+        return { ...event, data: { ...event.data, input: { branch: 'main' } } }
+      })
+    expect(reduceAll(of(true)).blocks).to.deep.equal(reduceAll(recorded('permission')).blocks)
+    expect(reduceAll(of(false)).blocks).to.not.deep.equal(reduceAll(recorded('permission')).blocks)
+  })
+
   it('shows a run that was recorded without increments like the one that was followed', () => {
     const events = recorded('cuts')
     const { blocks } = reduceAll(events.filter(({ event }) => event !== 'text_delta'))

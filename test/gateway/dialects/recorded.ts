@@ -35,6 +35,12 @@ export const asked = (id: string, tool: string): AgentEvent => ({
   message: `Write for ${tool}?`,
   expires_at: '2026-11-21T09:35:00.000Z',
 })
+/** What the tool of a call asks a person for while it runs (D40.4). */
+export const questioned = (id: string, tool: string): AgentEvent => ({
+  ...(asked(id, tool) as Extract<AgentEvent, { type: 'permission_request' }>),
+  ...{ message: 'The MCP server git asks: which branch?', input: {} },
+  preview: { kind: 'form', schema: { type: 'object', properties: { branch: { type: 'string' } } } },
+})
 export const resolved = (
   id: string,
   tool: string,
@@ -103,6 +109,15 @@ export const done: AgentEvent = {
 export function beginsAnew(turnNumber: number): AgentEvent {
   return { type: 'warning', code: 'run_recovered', message: 'it begins anew', detail: { turn_number: turnNumber } }
 }
+
+/** Two calls that are allowed and whose tools ask something; one answer declines. */
+export const WITH_QUESTIONS: AgentEvent[] = [
+  ...[turn(1), call('a'), call('b')],
+  ...[asked('p', 'a'), resolved('p', 'a', { input: { path: 'b' } })],
+  ...[questioned('q', 'a'), resolved('q', 'a', { input: { branch: 'main' } }), result('a', 'pushed')],
+  ...[questioned('r', 'b'), resolved('r', 'b', { allow: false }), result('b', 'left out')],
+  ...[turnEnd(1), done],
+]
 
 /** A run whose server failed within its turn, which begins anew (D32.7a). */
 export const RECOVERED: AgentEvent[] = [

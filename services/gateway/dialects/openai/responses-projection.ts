@@ -1,7 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
-import { type OpenCalls, unwrapped } from '../shared/open-calls.ts'
+import { isQuestion, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import { approvalRequest, callItems } from './response-items.ts'
 import { type ResponseEvent, ResponseOutput } from './response-output.ts'
@@ -18,6 +18,7 @@ type Call = { input: JsonObject; request?: string }
 export class ResponsesProjection implements Projection<ResponseEvent> {
   readonly #facts: ResponseFacts
   readonly #calls = new Map<string, Call>()
+  readonly #questions = new Set<string>()
   readonly #output = new ResponseOutput()
   #usage = { input: 0, output: 0, cached: 0 }
   #status: Status = 'in_progress'
@@ -145,10 +146,11 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   #ofPermission(event: Of<'permission_request' | 'permission_resolved'>): ResponseEvent[] {
     const call = this.#calls.get(event.tool_use_id)
     if (event.type === 'permission_request') {
-      if (call) call.request = event.id
+      if (isQuestion(event)) this.#questions.add(event.id)
+      else if (call) call.request = event.id
       return this.#output.add(approvalRequest(event))
     }
-    if (call && event.input) call.input = event.input
+    if (call && event.input && !this.#questions.has(event.id)) call.input = event.input
     return []
   }
 

@@ -1,4 +1,4 @@
-import type { JsonObject, RunEvent, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import type { JsonObject, PermissionPreview, RunEvent, SubAgentEvent } from '../../../../shared/kernel/events.ts'
 
 /** The run itself, beside its sub-agents. */
 const MAIN = ''
@@ -10,6 +10,10 @@ type Scope = { parent: string; calls: Map<string, CallState>; children: number }
 
 /** A call of a tool, by the sub-agent that makes it and the id that it has there: two agents may use the same id. */
 export type CallKey = { subagentId: string | undefined; id: string }
+
+/** Whether the request is a tool's question to a person, whose answer is neither the input of the call nor a permission for it (D40.4). */
+export const isQuestion = ({ preview }: { preview?: PermissionPreview }): boolean =>
+  preview?.kind === 'form' || preview?.kind === 'link'
 
 /**
  * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission and nothing

@@ -1,7 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
-import { type CallKey, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
+import { type CallKey, isQuestion, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import type { UiChunk } from './chunks.ts'
 
@@ -16,8 +16,10 @@ export class UiProjection implements Projection<UiChunk> {
   readonly #metadata: JsonObject
   /** The calls whose latest permission request was denied. */
   readonly #denied = new Set<string>()
-  /** The inputs that people were asked to allow, by the id of the request. */
-  readonly #asked = new Map<string, JsonObject>()
+  /** The inputs that the calls have now. */
+  readonly #inputs = new Map<string, JsonObject>()
+  /** The requests that ask for something else than a permission. */
+  readonly #questions = new Set<string>()
   /** The block that is open, and how many have been. */
   #open: { block: Block; id: string; sent: number } | undefined
   #blocks = 0
@@ -135,13 +137,15 @@ export class UiProjection implements Projection<UiChunk> {
     switch (event.type) {
       case 'tool_use':
         this.#denied.delete(toolCallId)
+        this.#inputs.set(toolCallId, event.input)
         return [{ type: 'tool-input-available', ...tool, toolName: event.tool_name, input: event.input }]
       case 'tool_progress': {
         const { progress, detail } = event
         return [{ type: 'data-progress', data: { toolCallId, progress, detail }, transient: true }]
       }
       case 'permission_request':
-        this.#asked.set(event.id, event.input)
+        if (isQuestion(event)) this.#questions.add(event.id)
+        else this.#inputs.set(toolCallId, event.input)
         return [requestOf(event, toolCallId)]
       case 'permission_resolved':
         return this.#answered(event, tool)
@@ -151,18 +155,21 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   /**
-   * The answer may have come from elsewhere. A call that is allowed has its input again, as the answer may have changed it, so that a page
-   * asks no longer. Version 6 of the package refuses chunks that it does not know, so the answer itself is a part of our own.
+   * The answer may have come from elsewhere. A call that goes on has its input again, as the answer may have changed it, so that a page
+   * asks no longer; it goes on whatever the answer to a question is. Version 6 of the package refuses chunks that it does not know, so the answer itself is a part of our own.
    */
   #answered(
     { id, allow, reason, tool_name: toolName, input }: Of<'permission_resolved'>,
     tool: ReturnType<typeof ofTool>,
   ): UiChunk[] {
-    if (!allow) this.#denied.add(tool.toolCallId)
-    const data = given({ toolCallId: tool.toolCallId, approved: allow, reason: reason || undefined })
-    const allowed = { type: 'tool-input-available', ...tool, toolName, input: input ?? this.#asked.get(id) } as const
-    this.#asked.delete(id)
-    return [...(allow ? [allowed] : []), { type: 'data-approval', id, data }]
+    const { toolCallId } = tool
+    const ofQuestion = this.#questions.has(id)
+    const goesOn = allow || ofQuestion
+    if (!goesOn) this.#denied.add(toolCallId)
+    if (input && !ofQuestion) this.#inputs.set(toolCallId, input)
+    const data = given({ toolCallId, approved: allow, reason: reason || undefined })
+    const again = { type: 'tool-input-available', ...tool, toolName, input: this.#inputs.get(toolCallId) } as const
+    return [...(goesOn ? [again] : []), { type: 'data-approval', id, data }]
   }
 
   #resultOf({ output, is_error: isError }: Of<'tool_result'>, tool: ReturnType<typeof ofTool>): UiChunk {

@@ -1,3 +1,5 @@
+// Tests ollama-facts.ts: what a server tells of its models, over HTTP.
+
 import { expect } from 'chai'
 import { probeModel } from '../../../../shared/agent/providers/probe.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'

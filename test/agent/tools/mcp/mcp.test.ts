@@ -1,4 +1,4 @@
-// Tests mcp.ts and list-tools.ts: the tools of real servers over both transports.
+// Tests mcp.ts, list-tools.ts, offered-tools.ts, listed-server.ts and http.ts: the tools of real servers over both transports.
 
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'

@@ -75,6 +75,16 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     ])
   })
 
+  it('D40.4: is interrupted a second time with the same call by a question of its tool', async () => {
+    const asking = [of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a'), of.questioned('q', 'a')]
+    const last = (await eventsOf(asking, { known: new Set(['p']) })).at(-1)
+    const { outcome } = last as { outcome?: { interrupts: object[] } }
+    expect(outcome?.interrupts).to.have.length(1)
+    expect(outcome?.interrupts).to.containSubset([
+      { id: `${of.RUN}/q`, toolCallId: 'a', metadata: { preview: { kind: 'form' } } },
+    ])
+  })
+
   it('names the sub-agent of a message, a step and a call, and suspends it where it waits', async () => {
     const events = await eventsOf(of.WITH_SUB_AGENT)
     expect(named(events)).to.deep.equal(

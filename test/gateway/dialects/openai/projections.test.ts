@@ -42,6 +42,15 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(ended?.['item']).to.include({ type: 'mcp_call', approval_request_id: 'perm_1' })
   })
 
+  it('D40.4: the answer to a question of a tool is not the input of its call, which names the permission that it waited for', () => {
+    const { chunks } = of.respond(responses(), of.WITH_QUESTIONS, { passed: 99 })
+    const ended = chunks.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item as object)
+    expect(ended.filter((item) => 'type' in item && item.type === 'mcp_call')).to.containSubset([
+      { arguments: '{"path":"b"}', approval_request_id: 'p', output: 'pushed' },
+      { arguments: '{"path":"a"}', approval_request_id: null, output: 'left out' },
+    ])
+  })
+
   it('D32.7a: the text of a turn that begins anew is an item of its own, and stands apart in a chat', async () => {
     expect(await accumulated(of.RECOVERED)).to.deep.equal(['message completed', 'message completed'])
     const { chunks } = of.respond(chat(), of.RECOVERED)

@@ -34,6 +34,7 @@ describe('the message of a run, for a page that is opened anew', () => {
   const RUNS: Record<string, [events: AgentEvent[], part?: Part]> = {
     'that waits': [of.WITH_SUB_AGENT],
     'that was allowed and denied': [of.WITH_SUB_AGENT, { passed: 99 }],
+    'whose tools have asked questions': [of.WITH_QUESTIONS, { passed: 99 }],
     'that went on elsewhere': [of.RECOVERED],
     'whose turn came without deltas': [of.REST],
     'whose calls are void': [of.CUT_ANEW],

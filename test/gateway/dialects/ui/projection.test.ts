@@ -127,6 +127,17 @@ describe("the UI message stream of a run, read by the package's own reader", () 
     expect(message?.parts.at(1)).to.deep.include({ input: { path: 'b' }, state: 'output-available' })
   })
 
+  it('D40.4: the answer to a question of a tool is not the input of its call, and a declined one does not deny the call', async () => {
+    const pauses = [0, 1, 2].map((count) => respond(of.WITH_QUESTIONS, { pauses: count }))
+    for (const message of [await messageOf(...pauses), await messageOf(respond(of.WITH_QUESTIONS, { passed: 99 }))]) {
+      const calls = message?.parts.filter((part) => part.type === 'dynamic-tool')
+      expect(calls?.map(({ state, input }) => ({ state, input }))).to.deep.equal([
+        { state: 'output-available', input: { path: 'b' } },
+        { state: 'output-available', input: { path: 'a' } },
+      ])
+    }
+  })
+
   it('a call that was allowed elsewhere asks no longer while it works, and the answer is a part of the message', async () => {
     const asked = [of.turn(1), of.call('a'), of.asked('p', 'a')]
     const message = await messageOf(respond([...asked, of.resolved('p', 'a', { reason: 'by phone' })], { passed: 99 }))
