@@ -90,7 +90,7 @@ const SIZES: Readonly<Record<string, (pages: ConsoleUnderTest, page: Page) => Pr
   'Flows, keys in the editor with 300 fields': async (pages, page) => {
     await pages.product.call('PUT', '/flows/wide', flowOf(300))
     await page.goto(pages.at('/flows/wide/edit'))
-    const field = page.getByLabel('Description of field_7', { exact: true })
+    const field = page.getByLabel('Description of field_7', { exact: true }).first()
     await field.focus()
     return longestOf(page, () => page.keyboard.type('twenty keys in a row', { delay: 60 }))
   },

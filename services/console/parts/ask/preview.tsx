@@ -40,10 +40,22 @@ const CLASSES: Readonly<Record<string, string>> = { '+': 'added', '-': 'removed'
 
 const Diff = ({ lines }: { lines: readonly string[] }) => (
   <pre class="code diff">
-    {lines.map((line, i) => (
-      <span key={i} class={/^(---|\+\+\+) /.test(line) && i < 2 ? 'place' : CLASSES[line[0] ?? '']}>
-        {line}
+    {stretchesOf(lines).map(({ look, text }, i) => (
+      <span key={i} class={look}>
+        {text}
       </span>
     ))}
   </pre>
 )
+
+/** Lines that look alike and follow each other are one text: a new file of 10,000 lines is one element. */
+function stretchesOf(lines: readonly string[]): { look: string | undefined; text: string }[] {
+  const stretches: { look: string | undefined; from: number; to: number }[] = []
+  for (const [i, line] of lines.entries()) {
+    const look = i < 2 && /^(---|\+\+\+) /.test(line) ? 'place' : CLASSES[line[0] ?? '']
+    const last = stretches.at(-1)
+    if (last && last.look === look) last.to = i + 1
+    else stretches.push({ look, from: i, to: i + 1 })
+  }
+  return stretches.map(({ look, from, to }) => ({ look, text: lines.slice(from, to).join('\n') }))
+}
