@@ -53,13 +53,9 @@ export class ChatPage {
     await (await answer).finished()
   }
 
-  /** What a person reads: everything but what is typed, and the buttons. */
-  read(): Promise<string> {
-    return this.page.locator('body').evaluate((body) => {
-      const copy = body.cloneNode(true) as typeof body
-      for (const each of copy.querySelectorAll('button, textarea, script')) each.remove()
-      return copy.textContent.replaceAll(/\s/g, '')
-    })
+  /** What a person reads: texts, calls, their results, and errors. */
+  async read(): Promise<string> {
+    return (await this.page.locator('p, code, output').allTextContents()).join('\n')
   }
 
   /** Waits until the page shows after a reload what it has shown before. */

@@ -155,8 +155,10 @@ describe('the pages of shared/platform/api/guide.md with the packages of others,
     await page.page.locator('output').getByText('missing.txt').waitFor()
     await page.send('/fail provider_rejected')
     const alert = page.page.getByRole('alert')
-    await alert.getByText(/^[^{]*\(provider_rejected\)/).waitFor()
-    await page.reload()
+    const words = alert.getByText(/^[^{]*\(provider_rejected\)/)
+    await words.waitFor()
+    await page.page.reload() // Denied calls now show the server's words.
+    await words.waitFor()
     await page.send('And now?\n/say better')
     await page.shows('better')
     expect(await alert.count()).to.equal(0)
