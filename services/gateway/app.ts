@@ -63,6 +63,59 @@ const EVERYWHERE = ['OPTIONS']
 /** All parameters: by default the parser leaves out those after the thousandth. */
 const parseQuery = (query: string | undefined) => parse(query ?? '', '&', '=', { maxKeys: 0 })
 
+/** What a process with a store keeps for its tenants. */
+export type Stored = {
+  ledger: Ledger
+  decided: DecidedPermissions
+  usage: Pick<UsageReport, 'page'>
+  files: FileSurface
+}
+
+/** What tenants configure for themselves. */
+export type Configured = {
+  config: ConfigSurface
+  transcription: TranscriptionDeps
+  tenantRequests: Pick<TenantRequests, 'take'>
+}
+
+/** What executors carry out. Each part needs a store. */
+export type Queued = {
+  flows: FlowSurface | undefined
+  /** `undefined` also where no history is kept (DISPATCH_STORE). */
+  dispatches: DispatchSurface | undefined
+  /** `undefined` also where there is no plan queue (PLAN_QUEUE). */
+  plans: PlanSurface | undefined
+}
+
+/** Who may send requests, and how many. */
+export type Access = {
+  identify: Identify
+  /** The credentials that `identify` requires, for the API description. */
+  authentication: Authentication
+  /** `undefined` for no rate limit. */
+  limiter: RateLimiter | undefined
+  /** `undefined` where all requests have the same tenant. */
+  tenantLimiter: RateLimiter | undefined
+}
+
+/** From where requests may come. */
+export type Origins = {
+  cors: CorsRules
+  /** `undefined` to accept any `Host` (D2.10). */
+  allowedHosts: readonly string[] | undefined
+  /** Listens on a loopback address: requests of foreign web pages are refused (D2.10). */
+  isLocal: boolean
+  /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
+  trustProxy: false | number | readonly string[]
+}
+
+/** What is served besides the API. */
+export type Pages = {
+  hasExplorer: boolean
+  /** `undefined`: no console is served. */
+  console: ConsoleSettings | undefined
+}
+
 export type AppDeps = {
   /** `/v1` in the standalone form, `/api/v1` in the cluster (api.md Versioning 1). */
   basePath: string
@@ -73,80 +126,49 @@ export type AppDeps = {
   eventStreams: EventStreams
   toolBox: ReplyToolBox & ListedTools
   /** `undefined` when the process has no store. */
-  ledger: Ledger | undefined
-  /** `undefined` with it. */
-  decided: DecidedPermissions | undefined
-  /** `undefined` with it. */
-  usage: Pick<UsageReport, 'page'> | undefined
-  /** `undefined` with it. */
-  files: FileSurface | undefined
+  stored: Stored | undefined
   /** `undefined`: runtime configuration is disabled. */
-  config: ConfigSurface | undefined
-  /** `undefined` where it is disabled. */
-  transcription: TranscriptionDeps | undefined
-  /** `undefined` when the process has no store. */
-  flows: FlowSurface | undefined
-  /** `undefined` when the process has no store, or keeps no history (DISPATCH_STORE). */
-  dispatches: DispatchSurface | undefined
-  /** `undefined` when the process has no store, or no plan queue (PLAN_QUEUE). */
-  plans: PlanSurface | undefined
-  identify: Identify
-  /** The credentials that `identify` requires, for the API description. */
-  authentication: Authentication
-  /** `undefined` for no rate limit. */
-  limiter: RateLimiter | undefined
-  /** `undefined` where all requests have the same tenant. */
-  tenantLimiter: RateLimiter | undefined
-  /** `undefined` where tenants cannot configure limits. */
-  tenantRequests: Pick<TenantRequests, 'take'> | undefined
-  cors: CorsRules
-  /** `undefined` to accept any `Host` (D2.10). */
-  allowedHosts: readonly string[] | undefined
-  /** Listens on a loopback address: requests of foreign web pages are refused (D2.10). */
-  isLocal: boolean
-  /** Which proxies' `X-Forwarded-For` is used: none, a number of hops, or addresses and ranges. */
-  trustProxy: false | number | readonly string[]
-  hasExplorer: boolean
+  configured: Configured | undefined
+  queued: Queued
+  access: Access
+  origins: Origins
+  pages: Pages
   /** Formats of other products in which the API can be used, too (D31). */
   dialects: readonly DialectName[]
-  /** `undefined`: no console is served. */
-  console: ConsoleSettings | undefined
   facts: ServerFacts
-  isHeapHigh: IsHeapHigh
-  log: Log
-  metrics: Metrics
-  relay: RelayLimits
-  body?: Partial<BodyLimits>
+  limits: { relay: RelayLimits; body?: Partial<BodyLimits>; isHeapHigh: IsHeapHigh }
+  output: { log: Log; metrics: Metrics }
 }
 
 /** Creates the app of the public API (api.md Endpoints). A request passes these handlers from top to bottom. */
 export function createApp(deps: AppDeps): Express {
-  const { basePath, authentication, log } = deps
+  const { basePath, access, origins, pages } = deps
+  const { log, metrics } = deps.output
 
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing')
-  app.set('query parser', parseQuery).set('trust proxy', deps.trustProxy)
+  app.set('query parser', parseQuery).set('trust proxy', origins.trustProxy)
 
-  app.use(logRequests(log, deps.metrics))
+  app.use(logRequests(log, metrics))
   app.use(traceRequests())
-  app.use(constantHeaders(deps.cors))
-  app.use(checkHost(deps.allowedHosts))
-  if (deps.isLocal) app.use(refuseForeignPages(deps.cors.origins))
-  app.use(cors(deps.cors)) // Answers every OPTIONS request.
-  if (deps.console)
-    app.use(createRoutes(consoleRoutes({ basePath, ...deps.console }), EVERYWHERE), consoleAtBrokenPath(deps.console))
+  app.use(constantHeaders(origins.cors))
+  app.use(checkHost(origins.allowedHosts))
+  if (origins.isLocal) app.use(refuseForeignPages(origins.cors.origins))
+  app.use(cors(origins.cors)) // Answers every OPTIONS request.
+  if (pages.console)
+    app.use(createRoutes(consoleRoutes({ basePath, ...pages.console }), EVERYWHERE), consoleAtBrokenPath(pages.console))
 
   const publicRoutes = {
     '/health': { get: health },
-    ...(deps.hasExplorer && explorerRoutes({ basePath, authentication })),
+    ...(pages.hasExplorer && explorerRoutes({ basePath, authentication: access.authentication })),
   }
   app.use(basePath, createRoutes(publicRoutes, EVERYWHERE)) // Before the rate limit and authentication, so exempt from both.
 
   app.use(wordsForPages(basePath))
-  app.use(limitRate(deps.limiter, basePath))
-  app.use(authenticate(deps.identify))
-  app.use(limitTenantRate(deps.tenantLimiter, basePath))
-  app.use(limitTenant(deps.tenantRequests, basePath))
+  app.use(limitRate(access.limiter, basePath))
+  app.use(authenticate(access.identify))
+  app.use(limitTenantRate(access.tenantLimiter, basePath))
+  app.use(limitTenant(deps.configured?.tenantRequests, basePath))
 
   const routes = guardedRoutes(deps)
   app.use(basePath, createRoutes(routes, EVERYWHERE))
@@ -175,41 +197,43 @@ function hintWith(basePath: string, table: RouteTable): (path: string) => string
 
 /** The routes that require a token and count against the rate limit. */
 function guardedRoutes(deps: AppDeps): RouteTable {
-  const { broker, log, metrics, toolBox, ledger, config, flows, dispatches, plans } = deps
+  const { broker, toolBox, stored, configured, limits } = deps
+  const { flows, dispatches, plans } = deps.queued
   const bodies = createBodies()
-  const readBody = createReadBody(bodies, deps.body)
-  const relay = createRelay(deps.relay, { log, metrics })
+  const readBody = createReadBody(bodies, limits.body)
+  const relay = createRelay(limits.relay, deps.output)
   const once = new StartOnce(deps.startKeys, broker)
   const answerStart = createAnswerStart(broker, relay, once)
   const sessions = sessionRoutes({ broker, readBody })
   const runs = runRoutes({ broker, relay })
-  const admit = whileHeapIsLow(deps.isHeapHigh)
+  const admit = whileHeapIsLow(limits.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
     '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
     '/sessions': { get: sessions.list, post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, patch: sessions.rename, delete: sessions.remove },
     '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
-    ...permissionRoutes({ broker, toolBox, decided: deps.decided, readBody }),
+    ...permissionRoutes({ broker, toolBox, decided: stored?.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox) },
-    '/customers/:id/ledger': { get: customerLedger(ledger) },
+    '/customers/:id/ledger': { get: customerLedger(stored?.ledger) },
     '/runs': { get: runs.list },
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
-    '/usage': { get: showUsage(deps.usage) },
+    '/usage': { get: showUsage(stored?.usage) },
     ...flowRoutes({ flows, readBody }),
     ...flowMemoryRoutes({ flows, readBody }),
     ...flowRunRoutes({ broker, flows, readBody, relay, admit }),
     ...dispatchRoutes({ dispatches, relay }),
     ...planRoutes({ plans, readBody, relay }),
-    ...configRoutes({ config, readBody }),
-    ...fileRoutes(deps.files),
-    '/audio/transcriptions': { post: transcribeUpload(deps.transcription) },
+    ...configRoutes({ config: configured?.config, readBody }),
+    ...fileRoutes(stored?.files),
+    '/audio/transcriptions': { post: transcribeUpload(configured?.transcription) },
     ...dialectRoutes(deps.dialects, {
-      ...{ ...deps, ...deps.facts, keepaliveMs: deps.relay.keepaliveMs },
+      ...{ ...deps, ...deps.facts, ...deps.queued, ...deps.output, ...limits.relay, config: configured?.config },
       ...{ once, readBody, checkValue: createCheckValue(bodies), relay, admit },
-      admitAnswers: answersWhileHeapIsHigh(deps.isHeapHigh),
+      authentication: deps.access.authentication,
+      admitAnswers: answersWhileHeapIsHigh(limits.isHeapHigh),
     }),
   })
 }

@@ -39,11 +39,11 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const { broker, executors } = relay
     const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
     const plans = createPlanSurface(settings.plans, { store, queue, schedules, broker, events })
-    const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+    const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
     const startKeys = createRedisIdempotency(link)
     const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
     const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const
-    const http = await openHttp(settings.http, { ...httpParts, isHeapHigh, tenantConfig, ...surfaces })
+    const http = await openHttp(settings.http, { ...httpParts, isHeapHigh, tenantConfig, queued })
     return {
       relay,
       url: http.url,

@@ -16,7 +16,7 @@ import { createServer, type HttpServer, urlOf } from '../http/server.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { VERSION } from '../wiring/process.ts'
-import { type AppDeps, createApp } from './app.ts'
+import { type AppDeps, type Configured, createApp, type Origins, type Queued, type Stored } from './app.ts'
 import type { ReceiveUpload } from './bodies/upload.ts'
 import type { CorsRules } from './middleware/cors.ts'
 import { showOpenAccess } from './open-access.ts'
@@ -24,11 +24,6 @@ import { openConsole } from './open-console.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
 import { openUploads } from './open-uploads.ts'
-import type { ConfigSurface } from './routes/config/enabled.ts'
-import type { DispatchSurface } from './routes/flows/dispatches.ts'
-import type { FlowSurface } from './routes/flows/flow-surface.ts'
-import type { PlanSurface } from './routes/plans.ts'
-import type { TranscriptionDeps } from './routes/transcriptions.ts'
 import { EventStreams } from './streams/event-streams.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
@@ -48,12 +43,7 @@ type HttpParts = {
   store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage' | 'files'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
-  /** `undefined` when the process has no store. */
-  flows: FlowSurface | undefined
-  /** `undefined` when the process has no store, or keeps no history. */
-  dispatches: DispatchSurface | undefined
-  /** `undefined` when the process has no store, or no plan queue. */
-  plans: PlanSurface | undefined
+  queued: Queued
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   isHeapHigh: IsHeapHigh
@@ -65,30 +55,30 @@ type HttpParts = {
 type OpenedHttp = { url: string; consoleUrl: string | undefined } & Pick<HttpServer, 'drain' | 'close'>
 
 /** Opens the public listener on HOST and PORT. It accepts requests when this resolves. */
-export async function openHttp(
-  settings: HttpSettings,
-  { form, events, store, tenantConfig, link, ...parts }: HttpParts,
-): Promise<OpenedHttp> {
+export async function openHttp(settings: HttpSettings, parts: HttpParts): Promise<OpenedHttp> {
+  const { form, store, tenantConfig, link, isHeapHigh, log, metrics } = parts
   const basePath = BASE_PATH[form]
-  const { log } = parts
-  const { identify, authentication, close: closeIdentify } = await openIdentify(settings.identify, log)
+  const { close: closeIdentify, ...identity } = await openIdentify(settings.identify, log)
   const { close: closeLimiter, ...limiters } = await openRateLimiters(settings.rateLimits, { link, log })
   const uploads = await openUploads(settings.uploads)
-  const eventStreams = new EventStreams(events)
-  const pages = await openConsole(settings.console, { form, authentication, log })
+  const eventStreams = new EventStreams(parts.events)
+  const pages = await openConsole(settings.console, { form, authentication: identity.authentication, log })
   const app = createApp({
-    ...parts,
-    ...storedOf(store, uploads.receive),
     basePath,
+    broker: parts.broker,
+    startKeys: parts.startKeys,
+    toolBox: parts.toolBox,
+    queued: parts.queued,
     eventStreams,
-    config: tenantConfig && surfaceOf(tenantConfig, settings, form),
-    transcription: tenantConfig && transcriptionOf(tenantConfig, uploads.receive),
-    identify,
-    authentication,
-    ...limiters,
-    tenantRequests: tenantConfig?.limits.requests,
-    console: pages,
-    ...rulesOf(settings),
+    stored: store && storedOf(store, uploads.receive),
+    configured: tenantConfig && configuredOf(tenantConfig, { settings, form, receive: uploads.receive }),
+    access: { ...identity, ...limiters },
+    origins: originsOf(settings),
+    pages: { hasExplorer: settings.hasExplorer, console: pages },
+    dialects: settings.dialects,
+    facts: { version: VERSION, ...settings.facts },
+    limits: { relay: settings.streams, body: { tenantShare: settings.tenantShare }, isHeapHigh },
+    output: { log, metrics },
   })
   const server = createServer(app)
   const address = await listenOn(server, { ...settings.listen, setting: 'PORT' })
@@ -106,35 +96,31 @@ export async function openHttp(
   }
 }
 
-const storedOf = (store: HttpParts['store'], receive: ReceiveUpload) => ({
-  files: store && { files: store.files, receive },
-  ledger: store?.ledger,
-  decided: store?.decided,
-  usage: store && new UsageReport(store.usage),
+const storedOf = (store: NonNullable<HttpParts['store']>, receive: ReceiveUpload): Stored => ({
+  ledger: store.ledger,
+  decided: store.decided,
+  usage: new UsageReport(store.usage),
+  files: { files: store.files, receive },
 })
 
-const surfaceOf = (tenantConfig: OpenedTenantConfig, { adminScope }: HttpSettings, form: Form): ConfigSurface => ({
-  ...tenantConfig,
-  adminScope,
-  providers: () => providerSpecs({ hasDemo: form === 'standalone' }),
-})
+type Configuring = { settings: HttpSettings; form: Form; receive: ReceiveUpload }
 
-/** The proxy needs tenants' instances. */
-const transcriptionOf = (tenantConfig: OpenedTenantConfig, receive: ReceiveUpload): TranscriptionDeps => {
+function configuredOf(tenantConfig: OpenedTenantConfig, { settings, form, receive }: Configuring): Configured {
   const { configs, credentials, egress, limits } = tenantConfig
-  return { configs, credentials, egress, assertBudget: limits.assertBudget, receive }
+  const { adminScope } = settings
+  const providers = () => providerSpecs({ hasDemo: form === 'standalone' })
+  return {
+    config: { ...tenantConfig, adminScope, providers },
+    transcription: { configs, credentials, egress, assertBudget: limits.assertBudget, receive },
+    tenantRequests: limits.requests,
+  }
 }
 
-const rulesOf = ({ listen, cors, hasExplorer, dialects, streams, facts, tenantShare }: HttpSettings) => ({
+const originsOf = ({ listen, cors }: HttpSettings): Origins => ({
   cors: corsOf(cors),
   allowedHosts: hostNames(listen),
   isLocal: isLoopback(listen.host),
   trustProxy: listen.trustProxy,
-  hasExplorer,
-  dialects,
-  relay: streams,
-  facts: { version: VERSION, ...facts },
-  body: { tenantShare },
 })
 
 /** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */

@@ -56,10 +56,10 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = createPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
   const flowParts = { ...shared, broker, executors: executor.executors }
-  const surfaces = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+  const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
   const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
-  const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, ...surfaces })
+  const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, queued })
   await executor.start()
   ops.show(createPages(settings.process, { worker, executor, store, tenantConfig }))
   ops.ready({})

@@ -40,7 +40,12 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run (test:unit|test:for .*)$/, { by: 'test/scripts/test.test.ts', words: '--for' }],
   [/^npm run imports$/, { by: 'test/scripts/check-imports.test.ts', words: 'the import table' }],
   [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack)\b/, LONG],
-  [/^npm run try:keycloak$/, { not: 'it fetches and runs a Keycloak' }],
+  [/^npm run try:(keycloak|mcp|clients)$/, { not: 'it fetches and runs programs of others, for minutes' }],
+  [
+    /^(pip|npm) install standardwebhooks$/,
+    { by: 'test/documents/client-python-readme.test.ts', words: 'standardwebhooks' },
+  ],
+  [/^head$/, { not: 'it is the name of a parameter' }],
   [/^npm run (chaos|abuse|fuzz|security|simulate) -- .*(--full|--seeds|--seed|--bugs)/, LONG],
   [/^npm run chaos( -- --only P[\d,P]+)?$/, { by: 'test/chaos/chaos.test.ts', words: 'main.ts' }],
   [

@@ -71,6 +71,9 @@ describe('the examples of the API description, sent to the standalone form', () 
     },
     getPermission: async () => `/permissions/${(await asked()).id}`,
     readCustomerLedger: async () => '/customers/c-42/ledger',
+    getFile: file,
+    readFile: async () => `${await file()}/content`,
+    deleteFile: file,
     getRun: run,
     followRun: async () => `${await run()}/events`,
     cancelRun: run,
@@ -192,6 +195,11 @@ describe('the examples of the API description, sent to the standalone form', () 
   async function secret(): Promise<string> {
     await call('PUT', '/config/secrets/team', { value: 'sk-team-0123456789abcdef' })
     return '/config/secrets/team'
+  }
+
+  async function file(): Promise<string> {
+    const { text } = await product.call('POST', '/files', formOf({ file: 'Hello' }))
+    return `/files/${(JSON.parse(text) as { file_id: string }).file_id}`
   }
 
   async function webhook(): Promise<string> {

@@ -25,9 +25,7 @@ describe('the public listener, opened from the configuration', () => {
     const absent = {
       store: undefined,
       tenantConfig: undefined,
-      flows: undefined,
-      dispatches: undefined,
-      plans: undefined,
+      queued: { flows: undefined, dispatches: undefined, plans: undefined },
       link: undefined,
     }
     const parts = {

@@ -1,4 +1,4 @@
-import { type AppDeps, createApp } from '../../services/gateway/app.ts'
+import { createApp } from '../../services/gateway/app.ts'
 import { createServer, type HttpServer, type ServerLimits } from '../../services/http/server.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { RunSummary } from '../../shared/cluster/commands/runs.ts'
@@ -6,7 +6,7 @@ import type { FrameStream, Frames } from '../../shared/cluster/journal/frame-str
 import { renderFrame } from '../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, RunEvent } from '../../shared/kernel/events.ts'
 import type { LogFields } from '../../shared/kernel/log.ts'
-import { APP_DEFAULTS } from '../support/app-defaults.ts'
+import { APP_DEFAULTS, appDeps, type FlatDeps } from '../support/app-defaults.ts'
 
 export const RUN_ID = `run_${'0123456789abcdef'.repeat(2)}`
 export const PERMISSION_ID = `perm_${'0123456789abcdef'.repeat(2)}`
@@ -27,7 +27,7 @@ export type Gateway = {
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Response>
 }
 
-type Options = Partial<AppDeps> & { server?: Partial<ServerLimits>; methods?: Partial<Broker> }
+type Options = Partial<FlatDeps> & { server?: Partial<ServerLimits>; methods?: Partial<Broker> }
 
 /** Starts gateways on real sockets for one describe block, and closes them after each test, or with `perTest: false` after the last one. */
 export function useGateways({ perTest = true } = {}): (options?: Options) => Promise<Gateway> {
@@ -37,7 +37,7 @@ export function useGateways({ perTest = true } = {}): (options?: Options) => Pro
   else after(close)
   return async ({ server: limits, methods, ...deps } = {}) => {
     const { log, lines, line } = createLines()
-    const server = createServer(createApp({ ...APP_DEFAULTS, broker: brokerOf(methods), log, ...deps }), limits)
+    const server = createServer(createApp(appDeps({ broker: brokerOf(methods), log, ...deps })), limits)
     open.push(server)
     const { port } = await server.listen(0, '127.0.0.1')
     const url = `http://127.0.0.1:${port}${deps.basePath ?? APP_DEFAULTS.basePath}`
@@ -47,7 +47,7 @@ export function useGateways({ perTest = true } = {}): (options?: Options) => Pro
 
 /** The routes of the app as `GET /path/:id`, read from its routers. */
 export function routesOfApp(): string[] {
-  const { router } = createApp({ ...APP_DEFAULTS, broker: brokerOf(), log: createLines().log })
+  const { router } = createApp(appDeps({ broker: brokerOf(), log: createLines().log }))
   return routesIn(router.stack as unknown as Layer[])
 }
 

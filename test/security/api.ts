@@ -40,6 +40,12 @@ export async function prepare(url: string, request: Call): Promise<Reply> {
 }
 
 /** The fields of a transcription, with a short file. */
+export function fileForm(text: string): FormData {
+  const form = new FormData()
+  form.append('file', new Blob([text]), 'a.txt')
+  return form
+}
+
 export function transcriptionForm(instance: string, file = new Blob(['RIFF'])): FormData {
   const form = new FormData()
   form.append('provider_instance', instance)

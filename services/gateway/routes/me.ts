@@ -21,17 +21,16 @@ type Deps = {
   basePath: string
   facts: ServerFacts
   toolBox: { readonly tools: readonly { name: string }[] }
-  config: ConfigSurface | undefined
-  flows: FlowSurface | undefined
-  plans: object | undefined
-  dispatches: object | undefined
-  transcription: object | undefined
-  hasExplorer: boolean
+  /** `undefined`: runtime configuration is disabled. */
+  configured: { config: ConfigSurface } | undefined
+  queued: { flows: FlowSurface | undefined; plans: object | undefined; dispatches: object | undefined }
+  pages: { hasExplorer: boolean }
 }
 
 /** Tells the caller who it is, what it may do, and what this server offers (D19). */
 export function describeCaller(deps: Deps): RequestHandler {
-  const { basePath, facts, config } = deps
+  const { basePath, facts } = deps
+  const config = deps.configured?.config
   return async (_req, res) => {
     const tenant = tenantOf(res)
     const [limits, engine] = await Promise.all([config?.limits.known.of(tenant), config?.settings.engine(tenant)])
@@ -53,14 +52,14 @@ export function describeCaller(deps: Deps): RequestHandler {
 }
 
 /** The features that are configured here. The list of tools may grow. */
-const featuresOf = ({ toolBox, config, flows, plans, dispatches, transcription, hasExplorer }: Deps) => ({
-  config: config !== undefined,
-  flows: flows?.execution !== undefined,
-  plans: plans !== undefined,
-  dispatches: dispatches !== undefined,
-  transcription: transcription !== undefined,
+const featuresOf = ({ toolBox, configured, queued, pages }: Deps) => ({
+  config: configured !== undefined,
+  flows: queued.flows?.execution !== undefined,
+  plans: queued.plans !== undefined,
+  dispatches: queued.dispatches !== undefined,
+  transcription: configured !== undefined,
   bash: toolBox.tools.some(({ name }) => name === 'Bash'),
-  explorer: hasExplorer,
+  explorer: pages.hasExplorer,
   typed_answers: true,
   run_choices: true,
 })

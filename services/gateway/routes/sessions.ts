@@ -42,4 +42,4 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
 }
 
 /** A client may have named the message. */
-const MESSAGE_ID: ValueForm = { pattern: /^[^]{1,256}$/, wanted: 'the id of a message' }
+const MESSAGE_ID: ValueForm = { pattern: /^[^]{1,256}$/u, wanted: 'the id of a message' }

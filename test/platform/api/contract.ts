@@ -100,7 +100,7 @@ type Content = Record<string, { schema: AnySchemaObject }>
 function problemsOfBody(content: Content, { headers, body }: Received, problemsOf: Contract['problemsOf']): string[] {
   const type = (headers.get('content-type') ?? '').split(';', 1)[0] ?? ''
   if (type === '' && Object.keys(content).length === 0) return body ? ['it has a body'] : []
-  const media = content[type]
+  const media = content[type] ?? content['*/*']
   if (!media) return [`content type "${type}" is not described`]
   const problem = type === 'application/json' && body !== undefined ? problemsOf(media.schema, body) : ''
   return problem === '' ? [] : [problem]

@@ -1,4 +1,4 @@
-import { type Call, transcriptionForm } from '../api.ts'
+import { type Call, fileForm, transcriptionForm } from '../api.ts'
 import type { Body, Ids } from './ids.ts'
 
 const DEFINITION = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
@@ -90,6 +90,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     },
   ],
   'POST /openai/v1/responses/:id/cancel': () => [undefined],
+  'POST /files': () => [fileForm('hello')],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
 

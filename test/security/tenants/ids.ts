@@ -18,6 +18,7 @@ export const KINDS = [
   'plan',
   'schedule',
   'response',
+  'file',
 ] as const
 export type Kind = (typeof KINDS)[number]
 export type Ids = Record<Kind, string>
@@ -47,6 +48,7 @@ const PARAMETERS: Record<string, Kind> = {
   '/runs/:run_id': 'run',
   '/flows/:name': 'flow',
   '/dispatches/:id': 'trace',
+  '/files/:file_id': 'file',
   '/plans/:id': 'plan',
   '/plans/:name': 'schedule',
   '/config/:name of secrets': 'secret',

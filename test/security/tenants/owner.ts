@@ -1,7 +1,7 @@
 import { EventStream } from '../../support/event-stream.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
 import { until } from '../../support/until.ts'
-import { type Call, call, prepare, type Reply, transcriptionForm } from '../api.ts'
+import { type Call, call, fileForm, prepare, type Reply, transcriptionForm } from '../api.ts'
 import type { Sink } from '../uploads/sink.ts'
 import { type Ids, random, responseOf } from './ids.ts'
 import { ownFlow } from './own-flow.ts'
@@ -100,6 +100,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
     await ask({ method: 'GET', path })
   }
 
+  const { text: file } = await ask({ method: 'POST', path: '/files', body: fileForm(memory) })
   await prepare(url, { method: 'POST', path: '/sessions', body: { session_id: session }, headers })
   model.answer([{ tool: 'Write', input: { path: 'a.txt', content: memory } }])
   const waiting = await EventStream.open(`${url}/sessions/${session}/messages`, {
@@ -123,6 +124,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
       delivery: deliveryId,
       ...flow,
       ...plan,
+      file: (JSON.parse(file) as { file_id: string }).file_id,
       session,
       run: waiting.runId,
       response: responseOf({ run: waiting.runId, session }),

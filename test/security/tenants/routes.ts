@@ -1,7 +1,7 @@
 import { createApp } from '../../../services/gateway/app.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
-import { APP_DEFAULTS } from '../../support/app-defaults.ts'
+import { appDeps } from '../../support/app-defaults.ts'
 
 export type ApiRoute = { method: 'GET' | 'DELETE' | 'POST' | 'PUT'; path: string; params: readonly string[] }
 
@@ -15,12 +15,13 @@ const METHODS = ['GET', 'DELETE', 'POST', 'PUT'] as const
 
 /** Every method and path of the public API, from the router that serves them. */
 export function routesOfApi(): ApiRoute[] {
-  const app = createApp({
-    ...APP_DEFAULTS,
-    hasExplorer: false,
-    broker: {} as Broker,
-    log: createLog({ level: 'error' }),
-  })
+  const app = createApp(
+    appDeps({
+      hasExplorer: false,
+      broker: {} as Broker,
+      log: createLog({ level: 'error' }),
+    }),
+  )
   const { stack } = app.router as unknown as { stack: Layer[] }
   const routes = routesIn(stack).toSorted((a, b) => paramsOf(b.path).length - paramsOf(a.path).length)
   return METHODS.flatMap((method) =>

@@ -179,6 +179,6 @@ function masked({ status, headers, text }: Reply, ids: Ids): string {
   const facts = ['content-type', 'allow', 'location', 'retry-after'].map((name) => headers.get(name))
   return [status, ...facts, body]
     .join(' ')
-    .replaceAll(/\b(run|req|sess|perm|sub|rev|wk|gw|trace|mem|plan)_[0-9a-f]+/g, '$1_…')
+    .replaceAll(/\b(run|req|sess|perm|sub|rev|wk|gw|trace|mem|plan|file)_[0-9a-f]+/g, '$1_…')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
 }

@@ -1,7 +1,7 @@
 import { createApp } from '../../../../services/gateway/app.ts'
 import { createServer } from '../../../../services/http/server.ts'
 import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
-import { APP_DEFAULTS } from '../../../support/app-defaults.ts'
+import { appDeps } from '../../../support/app-defaults.ts'
 import type { Issuer } from '../../../support/issuer/issuer.ts'
 import type { Signer } from '../../../support/issuer/signer.ts'
 import { SILENT_LOG } from '../../../support/silent-log.ts'
@@ -16,15 +16,16 @@ export type ClockedGateway = AsyncDisposable & { probe: TokenProbe; issuer: Issu
  */
 export async function openClockedGateway(signers: readonly Signer[]): Promise<ClockedGateway> {
   const { issuer, clock, identify, close } = await setUp(signers)
-  const app = createApp({
-    ...APP_DEFAULTS,
-    hasExplorer: false,
-    basePath: '/api/v1',
-    broker: {} as Broker, // `GET /tools` does not use it.
-    identify,
-    authentication: 'oidc',
-    log: SILENT_LOG,
-  })
+  const app = createApp(
+    appDeps({
+      hasExplorer: false,
+      basePath: '/api/v1',
+      broker: {} as Broker, // `GET /tools` does not use it.
+      identify,
+      authentication: 'oidc',
+      log: SILENT_LOG,
+    }),
+  )
   const server = createServer(app)
   const { port } = await server.listen(0, '127.0.0.1')
   const probe = new TokenProbe(`http://127.0.0.1:${port}/api/v1`)
