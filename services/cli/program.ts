@@ -2,7 +2,6 @@ import { Command, CommanderError } from 'commander'
 import { ApiError, ConnectionFailed } from '../../shared/client/errors.ts'
 import { CATALOGUE } from './catalogue.ts'
 import { type Cli, createCli } from './cli.ts'
-import { withBasePath } from './connect/base-path.ts'
 import { DEFAULT_URL } from './connect/target.ts'
 import { CliError, EXIT, EXIT_CODE_HELP, type ExitCode, exitCodeOf, explain } from './exit-codes.ts'
 import type { Io } from './io.ts'
@@ -78,6 +77,7 @@ async function fail(cause: unknown, cli: Cli): Promise<ExitCode> {
 /** The address that was given, when it is the fault that it lacks the base path. */
 async function findWrongUrl(cli: Cli): Promise<CliError | undefined> {
   const { url } = await cli.target()
+  const { withBasePath } = await import('./connect/base-path.ts')
   const right = await withBasePath(url)
   if (right === undefined) return undefined
   const hint = `Use ${right} for --url, AE_URL or the profile.`
