@@ -197,8 +197,7 @@ function hintWith(basePath: string, table: RouteTable): (path: string) => string
 
 /** The routes that require a token and count against the rate limit. */
 function guardedRoutes(deps: AppDeps): RouteTable {
-  const { broker, toolBox, stored, configured, limits } = deps
-  const { flows, dispatches, plans } = deps.queued
+  const { broker, toolBox, stored, configured, queued, limits } = deps
   const bodies = createBodies()
   const readBody = createReadBody(bodies, limits.body)
   const relay = createRelay(limits.relay, deps.output)
@@ -221,16 +220,16 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/runs/:run_id': { get: runs.read, delete: runs.cancel },
     '/runs/:run_id/events': { get: runs.follow },
     '/usage': { get: showUsage(stored?.usage) },
-    ...flowRoutes({ flows, readBody }),
-    ...flowMemoryRoutes({ flows, readBody }),
-    ...flowRunRoutes({ broker, flows, readBody, relay, admit }),
-    ...dispatchRoutes({ dispatches, relay }),
-    ...planRoutes({ plans, readBody, relay }),
+    ...flowRoutes({ flows: queued.flows, readBody }),
+    ...flowMemoryRoutes({ flows: queued.flows, readBody }),
+    ...flowRunRoutes({ broker, flows: queued.flows, readBody, relay, admit }),
+    ...dispatchRoutes({ dispatches: queued.dispatches, relay }),
+    ...planRoutes({ plans: queued.plans, readBody, relay }),
     ...configRoutes({ config: configured?.config, readBody }),
     ...fileRoutes(stored?.files),
     '/audio/transcriptions': { post: transcribeUpload(configured?.transcription) },
     ...dialectRoutes(deps.dialects, {
-      ...{ ...deps, ...deps.facts, ...deps.queued, ...deps.output, ...limits.relay, config: configured?.config },
+      ...{ ...deps, ...deps.facts, ...queued, ...deps.output, ...limits.relay, config: configured?.config },
       ...{ once, readBody, checkValue: createCheckValue(bodies), relay, admit },
       authentication: deps.access.authentication,
       admitAnswers: answersWhileHeapIsHigh(limits.isHeapHigh),

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../kernel/json.ts'
 /** Keywords whose values are no schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'required'])
 /** Keywords whose keys are names of the server, and their values schemas. */
-const NAMED: ReadonlySet<string> = new Set([
+export const NAMED: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { access, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { AppError } from '../../kernel/errors.ts'
 import { newToken } from '../../kernel/ids.ts'
+import { orAway } from './away.ts'
 import type { ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
 
 /** Opens objects in a folder of this process alone. An object is a file, whose name is its key; it never changes, so a tag is no condition. */
@@ -12,14 +12,14 @@ export async function openDisk(dir: string): Promise<Objects> {
   await mkdir(unfinished, { recursive: true, mode: 0o700 })
   const pathOf = (key: string) => join(dir, 'objects', key)
   return {
-    has: (key) => asked(() => exists(pathOf(key))),
+    has: (key) => orAway(() => exists(pathOf(key))),
     find: (key, range) =>
-      asked(async () => {
+      orAway(async () => {
         if (!(await exists(pathOf(key)))) return undefined
         return { tag: key, body: createReadStream(pathOf(key), range && { start: range.from, end: range.to }) }
       }),
     write: (key, content, when) =>
-      asked(async () => {
+      orAway(async () => {
         const path = join(unfinished, newToken())
         try {
           await writeWhole(path, content)
@@ -28,24 +28,13 @@ export async function openDisk(dir: string): Promise<Objects> {
           await rm(path, { force: true })
         }
       }),
-    delete: (key) => asked(() => rm(pathOf(key), { force: true })),
+    delete: (key) => orAway(() => rm(pathOf(key), { force: true })),
     list: (prefix) => list(join(dir, 'objects'), prefix),
     close: async () => {},
   }
 }
 
 const UNFINISHED = 'unfinished'
-
-async function asked<T>(attempt: () => Promise<T>): Promise<T> {
-  try {
-    return await attempt()
-  } catch (cause) {
-    throw new AppError('unavailable', 'the files cannot be reached at the moment; try again', {
-      retryAfterSecs: 2,
-      cause,
-    })
-  }
-}
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(

@@ -2,6 +2,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Egress, EgressRequest, EgressResponse } from '../net/port.ts'
+import { away } from './away.ts'
 import { readAll, sha256Of } from './content.ts'
 import type { ByteRange, FoundObject, ListedObject, ObjectContent, Objects, WriteCondition } from './port.ts'
 
@@ -124,9 +125,6 @@ class S3Refusal extends Error {
 const refuse = (cause: unknown): never => {
   throw away(cause)
 }
-
-const away = (cause: unknown) =>
-  new AppError('unavailable', 'the files cannot be reached at the moment; try again', { retryAfterSecs: 2, cause })
 
 /** A refusal for a reason of ours stays one. */
 function isPassing(failure: unknown): boolean {

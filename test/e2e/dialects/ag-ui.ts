@@ -68,6 +68,33 @@ export function agUiTests(product: RunningProduct): void {
     expect(JSON.stringify(body)).to.include('a new message came').and.include('not that')
   })
 
+  it('a client without messages gets those of the thread, answers what waits, follows what runs, and goes on behind it', async () => {
+    const agent = thread()
+    const opened = async () => {
+      const reloaded = new HttpAgent({ url: `${product().url}/ag-ui`, threadId: agent.threadId })
+      return { reloaded, running: reloaded.runAgent() }
+    }
+    await ask(agent, `${LIST}\n/say one`)
+    await ask(agent, `${write('a.txt')}\n/say two`)
+    const { reloaded, running } = await opened()
+    await running
+    const said = ({ messages }: HttpAgent) => messages.map(({ role, content }) => [role, content ?? ''])
+    expect(said(reloaded)).to.deep.equal(said(agent))
+    expect(reloaded.pendingInterrupts).to.deep.equal(agent.pendingInterrupts)
+    await resume(reloaded, { approved: true })
+    const asked = ask(reloaded, '/say before\n/sleep 60000')
+    await until(() => textOf(reloaded).includes('before'), { what: 'the beginning of the answer' })
+    const { reloaded: third, running: followed } = await opened()
+    await until(() => textOf(third).endsWith('|before'), { what: 'the beginning of the answer at another client' })
+    expect(said(third)).to.deep.equal(said(reloaded))
+    const { body } = await product().call('GET', `/sessions/${agent.threadId}`)
+    await product().call('DELETE', `/runs/${(body as { active_run_id: string }).active_run_id}`)
+    await Promise.all([asked, followed])
+    await ask(third, '/say behind')
+    const { body: branch } = await product().call('GET', `/sessions/${agent.threadId}/messages`)
+    expect(JSON.stringify(branch)).to.match(/say one.*say two.*say before.*say behind/s)
+  })
+
   it("a sub-agent's call interrupts, too, and what it says names it", async () => {
     const agent = thread()
     const seen: string[] = []

@@ -8,7 +8,14 @@ import { AgUiMessages, isOfMessages } from './messages.ts'
 import { CustomSubAgents, NamedSubAgents, type SubAgents } from './sub-agents.ts'
 
 /** `threadId` and `runId` are the client's; `engineRunId` is that of the run here. `isCurrent`: the client knows version 1.0. */
-export type AgUiFacts = { threadId: string; runId: string; engineRunId: string; isCurrent: boolean }
+export type AgUiFacts = {
+  threadId: string
+  runId: string
+  engineRunId: string | undefined
+  isCurrent: boolean
+  /** The messages that the client has when the stream begins, where it does not know them. */
+  messages?: JsonObject[] | undefined
+}
 
 /** Makes AG-UI's events of a run. Each request of a client is a run of its own there, which ends with an interrupt where this one waits. */
 export class AgUiProjection implements Projection<AgUiEvent> {
@@ -24,8 +31,13 @@ export class AgUiProjection implements Projection<AgUiEvent> {
   }
 
   begin(): AgUiEvent[] {
-    const { threadId, runId, engineRunId } = this.#facts
-    return [{ type: 'RUN_STARTED', threadId, runId, metadata: { runId: engineRunId } }]
+    const { threadId, runId, engineRunId, messages } = this.#facts
+    const metadata = engineRunId === undefined ? {} : { metadata: { runId: engineRunId } }
+    return [
+      { type: 'RUN_STARTED', threadId, runId, ...metadata },
+      ...(messages ? [{ type: 'MESSAGES_SNAPSHOT', messages }] : []),
+      ...(engineRunId === undefined ? [this.#finished({ type: 'success' })] : []),
+    ]
   }
 
   restart(): void {

@@ -15,6 +15,8 @@ export type AgUiRequest = {
   isCurrent: boolean
   resumed: { engineRunId: string; answers: PermissionAnswer[] } | undefined
   hasMessage: boolean
+  /** The client has no messages and says nothing: it asks for those of the thread. */
+  isOpening: boolean
   said(): NewMessage
   /** What the page tells the model of itself. */
   context: readonly Fields[]
@@ -41,6 +43,7 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
   return {
     ...{ threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? ''), hasMessage },
     resumed: first && { engineRunId: first.engineRunId, answers },
+    isOpening: messages.length === 0 && entries.length === 0,
     said: () => readNewMessage(messages, '/messages'),
     context,
     ignored: fields.unread,

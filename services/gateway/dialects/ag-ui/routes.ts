@@ -1,15 +1,20 @@
 import type { RequestHandler, Response } from 'express'
+import type { FrameStream } from '../../../../shared/cluster/journal/frame-stream.ts'
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import { nameIgnored } from '../../bodies/body.ts'
 import { tenantOf } from '../../middleware/auth.ts'
+import { hasScope } from '../../middleware/scopes.ts'
 import { endWithClient, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import type { WaitingRun } from '../../starting/waiting-run.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
+import { newestRun, uiMessages } from '../ui/history.ts'
 import { AG_UI_WIRE } from './events.ts'
 import { AgUiProjection } from './projection.ts'
 import { type AgUiRequest, readAgUiRequest } from './request.ts'
+import { threadMessages } from './thread.ts'
 
 /** AG-UI: the id of a thread is that of its session. */
 export function agUiRoutes(deps: DialectDeps): RouteTable {
@@ -21,17 +26,20 @@ function run(deps: DialectDeps): RequestHandler {
     const request = readAgUiRequest(await deps.readBody(req, res, 'DialectRequest'))
     nameIgnored(res, request.ignored)
     const onDisconnect = onDisconnectOf(req) ?? 'cancel' // The protocol has no other way to stop a run.
-    const { engineRunId: runId, ...source } = await open(deps, res, request)
-    const stream = streamOf(source, new AgUiProjection({ ...request, engineRunId: runId }), AG_UI_WIRE)
-    if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId, isOver: stream.isOver })
-    deps.relay({ runId, ...stream }, res)
+    const { engineRunId: runId, messages, ...source } = await open(deps, res, request)
+    const stream = streamOf(source, new AgUiProjection({ ...request, engineRunId: runId, messages }), AG_UI_WIRE)
+    if (onDisconnect === 'cancel' && runId !== undefined)
+      endWithClient(deps.broker, res, { runId, isOver: stream.isOver })
+    deps.relay({ ...(runId !== undefined && { runId }), ...stream }, res)
   }
 }
 
-type Opened = Source & { engineRunId: string }
+type Opened = Source & { engineRunId: string | undefined; messages?: JsonObject[] }
 
 async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Promise<Opened> {
   const { resumed, threadId } = request
+  const shown = request.isOpening && hasScope(res, 'read') ? await show(deps, res, threadId) : undefined
+  if (shown) return shown
   if (!resumed) return startOrAskAgain(deps, res, request)
   if (request.hasMessage) request.said() // A message that is refused answers nothing.
   await deps.conversations.answer(res, threadId, resumed.answers)
@@ -39,6 +47,23 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
   const { engineRunId, answers } = resumed
   const frames = await deps.broker.followRun(tenantOf(res), engineRunId, 0)
   return { engineRunId, frames, known: new Set(answers.map(({ id }) => id)) }
+}
+
+/** The thread of a client that has none of its messages: those before the newest answer, whose run is repeated, or goes on. `undefined` where there is nothing. */
+async function show({ broker }: DialectDeps, res: Response, threadId: string): Promise<Opened | undefined> {
+  const tenant = tenantOf(res)
+  const shown = await uiMessages({ broker, tenant, signal: new AbortController().signal }, threadId)
+  const engineRunId = await newestRun(broker, tenant, threadId)
+  if (shown.length === 0 && engineRunId === undefined) return undefined
+  if (engineRunId === undefined) return { engineRunId, frames: NO_FRAMES, messages: threadMessages(shown) }
+  const { event_count: passed } = await broker.getRun(tenant, engineRunId)
+  const frames = await broker.followRun(tenant, engineRunId, 0)
+  const messages = threadMessages(shown.filter(({ id }) => id !== engineRunId))
+  return { engineRunId, frames, passed, messages }
+}
+
+const NO_FRAMES: FrameStream = {
+  [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true, value: undefined }) }),
 }
 
 /** AG-UI's contract: a thread with open interrupts takes nothing but answers to them. A client that has lost them gets them again. */

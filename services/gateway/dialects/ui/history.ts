@@ -109,3 +109,16 @@ async function replay(
     throw cause
   }
 }
+
+/** The run that answers now in a session, or has answered last, as long as its events are kept. */
+export async function newestRun(broker: Broker, tenant: TenantId, sessionId: string): Promise<string | undefined> {
+  try {
+    const { active_run_id: active, last_run_id: last } = await broker.getSession(tenant, sessionId)
+    const runId = active ?? last ?? undefined
+    if (runId !== undefined) await broker.getRun(tenant, runId)
+    return runId
+  } catch (cause) {
+    if (hasKind(cause, 'not_found')) return undefined
+    throw cause
+  }
+}

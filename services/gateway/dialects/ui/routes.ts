@@ -13,7 +13,7 @@ import type { DialectDeps } from '../dialect.ts'
 import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { UI_WIRE } from './chunks.ts'
-import { uiMessages } from './history.ts'
+import { newestRun, uiMessages } from './history.ts'
 import { UiProjection } from './projection.ts'
 import { readUiRequest } from './request.ts'
 
@@ -82,20 +82,7 @@ function read({ broker }: DialectDeps): RequestHandler {
 const keyOf = (chatId: string, message: MessageRequest): string | undefined =>
   message.id === undefined ? undefined : `${chatId} ${message.id} ${canonicalHash(message)}`
 
-/** The run that answers now, or has answered last, as long as its events are kept. */
-async function newestRun(deps: DialectDeps, req: Request, res: Response): Promise<string | null> {
-  const { active_run_id: active, last_run_id: last = null } = await findChat(deps, req, res)
-  const runId = active ?? last
-  try {
-    if (runId !== null) await deps.broker.getRun(tenantOf(res), runId)
-    return runId
-  } catch (cause) {
-    if (hasKind(cause, 'not_found')) return null
-    throw cause
-  }
-}
-
-type FoundChat = Pick<SessionSummary, 'active_run_id' | 'last_run_id' | 'queued'>
+type FoundChat = Pick<SessionSummary, 'active_run_id' | 'queued'>
 
 /** The run that answers in the chat now, and the number of those that wait. An unknown chat has none. */
 async function findChat({ broker }: Pick<DialectDeps, 'broker'>, req: Request, res: Response): Promise<FoundChat> {
@@ -114,8 +101,8 @@ async function findChat({ broker }: Pick<DialectDeps, 'broker'>, req: Request, r
 function resume(deps: DialectDeps): RequestHandler {
   const { broker } = deps
   return async (req, res) => {
-    const runId = await newestRun(deps, req, res)
-    if (runId === null) return void res.status(204).end()
+    const runId = await newestRun(broker, tenantOf(res), pathId(req, 'id', SESSION))
+    if (runId === undefined) return void res.status(204).end()
     if (req.method === 'HEAD') return answerHead(runId, res)
     const { event_count: passed } = await broker.getRun(tenantOf(res), runId)
     const frames = await broker.followRun(tenantOf(res), runId, 0)

@@ -1,16 +1,9 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject } from '../../../kernel/json.ts'
+import { NAMED } from '../loose-schema.ts'
 
 /** Keywords whose null is a value. */
 const WITH_NULL: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'example'])
-/** Keywords whose keys are names of the server, and their values schemas. */
-const NAMED: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-])
 
 const MAX_DEPTH = 64
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Db, GridFSBucket, MongoServerError } from 'mongodb'
-import { AppError } from '../../../kernel/errors.ts'
+import { orAway } from '../../objects/away.ts'
 import type { ListedObject, Objects } from '../../objects/port.ts'
 
 /** MongoDB's own name for the two collections: `objects.files` and `objects.chunks`. */
@@ -19,9 +19,9 @@ export function openGridFs(db: Db): Objects {
   const idOf = (key: string) => key as never
   const remove = (key: string) => bucket.delete(idOf(key)).catch(ignoreMissing)
   return {
-    has: (key) => asked(() => has(key)),
+    has: (key) => orAway(() => has(key)),
     find: (key, range) =>
-      asked(async () => {
+      orAway(async () => {
         if (!(await has(key))) return undefined
         return {
           tag: key,
@@ -29,7 +29,7 @@ export function openGridFs(db: Db): Objects {
         }
       }),
     write: (key, content, when) =>
-      asked(async () => {
+      orAway(async () => {
         if (when === undefined) await remove(key)
         const source = content.open()
         const upload = bucket.openUploadStreamWithId(idOf(key), key)
@@ -42,7 +42,7 @@ export function openGridFs(db: Db): Objects {
           throw cause
         }
       }),
-    delete: (key) => asked(() => remove(key)),
+    delete: (key) => orAway(() => remove(key)),
     list: (prefix) => list(files.find({ _id: { $gte: prefix, $lt: `${prefix}\uffff` } }).sort({ _id: 1 })),
     close: async () => {},
   }
@@ -54,15 +54,4 @@ async function* list(found: AsyncIterable<Entry>): AsyncGenerator<ListedObject> 
 
 function ignoreMissing(cause: Error): void {
   if (!cause.message.startsWith('File not found')) throw cause
-}
-
-async function asked<T>(attempt: () => Promise<T>): Promise<T> {
-  try {
-    return await attempt()
-  } catch (cause) {
-    throw new AppError('unavailable', 'the files cannot be reached at the moment; try again', {
-      retryAfterSecs: 2,
-      cause,
-    })
-  }
 }

@@ -171,8 +171,10 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
 describe('POST /ag-ui', () => {
   const start = useGateways()
 
+  const missing = () => Promise.reject(notFound('no session'))
+
   it('D31.7a: what this server cannot take is refused by its place', async () => {
-    const { post } = await start({ methods: { getSession: () => Promise.reject(notFound('no session')) } })
+    const { post } = await start({ methods: { getSession: missing, listMessages: missing } })
     const messages = [{ role: 'user', content: 'hi' }]
     const refused: [object, string][] = [
       [{ runId: 'r', messages }, '/threadId'],

@@ -36,6 +36,7 @@ describe('a message to a conversation that waits for permission', () => {
     const methods: Partial<Broker> = {
       getSession: async () => sessionOf('s', { active_run_id: isOver ? null : RUN_ID }),
       getRun: async () => ({ ...LIVE_RUN, event_count: ASKED.length, permission_ids: [PERMISSION_ID] }),
+      listMessages: async () => ({ messages: [], branches: [], next_cursor: null }),
       followRun: async (_tenant, runId) => {
         calls.push(['follow', runId])
         return framesOf(...ASKED, ...(isOver ? [of.resolved(PERMISSION_ID, 'c1', { allow: false }), DONE] : []))
@@ -129,14 +130,23 @@ describe('a message to a conversation that waits for permission', () => {
     }
   })
 
-  it("AG-UI's contract: a request without resume gets the open interrupts again, also one without messages", async () => {
-    for (const messages of [[...thread, more], thread, []]) {
+  it("AG-UI's contract: a request without resume gets the open interrupts again", async () => {
+    for (const messages of [[...thread, more], thread]) {
       const { calls, send } = await waiting()
       const events = eventsIn(await send('/ag-ui', agUi({ messages })))
       expect(events.map(({ type }) => type)).to.deep.equal(['RUN_STARTED', 'RUN_FINISHED'])
       expect(events[1]).to.nested.include({ 'outcome.type': 'interrupt', 'outcome.interrupts[0].id': INTERRUPT })
       expect(calls).to.deep.equal([['follow', RUN_ID]])
     }
+  })
+
+  it('D31.7a: a request without messages gets those of the thread, and its open interrupts', async () => {
+    const { calls, send } = await waiting()
+    const events = eventsIn(await send('/ag-ui', agUi({ messages: [] })))
+    expect(events.slice(0, 2).map(({ type }) => type)).to.deep.equal(['RUN_STARTED', 'MESSAGES_SNAPSHOT'])
+    expect(events.at(-1)).to.nested.include({ 'outcome.interrupts[0].id': INTERRUPT })
+    expect(events.map(({ delta }) => delta)).to.include('hm')
+    expect(calls.map(String).filter((call) => call !== `follow,${RUN_ID}`)).to.deep.equal([])
   })
 
   it('D31.7b: nobody is kept from a late answer or the next message, and the late answer shows how the run went on', async () => {

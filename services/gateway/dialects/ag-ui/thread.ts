@@ -1,0 +1,36 @@
+import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { RUN } from '../../params.ts'
+import type { UiMessage } from '../ui/message.ts'
+
+/**
+ * The messages of a thread as AG-UI has them, for a client that has none. Those of a run have ids that begin with the run's, by which a later
+ * list of the client names its place (D38.1a), and which no stream of the run uses.
+ */
+export const threadMessages = (messages: readonly UiMessage[]): JsonObject[] =>
+  messages.flatMap((message) => (message.role === 'user' ? [promptOf(message)] : named(message.id, answerOf(message))))
+
+const promptOf = ({ id, role, parts }: UiMessage): JsonObject => ({
+  ...{ id, role },
+  content: parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n\n'),
+})
+
+/** An answer that a session began with has one id in the history, which then is that of its last message. */
+const named = (id: string, messages: readonly JsonObject[]): JsonObject[] =>
+  messages.map((message, i) => {
+    const isLastOfSeed = i === messages.length - 1 && !RUN.pattern.test(id)
+    return { id: isLastOfSeed ? id : `${id}-0-${i + 1}`, ...message }
+  })
+
+const answerOf = ({ parts }: UiMessage): JsonObject[] =>
+  parts.flatMap((part) => {
+    if (part['type'] === 'text') return [{ role: 'assistant', content: part['text'] }]
+    if (part['type'] === 'reasoning') return [{ role: 'reasoning', content: part['text'] }]
+    return part['type'] === 'dynamic-tool' ? callOf(part) : []
+  })
+
+function callOf({ toolCallId, toolName: name, input, output, errorText, state }: JsonObject): JsonObject[] {
+  const call = { id: toolCallId, type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } }
+  const content = output ?? errorText ?? (state === 'output-denied' ? 'denied' : undefined)
+  const result = content === undefined ? [] : [{ role: 'tool', toolCallId, content }]
+  return [{ role: 'assistant', toolCalls: [call] }, ...result]
+}
