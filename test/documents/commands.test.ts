@@ -55,7 +55,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run abuse$/, { by: 'test/abuse/abuse.test.ts', words: 'main.ts' }],
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
-  [/^npm install ai@7 /, { by: 'test/documents/chat-pages.test.ts', words: '@ai-sdk/react' }],
+  [/^npm install (ai@7|@assistant-ui\/)/, { by: 'test/documents/chat-pages.test.ts', words: '@ai-sdk/react' }],
   [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
   [/^npm run deploy:test\b/, { not: 'it installs and runs a Docker engine, for ten minutes' }],
   [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],
