@@ -45,7 +45,9 @@ const PARTS = [
   ...['\u001b[31m', '\u202e', '\u200b', '\u{e0061}', 'e\u0301', '字', '👩‍👩‍👧', 'א1', '\uf900'],
 ]
 
-const sized = (part: string) => part.repeat(Math.ceil(SIZE / part.length)).slice(0, SIZE)
+/** A message is no blank alone. */
+const sized = (part: string) =>
+  `${part.trim() === '' ? 'a' : ''}${part.repeat(Math.ceil(SIZE / part.length))}`.slice(0, SIZE)
 
 /** 60,000 characters of each part in a chat, in requests that wait, and in the editor of a plan: no task takes long. */
 export async function tryTexts(count: number): Promise<Guarantee[]> {
