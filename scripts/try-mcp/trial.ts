@@ -41,7 +41,7 @@ export async function withProduct(
     const callers = await Promise.all([first, first, second].map((headers) => openSession(product, headers)))
     await work({ product, callers, tenants })
   } catch (cause) {
-    console.error(product.log.filter((line) => /"level":"(?:warn|error)"|MCP server/.test(line)).join('\n'))
+    console.error(product.log.filter((line) => /"level":"(?:warn|error)"/.test(line)).join(''))
     throw cause
   } finally {
     await product.close()
