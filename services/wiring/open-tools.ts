@@ -6,11 +6,11 @@ import { createSkillTool, type Skill } from '../../shared/agent/tools/agents/ski
 import { createExitPlanTool } from '../../shared/agent/tools/exit-plan.ts'
 import { defaultScopeOf, MAX_ANSWER_BYTES } from '../../shared/agent/tools/mcp/config.ts'
 import type { McpTools } from '../../shared/agent/tools/mcp/mcp.ts'
-import type { ToolChange } from '../../shared/agent/tools/mcp/offered-tools.ts'
 import type { Tool, ToolBox } from '../../shared/agent/tools/port.ts'
 import { createBashTool } from '../../shared/agent/tools/process/bash.ts'
-import { createToolRegistry, policyProblems, type ToolRegistry } from '../../shared/agent/tools/registry.ts'
+import { createToolRegistry, policyProblems } from '../../shared/agent/tools/registry.ts'
 import { createTodoTool } from '../../shared/agent/tools/todo.ts'
+import { createToolChanges } from '../../shared/agent/tools/tool-changes.ts'
 import { createWebFetchTool } from '../../shared/agent/tools/web/web-fetch.ts'
 import { createFileTools } from '../../shared/agent/tools/workspace/file-tools.ts'
 import { createQuota } from '../../shared/agent/tools/workspace/quota.ts'
@@ -66,7 +66,7 @@ export async function openTools(settings: ToolSettings, log: Log): Promise<Opene
   const problems = [...registry.problems, ...policyProblems('PLAN_PERMISSIONS', settings.planPermissions, registry)]
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
-  mcp.onChange((change) => applyChange(registry, change, log))
+  mcp.onChange(createToolChanges(registry, log))
   const ready = Promise.race([mcp.listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
   return {
     toolBox: { ...registry, ready, servers: mcp.servers, release: mcp.release },
@@ -95,15 +95,6 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
   return () => {
     result ??= work()
     return result
-  }
-}
-
-async function applyChange(registry: ToolRegistry, { tools, gone }: ToolChange, log: Log): Promise<void> {
-  try {
-    registry.remove(gone)
-    for (const message of await registry.add(tools)) log.warn(message)
-  } catch (cause) {
-    log.error('the new tools of an MCP server cannot be offered', { cause })
   }
 }
 
