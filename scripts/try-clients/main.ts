@@ -16,7 +16,7 @@ minutes. TypeScript's and Python's are part of \`npm test\`.
 
 const TRIALS: Readonly<Record<string, (trial: Trial) => Promise<string>>> = { go: tryGo, java: tryJava }
 const API_TOKEN = 'token-of-the-generated-clients'
-/** What each program prints. */
+/** The output of each program. */
 const EXPECTED = '{"output":"Hello back","parallel":true,"step":"one","memory":["a text",{"of":"an object"}]}'
 
 const { values } = parseArgs({
@@ -37,7 +37,7 @@ async function main(folder: string, only: string | undefined): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-/** A server for one client: another's would remember what the flow of this one was told. */
+/** Each client has a server of its own, since the flow's memory of one would show in the output of the other. */
 async function onNewServer(attempt: (url: string) => Promise<string>): Promise<string> {
   const product = await startStandalone({ API_TOKEN })
   product.model.otherwise(() => 'Hello back')

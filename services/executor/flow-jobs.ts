@@ -23,7 +23,7 @@ import {
   numbersBefore,
 } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
-import type { CancelCode } from '../../shared/work/runs/run.ts'
+import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { actionRecorder } from './action-recorder.ts'
 import { failedJob, gone, jobEndOf, noInput, unrecorded } from './flow-job-end.ts'

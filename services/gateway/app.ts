@@ -63,7 +63,7 @@ const EVERYWHERE = ['OPTIONS']
 /** All parameters: by default the parser leaves out those after the thousandth. */
 const parseQuery = (query: string | undefined) => parse(query ?? '', '&', '=', { maxKeys: 0 })
 
-/** What a process with a store keeps for its tenants. */
+/** The parts that need a store, and exist together. */
 export type Stored = {
   ledger: Ledger
   decided: DecidedPermissions
@@ -71,14 +71,14 @@ export type Stored = {
   files: FileSurface
 }
 
-/** What tenants configure for themselves. */
+/** The parts of the runtime configuration, which exist together. */
 export type Configured = {
   config: ConfigSurface
   transcription: TranscriptionDeps
   tenantRequests: Pick<TenantRequests, 'take'>
 }
 
-/** What executors carry out. Each part needs a store. */
+/** The work of executors. Each part needs a store. */
 export type Queued = {
   flows: FlowSurface | undefined
   /** `undefined` also where no history is kept (DISPATCH_STORE). */
@@ -87,7 +87,7 @@ export type Queued = {
   plans: PlanSurface | undefined
 }
 
-/** Who may send requests, and how many. */
+/** Authentication, and limits on the number of requests. */
 export type Access = {
   identify: Identify
   /** The credentials that `identify` requires, for the API description. */
@@ -98,7 +98,7 @@ export type Access = {
   tenantLimiter: RateLimiter | undefined
 }
 
-/** From where requests may come. */
+/** The hosts, pages and proxies from which requests are accepted. */
 export type Origins = {
   cors: CorsRules
   /** `undefined` to accept any `Host` (D2.10). */
@@ -109,7 +109,7 @@ export type Origins = {
   trustProxy: false | number | readonly string[]
 }
 
-/** What is served besides the API. */
+/** Pages that are served beside the API. */
 export type Pages = {
   hasExplorer: boolean
   /** `undefined`: no console is served. */

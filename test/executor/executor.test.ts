@@ -8,7 +8,7 @@ import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { ConsumeOptions, Job, JobHandler } from '../../shared/work/queue/port.ts'
-import type { CancelCode } from '../../shared/work/runs/run.ts'
+import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT

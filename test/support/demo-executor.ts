@@ -6,7 +6,7 @@ import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
-import type { CancelCode } from '../../shared/work/runs/run.ts'
+import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
 import { SILENT_LOG } from './silent-log.ts'
 
 const EXECUTOR_DEPS = {

@@ -2,7 +2,7 @@ import { type AskedCall, readCall } from '../../../shared/reading/read-call.ts'
 import type { Style } from '../text/style.ts'
 import { cut, widthOf } from '../text/width.ts'
 
-/** What a call does, as lines: the change of a file, the command or the request, and all of the input that does not stand there. */
+/** Shows a call as lines: the change of a file, the command or the request first, then the rest of the input. */
 export function previewLines(asked: AskedCall): string[] {
   const call = readCall(asked)
   const rest = call.rest?.split('\n') ?? []

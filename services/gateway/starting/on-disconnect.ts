@@ -25,7 +25,8 @@ const TRY_MS = 30_000
 const TRY_EVERY_MS = 1_000
 
 type Answered = {
-  runId: string /** Whether the answer is complete, while its run may go on. */
+  runId: string
+  /** Whether the answer is complete, while its run may go on. */
   isOver?: () => boolean
 }
 

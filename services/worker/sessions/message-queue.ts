@@ -1,6 +1,7 @@
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import { tooMany } from '../../../shared/kernel/errors.ts'
-import type { CancelCode, Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
+import type { CancelCode } from '../../../shared/work/runs/run-identity.ts'
 
 /** Messages that wait behind the one that is being answered (D4.6). */
 const MAX_WAITING = 8

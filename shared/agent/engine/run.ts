@@ -134,7 +134,7 @@ const outOfTurns = (maxTurns: number): ErrorEvent =>
 async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
   if (toolBox.ready) await toolBox.ready
   const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
-  return { ...input, systemPrompt }
+  return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }
 }
 
 /** Begins the run, or goes on with it. */
@@ -213,7 +213,7 @@ async function* askModel(
   const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
   const { choices: given } = input
   const isForAll = account.turns === 0 || given?.toolChoice === 'none'
-  const choices = isForAll ? given : { ...given, toolChoice: undefined }
+  const choices = given && !isForAll ? { ...given, toolChoice: undefined } : given
   const askFor = (output: StructuredOutput | undefined, route: Route) => {
     const call = modelCall({ ...input, choices, output }, route, resources)
     return readAnswer(callModel(call), options, account.turnCall(call))

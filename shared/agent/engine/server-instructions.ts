@@ -9,8 +9,10 @@ export function withServerInstructions(
   systemPrompt: string | undefined,
   { tools, servers }: Pick<ToolBox, 'tools' | 'servers'>,
 ): string | undefined {
+  const known = servers?.() ?? []
+  if (known.length === 0) return systemPrompt
   const offering = new Set(tools.map(({ server }) => server))
-  const blocks = (servers?.() ?? []).flatMap(({ name, instructions }) =>
+  const blocks = known.flatMap(({ name, instructions }) =>
     instructions && offering.has(name) ? [inTags('mcp_server', instructions, { name })] : [],
   )
   if (blocks.length === 0) return systemPrompt

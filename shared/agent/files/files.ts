@@ -79,10 +79,17 @@ export class Files {
     return { record, body: found.body }
   }
 
-  /** The newest first. */
+  /** The newest first. Has fewer than `limit` only at the end of the list: it reads on where some have expired. */
   async page(tenant: TenantId, { after, limit }: FilesQuery): Promise<FileRecord[]> {
-    const found = await this.#records.page(tenant, { after, limit })
-    return found.filter((each) => !this.#hasExpired(each)).map(recordOf)
+    const files: FileRecord[] = []
+    for (let from = after; ; ) {
+      const found = await this.#records.page(tenant, { after: from, limit })
+      files.push(...found.filter((each) => !this.#hasExpired(each)).map(recordOf))
+      const last = found.at(-1)
+      if (!last || found.length < limit || files.length >= limit) return files.slice(0, limit)
+      const { created_at, file_id } = recordOf(last)
+      from = [created_at, file_id]
+    }
   }
 
   /** Deletes a file; its bytes, too, when no other file of the tenant has the same. Throws `not_found` as `get` does. */

@@ -1,6 +1,6 @@
 import type { CollectionSpec } from '../../platform/store/port.ts'
 
-/** What is known of a file (D43). The API answers with all but `expires_ms`. */
+/** A file as the API shows it (D43). */
 export type FileRecord = {
   file_id: string
   name: string

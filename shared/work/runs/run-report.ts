@@ -1,4 +1,5 @@
-import type { WarningEvent } from '../../kernel/events.ts'
+import type { RunSummary } from '../../cluster/commands/runs.ts'
+import type { RunEvent, WarningEvent } from '../../kernel/events.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics, RunEndCode } from '../../kernel/metrics.ts'
 import { isoTime } from '../../kernel/time.ts'
@@ -7,8 +8,29 @@ import { pairOf, type RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
 import { describeRun, type RunFacts } from './records/record.ts'
 import type { RunRecorder } from './records/recorder.ts'
-import type { ReportableRun, RunReport } from './run.ts'
+import type { NotedFrame } from './records/recording.ts'
 import { RunFigures } from './run-figures.ts'
+import type { EarlierEvents, RunIdentity, RunKind } from './run-identity.ts'
+
+export type ReportableRun = Pick<RunIdentity, 'id' | 'tenant' | 'sessionId' | 'about'> & {
+  kind: RunKind
+  startedAt: Date
+}
+
+/** Follows one run by its events. */
+export type RunReport = {
+  note(event: RunEvent, of: NotedFrame): void
+  /** Another process has sent these events. */
+  restore?(earlier: EarlierEvents): void
+  /** Another process goes on with the run: it has not ended here. */
+  abandon(): void
+  /** The fields that tell what the run is and what it has spent by now. */
+  readonly details: Partial<RunSummary>
+  /** Its phases, as far as its events are kept. */
+  readonly phases?: RunSummary['phases']
+  readonly isRecorded: boolean
+  readonly isReplayable?: boolean
+}
 
 export type RunReporterDeps = {
   log: Log

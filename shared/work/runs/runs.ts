@@ -9,7 +9,8 @@ import { TenantShares } from '../../platform/fairness/tenant-shares.ts'
 import { EndedRuns } from './ended-runs.ts'
 import { ExpiryQueue } from './expiry-queue.ts'
 import { JournalMemory } from './journal-memory.ts'
-import { Run, type RunHooks, type RunIdentity } from './run.ts'
+import { Run, type RunHooks } from './run.ts'
+import type { RunIdentity } from './run-identity.ts'
 
 export type RunsLimits = {
   maxLive: number

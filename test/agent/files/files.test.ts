@@ -99,6 +99,15 @@ describe('the files of tenants', () => {
     expect(await read(long)).to.equal('long')
   })
 
+  it('that have expired and are not swept yet do not end a list before those that follow', async () => {
+    const old = [await add('one'), await add('two')]
+    nowMs += 1
+    for (const text of ['a', 'b', 'c']) await add(text, { retentionMs: 60_000 })
+    nowMs += 60_000
+    const listed = await files.page(ACME, { limit: 2 })
+    expect(listed.map(({ file_id }) => file_id)).to.have.members(old.map(({ file_id }) => file_id))
+  })
+
   it('whose upload broke off leave bytes that the sweep deletes an hour later', async () => {
     const upload = open(
       {},

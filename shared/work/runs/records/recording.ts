@@ -3,12 +3,14 @@ import type { RunEvent } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { isoTime } from '../../../kernel/time.ts'
 import type { JournalMemory } from '../journal-memory.ts'
-import type { NotedFrame } from '../run.ts'
 import { outcomeOf, type RunFigures } from '../run-figures.ts'
 import { type CapturedEvent, CapturedEvents, isDelta } from './captured-events.ts'
 import type { WaitingEnd } from './end-queue.ts'
 import { type Phase, phasesOf } from './phases.ts'
 import { type RunEnd, type RunFacts, type RunRecord, recordOf } from './record.ts'
+
+/** `bytes` is the length of an event's frame, and `data` its data, where they are rendered. */
+export type NotedFrame = { bytes: number; data?: string | undefined; isLast: boolean }
 
 /** The owner of all recordings of a process. Each recording calls it when its run has ended, its record is stored, or another process goes on with the run. */
 export interface RecordingOwner {

@@ -1,0 +1,53 @@
+import { type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
+import type { TenantId } from '../../kernel/tenant.ts'
+
+/** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
+export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
+
+export type RunIdentity = {
+  id: string
+  tenant: TenantId
+  sessionId: string | undefined
+  /** Names the folder of the run's tools; the run's id by default. */
+  workspace?: string
+  /** When the run was accepted, if that was in another process; now by default. */
+  startedAt?: Date
+  /** The run goes on without readers until its own end, as a plan does; others are aborted after RUN_RESUME_SECS (D4.5b). */
+  needsNoReader?: boolean
+  /** The run does not begin before `accept` (D36.1). */
+  isHeld?: boolean
+  /** Its subject, when that is not a prompt. */
+  kind?: 'flow' | 'plan'
+  about?: RunAbout
+  /** The events that another process has sent of it. */
+  earlier?: EarlierEvents
+}
+
+/**
+ * All events from number `from` on that are known. None above `reserved` was sent. A reader gets `notice` before the first of them of which it
+ * lacks those before.
+ */
+export type EarlierEvents = {
+  events: readonly (readonly [seq: number, event: RunEvent])[]
+  from: number
+  reserved: number
+  notice?: RunEvent
+  /** What the other process has used. */
+  used?: RunTotals
+  /** Withdraws its open permission requests, and returns the events that say so. They stand before the end of a run that has not gone on here. */
+  end?: () => Promise<readonly RunEvent[]>
+}
+
+export type RunKind = 'run' | 'message' | 'flow' | 'plan'
+/** Facts that are recorded of a run besides its own fields. */
+export type RunAbout = {
+  customer_id?: string | undefined
+  /** The caller's own pairs (D42.5). */
+  metadata?: Readonly<Record<string, string>> | undefined
+  /** The flow's name, and its execution, if it is the run of a flow. */
+  flow?: string
+  trace_id?: string
+  plan_id?: string
+  /** The beginning of the prompt, or the title of the plan. */
+  title?: string
+}
