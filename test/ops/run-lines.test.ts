@@ -99,7 +99,10 @@ inBothForms('the lines and counters of what ends', (startProduct, form) => {
       changed: [{ part: 'instance', name: 'main' }],
     })
     product.model.answer({ status: 401, message: 'wrong key' })
-    await product.call('POST', '/flows/summarize/run', { provider_instance: 'main', model: 'm', input: { text: 'a' } })
+    const flow = { provider_instance: 'main', model: 'm', input: { text: 'a' } }
+    // Another process may know the instance some moments later (D8.5); until then it refuses the call.
+    const hasRun = async () => (await product.call('POST', '/flows/summarize/run', flow)).status === 502
+    await until(hasRun, { what: 'the flow to run' })
     expect(await line({ msg: 'flow ended' })).to.include({ level: 'warn', code: 'provider_auth' })
     product.model.answer({ status: 401, message: 'wrong key' })
     const submitted = await product.call('POST', '/plans/submit', { steps: [{ id: 'one', prompt: 'go' }] })
