@@ -74,7 +74,7 @@ describe('long streams in the console', function () {
     )
     const page = await pages.open('/')
     await page.goto(`http://127.0.0.1:${proxy.port}/console/chat?new=1`)
-    await page.locator('.live.live').waitFor()
+    await page.locator('.connection.live').waitFor()
     await page.evaluate(WATCH_CONNECTION)
     await send(page, 'cut this')
     for (const [i, { resolve }] of steps.entries()) {
@@ -97,7 +97,7 @@ describe('long streams in the console', function () {
     await until(async () => (await page.evaluate<number>('globalThis.resumed')) > before, {
       what: 'the page to notice',
     })
-    await page.locator('.live.live').waitFor()
+    await page.locator('.connection.live').waitFor()
   }
 })
 
@@ -112,7 +112,7 @@ const CHANGES = `new Promise((resolve) => {
 /** Counts how often the page has said that it connects again. */
 const WATCH_CONNECTION = `{
   globalThis.resumed = 0
-  const dot = document.querySelector('.live')
-  new MutationObserver(() => globalThis.resumed += dot.className === 'live resuming')
+  const dot = document.querySelector('.connection')
+  new MutationObserver(() => globalThis.resumed += dot.className === 'connection resuming')
     .observe(dot, { attributeFilter: ['class'] })
 }`

@@ -3,7 +3,6 @@ import type { TenantEvent } from '../../../shared/client/api.ts'
 import { showControls } from '../../../shared/reading/hidden.ts'
 import { hrefOf, navigate } from '../base/router.ts'
 import { ofTab } from '../base/tab.ts'
-import { onEvent } from './live.ts'
 
 const current = (): NotificationPermission => ('Notification' in globalThis ? Notification.permission : 'denied')
 
@@ -18,16 +17,8 @@ export async function askForNotices(): Promise<void> {
 const shown = ofTab(() => new Map<string, Notification>())
 const MOST_SHOWN = 20
 
-/** Shows a notice of the browser for each new permission request, where the person allows it, until the returned function is called. */
-export function watchNotices(): () => void {
-  const stop = onEvent(onRequest)
-  return () => {
-    stop()
-    for (const id of shown().keys()) take(id)
-  }
-}
-
-function onRequest({ event, data }: TenantEvent): void {
+/** Shows a notice of the browser for a new permission request, where the person allows it. */
+export function onRequest({ event, data }: TenantEvent): void {
   const id = String(data['request_id'])
   if (event === 'permission.resolved') take(id)
   if (event !== 'permission.requested' || current() !== 'granted') return
@@ -47,4 +38,8 @@ function onRequest({ event, data }: TenantEvent): void {
 function take(id: string): void {
   shown().get(id)?.close()
   shown().delete(id)
+}
+
+export function takeAll(): void {
+  for (const id of shown().keys()) take(id)
 }

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { goLive } from '../api/live.ts'
+import { goLive, onEvent } from '../api/live.ts'
 import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
@@ -38,8 +38,9 @@ function SignedIn() {
   useEffect(() => {
     void goLive()
     void loadExpired().catch(() => {}) // The server may be away when it is needed.
-    const notices = import('../api/notices.ts').then(({ watchNotices }) => watchNotices())
-    const stops = [watchPending(), watchKeys(), () => void notices.then((stop) => stop())]
+    const notices = import('../api/notices.ts')
+    const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // Also one that comes before it is loaded.
+    const stops = [watchPending(), watchKeys(), stopNotices, () => void notices.then(({ takeAll }) => takeAll())]
     return () => stops.forEach((stop) => stop())
   }, [])
   const found = findPage()

@@ -21,7 +21,7 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
       <span>Go to …</span>
       <kbd aria-hidden="true">Ctrl K</kbd>
     </button>
-    <span class={`live ${liveState().value}`} role="status">
+    <span class={`connection ${liveState().value}`} role="status">
       <i />
       <span>{LIVE[liveState().value]}</span>
     </span>
