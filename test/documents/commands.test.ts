@@ -40,7 +40,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run (test:unit|test:for .*)$/, { by: 'test/scripts/test.test.ts', words: '--for' }],
   [/^npm run imports$/, { by: 'test/scripts/check-imports.test.ts', words: 'the import table' }],
   [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack)\b/, LONG],
-  [/^npm run try:(keycloak|mcp|clients)$/, { not: 'it fetches and runs programs of others, for minutes' }],
+  [/^npm run try:(keycloak|mcp|clients|fronts)$/, { not: 'it fetches and runs programs of others, for minutes' }],
   [
     /^(pip|npm) install standardwebhooks$/,
     { by: 'test/documents/client-python-readme.test.ts', words: 'standardwebhooks' },
@@ -55,7 +55,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run abuse$/, { by: 'test/abuse/abuse.test.ts', words: 'main.ts' }],
   [/^npm run fuzz$/, { by: 'test/fuzz/fuzz.test.ts', words: 'main.ts' }],
   [/^npm run simulate$/, { by: 'test/simulation/simulation.test.ts', words: 'main.ts' }],
-  [/^npm install (ai@7|@assistant-ui\/)/, { by: 'test/documents/chat-pages.test.ts', words: '@ai-sdk/react' }],
+  [/^npm install (ai@7|@assistant-ui\/)/, { by: 'test/documents/chat-pages.test.ts', words: 'useChat of ai 7' }],
   [/^npm run manifests$/, { by: 'test/deploy/helm.test.ts', words: 'scripts/render-manifests.ts' }],
   [/^npm run deploy:test\b/, { not: 'it installs and runs a Docker engine, for ten minutes' }],
   [/^npm ci$/, { by: 'test/scripts/start.test.ts', words: 'npm ci' }],

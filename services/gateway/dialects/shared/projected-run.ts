@@ -8,6 +8,7 @@ import type { Part, Projection } from './projection.ts'
 export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #projection: Projection<Chunk, Event>
   readonly #known: ReadonlySet<string>
+  readonly #answered: ReadonlySet<string>
   readonly #passed: number
   readonly #silentUntil: number | undefined
   readonly #calls = new OpenCalls()
@@ -18,10 +19,11 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
 
   constructor(
     projection: Projection<Chunk, Event>,
-    { known = new Set(), pauses = 0, passed = 0, silentUntil }: Part = {},
+    { known = new Set(), answered = known, pauses = 0, passed = 0, silentUntil }: Part = {},
   ) {
     this.#projection = projection
     this.#known = known
+    this.#answered = answered
     this.#passed = passed
     this.#silentUntil = silentUntil
     this.#pausesLeft = pauses
@@ -56,7 +58,12 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
       if (isPause) this.#skipPause()
       return []
     }
-    return isPause && seq >= this.#passed ? this.#pause(chunks) : chunks
+    return isPause && seq >= this.#passed && this.#waitsForPeople ? this.#pause(chunks) : chunks
+  }
+
+  /** Between the first and the last of the answers that a client has sent together, the run may rest where only answered requests wait. */
+  get #waitsForPeople(): boolean {
+    return [...this.#calls.pending.keys()].some((id) => !this.#answered.has(id))
   }
 
   #pauseAlone(): Chunk[] {

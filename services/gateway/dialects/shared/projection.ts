@@ -27,6 +27,8 @@ export type Part = {
    * them. Without any it begins with the run.
    */
   known?: ReadonlySet<string> | undefined
+  /** Those of them that are answered by now, by default all: where only these wait the run is about to go on. */
+  answered?: ReadonlySet<string> | undefined
   /** The number of pauses that earlier responses have ended with, for a format that counts its responses. */
   pauses?: number | undefined
   /** The number of events that are passed without a pause, because the run has gone on since. */

@@ -50,7 +50,8 @@ function chat(deps: DialectDeps): RequestHandler {
       const { runId, known } = request
       await conversations.answer(res, chatId, answers)
       const frames = await broker.followRun(tenantOf(res), runId, 0)
-      return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
+      const answered = new Set(answers.map(({ id }) => id))
+      return relayTo(res, deps, { runId, chatId, frames, known, answered, onDisconnect })
     }
     const { prompt, listed, again, seed } = request
     const system = systemPromptOf(request.system)

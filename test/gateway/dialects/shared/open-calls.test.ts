@@ -67,6 +67,8 @@ const types = (): Projection<string> => ({
   cut: () => [],
 })
 
+const BOTH = new Set(['perm_1', 'perm_2'])
+
 describe('the responses to a run', () => {
   const { chunks: whole } = of.respond(types(), of.WITH_SUB_AGENT)
 
@@ -77,10 +79,15 @@ describe('the responses to a run', () => {
   })
 
   it('the next one begins behind that, whatever was answered meanwhile, and ends with the run', () => {
-    const known = new Set(['perm_1', 'perm_2'])
-    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { known })
+    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, { known: BOTH })
     expect(chunks.slice(0, 3)).to.deep.equal(['begin', 'permission_request', 'permission_resolved'])
-    // While one request of two is answered, the other one still waits: the run rests with the result.
+    expect(chunks.at(-1)).to.equal('done')
+    expect(chunks).not.to.include('pause')
+  })
+
+  it('the next one ends where the run rests with a request that its client has not answered', () => {
+    const part = { known: BOTH, answered: new Set(['perm_1']) }
+    const { chunks } = of.respond(types(), of.WITH_SUB_AGENT, part)
     expect(chunks.slice(-2)).to.deep.equal(['tool_result', 'pause'])
   })
 
