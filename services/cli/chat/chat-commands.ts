@@ -3,6 +3,7 @@ import type { Cli } from '../cli.ts'
 import { dollars, tokens } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import { cut } from '../text/width.ts'
+import { goToBranch, listBranches, undo } from './branches.ts'
 
 /** A conversation at the command line. */
 export type Chat = {
@@ -10,6 +11,8 @@ export type Chat = {
   client: AgentEngine
   cli: Cli
   model: string | undefined
+  /** The message that the next one follows, `null` for none; `undefined`: the newest one. */
+  after: string | null | undefined
   /** Whether the events are shown as they come, instead of the text. */
   hasEvents: boolean
   isOver: boolean
@@ -41,6 +44,17 @@ const COMMANDS: Readonly<Record<string, ChatCommand>> = {
       const { columns, style } = chat.cli.output
       for (const { name, description } of tools)
         tell(chat, cut(plainLine(`${name}  ${description}`), columns() - 3, style.symbols.cut))
+    },
+  },
+  undo: {
+    help: '/undo          have the next message take the place of the last one, whose branch stays',
+    run: async (_, chat) => tell(chat, await undo(chat)),
+  },
+  branches: {
+    help: '/branches [N]  what the conversation has split into; with a number go on there',
+    async run(argument, chat) {
+      const lines = argument === '' ? await listBranches(chat) : [await goToBranch(argument, chat)]
+      for (const line of lines) tell(chat, line)
     },
   },
   stop: {

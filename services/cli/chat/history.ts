@@ -7,9 +7,9 @@ import { TextFlow } from '../text/text-flow.ts'
 const MOST_MESSAGES = 1_000
 const MOST_SHOWN = 20
 
-/** Shows the end of what was said in a session before. */
-export async function showHistory(session: Session, output: Output): Promise<void> {
-  const messages = await session.messages().all(MOST_MESSAGES)
+/** Shows the end of what was said in a session before, in the branch of its newest message or in that of `head`. */
+export async function showHistory(session: Session, output: Output, head?: string): Promise<void> {
+  const messages = await session.messages(head === undefined ? {} : { head }).all(MOST_MESSAGES)
   const { style } = output
   const left = messages.length - MOST_SHOWN
   if (left > 0) output.err(`${style.dim(`  ${style.symbols.cut} ${left} earlier messages`)}\n`)

@@ -27,7 +27,7 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
   const client = await cli.engine()
   const id = given ?? (options.continue ? await lastSession(client) : undefined)
   const session = await client.sessions.open(id)
-  const state: Chat = { session, client, cli, model: options.model, hasEvents: false, isOver: false }
+  const state: Chat = { session, client, cli, model: options.model, after: undefined, hasEvents: false, isOver: false }
   const { output, io, exitWith } = cli
   const { style } = output
   if (!options.json) {
@@ -48,13 +48,17 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
 }
 
 /** One message and its answer. A run that fails leaves the conversation as it is. */
-async function say(prompt: string, options: ChatOptions, { session, model, hasEvents, cli }: Chat): Promise<void> {
+async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<void> {
+  const { session, model, after, hasEvents, cli } = chat
   const { io, output, exitWith } = cli
-  const start = (follow: object) => session.send({ prompt, ...(model !== undefined && { model }) }, follow)
+  const place = { ...(model !== undefined && { model }), ...(after !== undefined && { after }) }
+  const start = (follow: object) => session.send({ prompt, ...place }, follow)
   const isJson = Boolean(options.json) || hasEvents
   try {
     exitWith(await followRun({ io, output, approval: approvalOf(options), isJson, start }))
+    chat.after = undefined
   } catch (cause) {
+    if (cause instanceof RunFailed) chat.after = undefined // The message was accepted.
     if (!isInteractive(io) || !(cause instanceof RunFailed || cause instanceof ApiError)) throw cause
     const { message, hints } = explain(cause, '')
     output.err(

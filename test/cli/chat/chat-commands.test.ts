@@ -2,18 +2,37 @@ import { expect } from 'chai'
 import { CHAT_HELP, type Chat, doChatCommand } from '../../../services/cli/chat/chat-commands.ts'
 import { cliOf } from '../outputs.ts'
 
+const TOOL = { name: 'Read', description: `reads\u001b[31m ${'a file '.repeat(20)}` }
+
+const message = (id: string, parent: string | null, text: string) => ({
+  ...{ id, parent_id: parent, role: text.startsWith('answer') ? 'assistant' : 'user' },
+  blocks: [{ type: 'text', text }],
+})
+
+const FIRST = [message('m1', null, 'first'), message('m2', 'm1', 'answer 1')]
+/** The branches of a conversation, by their last messages: the newest one is the last. */
+const BRANCHES: Record<string, ReturnType<typeof message>[]> = {
+  m6: [...FIRST, message('m5', 'm2', 'other\u001b[31m'), message('m6', 'm5', 'answer 3')],
+  m4: [...FIRST, message('m3', 'm2', 'second'), message('m4', 'm3', 'answer 2')],
+}
+
 describe('services/cli/chat/chat-commands', () => {
   function chatOf({ active = null as string | null } = {}) {
     const cancelled: string[] = []
     const usage = { input_tokens: 1_200, output_tokens: 30, cost_usd: 0.5 }
     const client = {
       runs: { cancel: async (id: string) => void cancelled.push(id) },
-      raw: { get: async () => ({ tools: [{ name: 'Read', description: `reads\u001b[31m ${'a file '.repeat(20)}` }] }) },
+      raw: {
+        get: async (path: string) => (path === '/tools' ? { tools: [TOOL] } : { branches: Object.keys(BRANCHES) }),
+      },
     }
     const { cli, written } = cliOf(client)
     const chat = {
-      ...{ cli, client, model: undefined, hasEvents: false, isOver: false },
-      session: { get: async () => ({ active_run_id: active, message_count: 4, usage }) },
+      ...{ cli, client, model: undefined, after: undefined, hasEvents: false, isOver: false },
+      session: {
+        get: async () => ({ active_run_id: active, message_count: 4, usage }),
+        messages: ({ head = 'm4' } = {}) => ({ all: async () => BRANCHES[head] ?? BRANCHES['m4']?.slice(0, 2) }),
+      },
     } as unknown as Chat
     return { chat, cancelled, written, say: (line: string) => doChatCommand(line, chat) }
   }
@@ -62,6 +81,29 @@ describe('services/cli/chat/chat-commands', () => {
     expect(chat.hasEvents).to.equal(false)
     await say('/quit')
     expect(chat.isOver).to.equal(true)
+  })
+
+  it('/undo has the next message take the place of the last one, and then of the one before, up to the first', async () => {
+    const { chat, say, written } = chatOf()
+    await say('/undo')
+    expect(chat.after).to.equal('m2')
+    await say('/undo')
+    expect(chat.after).to.equal(null)
+    await say('/undo')
+    expect(chat.after).to.equal(null)
+    expect(written.err).to.match(/place of: second\n.*place of: first\n.*no message to take back\n$/s)
+  })
+
+  it('/branches lists the branches by their last messages, and with a number shows one and goes on there', async () => {
+    const { chat, say, written } = chatOf()
+    await say('/branches')
+    expect(written.err).to.equal('    1  other[31m\n  › 2  second\n')
+    await say('/branches 1')
+    expect(chat.after).to.equal('m6')
+    expect(written.err).to.include('answer 3').and.not.include('\u001b[31m')
+    await say('/branches 3')
+    expect(chat.after).to.equal('m6')
+    expect(written.err).to.match(/no branch 3: \/branches lists them\n$/)
   })
 
   it('/tools shows a line for each tool, without escape sequences, and /help all commands', async () => {

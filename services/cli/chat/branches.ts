@@ -1,0 +1,55 @@
+import type { Schema } from '../../../shared/client/api.ts'
+import { plainLine } from '../text/plain.ts'
+import { cut } from '../text/width.ts'
+import type { Chat } from './chat-commands.ts'
+import { showHistory } from './history.ts'
+
+type Message = Schema<'SessionMessage'>
+
+/** So many branches are listed, the newest ones. */
+const MOST_BRANCHES = 20
+
+/** The messages of the branch behind which the next message goes. */
+const shownOf = async ({ session, after }: Chat): Promise<Message[]> =>
+  after === null ? [] : session.messages(after === undefined ? {} : { head: after }).all()
+
+/** Has the next message go where the newest one went. Returns what is to be told. */
+export async function undo(chat: Chat): Promise<string> {
+  const last = (await shownOf(chat)).findLast(({ role }) => role === 'user')
+  if (!last) return 'there is no message to take back'
+  chat.after = last.parent_id
+  return `the next message takes the place of: ${promptOf([last])}`
+}
+
+async function branchesOf({ session, client }: Chat): Promise<string[]> {
+  const page = await client.raw.get('/sessions/{id}/messages', { path: { id: session.id }, query: { limit: 1 } })
+  return page.branches.slice(-MOST_BRANCHES)
+}
+
+/** A line for each branch, the newest one last, by its last message of the user. */
+export async function listBranches(chat: Chat): Promise<string[]> {
+  const heads = await branchesOf(chat)
+  const { columns, style } = chat.cli.output
+  const current = chat.after === undefined ? heads.at(-1) : chat.after
+  const lines: string[] = []
+  for (const [i, head] of heads.entries()) {
+    const messages = await chat.session.messages({ head }).all()
+    const mark = head === current ? style.symbols.prompt : ' '
+    lines.push(cut(`${mark} ${i + 1}  ${promptOf(messages)}`, columns() - 3, style.symbols.cut))
+  }
+  return lines.length > 0 ? lines : ['nothing was said yet']
+}
+
+/** Shows a branch, and has the next message continue it. Returns what is to be told. */
+export async function goToBranch(number: string, chat: Chat): Promise<string> {
+  const head = (await branchesOf(chat))[Number(number) - 1]
+  if (head === undefined) return `there is no branch ${plainLine(number)}: /branches lists them`
+  chat.after = head
+  await showHistory(chat.session, chat.cli.output, head)
+  return `the next message continues branch ${number}`
+}
+
+const promptOf = (messages: readonly Message[]): string => {
+  const { blocks = [] } = messages.findLast(({ role }) => role === 'user') ?? {}
+  return plainLine(blocks.map((block) => ('text' in block ? block.text : '')).join(' '))
+}
