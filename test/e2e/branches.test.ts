@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { Child } from '../support/child.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { Page, type Wire } from './branches/page.ts'
-import { type Act, actsOf, asRequest, play } from './branches/story.ts'
+import { type Act, actsOf, asRequest, killsOf, play } from './branches/story.ts'
 
 const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url).pathname
 const KILLED = ['send', 'send', 'edit', 'kill', 'send', 'again', 'fail', 'kill', 'send', 'branch', 'edit'] as const
@@ -74,4 +75,41 @@ describe('the branch that a page shows, after kill -9', () => {
       for (const { page: shown, model: read } of told) expect(read).to.deep.equal(asRequest(shown))
     }
   })
+})
+
+describe('the branch that a page shows, in a cluster whose workers are killed', () => {
+  const mongo = useMongo()
+  let model: ModelServer
+  let cluster: Cluster
+  let workers: Cluster['workers'] = []
+  before(async () => {
+    model = await startModelServer()
+    const env = { RATE_LIMIT_RPM: '0', DURABILITY: 'sessions', DIALECTS: 'ui,ag-ui' }
+    const models = { MODEL: 'test-model', MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: model.url }
+    cluster = await startCluster({ ...mongo.env, ...env, ...models }, { executors: 0 })
+    workers = cluster.workers
+  })
+  after(async () => {
+    await cluster?.close()
+    await model.close()
+  })
+
+  /** Kills all workers when there is another one. */
+  async function kill(): Promise<void> {
+    const fresh = await cluster.startWorker()
+    await Promise.all(workers.map((worker) => worker.kill('SIGKILL')))
+    workers = [fresh]
+  }
+
+  for (const wire of ['ui', 'ag-ui'] as const)
+    it(`D38: ${wire}: the model reads just what the page shows, in stories in which kill -9 takes the session's worker twice`, async () => {
+      await fc.assert(
+        fc.asyncProperty(killsOf(), async (acts) => {
+          const page = new Page(cluster.urls[0] ?? '', wire)
+          for (const { page: shown, model: read } of await play(page, acts, { model, kill }))
+            expect(read).to.deep.equal(asRequest(shown))
+        }),
+        { numRuns: Math.ceil(STORIES / 8), endOnFailure: true },
+      )
+    })
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { initOf } from '../../support/api-client.ts'
+import { until } from '../../support/until.ts'
 
 /** A message as a page shows it. One that was refused is shown, too, and no model has read it. */
 export type Shown = { id: string; role: 'user' | 'assistant'; text: string; wasRefused?: true }
@@ -46,12 +47,18 @@ export class Page {
 
   async #post(sending: Sending): Promise<void> {
     const [path, body] = this.#wire === 'ui' ? ['/ui/chat', this.#uiBody(sending)] : ['/ag-ui', this.#agUiBody()]
-    const response = await fetch(this.url + path, initOf('POST', body))
-    const text = await response.text()
+    const { response, text } = await until(() => this.#sendOnce(path, body), { what: 'a worker', everyMs: 200 })
     if (response.status === 400) return
     if (response.status !== 200) throw new Error(`${response.status}: ${text}`)
     const chunks = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json ?? '') as Chunk)
     this.messages = [...this.messages, ...this.#answersIn(chunks)]
+  }
+
+  /** `undefined` where no worker takes the message: then a person sends it again. */
+  async #sendOnce(path: string, body: object): Promise<{ response: Response; text: string } | undefined> {
+    const response = await fetch(this.url + path, initOf('POST', body))
+    const text = await response.text()
+    return response.status === 503 ? undefined : { response, text }
   }
 
   #uiBody(sending: Sending): object {

@@ -16,6 +16,19 @@ export const actsOf = (kinds: readonly Act['kind'][] = KINDS, { minLength = 4, m
     maxLength,
   })
 
+/** Such a story with two kills in it. */
+export const killsOf = () =>
+  fc
+    .tuple(actsOf(KINDS, { minLength: 4, maxLength: 6 }), fc.nat(), fc.nat())
+    .map(([acts, first, second]) =>
+      [first, second].reduce<readonly Act[]>(
+        (story, place) => story.toSpliced(1 + (place % story.length), 0, KILL),
+        acts,
+      ),
+    )
+
+const KILL: Act = { kind: 'kill', pick: 0, keepsId: false }
+
 type Told = { page: readonly Shown[]; model: readonly unknown[] }
 
 /** Plays a story on a page. Returns what the page has shown and the model has read at each request that reached the model. */

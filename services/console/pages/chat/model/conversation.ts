@@ -11,8 +11,9 @@ import { serverNow } from '../../../base/clock.ts'
 import { learnAsks } from '../../../parts/run/learn-asks.ts'
 import { LiveRun } from '../../../parts/run/live-run.ts'
 import { type Exchange, exchangesOf } from './exchange.ts'
+import { type Versions, versionsOf } from './versions.ts'
 
-export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'plan_mode'>
+export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'plan_mode' | 'after'>
 
 /** A session as this tab shows it: its history, and the runs that it follows, whoever has started them. */
 export class Conversation {
@@ -21,12 +22,18 @@ export class Conversation {
   readonly info = signal<Schema<'SessionInfoResponse'> | undefined>(undefined)
   /** `gone`: sessions live in the memory of a worker, and end when they are idle for too long. */
   readonly state = signal<'loading' | 'ready' | 'gone' | Error>('loading')
+  /** The versions of the messages that have several, by their ids. */
+  readonly versions = signal<ReadonlyMap<string, Versions>>(new Map())
   /** The run that answers now, and those that wait for it. */
   readonly open = computed(() => this.exchanges.value.filter(({ live }) => live && !live.isOver))
   readonly #session: Session
   readonly #runs: Runs
   readonly #abort = new AbortController()
   #loading: Promise<void> = Promise.resolve()
+  /** The last message of the branch that is shown; `undefined` for that of the newest message. */
+  #head: string | undefined
+  /** Whether messages have versions. */
+  #isSplit = false
   #followed = 0
 
   constructor(id: string) {
@@ -48,15 +55,16 @@ export class Conversation {
   readonly load = async (): Promise<void> => {
     try {
       const info = await this.#session.get()
-      const messages = await this.#session.messages().all()
+      const messages = await this.#branch(this.#head)
       this.info.value = info
-      const own = this.exchanges.peek().filter(({ live }) => live)
-      const past = exchangesOf(messages).filter(
-        ({ runId }) => !own.some(({ live }) => runId !== undefined && live?.id === runId),
-      )
+      const history = exchangesOf(messages)
+      const own = this.exchanges.peek().flatMap((each) => (each.live ? [placed(each, history)] : []))
+      const past = history.filter(({ runId }) => !own.some(({ live }) => runId !== undefined && live?.id === runId))
       this.exchanges.value = [...past, ...own]
       this.state.value = 'ready'
       if (info.active_run_id !== null) this.#join(info.active_run_id)
+      this.versions.value = versionsOf(messages, await this.#branches())
+      this.#isSplit ||= this.versions.value.size > 0
     } catch (cause) {
       if (this.#abort.signal.aborted) return
       if (cause instanceof ApiError && cause.status === 404) this.state.value = 'gone'
@@ -68,8 +76,26 @@ export class Conversation {
   /** Sends a message. While another one is answered it waits in the session's queue. */
   readonly send = async (message: Message): Promise<void> => {
     await this.#loading // Its run would be among the history, too.
-    const stream = this.#session.send(message, { signal: this.#abort.signal })
+    const place = this.#head === undefined ? {} : { after: this.#head }
+    this.#head = undefined // The head of the session from now on.
+    const stream = this.#session.send({ ...place, ...message }, { signal: this.#abort.signal })
     this.#follow(stream, { prompt: message.prompt, runId: undefined })
+  }
+
+  /** Sends a message in the place of another one, whose branch stays. */
+  readonly sendInstead = async (exchange: Exchange, prompt: string): Promise<void> => {
+    const { parentId: after = await this.#placeOf(exchange.live?.id) } = exchange
+    const exchanges = this.exchanges.peek()
+    this.exchanges.value = exchanges.slice(0, exchanges.indexOf(exchange))
+    this.#isSplit = true
+    await this.send({ prompt, ...(after !== undefined && { after }) })
+  }
+
+  /** Shows the branch that ends with this message. The next message continues it. */
+  readonly show = async (head: string): Promise<void> => {
+    this.#head = head
+    this.exchanges.value = this.open.peek()
+    await (this.#loading = this.load())
   }
 
   readonly stop = async (): Promise<void> => {
@@ -90,6 +116,23 @@ export class Conversation {
     if (known?.prompt === undefined) void this.#learnPrompt(exchange.key, runId)
   }
 
+  #branch(head: string | undefined): Promise<SessionMessage[]> {
+    return this.#session.messages(head === undefined ? {} : { head }).all()
+  }
+
+  /** The newest branches; none where there is but one. */
+  async #branches(): Promise<SessionMessage[][]> {
+    const page = await this.#session.messages({ limit: 1 }).page()
+    const { branches = [] } = page as Partial<Schema<'ListMessagesResponse'>>
+    return branches.length > 1 ? Promise.all(branches.slice(-MOST_BRANCHES).map((head) => this.#branch(head))) : []
+  }
+
+  /** The message before the prompt of a run; `undefined` for a run that has left nothing in the history. */
+  async #placeOf(runId: string | undefined): Promise<string | null | undefined> {
+    const messages = await this.#branch(runId).catch(() => [])
+    return messages.find(({ run_id: of }) => of === runId)?.parent_id
+  }
+
   async #learnPrompt(key: string, runId: string): Promise<void> {
     const run = await this.#runs.get(runId).catch(() => undefined)
     if (run?.title !== undefined) this.#change(key, { prompt: run.title })
@@ -108,7 +151,7 @@ export class Conversation {
     this.exchanges.value = [...this.exchanges.peek(), exchange]
     void live.follow().then(() => {
       live.announceEnd()
-      return this.#learnInfo()
+      return this.#isSplit ? this.load() : this.#learnInfo()
     })
     return exchange
   }
@@ -127,6 +170,17 @@ export class Conversation {
   #change(key: string, changes: Partial<Exchange>): void {
     this.exchanges.value = this.exchanges.peek().map((each) => (each.key === key ? { ...each, ...changes } : each))
   }
+}
+
+type SessionMessage = Schema<'SessionMessage'>
+
+/** The versions of messages are counted among so many branches, the newest ones. */
+const MOST_BRANCHES = 20
+
+/** A run that this tab follows, with its place in the history. */
+function placed(exchange: Exchange, history: readonly Exchange[]): Exchange {
+  const { id, parentId } = history.find(({ runId }) => runId !== undefined && runId === exchange.live?.id) ?? {}
+  return id === undefined || parentId === undefined ? exchange : { ...exchange, id, parentId }
 }
 
 /** Whether it is the run of this id, or may be: a message that was just sent has none yet. */

@@ -7,6 +7,9 @@ export type Exchange = {
   key: string
   prompt: string | undefined
   runId: string | undefined
+  /** The message of the user, and the one before it; not known of a run that this tab has only followed. */
+  id?: string
+  parentId?: string | null
   at: string | undefined
   blocks: readonly Block[]
   live?: LiveRun
@@ -18,9 +21,9 @@ type Message = Schema<'SessionMessage'>
 export function exchangesOf(messages: readonly Message[]): Exchange[] {
   const exchanges: Exchange[] = []
   const results = resultsIn(messages)
-  for (const [i, { role, blocks, run_id, at }] of messages.entries()) {
-    if (role === 'user' || exchanges.length === 0)
-      exchanges.push({ key: `${run_id ?? 'seed'}-${i}`, prompt: undefined, runId: run_id ?? undefined, at, blocks: [] })
+  for (const [i, { id, parent_id: parentId, role, blocks, run_id, at }] of messages.entries()) {
+    const place = { key: `${run_id ?? 'seed'}-${i}`, runId: run_id ?? undefined, id, parentId }
+    if (role === 'user' || exchanges.length === 0) exchanges.push({ ...place, prompt: undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
     if (role === 'user') last.prompt = blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')

@@ -59,7 +59,7 @@ function Exchanges({ conversation }: { conversation: Conversation }) {
     <div ref={scroll} class="scroll" role="log" aria-label="Messages" aria-live="off" tabIndex={0}>
       <div class="exchanges">
         {all.slice(-drawn).map((exchange) => (
-          <ExchangeView key={exchange.key} exchange={exchange} sessionId={conversation.id} />
+          <ExchangeView key={exchange.key} exchange={exchange} conversation={conversation} />
         ))}
       </div>
     </div>

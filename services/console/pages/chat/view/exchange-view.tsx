@@ -2,15 +2,23 @@ import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
+import type { Conversation } from '../model/conversation.ts'
 import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
 type ExchangeProps = { exchange: Exchange; sessionId: string }
 
+const MessageTools = lazy(() => import('./message-tools.tsx').then((loaded) => loaded.MessageTools))
+
 /** A prompt and its answer. One that is over is never drawn again. */
-export const ExchangeView = memo(({ exchange, sessionId }: ExchangeProps) => (
+export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchange; conversation: Conversation }) => (
   <article class="exchange">
-    {exchange.prompt !== undefined && <Prompt text={exchange.prompt} />}
-    <Answer exchange={exchange} sessionId={sessionId} />
+    {exchange.prompt !== undefined && (
+      <>
+        <Prompt text={exchange.prompt} />
+        <MessageTools exchange={exchange} conversation={conversation} />
+      </>
+    )}
+    <Answer exchange={exchange} sessionId={conversation.id} />
   </article>
 ))
 
