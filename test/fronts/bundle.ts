@@ -2,24 +2,27 @@ import { join } from 'node:path'
 import { build } from 'vite'
 import { ROOT } from '../deploy/files.ts'
 
-/** The file that a page would be in the folder of this repository, whose packages it uses. */
-const PAGE = join(ROOT, 'page.tsx')
-
-/** Makes one script of a page's source and the packages that it imports, as its user would. */
-export async function bundle(source: string): Promise<string> {
+/** Makes one script of a page's source and the packages that it imports, which are installed in a folder, as its user would. */
+export async function bundle(source: string, root = ROOT): Promise<string> {
+  const path = join(root, 'page.tsx')
   const page = {
     name: 'page',
-    resolveId: (id: string) => (id === PAGE ? PAGE : undefined),
-    load: (id: string) => (id === PAGE ? source : undefined),
+    resolveId: (id: string) => (id === path ? path : undefined),
+    load: (id: string) => (id === path ? source : undefined),
   }
   const built = await build({
-    root: ROOT,
+    root,
     configFile: false,
     publicDir: false,
     logLevel: 'error',
     plugins: [page],
     oxc: { jsx: { runtime: 'automatic', importSource: 'react' } },
-    build: { write: false, minify: false, reportCompressedSize: false, rolldownOptions: { input: PAGE } },
+    build: {
+      write: false,
+      minify: false,
+      reportCompressedSize: false,
+      rolldownOptions: { input: path, output: { codeSplitting: false } },
+    },
   })
   const [output] = [built].flat()
   if (!output || !('output' in output)) throw new Error('the page was not built')

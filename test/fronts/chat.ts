@@ -15,6 +15,8 @@ export type Front = {
   lacks: Readonly<Record<string, string>>
   /** Puts a file that this server does not take beside the next message. */
   attach?(page: ChatPage): Promise<void>
+  /** Has a page whose connection broke show what came meanwhile, where its package does not by itself. */
+  reconnect?(page: ChatPage): Promise<void>
 }
 
 /** A chat of a front end with the scripted model. */

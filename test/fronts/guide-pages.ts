@@ -29,15 +29,21 @@ const PAGES: Readonly<Record<string, Page>> = {
 
 /** The pages of the guide, word for word. */
 export const GUIDE_FRONTS: readonly Front[] = Object.entries(PAGES).map(([title, page]) => {
-  let script: Promise<string> | undefined
-  const open = async (world: World, id?: string) => {
-    script ??= bundle(sourceOf(page).replace('http://127.0.0.1:8080/v1', world.api))
-    return openPage(world, await script, id)
-  }
-  return { title, open, lacks: page.lacks }
+  const source = async (api: string) => bundle(sourceOf(page).replace('http://127.0.0.1:8080/v1', api))
+  return { title, open: openPage(source), lacks: page.lacks }
 })
 
-async function openPage(world: World, script: string, id?: string): Promise<ChatPage> {
+/** Opens pages whose script for the API at an address is made once. */
+export function openPage(scriptOf: (api: string) => Promise<string>): Front['open'] {
+  const scripts = new Map<string, Promise<string>>()
+  return async (world, id) => {
+    const script = scripts.get(world.api) ?? scriptOf(world.api)
+    scripts.set(world.api, script)
+    return openScript(world, await script, id)
+  }
+}
+
+async function openScript(world: World, script: string, id?: string): Promise<ChatPage> {
   const page = await world.browser.newPage()
   page.setDefaultTimeout(world.patienceMs)
   await page.goto(world.serve(script) + (id === undefined ? '' : `#${id}`))

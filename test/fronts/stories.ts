@@ -138,7 +138,7 @@ export const STORIES: Readonly<Record<string, (chat: Chat) => Promise<void>>> = 
 
   'a failing run, and the next one': async (chat) => {
     await chat.ask({ status: 400 })
-    const words = chat.page.alert.getByText(/^[^{]*\(provider_rejected\)/)
+    const words = chat.page.alert.getByText(/^[^{]*rejected the request/)
     await words.waitFor()
     await chat.page.page.reload()
     await words.waitFor()
@@ -188,6 +188,7 @@ export const STORIES: Readonly<Record<string, (chat: Chat) => Promise<void>>> = 
     })
     await sleep(chat.world.offlineMs)
     await chat.page.page.context().setOffline(false)
+    await chat.front.reconnect?.(chat.page)
     await chat.page.shows(whole)
   },
 }

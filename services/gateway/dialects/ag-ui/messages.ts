@@ -43,7 +43,7 @@ export class AgUiMessages {
       case 'thinking':
         return this.#whole(event.type, event.text, id)
       case 'tool_use':
-        return this.#call(event)
+        return this.#call(event, id)
       case 'tool_result':
         return [this.#result(event, id)]
       case 'tool_progress':
@@ -102,10 +102,11 @@ export class AgUiMessages {
     return stepName === undefined ? [] : [this.#event('STEP_FINISHED', { stepName })]
   }
 
-  #call({ id, tool_name: toolCallName, input }: Of<'tool_use'>): AgUiEvent[] {
+  /** The message of a call has an id of its run: the list of a client that writes instead of answering names its place by it (D38.1). */
+  #call({ id, tool_name: toolCallName, input }: Of<'tool_use'>, parentMessageId: string): AgUiEvent[] {
     const toolCallId = this.#idOf(id)
     return [
-      this.#event('TOOL_CALL_START', { toolCallId, toolCallName }),
+      this.#event('TOOL_CALL_START', { toolCallId, toolCallName, parentMessageId }),
       this.#event('TOOL_CALL_ARGS', { toolCallId, delta: JSON.stringify(input) }),
       this.#event('TOOL_CALL_END', { toolCallId }),
     ]
