@@ -118,6 +118,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
   'markdown-it': ['services/console/parts/markdown/**'],
+  oauth4webapi: ['services/console/sign-in/**'],
   uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
