@@ -119,7 +119,6 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@preact/signals': ['services/console/**'],
   'markdown-it': ['services/console/parts/markdown/**'],
   oauth4webapi: ['services/console/sign-in/**'],
-  uplot: ['services/console/pages/usage/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
   undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
