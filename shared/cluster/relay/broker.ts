@@ -3,6 +3,9 @@ import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { TenantRange } from '../commands/tenant-loads.ts'
+import type { RunAccess } from '../following/port.ts'
+import { type QueuedRunSource, QueuePlaces } from '../following/queue-places.ts'
+import { NO_RUNS, RunFinder } from '../following/run-finder.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { Executors } from '../members/executors.ts'
 import type { Member } from '../members/members.ts'
@@ -12,8 +15,6 @@ import type { Claim, Owners } from '../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../owners/session-router.ts'
 import { reply } from '../permissions/reply.ts'
 import type { PermissionKey, PermissionStore } from '../permissions/store.ts'
-import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
-import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { openInherited } from './inherited-sessions.ts'
 import { listRemembered, listRuns, listSessions, listTenants } from './lists.ts'
 import type { Membership } from './membership.ts'
@@ -25,6 +26,7 @@ import type { CallArgs, CallResult } from './wire/calls.ts'
 import { RECORD, type ReceivedRecord, type WireRecord } from './wire/records.ts'
 import type { Transport } from './wire/transport.ts'
 import { WorkerCalls } from './worker-calls.ts'
+import { WorkerPlaces } from './worker-places.ts'
 
 export type RelayBrokerDeps = {
   transport: Pick<Transport, 'outbox'>
@@ -32,8 +34,8 @@ export type RelayBrokerDeps = {
   owners: Owners
   movedRuns: Pick<MovedRuns, 'find'>
   permissions: PermissionStore
-  /** Without it there are no queued runs. */
-  jobs: QueuedRunSource | undefined
+  /** Without them there are no queued runs. */
+  jobs: readonly QueuedRunSource[] | undefined
   /** Whether a session is stored. Left out: sessions end with their worker. */
   isStored?: SessionRouterDeps['isStored']
   /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
@@ -52,8 +54,9 @@ type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRe
 export class RelayBroker {
   readonly #deps: RelayBrokerDeps
   readonly #calls: WorkerCalls
-  readonly #runCalls: RunCalls
-  readonly #queued: QueuedRuns | undefined
+  readonly #places: WorkerPlaces
+  readonly #runs: RunFinder
+  readonly #queued: RunFinder | undefined
   readonly #sessions: SessionRouter
   readonly #starts: RunStarts
   readonly workers = new Workers()
@@ -81,26 +84,24 @@ export class RelayBroker {
     })
     this.streams = new RelayedStreams({ send, sendLater, isAlive, isBusAway, metrics })
     this.recovery = this.#createRecovery(deps)
-    this.#runCalls = new RunCalls({
-      workers: this.workers,
-      executors: this.executors,
+    this.#places = new WorkerPlaces({ workers: this.workers, movedRuns, recovery: this.recovery })
+    const processes = new RunCalls({
+      isKnown: isAlive,
+      discover: (epoch) => membership.discover(epoch),
       calls: this.#calls,
       streams: this.streams,
-      movedRuns,
-      recovery: this.recovery,
       areSessionsKept: isStored !== undefined,
-      discover: (epoch) => membership.discover(epoch),
     })
+    this.#runs = new RunFinder({ places: this.#places, processes })
+    this.#queued = jobs && new RunFinder({ places: new QueuePlaces(jobs, processes), processes })
     this.#starts = new RunStarts({
       workers: this.workers,
       calls: this.#calls,
       streams: this.streams,
       membership,
-      findMoved: ({ tenant, runId, epoch }) =>
-        this.recovery ? this.recovery.find(tenant, runId, epoch) : movedRuns.find(tenant, runId),
+      places: this.#places,
       isBusAway,
     })
-    this.#queued = jobs && new QueuedRuns({ source: jobs, executors: this.#runCalls })
   }
 
   /** Refuses to open further streams. */
@@ -115,25 +116,25 @@ export class RelayBroker {
 
   /** The number of open streams, those of queued runs included. */
   get streamCount(): number {
-    return this.streams.size + (this.#queued?.waitingCount ?? 0)
+    return this.streams.size + (this.#queued?.waiting.count ?? 0)
   }
 
   /** Resolves when no stream is open any more, or after `withinMs`. */
   async streamsEnded(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
-    await this.#queued?.waited(withinMs)
+    await this.#queued?.waiting.ended(withinMs)
     await this.streams.ended(until - performance.now())
   }
 
   /** Ends all streams, after the frames accepted so far. */
   failStreams(code: ReaderFailure): void {
-    this.#queued?.fail(code)
+    this.#queued?.waiting.fail(code)
     this.streams.fail(code)
   }
 
   /** An executor has begun this queued run. */
   onStarted(runId: string, epoch: number): void {
-    this.#queued?.onStarted(runId, epoch)
+    this.#queued?.waiting.onStarted(runId, epoch)
   }
 
   onMembers(members: readonly Member[]): void {
@@ -201,7 +202,7 @@ export class RelayBroker {
       const opened = await this.#starts.start(tenant, request, onNamed)
       if (!this.recovery) return opened
       const { runId, frames } = opened
-      return { runId, frames: this.#runCalls.movable({ tenant, runId, epoch: epochOfRun(runId) }, frames) }
+      return { runId, frames: this.#runs.followed({ tenant, runId, epoch: epochOfRun(runId) }, frames) }
     },
     sendMessage: (tenant, sessionId, message, onNamed) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {
@@ -211,7 +212,7 @@ export class RelayBroker {
         const { runId, frames } = await this.#starts.open(run, (stream) =>
           this.#calls.call({ epoch }, 'sendMessage', [tenant, run.runId, { ...message, sessionId }, stream]),
         )
-        return { runId, frames: this.#runCalls.movable(run, frames, true) }
+        return { runId, frames: this.#runs.followed({ tenant, runId, epoch, isOfSession: true }, frames) }
       }),
     listRuns: (tenant, filter) =>
       listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
@@ -224,7 +225,7 @@ export class RelayBroker {
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
-      this.#deps.permissions.list(tenant, page, (runId) => this.#runCalls.isWorkerAlive(tenant, runId)),
+      this.#deps.permissions.list(tenant, page, (runId) => this.#places.isWorkerAlive(tenant, runId)),
     findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
     replyPermission: async (tenant, scopeId, id, answer) => {
       const request = { tenant, scopeId, id }
@@ -243,7 +244,7 @@ export class RelayBroker {
   async #withdrawIfLost(request: PermissionKey): Promise<void> {
     const { permissions } = this.#deps
     const asked = await permissions.find(request)
-    if (asked && (await this.#runCalls.isLost(request.tenant, asked.run_id)))
+    if (asked && (await this.#places.isLost(request.tenant, asked.run_id)))
       await permissions.decide(request, { state: 'withdrawn' })
   }
 
@@ -277,6 +278,6 @@ export class RelayBroker {
   }
 
   #accessTo(runId: string): RunAccess {
-    return isQueuedRun(runId) ? (this.#queued ?? NO_QUEUED_RUNS) : this.#runCalls.onWorkers
+    return isQueuedRun(runId) ? (this.#queued ?? NO_RUNS) : this.#runs
   }
 }

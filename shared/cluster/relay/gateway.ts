@@ -3,10 +3,10 @@ import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Broker } from '../commands/broker.ts'
 import type { TenantRange } from '../commands/tenant-loads.ts'
+import type { QueuedRunSource } from '../following/queue-places.ts'
 import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
-import type { QueuedRunSource } from '../queued-runs/run-source.ts'
 import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
 import { listenForMoves } from './moved-notice.ts'
@@ -24,7 +24,7 @@ export type GatewayRelayDeps = {
   log: Log
   metrics: Metrics
   /** Finds the runs that were queued for executors. Without it, they are unknown. */
-  jobs?: QueuedRunSource | undefined
+  jobs?: readonly QueuedRunSource[] | undefined
   /** Whether a session is stored, so that a worker can open it. Left out: sessions end with their worker. */
   isStored?: RelayBrokerDeps['isStored']
   /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */

@@ -9,6 +9,7 @@ import type { Membership } from './membership.ts'
 import { createRunId } from './run-calls.ts'
 import type { RelayedStreams } from './streams/relayed-streams.ts'
 import { ACCEPT_MS, type Callee, type WorkerCalls } from './worker-calls.ts'
+import type { WorkerPlaces } from './worker-places.ts'
 
 /** How long one of several workers may be silent: one that says that it is at work is not left for another. */
 const TRY_MS = 500
@@ -21,8 +22,7 @@ export type RunStartsDeps = {
   calls: Pick<WorkerCalls, 'call' | 'callInBackground'>
   streams: Pick<RelayedStreams, 'openNew' | 'accept'>
   membership: Pick<Membership, 'refreshMembers'>
-  /** Where a run is that its worker does not know any more. */
-  findMoved(run: NewRun): Promise<number | undefined>
+  places: Pick<WorkerPlaces, 'findNext'>
   isBusAway(): boolean
 }
 
@@ -118,10 +118,10 @@ export class RunStarts {
   }
 
   #takeBack({ tenant, runId, epoch }: NewRun): void {
-    const { calls, findMoved } = this.#deps
+    const { calls, places } = this.#deps
     const takeBackElsewhere = async () => {
-      const moved = await findMoved({ tenant, runId, epoch }).catch(() => undefined) // Nobody follows it, so it does not begin.
-      if (moved !== undefined) calls.callInBackground(moved, 'cancelRun', [tenant, runId, NOT_ACCEPTED])
+      const next = await places.findNext({ tenant, runId }, epoch).catch(() => undefined) // Nobody follows it, so it does not begin.
+      if (next?.state === 'at') calls.callInBackground(next.epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED])
     }
     calls.callInBackground(epoch, 'cancelRun', [tenant, runId, NOT_ACCEPTED], () => void takeBackElsewhere())
   }

@@ -71,7 +71,7 @@ describe('executors of the relay', () => {
     await until(async () => (await brokers[0].getRun(TENANT, running)).event_count === 1, { what: 'the first event' })
     const since = elapsedMs()
     await member.link.close() // It neither renews its lease nor answers.
-    table.set(TENANT, queued, { state: 'running', executor: member.epoch })
+    table.set(TENANT, queued, { state: 'at', epoch: member.epoch })
     for (const text of await Promise.all(readings)) expect(text).to.include('"code":"worker_lost"')
     expect(elapsedMs() - since).to.be.lessThan(10_000)
     await until(() => lost.length > 0, { what: 'the other executor to learn of the death' })

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
+import { RunFinder } from '../../../shared/cluster/following/run-finder.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
 import { createRunId, RunCalls, type RunCallsDeps } from '../../../shared/cluster/relay/run-calls.ts'
+import { WorkerPlaces, type WorkerPlacesDeps } from '../../../shared/cluster/relay/worker-places.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { epochOfRun } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
@@ -16,7 +18,7 @@ type Setup = {
   found?: number[]
   moved?: number
   isKept?: boolean
-  recovery?: RunCallsDeps['recovery']
+  recovery?: WorkerPlacesDeps['recovery']
   answer?: (epoch: number, method: string) => unknown
 }
 
@@ -45,9 +47,10 @@ function setUp({
     })
   }
   let newest: ReturnType<typeof stream> | undefined
+  const isKnown = (epoch: number) => alive.includes(epoch)
   const deps = {
-    workers: { isAlive: (epoch: number) => alive.includes(epoch) },
-    executors: { isAlive: () => false },
+    isKnown,
+    discover: async () => void alive.push(...found),
     calls: {
       call: async ({ epoch }: { epoch: number }, method: string) => {
         made.push(`${epoch} ${method}`)
@@ -61,13 +64,16 @@ function setUp({
         return { number: 1, stream: newest }
       },
     },
+    areSessionsKept: isKept,
+  }
+  const processes = new RunCalls(deps as unknown as RunCallsDeps)
+  const places = new WorkerPlaces({
+    workers: { isAlive: isKnown },
     movedRuns: { find: async () => moved },
     recovery,
-    areSessionsKept: isKept,
-    discover: async () => void alive.push(...found),
-  }
-  const calls = new RunCalls(deps as unknown as RunCallsDeps)
-  return { calls, made, opened, events: () => newest?.events }
+  })
+  const runs = new RunFinder({ places, processes })
+  return { runs, places, made, opened, events: () => newest?.events }
 }
 
 const failureOf = (call: Promise<unknown>) =>
@@ -81,18 +87,18 @@ describe('the calls of a gateway for a run', () => {
     expect([epochOfRun(RUN), RUN]).to.satisfy(
       ([epoch, id]: [number, string]) => epoch === 1 && /^run_[0-9a-f]{32}$/.test(id),
     )
-    const { calls, made } = setUp()
-    await calls.onWorkers.getRun(TENANT, RUN)
-    await calls.onWorkers.cancelRun(TENANT, RUN)
+    const { runs, made } = setUp()
+    await runs.getRun(TENANT, RUN)
+    await runs.cancelRun(TENANT, RUN)
     expect(made).to.deep.equal(['1 getRun', '1 cancelRun'])
   })
 
   it('go to a worker that has just joined after the members were listed again, and are 404 without one', async () => {
     const joined = setUp({ known: [], found: [1] })
-    await joined.calls.onWorkers.getRun(TENANT, RUN)
+    await joined.runs.getRun(TENANT, RUN)
     expect(joined.made).to.deep.equal(['1 getRun'])
     const gone = setUp({ known: [] })
-    expect(await failureOf(gone.calls.onWorkers.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+    expect(await failureOf(gone.runs.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
     expect(gone.made).to.deep.equal([])
   })
 
@@ -102,12 +108,12 @@ describe('the calls of a gateway for a run', () => {
       ['worker_draining', 'unavailable'],
     ] as const
     for (const [code, kind] of cases) {
-      const { calls } = setUp({
+      const { runs } = setUp({
         answer: () => {
           throw new AppError('unavailable', 'x', { code })
         },
       })
-      expect(await failureOf(calls.onWorkers.getRun(TENANT, RUN)), code).to.include({ kind })
+      expect(await failureOf(runs.getRun(TENANT, RUN)), code).to.include({ kind })
     }
   })
 
@@ -115,12 +121,12 @@ describe('the calls of a gateway for a run', () => {
     const answer = (epoch: number) => {
       if (epoch === 1) throw notFound('no run')
     }
-    const { calls, made } = setUp({ moved: 2, answer })
-    await calls.onWorkers.cancelRun(TENANT, RUN)
+    const { runs, made } = setUp({ moved: 2, answer })
+    await runs.cancelRun(TENANT, RUN)
     expect(made).to.deep.equal(['1 cancelRun', '2 cancelRun'])
     for (const moved of [undefined, 1]) {
       const unmoved = setUp({ ...(moved && { moved }), answer })
-      expect(await failureOf(unmoved.calls.onWorkers.cancelRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+      expect(await failureOf(unmoved.runs.cancelRun(TENANT, RUN))).to.include({ kind: 'not_found' })
       expect(unmoved.made).to.have.length(1)
     }
   })
@@ -137,11 +143,11 @@ describe('the calls of a gateway for a run', () => {
       return { session_id: 's1' }
     }
     const setup = { known: [1, 2, 3], answer }
-    const { calls, made } = setUp({ ...setup, recovery: { stopped, find: async (_t, _r, from) => places.get(from) } })
-    await calls.onWorkers.getRun(TENANT, RUN)
+    const { runs, made } = setUp({ ...setup, recovery: { stopped, find: async (_t, _r, from) => places.get(from) } })
+    await runs.getRun(TENANT, RUN)
     expect(made).to.deep.equal(['1 getRun', '2 getRun', '3 getRun'])
     const lost = setUp({ ...setup, moved: 2 })
-    expect(await failureOf(lost.calls.onWorkers.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
+    expect(await failureOf(lost.runs.getRun(TENANT, RUN))).to.include({ kind: 'not_found' })
   })
 
   it('D37.3: wait for a run that is to be cancelled for 10 s in all, and for another as long as it takes to be found', async () => {
@@ -155,16 +161,16 @@ describe('the calls of a gateway for a run', () => {
       return from + 1
     }
     const recovery = { stopped: new AbortController().signal, find }
-    const { calls } = setUp({ known: [1, 2, 3], answer, recovery })
-    await calls.onWorkers.cancelRun(TENANT, RUN)
+    const { runs } = setUp({ known: [1, 2, 3], answer, recovery })
+    await runs.cancelRun(TENANT, RUN)
     const [first = NaN, second = NaN] = given
     expect([first < 10_000, second < first, second > 500]).to.deep.equal([true, true, true])
-    await calls.onWorkers.getRun(TENANT, RUN)
+    await runs.getRun(TENANT, RUN)
     expect(given.slice(2)).to.deep.equal([undefined, undefined])
   })
 
   it('know a run’s worker by the id or by where it has moved', async () => {
-    const isAlive = (setup: Setup) => setUp(setup).calls.isWorkerAlive(TENANT, RUN)
+    const isAlive = (setup: Setup) => setUp(setup).places.isWorkerAlive(TENANT, RUN)
     expect(await isAlive({ known: [1] })).to.equal(true)
     expect(await isAlive({ known: [2], moved: 2 })).to.equal(true)
     expect(await isAlive({ known: [2] })).to.equal(false)
@@ -175,18 +181,18 @@ describe('the calls of a gateway for a run', () => {
       [3, 3],
       [null, 5],
     ] as const) {
-      const { calls, opened, events } = setUp({ answer: () => answered })
-      expect(await textOf(await calls.onWorkers.followRun(TENANT, RUN, 5))).to.equal('of 1')
+      const { runs, opened, events } = setUp({ answer: () => answered })
+      expect(await textOf(await runs.followRun(TENANT, RUN, 5))).to.equal('of 1')
       expect([opened, events()]).to.deep.equal([['1 after 5'], [`starts after ${startsAfter}`]])
     }
   })
 
   it('note that the session outlives its worker, where sessions are stored', async () => {
-    const { calls, events } = setUp({
+    const { runs, events } = setUp({
       isKept: true,
       answer: (_epoch, method) => (method === 'getRun' ? { session_id: 's1' } : 0),
     })
-    await textOf(await calls.onWorkers.followRun(TENANT, RUN, 0))
+    await textOf(await runs.followRun(TENANT, RUN, 0))
     expect(events()).to.deep.equal(['starts after 0', 'session is kept'])
   })
 
@@ -203,7 +209,7 @@ describe('the calls of a gateway for a run', () => {
       async function* frames(): FrameStream {
         yield failureFrame(4, 'worker_lost')
       }
-      return { ...known, asked, text: textOf(known.calls.movable(place, frames())) }
+      return { ...known, asked, text: textOf(known.runs.followed(place, frames())) }
     }
     const silent = () => new AppError('unavailable', 'no answer')
 

@@ -12,11 +12,11 @@ describe('queued runs within one process', () =>
     const worker = createDemoWorker(permissions)
     const executor = await createDemoExecutor()
     const table = createRunTable()
-    const queue = createLocalQueue(executor.inbox, EPOCH, table.source)
+    const queue = createLocalQueue(executor.inbox, EPOCH, [table.source])
     return {
       brokers: [createMemoryBroker(worker.inbox, permissions, queue)],
       table,
-      executor: { epoch: EPOCH, executor, announce: (runId) => queue.runs.onStarted(runId, EPOCH) },
+      executor: { epoch: EPOCH, executor, announce: (runId) => queue.runs.waiting.onStarted(runId, EPOCH) },
       async close() {
         await executor.drain(0)
         await worker.drain(0)

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
+import { type RunState, UNKNOWN } from '../../../shared/cluster/following/port.ts'
+import { WaitingRuns } from '../../../shared/cluster/following/waiting-runs.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
-import type { QueuedRunState } from '../../../shared/cluster/queued-runs/run-source.ts'
-import { WaitingRuns } from '../../../shared/cluster/queued-runs/waiting-runs.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
 import { until } from '../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
-const RUNNING: QueuedRunState = { state: 'running', executor: 5 }
-const QUEUED: QueuedRunState = { state: 'queued', started_at: '2026-01-01T00:00:00.000Z' }
+const RUNNING: RunState = { state: 'at', epoch: 5 }
+const QUEUED: RunState = { state: 'waiting', started_at: '2026-01-01T00:00:00.000Z' }
 const away = () => new AppError('unavailable', 'away')
 
 async function* streamOf(text: string): FrameStream {
@@ -18,7 +18,7 @@ async function* streamOf(text: string): FrameStream {
 }
 
 type Setup = {
-  find?: (runId: string) => QueuedRunState | undefined
+  find?: (runId: string) => RunState
   follow?: (count: number) => FrameStream
   lookEveryMs?: number
 }
@@ -28,14 +28,13 @@ function setUp({ find = () => QUEUED, follow = () => streamOf('begun'), lookEver
   const looked: string[] = []
   const followed: string[] = []
   const waiting = new WaitingRuns({
-    source: {
-      async find(_tenant, runId) {
+    places: {
+      async find({ runId }) {
         looked.push(runId)
         return find(runId)
       },
     },
-    executors: {
-      isAlive: async (epoch) => epoch === 5,
+    processes: {
       async followRun({ runId, epoch }, after) {
         followed.push(`${runId} at ${epoch} after ${after}`)
         return follow(followed.length)
@@ -46,13 +45,17 @@ function setUp({ find = () => QUEUED, follow = () => streamOf('begun'), lookEver
   return { waiting, looked, followed }
 }
 
+/** The stream of a waiting run that is nowhere else. */
+const wait = (waiting: WaitingRuns, runId: string) =>
+  waiting.wait({ tenant: TENANT, runId }, { followElsewhere: async () => undefined, mayMoveBegun: true })
+
 const lost = String(failureFrame(0, 'worker_lost').text)
 
 describe('streams of runs that wait in the queue', () => {
   it('the start notice opens every stream of the run at its executor, and no other', async () => {
     const { waiting, followed } = setUp({ lookEveryMs: 60_000 })
-    const readings = [waiting.wait(TENANT, 'a'), waiting.wait(TENANT, 'a')].map(textOf)
-    const other = waiting.wait(TENANT, 'b')[Symbol.asyncIterator]()
+    const readings = [wait(waiting, 'a'), wait(waiting, 'a')].map(textOf)
+    const other = wait(waiting, 'b')[Symbol.asyncIterator]()
     expect(waiting.count).to.equal(3)
     waiting.onStarted('a', 5)
     waiting.onStarted('a', 5)
@@ -65,8 +68,8 @@ describe('streams of runs that wait in the queue', () => {
   it('the latest thousand bells are remembered for a reader that comes just after its own', async () => {
     const { waiting } = setUp({ lookEveryMs: 60_000 })
     for (let i = 0; i <= 1_000; i++) waiting.onStarted(`run ${i}`, 5)
-    expect(await textOf(waiting.wait(TENANT, 'run 1'))).to.equal('begun')
-    const forgotten = waiting.wait(TENANT, 'run 0')
+    expect(await textOf(wait(waiting, 'run 1'))).to.equal('begun')
+    const forgotten = wait(waiting, 'run 0')
     expect(waiting.count).to.equal(1)
     waiting.fail('worker_draining')
     expect(await textOf(forgotten)).to.include('worker_draining')
@@ -80,17 +83,17 @@ describe('streams of runs that wait in the queue', () => {
         return RUNNING
       },
     })
-    const reading = textOf(waiting.wait(TENANT, 'a'))
+    const reading = textOf(wait(waiting, 'a'))
     await until(() => looked.length > 3, { what: 'some look-ups' })
     isAway = false
     expect(await reading).to.equal('begun')
   })
 
   it('a run that begins while the store is asked for another is looked up in the same round', async () => {
-    const states: Record<string, QueuedRunState> = { a: QUEUED, b: RUNNING }
-    const { waiting, looked } = setUp({ find: (runId) => states[runId] })
-    const first = waiting.wait(TENANT, 'a')[Symbol.asyncIterator]()
-    expect(await textOf(waiting.wait(TENANT, 'b'))).to.equal('begun')
+    const states: Record<string, RunState> = { a: QUEUED, b: RUNNING }
+    const { waiting, looked } = setUp({ find: (runId) => states[runId] ?? UNKNOWN })
+    const first = wait(waiting, 'a')[Symbol.asyncIterator]()
+    expect(await textOf(wait(waiting, 'b'))).to.equal('begun')
     expect(looked.slice(0, 2)).to.deep.equal(['a', 'b'])
     await first.return?.()
   })
@@ -98,7 +101,7 @@ describe('streams of runs that wait in the queue', () => {
   it('the store is asked for one run at a time, also for those that come while it is asked', async () => {
     let [asked, most, rounds] = [0, 0, 0]
     const waiting = new WaitingRuns({
-      source: {
+      places: {
         async find() {
           most = Math.max(most, ++asked)
           await new Promise(setImmediate)
@@ -107,12 +110,12 @@ describe('streams of runs that wait in the queue', () => {
           return QUEUED
         },
       },
-      executors: { isAlive: async () => true, followRun: async () => streamOf('begun') },
+      processes: { followRun: async () => streamOf('begun') },
       lookEveryMs: 1,
     })
-    const streams = [waiting.wait(TENANT, 'a')]
+    const streams = [wait(waiting, 'a')]
     await until(() => rounds > 0, { what: 'the first look-up', everyMs: 1 })
-    streams.push(waiting.wait(TENANT, 'b'), waiting.wait(TENANT, 'c'))
+    streams.push(wait(waiting, 'b'), wait(waiting, 'c'))
     await until(() => rounds > 12, { what: 'several look-ups of each run', everyMs: 1 })
     expect(most).to.equal(1)
     waiting.fail('cancelled')
@@ -129,21 +132,22 @@ describe('streams of runs that wait in the queue', () => {
         return streamOf('begun')
       },
     })
-    expect(await textOf(patient.waiting.wait(TENANT, 'a'))).to.equal('begun')
+    expect(await textOf(wait(patient.waiting, 'a'))).to.equal('begun')
     const forgetful = setUp({
       find: () => RUNNING,
       follow() {
         throw notFound('no run')
       },
     })
-    expect(await textOf(forgetful.waiting.wait(TENANT, 'a'))).to.equal(lost)
+    expect(await textOf(wait(forgetful.waiting, 'a'))).to.equal(lost)
     expect(forgetful.followed).to.have.length(4)
   })
 
-  it('a run that is unknown, or whose executor is not alive, ends its streams with worker_lost', async () => {
-    for (const found of [undefined, { state: 'running', executor: 6 }, { state: 'ended', executor: null }] as const) {
+  it('a run that is unknown, or that nobody has begun or goes on with, ends its streams with worker_lost', async () => {
+    const moving = { state: 'moving', epoch: 6, started_at: '' } as const
+    for (const found of [UNKNOWN, moving, { state: 'ended', epoch: null } as const]) {
       const { waiting, followed } = setUp({ find: () => found })
-      expect(await textOf(waiting.wait(TENANT, 'a'))).to.equal(lost)
+      expect(await textOf(wait(waiting, 'a'))).to.equal(lost)
       expect([followed, waiting.count]).to.deep.equal([[], 0])
     }
   })
@@ -160,9 +164,8 @@ describe('streams of runs that wait in the queue', () => {
       const source = frames()
       const opening = Promise.withResolvers<void>()
       const waiting = new WaitingRuns({
-        source: { find: async () => QUEUED },
-        executors: {
-          isAlive: async () => true,
+        places: { find: async () => QUEUED },
+        processes: {
           async followRun() {
             await opening.promise
             return {
@@ -178,7 +181,7 @@ describe('streams of runs that wait in the queue', () => {
         },
         lookEveryMs: 60_000,
       })
-      const stream = waiting.wait(TENANT, 'a')[Symbol.asyncIterator]()
+      const stream = wait(waiting, 'a')[Symbol.asyncIterator]()
       waiting.onStarted('a', 5)
       leave(stream, waiting)
       opening.resolve()
@@ -190,7 +193,7 @@ describe('streams of runs that wait in the queue', () => {
   it('the end of the waits is reported at once, or after a time', async () => {
     const { waiting } = setUp({ lookEveryMs: 60_000 })
     await waiting.ended(60_000)
-    const reading = textOf(waiting.wait(TENANT, 'a'))
+    const reading = textOf(wait(waiting, 'a'))
     await waiting.ended(1)
     expect(waiting.count).to.equal(1)
     const ended = waiting.ended(60_000)

@@ -1,22 +1,18 @@
 import { hasKind } from '../../kernel/errors.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
-import type { FrameStream } from '../journal/frame-stream.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
-import type { ExecutorCalls } from './executor-calls.ts'
-import type { QueuedRunSource } from './run-source.ts'
-import { WaitingStream } from './waiting-stream.ts'
+import { endedBy, FollowedRun, type Following } from './followed-run.ts'
+import type { Run, RunPlaces, RunProcesses } from './port.ts'
 
 export type WaitingRunsDeps = {
-  source: Pick<QueuedRunSource, 'find'>
-  executors: Pick<ExecutorCalls, 'isAlive' | 'followRun'>
+  places: Pick<RunPlaces, 'find'>
+  processes: Pick<RunProcesses, 'followRun'>
   /** How often the runs are looked up. */
   lookEveryMs?: number
 }
 
 type WaitingRun = {
-  id: string
-  tenant: TenantId
-  streams: Set<WaitingStream>
+  run: Run
+  streams: Set<FollowedRun>
   /** Its streams are being opened at its executor. */
   isBeginning: boolean
   /** How often the executor that runs it did not know it. */
@@ -48,28 +44,30 @@ export class WaitingRuns {
     return [...this.#runs.values()].reduce((count, { streams }) => count + streams.size, 0)
   }
 
-  /** Returns the stream of a run that was found queued. */
-  wait(tenant: TenantId, id: string): FrameStream {
-    const run = this.#runs.get(id) ?? { id, tenant, streams: new Set(), isBeginning: false, misses: 0 }
-    const stream = new WaitingStream(() => this.#remove(run, stream))
-    run.streams.add(stream)
-    this.#runs.set(id, run)
+  /** Returns the stream of a run that was found waiting. */
+  wait(run: Run, following: Following): FollowedRun {
+    const { runId: id } = run
+    const waiting = this.#runs.get(id) ?? { run, streams: new Set(), isBeginning: false, misses: 0 }
+    const stream = new FollowedRun(undefined, { ...following, onLeft: () => this.#remove(waiting, stream) })
+    waiting.streams.add(stream)
+    this.#runs.set(id, waiting)
     this.#lookLater()
     const epoch = this.#starts.get(id)
-    if (epoch !== undefined) void this.#begin(run, epoch)
+    if (epoch !== undefined) void this.#begin(waiting, epoch)
     return stream
   }
 
+  /** Handles a start notice: an executor has begun this run. */
   onStarted(id: string, epoch: number): void {
     this.#starts.set(id, epoch)
     if (this.#starts.size > MAX_STARTS) this.#starts.delete(this.#starts.keys().next().value ?? '')
-    const run = this.#runs.get(id)
-    if (run) void this.#begin(run, epoch)
+    const waiting = this.#runs.get(id)
+    if (waiting) void this.#begin(waiting, epoch)
   }
 
   /** Ends the streams of this run, or with `id` left out of all runs. */
   fail(code: ReaderFailure, id?: string): void {
-    for (const run of this.#runs.values()) if (id === undefined || run.id === id) this.#failRun(run, code)
+    for (const each of this.#runs.values()) if (id === undefined || each.run.runId === id) this.#failRun(each, code)
   }
 
   /** Resolves when no stream waits any more, or after `withinMs`. */
@@ -83,19 +81,19 @@ export class WaitingRuns {
   }
 
   /** Opens the streams at the executor. Never rejects: those that cannot be opened wait for the next look-up. */
-  async #begin(run: WaitingRun, epoch: number): Promise<void> {
-    if (run.isBeginning) return
-    run.isBeginning = true
+  async #begin(waiting: WaitingRun, epoch: number): Promise<void> {
+    if (waiting.isBeginning) return
+    waiting.isBeginning = true
     try {
-      for (const stream of run.streams) {
-        const frames = await this.#deps.executors.followRun({ epoch, tenant: run.tenant, runId: run.id }, 0)
-        this.#remove(run, stream)
+      for (const stream of waiting.streams) {
+        const frames = await this.#deps.processes.followRun({ ...waiting.run, epoch }, 0)
+        this.#remove(waiting, stream)
         stream.begin(frames)
       }
     } catch (cause) {
-      if (hasKind(cause, 'not_found') && ++run.misses >= MAX_MISSES) this.#failRun(run, 'worker_lost')
+      if (hasKind(cause, 'not_found') && ++waiting.misses >= MAX_MISSES) this.#failRun(waiting, 'worker_lost')
     } finally {
-      run.isBeginning = false
+      waiting.isBeginning = false
     }
   }
 
@@ -109,7 +107,7 @@ export class WaitingRuns {
     this.#timer = undefined
     this.#isLooking = true
     try {
-      for (const run of this.#runs.values()) await this.#look(run)
+      for (const waiting of this.#runs.values()) await this.#look(waiting)
     } catch {
       // The store is away: all are looked up again.
     }
@@ -117,26 +115,25 @@ export class WaitingRuns {
     if (this.#runs.size > 0) this.#lookLater()
   }
 
-  async #look(run: WaitingRun): Promise<void> {
-    const found = await this.#deps.source.find(run.tenant, run.id)
-    if (found?.state === 'queued') return
-    if (found === undefined) return this.#failRun(run, 'worker_lost')
-    if (found.executor === null) return this.#failRun(run, found.code ?? 'worker_lost')
-    if (!(await this.#deps.executors.isAlive(found.executor))) return this.#failRun(run, 'worker_lost')
-    void this.#begin(run, found.executor)
+  async #look(waiting: WaitingRun): Promise<void> {
+    const now = await this.#deps.places.find(waiting.run)
+    if (now.state === 'waiting') return
+    if (now.state === 'moving' || now.state === 'unknown') return this.#failRun(waiting, 'worker_lost')
+    if (now.epoch !== null) return void this.#begin(waiting, now.epoch)
+    this.#failRun(waiting, (now.state === 'ended' && now.code) || 'worker_lost')
   }
 
-  #failRun(run: WaitingRun, code: ReaderFailure): void {
-    for (const stream of run.streams) {
-      this.#remove(run, stream)
-      stream.fail(code)
+  #failRun(waiting: WaitingRun, code: ReaderFailure): void {
+    for (const stream of waiting.streams) {
+      this.#remove(waiting, stream)
+      stream.begin(endedBy(code, 0))
     }
   }
 
-  #remove(run: WaitingRun, stream: WaitingStream): void {
-    run.streams.delete(stream)
-    if (run.streams.size > 0 || this.#runs.get(run.id) !== run) return
-    this.#runs.delete(run.id)
+  #remove(waiting: WaitingRun, stream: FollowedRun): void {
+    waiting.streams.delete(stream)
+    if (waiting.streams.size > 0 || this.#runs.get(waiting.run.runId) !== waiting) return
+    this.#runs.delete(waiting.run.runId)
     if (this.#runs.size > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,22 +1,23 @@
 import { expect } from 'chai'
+import type { RunProcesses, SourceState } from '../../../shared/cluster/following/port.ts'
+import { type QueuedRunSource, QueuePlaces } from '../../../shared/cluster/following/queue-places.ts'
+import { NO_RUNS, RunFinder } from '../../../shared/cluster/following/run-finder.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
-import { NO_QUEUED_RUNS, QueuedRuns } from '../../../shared/cluster/queued-runs/queued-runs.ts'
-import type { QueuedRunState } from '../../../shared/cluster/queued-runs/run-source.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { textOf } from '../../support/broker-answers.ts'
 
 const TENANT = DEFAULT_TENANT
-const QUEUED: QueuedRunState = { state: 'queued', started_at: '2026-01-01T00:00:00.000Z' }
-const RUNNING: QueuedRunState = { state: 'running', executor: 5 }
+const QUEUED: SourceState = { state: 'waiting', started_at: '2026-01-01T00:00:00.000Z' }
+const RUNNING: SourceState = { state: 'at', epoch: 5 }
 /** Its executor is dead, and another one begins it anew. */
-const MOVING: QueuedRunState = { state: 'running', executor: 6, mayMove: { started_at: QUEUED.started_at } }
-const ENDED: QueuedRunState = { state: 'ended', executor: 5 }
+const MOVING: SourceState = { state: 'at', epoch: 6, mayMove: { started_at: QUEUED.started_at } }
+const ENDED: SourceState = { state: 'ended', epoch: 5 }
 
 type Setup = {
   /** The state at each look-up; the last one stays. */
-  states?: (QueuedRunState | undefined)[]
+  states?: (SourceState | undefined)[]
   isTaken?: boolean
   /** How often the executor does not know the run yet. */
   misses?: number
@@ -41,23 +42,22 @@ function setUp({ states = [QUEUED], isTaken = false, misses = 0, failure, ...mor
     yield { text: 'begun', lastSeq: 1 }
     if (more.failed) yield failureFrame(1, more.failed)
   }
-  const runs = new QueuedRuns({
-    source: {
-      find: async () => (left.length > 1 ? left.shift() : left[0]),
-      async cancelWaiting(_tenant, _runId, lost) {
-        calls.push(`cancel waiting ${lost ?? 'in the queue'}`)
-        return isTaken
-      },
+  const source: QueuedRunSource = {
+    find: async () => (left.length > 1 ? left.shift() : left[0]),
+    async cancelWaiting(_tenant, _runId, lost) {
+      calls.push(`cancel waiting ${lost ?? 'in the queue'}`)
+      return isTaken
     },
-    executors: {
-      isAlive: more.isAlive ?? (async (epoch) => epoch === 5),
-      getRun: () =>
-        atExecutor('get', { run_id: 'r', status: 'running', started_at: '', ended_at: null, event_count: 1 }),
-      followRun: (_place, after) => atExecutor(`follow after ${after}`, frames()),
-      cancelRun: () => atExecutor('cancel', undefined),
-    },
-    ...(more.movesWithinMs !== undefined && { movesWithinMs: more.movesWithinMs }),
-  })
+  }
+  const processes: RunProcesses = {
+    isAlive: more.isAlive ?? (async (epoch) => epoch === 5),
+    getRun: () => atExecutor('get', { run_id: 'r', status: 'running', started_at: '', ended_at: null, event_count: 1 }),
+    followRun: (_place, after) => atExecutor(`follow after ${after}`, frames()),
+    cancelRun: () => atExecutor('cancel', undefined),
+  }
+  const { movesWithinMs } = more
+  const places = new QueuePlaces([source], processes, movesWithinMs === undefined ? {} : { movesWithinMs })
+  const runs = new RunFinder({ places, processes })
   return { runs, calls }
 }
 
@@ -78,10 +78,10 @@ describe('a run that was queued for an executor', () => {
   it('is followed from its first event on while it is queued, and at its executor from the given one on', async () => {
     const { runs, calls } = setUp({ states: [QUEUED, RUNNING] })
     const waiting = await runs.followRun(TENANT, 'r', 0)
-    expect([runs.waitingCount, calls]).to.deep.equal([1, []])
+    expect([runs.waiting.count, calls]).to.deep.equal([1, []])
     expect(await textOf(await runs.followRun(TENANT, 'r', 3))).to.equal('begun')
     expect(calls).to.deep.equal(['follow after 3'])
-    runs.fail('worker_draining')
+    runs.waiting.fail('worker_draining')
     expect(await textOf(waiting)).to.include('worker_draining')
   })
 
@@ -126,13 +126,13 @@ describe('a run that was queued for an executor', () => {
     const isAlive = [true, true, true, true]
     const { runs } = setUp({ states: [RUNNING], failed: 'worker_lost', isAlive: async () => isAlive.pop() ?? false })
     expect(await textOf(await runs.followRun(TENANT, 'r', 0))).to.match(/^begun[^]*"code":"worker_lost"/)
-    expect(isAlive).to.have.length(2)
+    expect(isAlive).to.have.length(1)
   })
 
   it('D34.2: that was cancelled before it began anew ends its streams with that', async () => {
-    const states: QueuedRunState[] = [
-      { ...MOVING, executor: 5 },
-      { state: 'ended', executor: 5, code: 'cancelled' },
+    const states: SourceState[] = [
+      { ...MOVING, epoch: 5 },
+      { state: 'ended', epoch: 5, code: 'cancelled' },
     ]
     const { runs } = setUp({ states, failed: 'worker_lost' })
     expect(await textOf(await runs.followRun(TENANT, 'r', 0))).to.match(/id: 1\n[^]*"code":"cancelled"/)
@@ -154,11 +154,7 @@ describe('a run that was queued for an executor', () => {
   })
 
   it('is unknown when the store does not have it, when it never began, and when its executor is gone', async () => {
-    const gone: (QueuedRunState | undefined)[] = [
-      undefined,
-      { state: 'ended', executor: null },
-      { state: 'running', executor: 6 },
-    ]
+    const gone: (SourceState | undefined)[] = [undefined, { state: 'ended', epoch: null }, { state: 'at', epoch: 6 }]
     for (const state of gone) {
       const { runs, calls } = setUp({ states: [state] })
       expect(await failureOf(runs.getRun(TENANT, 'r'))).to.include({ kind: 'not_found' })
@@ -167,7 +163,7 @@ describe('a run that was queued for an executor', () => {
   })
 
   it('is unknown to a server that has no queue', async () => {
-    for (const call of [NO_QUEUED_RUNS.getRun(TENANT, 'r'), NO_QUEUED_RUNS.cancelRun(TENANT, 'r')])
+    for (const call of [NO_RUNS.getRun(TENANT, 'r'), NO_RUNS.cancelRun(TENANT, 'r')])
       expect(await failureOf(call)).to.include({ kind: 'not_found' })
   })
 })

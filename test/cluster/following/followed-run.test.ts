@@ -1,7 +1,7 @@
 import { expect } from 'chai'
+import { type FollowElsewhere, FollowedRun } from '../../../shared/cluster/following/followed-run.ts'
 import type { FrameStream, Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
-import { MovableStream } from '../../../shared/cluster/queued-runs/movable-stream.ts'
 
 const frame = (lastSeq: number): Frames => ({ text: `${lastSeq}`, lastSeq })
 
@@ -26,7 +26,10 @@ function streamOf(values: readonly Frames[]): FrameStream & { isReturned: boolea
   return stream
 }
 
-const seqsOf = async (stream: MovableStream): Promise<(number | string)[]> => {
+const followed = (frames: FrameStream, followElsewhere: FollowElsewhere, mayMoveBegun = false) =>
+  new FollowedRun(frames, { followElsewhere, mayMoveBegun })
+
+const seqsOf = async (stream: FollowedRun): Promise<(number | string)[]> => {
   const seqs: (number | string)[] = []
   for await (const { lastSeq, failure } of stream) seqs.push(failure ?? lastSeq)
   return seqs
@@ -37,7 +40,7 @@ describe('the stream of a run that may move', () => {
     for (const code of ['stream_gap', 'worker_lost'] as const) {
       const broken = [streamOf([failureFrame(0, code)]), streamOf([failureFrame(0, code)])] as const
       const places = [broken[1], streamOf([frame(1), frame(2)])]
-      expect(await seqsOf(new MovableStream(broken[0], async () => places.shift()))).to.deep.equal([1, 2])
+      expect(await seqsOf(followed(broken[0], async () => places.shift()))).to.deep.equal([1, 2])
       expect(broken.map(({ isReturned }) => isReturned)).to.deep.equal([true, true])
     }
   })
@@ -49,7 +52,7 @@ describe('the stream of a run that may move', () => {
       [[failureFrame(0, 'relay_unavailable')], 'relay_unavailable'],
     ]
     for (const [values, code] of ends) {
-      expect((await seqsOf(new MovableStream(streamOf(values), async () => undefined))).at(-1)).to.equal(code)
+      expect((await seqsOf(followed(streamOf(values), async () => undefined))).at(-1)).to.equal(code)
     }
   })
 
@@ -57,17 +60,17 @@ describe('the stream of a run that may move', () => {
     const after: number[] = []
     const places = [streamOf([frame(9), frame(10)])]
     const elsewhere = async (seq: number) => (after.push(seq), places.shift())
-    const stream = new MovableStream(streamOf([frame(3), failureFrame(3, 'worker_lost')]), elsewhere, true)
+    const stream = followed(streamOf([frame(3), failureFrame(3, 'worker_lost')]), elsewhere, true)
     expect([await seqsOf(stream), after]).to.deep.equal([[3, 9, 10], [3]])
     const inside = [frame(3), { text: 'half', lastSeq: 3, pieces: 1 }, failureFrame(3, 'worker_lost')]
-    const cut = new MovableStream(streamOf(inside), elsewhere, true)
+    const cut = followed(streamOf(inside), elsewhere, true)
     const heard: unknown[] = []
     cut.onLast(({ failure }) => heard.push(failure)) // A run that may go on is not recorded as lost.
     expect([await seqsOf(cut), heard]).to.deep.equal([[3, 3, 'relay_unavailable'], ['relay_unavailable']])
   })
 
   it('D32.7a: has its client come back when the run may be somewhere and cannot be followed there', async () => {
-    const stream = new MovableStream(
+    const stream = followed(
       streamOf([frame(3), failureFrame(3, 'worker_lost')]),
       async () => expect.fail('no answer'),
       true,
@@ -82,7 +85,7 @@ describe('the stream of a run that may move', () => {
     const heardOf = async (places: FrameStream[]) => {
       const heard: (number | string)[] = []
       const [first = expect.fail(), ...others] = places
-      const stream = new MovableStream(first, async () => others.shift())
+      const stream = followed(first, async () => others.shift())
       stream.onLast(({ lastSeq, failure }) => heard.push(failure ?? lastSeq))
       await seqsOf(stream)
       return heard
@@ -96,7 +99,7 @@ describe('the stream of a run that may move', () => {
   it('a reader that leaves while the run is looked for leaves its new stream, too', async () => {
     const found = Promise.withResolvers<FrameStream>()
     const asked = Promise.withResolvers<void>()
-    const stream = new MovableStream(streamOf([failureFrame(0, 'worker_lost')]), () => {
+    const stream = followed(streamOf([failureFrame(0, 'worker_lost')]), () => {
       asked.resolve()
       return found.promise
     })
