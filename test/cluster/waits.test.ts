@@ -17,7 +17,7 @@ const FOLDERS = [
 
 /** Pauses between two tries or looks, periods, and how long something is kept: nobody waits for another process meanwhile. */
 const NO_WAITS = new Set([
-  ...['redis-decisions POLL_MS', 'frame-reader SILENT_MS', 'memory-moved-runs KEEP_MS', 'outbox WAIT_MS'],
+  ...['redis-decisions POLL_MS', 'watch SILENT_MS', 'memory-moved-runs KEEP_MS', 'outbox WAIT_MS'],
   ...[
     'session-router HANDOFF_STEP_MS',
     'session-router RELEASE_EVERY_MS',

@@ -2,13 +2,36 @@ import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
 
-/** Follows the run behind frame `after` where it is now; `undefined` when it is nowhere else. Throws when it may be somewhere, and cannot be followed. */
-export type FollowElsewhere = (after: number) => Promise<FrameStream | undefined>
+/** The place where a stream of the run has ended, and the reader of it. */
+export type BrokenOff = {
+  /** The failure with which it broke off; `undefined`: it has ended without one, or there was none yet. */
+  failure: Frames | undefined
+  /** Number of the last frame that the reader has. */
+  after: number
+  /** The reader has a part of a large frame, of which another stream cannot send the rest. */
+  isInsideFrame: boolean
+  /** The stream has sent something. */
+  hasNews: boolean
+  /** Aborted when the reader leaves. */
+  left: AbortSignal
+}
+
+/** Where the run goes on, or what the reader gets last. */
+export type Elsewhere = { stream: FrameStream } | { end: Frames | undefined }
+
+/** Frames for the reader. `end`: they end the run, or only the stream that they came from. */
+export type Read = { frames: Frames | undefined; end?: 'run' | 'stream' | undefined }
 
 export type Following = {
-  followElsewhere: FollowElsewhere
-  /** The run may move when its stream has begun. */
-  mayMoveBegun?: boolean
+  /** Whether the run may go on elsewhere, whose stream ends with this failure, or without one. */
+  mayGoOn(failure: Frames | undefined): boolean
+  followElsewhere(broken: BrokenOff): Promise<Elsewhere>
+  /** Number of the last frame that the reader has. Left out: the one that a stream names when it breaks off. */
+  after?: number
+  /** Asked each time that nothing has come for so long: the last frames of a run that has ended without sending them. With it the pieces of a large frame are joined. */
+  silence?: { ms: number; findEnd(after: number): Promise<{ end: Frames | undefined } | undefined> }
+  /** By default the reader gets every frame. */
+  read?(frames: Frames, after: number): Read
   /** Called when the reader leaves, or has reached the end. */
   onLeft?(): void
 }
@@ -16,47 +39,57 @@ export type Following = {
 type Mode = 'waiting' | 'at' | 'moving' | 'ended'
 
 /**
- * The stream of a run through all the places where it is: the queue, a worker or an executor, and the next one when it moves with its session or its
- * process dies (D32.7a, D34.2).
+ * The stream of a run through all the places where it is: the queue, a process, the next one when it moves with its session or its process dies
+ * (D32.7a, D34.2), and its record.
  *
- * | Mode    | Event                                                              | Next mode                        |
- * |---------|--------------------------------------------------------------------|----------------------------------|
- * | waiting | `begin`: a process has the run, or it has ended in the queue       | at                               |
- * | at      | the stream breaks off where another process may go on with the run | moving                           |
- * | at      | the stream ends                                                    | ended                            |
- * | moving  | the run is found elsewhere                                         | at, behind its last frame        |
- * | moving  | it is nowhere else                                                 | ended, after the failure         |
- * | moving  | it cannot be followed in time                                      | ended, after `relay_unavailable` |
- * | any     | the reader leaves                                                  | ended                            |
+ * | Mode    | Event                                                         | Next mode                    |
+ * |---------|---------------------------------------------------------------|------------------------------|
+ * | waiting | `begin`: a process has the run, or it has ended in the queue  | at                           |
+ * | at      | the stream ends, and the run may go on elsewhere              | moving                       |
+ * | at      | the stream ends otherwise                                     | ended                        |
+ * | at      | nothing comes, and the run has ended                          | ended, after its last frames |
+ * | moving  | the run is found elsewhere                                    | at, behind its last frame    |
+ * | moving  | it is nowhere else                                            | ended, after its last frames |
+ * | any     | the reader leaves                                             | ended                        |
  */
 export class FollowedRun extends PullIterator<Frames> {
   readonly #following: Following
-  #mode: Mode = 'waiting'
-  #frames: FrameStream | undefined
+  #mode: Mode
+  #stream: FrameStream | undefined
   #source: AsyncIterator<Frames> | undefined
-  /** What was yielded last ends inside a large frame, of which another stream cannot send the rest. */
+  /** The next value of the source, over silences. */
+  #pending: Promise<IteratorResult<Frames>> | undefined
+  /** The pieces of a large frame that have come, where they are joined. */
+  #pieces: Buffer[] = []
+  #seq: number | undefined
   #isInsideFrame = false
-  /** The end of a run that is not found elsewhere. */
+  #hasNews = true
+  #failure: Frames | undefined
+  /** What the reader gets last. */
   #end: Frames | undefined
+  #left: AbortController | undefined
   #onLast: ((last: Frames) => void) | undefined
   #wake: (() => void) | undefined
 
-  /** Without `frames` the run waits. */
-  constructor(frames: FrameStream | undefined, following: Following) {
+  /** Without a stream the run is waiting for `begin`, or moving. */
+  constructor(stream: FrameStream | 'waiting' | 'moving', following: Following) {
     super()
     this.#following = following
-    if (frames) this.begin(frames)
+    this.#seq = following.after
+    this.#mode = stream === 'moving' ? 'moving' : 'waiting'
+    if (typeof stream !== 'string') this.begin(stream)
   }
 
-  /** Goes on with these frames. They are returned at once when it waits for none. */
-  begin(frames: FrameStream): void {
-    const source = frames[Symbol.asyncIterator]()
+  /** Goes on with this stream. It is left at once when none is awaited any more. */
+  begin(stream: FrameStream): void {
+    const source = stream[Symbol.asyncIterator]()
     if (this.#mode !== 'waiting' && this.#mode !== 'moving') {
       source.return?.().catch(() => {}) // Nobody can receive the error.
       return
     }
     this.#mode = 'at'
-    this.#frames = frames
+    this.#hasNews = false
+    this.#stream = stream
     this.#source = source
     this.#listen()
     this.#wake?.()
@@ -69,29 +102,31 @@ export class FollowedRun extends PullIterator<Frames> {
 
   protected override async pull(): Promise<Frames | undefined> {
     while (this.#mode !== 'ended') {
-      if (!this.#source) {
-        await this.#begun()
-        continue
+      if (this.#mode === 'waiting') await this.#begun()
+      else if (this.#mode === 'moving') await this.#goOn()
+      else {
+        const frames = await this.#read()
+        if (frames) return frames
       }
-      const { done, value } = await this.#source.next()
-      if (done) return undefined
-      const frames = this.#endOf(value)
-      if (!this.#isBrokenOff(frames)) {
-        this.#isInsideFrame = frames.pieces !== undefined
-        return frames
-      }
-      await this.#move(frames)
     }
     const end = this.#end
     this.#end = undefined
+    if (end) this.#onLast?.(end)
     return end
   }
 
   protected override async stop(): Promise<void> {
     this.#mode = 'ended'
+    this.#end = undefined
     this.#wake?.()
+    this.#left?.abort()
     this.#following.onLeft?.()
     await this.#source?.return?.()
+  }
+
+  #enter(next: Mode, from: Mode): undefined {
+    if (this.#mode !== from) throw new Error(`a followed run cannot go from ${this.#mode} to ${next}`)
+    this.#mode = next
   }
 
   #begun(): Promise<void> {
@@ -100,41 +135,87 @@ export class FollowedRun extends PullIterator<Frames> {
     })
   }
 
-  async #move(broken: Frames): Promise<void> {
-    if (this.#mode !== 'at') return // The reader has left.
-    this.#mode = 'moving'
-    const elsewhere = await this.#following.followElsewhere(broken.lastSeq).catch(() => 'away' as const)
-    if (elsewhere === 'away') return this.#endWith(failureFrame(broken.lastSeq, 'relay_unavailable'))
-    if (!elsewhere) return this.#endWith(broken)
-    if (!this.isStopped) await this.#source?.return?.()
-    this.begin(elsewhere)
+  async #read(): Promise<Frames | undefined> {
+    const { silence, read, mayGoOn } = this.#following
+    const news = silence ? await this.#nextWhole(silence.ms) : (await this.#source?.next())?.value
+    if (this.#mode === 'ended') return undefined // The reader has left.
+    if (news === 'silence') return this.#endIf(await silence?.findEnd(this.#seq ?? 0))
+    if ((!news || news.failure) && mayGoOn(news)) return this.#breakOff(news)
+    if (!news) return this.#enter('ended', 'at')
+    const { frames, end }: Read = read?.(news, this.#seq ?? 0) ?? { frames: news }
+    if (frames) this.#note(frames)
+    if (end === 'run') this.#enter('ended', 'at')
+    if (end === 'stream') this.#breakOff(undefined)
+    return frames
   }
 
-  #endWith(end: Frames): void {
-    if (this.#mode !== 'moving') return // The reader has left.
+  async #nextWhole(silentMs: number): Promise<Frames | 'silence' | undefined> {
+    for (;;) {
+      this.#pending ??= this.#source?.next()
+      const next = await orSilence(this.#pending, silentMs)
+      if (next === 'silence') return next
+      this.#pending = undefined
+      const news = next?.value
+      if (!news || news.failure) this.#pieces = []
+      if (!news || (news.pieces === undefined && this.#pieces.length === 0)) return news
+      const { pieces, ...frames } = news
+      this.#pieces.push(Buffer.from(frames.text))
+      if (pieces !== undefined) continue
+      const text = Buffer.concat(this.#pieces.splice(0))
+      return { ...frames, text }
+    }
+  }
+
+  #note(frames: Frames): void {
+    if (this.#seq !== undefined) this.#seq = frames.lastSeq
+    this.#isInsideFrame = frames.pieces !== undefined
+    this.#hasNews = true
+    if (frames.failure) this.#onLast?.(frames)
+  }
+
+  #breakOff(failure: Frames | undefined): undefined {
+    this.#enter('moving', 'at')
+    this.#failure = failure
+  }
+
+  async #goOn(): Promise<void> {
+    this.#left ??= new AbortController()
+    const elsewhere = await this.#following.followElsewhere({
+      failure: this.#failure,
+      after: this.#seq ?? this.#failure?.lastSeq ?? 0,
+      isInsideFrame: this.#isInsideFrame,
+      hasNews: this.#hasNews,
+      left: this.#left.signal,
+    })
+    if ('end' in elsewhere) return this.#endIf(elsewhere)
+    if (this.#mode === 'moving') await this.#source?.return?.()
+    this.begin(elsewhere.stream)
+  }
+
+  #endIf(found: { end: Frames | undefined } | undefined): undefined {
+    if (!found || this.#mode === 'ended') return
     this.#mode = 'ended'
-    this.#end = end
-    this.#onLast?.(end)
+    this.#end = found.end
   }
 
+  /** A stream that fails is not the last one, unless the failure is handed on. */
   #listen(): void {
     const onLast = this.#onLast
-    if (onLast) this.#frames?.onLast?.((last) => this.#isBrokenOff(last) || onLast(this.#endOf(last)))
-  }
-
-  /** The rest of a large frame comes from nowhere else: the client comes back for it, and the run may go on meanwhile. */
-  #endOf(last: Frames): Frames {
-    const isLost = last.failure === 'worker_lost' && this.#following.mayMoveBegun && this.#isInsideFrame
-    return isLost ? failureFrame(last.lastSeq, 'relay_unavailable') : last
-  }
-
-  #isBrokenOff({ failure, lastSeq }: Frames): boolean {
-    if (failure !== 'stream_gap' && failure !== 'worker_lost') return false
-    return this.#following.mayMoveBegun ? !this.#isInsideFrame : lastSeq === 0
+    if (onLast) this.#stream?.onLast?.((last) => last.failure || onLast(last))
   }
 }
 
-/** The stream of a run that has ended behind frame `after` without another frame of its own. */
+async function orSilence<T>(news: Promise<T> | undefined, ms: number): Promise<T | 'silence' | undefined> {
+  const silence = Promise.withResolvers<'silence'>()
+  const timer = setTimeout(() => silence.resolve('silence'), ms)
+  try {
+    return await Promise.race([news, silence.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The stream of a run that ends behind frame `after` with a failure. */
 export async function* endedBy(code: ReaderFailure, after: number): FrameStream {
   yield failureFrame(after, code)
 }

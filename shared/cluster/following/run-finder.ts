@@ -3,8 +3,9 @@ import { AppError, conflict, hasKind, notFound } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RunSummary } from '../commands/runs.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
+import { failureFrame } from '../journal/frames.ts'
 import { isUnanswered } from '../owners/session-router.ts'
-import { endedBy, type FollowElsewhere, FollowedRun, type Following } from './followed-run.ts'
+import { type BrokenOff, type Elsewhere, endedBy, FollowedRun, type Following } from './followed-run.ts'
 import type { Run, RunAccess, RunPlace, RunPlaces, RunProcesses, RunState } from './port.ts'
 import { WaitingRuns } from './waiting-runs.ts'
 
@@ -110,11 +111,21 @@ export class RunFinder implements RunAccess {
 
   #following(run: Run, epoch: number | null): Following {
     const { mayMoveBegun } = this.#places.habits
-    return { mayMoveBegun, followElsewhere: this.#followElsewhere(run, epoch) }
+    const followNext = this.#followNext(run, epoch)
+    return {
+      mayGoOn: (end) => end !== undefined && BREAKS.has(end.failure) && (mayMoveBegun || end.lastSeq === 0),
+      async followElsewhere({ failure, after, isInsideFrame }: BrokenOff): Promise<Elsewhere> {
+        const comeBack = { end: failureFrame(after, 'relay_unavailable') }
+        // The rest of a large frame comes from nowhere else: the client comes back for it, and the run may go on meanwhile.
+        if (isInsideFrame && mayMoveBegun) return failure?.failure === 'worker_lost' ? comeBack : { end: failure }
+        const followed = followNext(after).then((stream) => (stream ? { stream } : { end: failure }))
+        return followed.catch(() => comeBack)
+      },
+    }
   }
 
-  /** Follows a run where it is next, as often as its stream breaks off, and at the process after that when that one dies, too. */
-  #followElsewhere(run: Run, first: number | null): FollowElsewhere {
+  /** Follows a run where it is next, as often as its stream breaks off, and at the process after that when that one dies, too; `undefined` when it is nowhere else. */
+  #followNext(run: Run, first: number | null): (after: number) => Promise<FrameStream | undefined> {
     const { movesWithinMs, retryMs: pauses, isNamedEarly, stopped } = this.#places.habits
     let from = first
     return (after) => {
@@ -138,6 +149,9 @@ export class RunFinder implements RunAccess {
     }
   }
 }
+
+/** Failures with which a stream breaks off whose run may go on elsewhere. */
+const BREAKS: ReadonlySet<string | undefined> = new Set(['stream_gap', 'worker_lost'])
 
 export const noRun = (runId: string): AppError =>
   notFound(`no run ${runId}: it never existed, or it ended too long ago`)

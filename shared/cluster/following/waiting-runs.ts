@@ -48,7 +48,7 @@ export class WaitingRuns {
   wait(run: Run, following: Following): FollowedRun {
     const { runId: id } = run
     const waiting = this.#runs.get(id) ?? { run, streams: new Set(), isBeginning: false, misses: 0 }
-    const stream = new FollowedRun(undefined, { ...following, onLeft: () => this.#remove(waiting, stream) })
+    const stream = new FollowedRun('waiting', { ...following, onLeft: () => this.#remove(waiting, stream) })
     waiting.streams.add(stream)
     this.#runs.set(id, waiting)
     this.#lookLater()

@@ -47,7 +47,10 @@ function setUp({ find = () => QUEUED, follow = () => streamOf('begun'), lookEver
 
 /** The stream of a waiting run that is nowhere else. */
 const wait = (waiting: WaitingRuns, runId: string) =>
-  waiting.wait({ tenant: TENANT, runId }, { followElsewhere: async () => undefined, mayMoveBegun: true })
+  waiting.wait(
+    { tenant: TENANT, runId },
+    { mayGoOn: () => false, followElsewhere: async () => expect.fail('it does not move') },
+  )
 
 const lost = String(failureFrame(0, 'worker_lost').text)
 

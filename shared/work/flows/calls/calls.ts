@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shownProblems } from '../../../agent/engine/answers/output.ts'
 import type { Broker } from '../../../cluster/commands/broker.ts'
+import type { FollowedRun } from '../../../cluster/following/followed-run.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
@@ -129,7 +130,7 @@ export class FlowCalls {
     }
   }
 
-  async #watch(tenant: TenantId, awaited: Awaited): Promise<AsyncIterableIterator<Frames>> {
+  async #watch(tenant: TenantId, awaited: Awaited): Promise<FollowedRun> {
     const stream = await this.#deps.broker.followRun(tenant, runIdOf(awaited.traceId), 0)
     return watch(stream, {
       after: 0,
