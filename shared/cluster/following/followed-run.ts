@@ -59,8 +59,6 @@ export class FollowedRun extends PullIterator<Frames> {
   #source: AsyncIterator<Frames> | undefined
   /** The next value of the source, over silences. */
   #pending: Promise<IteratorResult<Frames>> | undefined
-  /** The pieces of a large frame that have come, where they are joined. */
-  #pieces: Buffer[] = []
   #seq: number | undefined
   #isInsideFrame = false
   #hasNews = true
@@ -101,11 +99,13 @@ export class FollowedRun extends PullIterator<Frames> {
   }
 
   protected override async pull(): Promise<Frames | undefined> {
+    const { silence } = this.#following
     while (this.#mode !== 'ended') {
       if (this.#mode === 'waiting') await this.#begun()
       else if (this.#mode === 'moving') await this.#goOn()
       else {
-        const frames = await this.#read()
+        const news = silence ? await this.#nextWhole(silence) : (await this.#source?.next())?.value
+        const frames = this.#taken(news)
         if (frames) return frames
       }
     }
@@ -135,11 +135,10 @@ export class FollowedRun extends PullIterator<Frames> {
     })
   }
 
-  async #read(): Promise<Frames | undefined> {
-    const { silence, read, mayGoOn } = this.#following
-    const news = silence ? await this.#nextWhole(silence.ms) : (await this.#source?.next())?.value
-    if (this.#mode === 'ended') return undefined // The reader has left.
-    if (news === 'silence') return this.#endIf(await silence?.findEnd(this.#seq ?? 0))
+  /** What the reader gets of these frames, or of the end of the stream. */
+  #taken(news: Frames | undefined): Frames | undefined {
+    const { read, mayGoOn } = this.#following
+    if (this.#mode === 'ended') return undefined // The reader has left, or the record has said the end.
     if ((!news || news.failure) && mayGoOn(news)) return this.#breakOff(news)
     if (!news) return this.#enter('ended', 'at')
     const { frames, end }: Read = read?.(news, this.#seq ?? 0) ?? { frames: news }
@@ -149,20 +148,22 @@ export class FollowedRun extends PullIterator<Frames> {
     return frames
   }
 
-  async #nextWhole(silentMs: number): Promise<Frames | 'silence' | undefined> {
+  /** The next frames, those of a large event as one; `undefined` at the end. The wait for them goes on over a silence. */
+  async #nextWhole({ ms, findEnd }: NonNullable<Following['silence']>): Promise<Frames | undefined> {
+    const pieces: Buffer[] = []
     for (;;) {
       this.#pending ??= this.#source?.next()
-      const next = await orSilence(this.#pending, silentMs)
-      if (next === 'silence') return next
+      const next = await orSilence(this.#pending, ms)
+      if (next === 'silence') {
+        this.#endIf(await findEnd(this.#seq ?? 0))
+        if (this.#mode === 'ended') return undefined
+        continue
+      }
       this.#pending = undefined
       const news = next?.value
-      if (!news || news.failure) this.#pieces = []
-      if (!news || (news.pieces === undefined && this.#pieces.length === 0)) return news
-      const { pieces, ...frames } = news
-      this.#pieces.push(Buffer.from(frames.text))
-      if (pieces !== undefined) continue
-      const text = Buffer.concat(this.#pieces.splice(0))
-      return { ...frames, text }
+      if (!news || news.failure || (news.pieces === undefined && pieces.length === 0)) return news
+      pieces.push(Buffer.from(news.text))
+      if (news.pieces === undefined) return { lastSeq: news.lastSeq, text: Buffer.concat(pieces) }
     }
   }
 
