@@ -6,8 +6,8 @@ import type { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
 import { RelayInbox, runMethods } from './inbox.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
+import { announceStart } from './notices.ts'
 import type { ClusterPorts } from './ports.ts'
-import { announceStart } from './start-notice.ts'
 import { Transport } from './wire/transport.ts'
 
 /** The executor that the relay connects to the cluster. */

@@ -9,9 +9,8 @@ import { Lease } from '../members/lease.ts'
 import type { MemberAbout, MemberFields } from '../members/members.ts'
 import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
-import { listenForMoves } from './moved-notice.ts'
+import { listenForMoves, listenForStarts } from './notices.ts'
 import type { ClusterPorts } from './ports.ts'
-import { listenForStarts } from './start-notice.ts'
 import { Transport } from './wire/transport.ts'
 
 /** Streams end with `relay_unavailable` when the bus has been away for this long. */

@@ -14,7 +14,7 @@ import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
 import { inherit } from './inherited-sessions.ts'
 import { type MemberReadiness, Membership } from './membership.ts'
-import { announceMoves } from './moved-notice.ts'
+import { announceMoves } from './notices.ts'
 import type { ClusterPorts } from './ports.ts'
 import { Transport } from './wire/transport.ts'
 

@@ -6,6 +6,7 @@ import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.
 import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { type StoredSessions, withStoredSessions } from '../../sessions/stored-lists.ts'
 import { titleOf } from './record.ts'
 import { isAway, type RunHistory } from './run-history.ts'
 import type { RunWitness } from './run-witness.ts'
@@ -14,17 +15,15 @@ export type RecordedBrokerDeps = {
   history: RunHistory
   /** Watches the runs that are started here. */
   witness?: RunWitness | undefined
-  /** Whether sessions outlive their worker (D32). */
-  areSessionsKept?: boolean
+  /** The sessions that are stored, which outlive their worker (D32). */
+  sessions?: StoredSessions | undefined
 }
 
-/** The broker, which also knows the runs that only their records tell of (D20). */
-export const createRecordedBroker = (
-  broker: Broker,
-  { history, witness, areSessionsKept = false }: RecordedBrokerDeps,
-): Broker => ({
+/** The broker, which also knows the runs that only their records tell of (D20), and the sessions that are in no worker's memory (D32). */
+export const createRecordedBroker = (broker: Broker, { history, witness, sessions }: RecordedBrokerDeps): Broker => ({
   ...broker,
   ...(witness && watchedStarts(broker, witness)),
+  ...(sessions && withStoredSessions(broker, sessions)),
   listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
   getRun: (tenant, runId) =>
     orRecorded(
@@ -32,7 +31,8 @@ export const createRecordedBroker = (
       () => history.get(tenant, runId),
     ),
   followRun: (tenant, runId, after) => {
-    const read = (from: number) => replay(history, { tenant, runId, after: from, areSessionsKept })
+    const read = (from: number) =>
+      replay(history, { tenant, runId, after: from, areSessionsKept: sessions !== undefined })
     const readRest = async (from: number) => recordedSoon(await endOf(broker, tenant, runId), () => read(from))
     return orRecorded(
       async () => withRest(await broker.followRun(tenant, runId, after), readRest),

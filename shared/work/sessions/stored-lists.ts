@@ -11,11 +11,13 @@ import {
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
-type Stored = Pick<SessionStore, 'page'>
+export type StoredSessions = Pick<SessionStore, 'page'>
 
-/** The broker, whose lists also have the sessions that are stored and in no worker's memory (D32). What a worker says of a session counts. */
-export const createKeptBroker = (broker: Broker, store: Stored): Broker => ({
-  ...broker,
+/** The lists of a broker, which also have the sessions that are stored and in no worker's memory (D32). What a worker says of a session counts. */
+export const withStoredSessions = (
+  broker: Pick<Broker, 'listSessions' | 'listRemembered'>,
+  store: StoredSessions,
+): Pick<Broker, 'listSessions' | 'listRemembered'> => ({
   async listSessions(tenant, page) {
     const [stored, live] = await Promise.all([storedPage(store, tenant, page), broker.listSessions(tenant, page)])
     return mergeSessions([stored, live], page.limit)
@@ -27,7 +29,11 @@ export const createKeptBroker = (broker: Broker, store: Stored): Broker => ({
 })
 
 /** Behind the cursor, which is that of a list of sessions in memory. */
-async function storedPage(store: Stored, tenant: TenantId, { limit, cursor }: PageRequest): Promise<SessionPage> {
+async function storedPage(
+  store: StoredSessions,
+  tenant: TenantId,
+  { limit, cursor }: PageRequest,
+): Promise<SessionPage> {
   const before = cursor === undefined ? undefined : readCursor(cursor, SESSION_ID)
   const after: SessionPosition | undefined = before && [new Date(before.startedMs).toISOString(), before.id]
   const { sessions, next } = await store.page(tenant, { limit, after })
@@ -39,7 +45,7 @@ async function storedPage(store: Stored, tenant: TenantId, { limit, cursor }: Pa
 const PAGE = 100
 
 /** Few sessions remember a tool. */
-async function rememberedOf(store: Stored, tenant: TenantId): Promise<RememberedPermission[]> {
+async function rememberedOf(store: StoredSessions, tenant: TenantId): Promise<RememberedPermission[]> {
   const remembered: RememberedPermission[] = []
   let after: SessionPosition | undefined
   do {
