@@ -111,7 +111,7 @@ export class RelayBroker {
 
   stop(): void {
     this.recovery?.stop()
-    this.#calls.close()
+    this.#calls.pending.close()
   }
 
   /** The number of open streams, those of queued runs included. */
@@ -145,7 +145,7 @@ export class RelayBroker {
 
   /** Returns the number of streams that end with it. */
   onMemberLost(epoch: number): number {
-    this.#calls.failAll(epoch)
+    this.#calls.pending.failAll(epoch)
     void this.recovery?.recover(epoch)
     return this.streams.fail('worker_lost', epoch)
   }
@@ -155,19 +155,19 @@ export class RelayBroker {
    * one for another call.
    */
   onEvicted(): void {
-    this.#calls.close()
+    this.#calls.pending.close()
     this.streams.fail('relay_unavailable')
   }
 
   /** No process listens to this worker's channel: it has crashed, has left, or is connecting again. */
   onUndelivered(epoch: number): void {
-    this.#calls.failUndelivered(epoch)
+    this.#calls.pending.failUndelivered(epoch)
     this.#deps.membership.refreshMembers().catch(() => {}) // It may have left, and the message of that was lost.
   }
 
   onRecord(from: number, received: ReceivedRecord): void {
-    if (received.type === RECORD.reply) this.#calls.settle(received.stream, received.body)
-    else if (received.type === RECORD.working) this.#calls.onWorking(received.stream)
+    if (received.type === RECORD.reply) this.#calls.pending.settle(received.stream, received.body)
+    else if (received.type === RECORD.working) this.#calls.pending.onWorking(received.stream)
     else this.streams.onRecord(from, received)
   }
 

@@ -28,7 +28,8 @@ const BACKGROUND_MS = 10_000
 /** The calls that a gateway makes to workers and executors. */
 export class WorkerCalls {
   readonly #deps: WorkerCallsDeps
-  readonly #calls = new Calls()
+  /** Those that have no answer yet. */
+  readonly pending = new Calls()
 
   constructor(deps: WorkerCallsDeps) {
     this.#deps = deps
@@ -39,7 +40,7 @@ export class WorkerCalls {
     if (this.#deps.isBusAway()) throw busAway()
     const { epoch, hasAlternative = false, deadlineMs = ACCEPT_MS, silentMs = deadlineMs } = callee
     const request = { ...this.#request(epoch, method, args), hasAlternative, limits: { deadlineMs, silentMs } }
-    return (await this.#calls.call(request)) as CallResult<M>
+    return (await this.pending.call(request)) as CallResult<M>
   }
 
   /**
@@ -53,7 +54,7 @@ export class WorkerCalls {
     onElsewhere: () => void = () => {},
   ): void {
     const request = { ...this.#request(epoch, method, args), limits: { deadlineMs: BACKGROUND_MS } }
-    this.#calls.call(request).catch((cause: unknown) => {
+    this.pending.call(request).catch((cause: unknown) => {
       if (isUnanswered(cause) || hasKind(cause, 'not_found')) onElsewhere() // Else the worker has already done it.
     })
   }
@@ -61,31 +62,6 @@ export class WorkerCalls {
   /** Whether a call failed because its worker is no longer a member. */
   isWorkerLost(epoch: number, cause: unknown): boolean {
     return isUnanswered(cause) && !this.#deps.isAlive(epoch)
-  }
-
-  /** Settles a call with the answer that was received for it. */
-  settle(id: number, body: Buffer): void {
-    this.#calls.settle(id, body)
-  }
-
-  /** A worker has received a call, and carries it out. */
-  onWorking(id: number): void {
-    this.#calls.onWorking(id)
-  }
-
-  /** A message to this worker had no subscriber. */
-  failUndelivered(epoch: number): void {
-    this.#calls.failUndelivered(epoch)
-  }
-
-  /** Fails all calls, because this process leaves or has a new epoch. */
-  close(): void {
-    this.#calls.close()
-  }
-
-  /** The worker is no longer a member: it will not answer. */
-  failAll(epoch: number): void {
-    this.#calls.failAll(epoch)
   }
 
   #request<M extends WorkerMethod>(epoch: number, method: M, args: CallArgs<M>): CallRequest {

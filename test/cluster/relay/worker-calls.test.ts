@@ -14,7 +14,7 @@ function setUp({ alive = [1], isBusAway = false } = {}) {
     },
     isBusAway: () => isBusAway,
   })
-  const answer = (id: number, body: object) => calls.settle(id, Buffer.from(JSON.stringify(body)))
+  const answer = (id: number, body: object) => calls.pending.settle(id, Buffer.from(JSON.stringify(body)))
   return { calls, sent: () => [...sent.values()], answer }
 }
 
@@ -48,7 +48,7 @@ describe('the calls of a gateway to workers', () => {
     const { calls, sent } = setUp({ isBusAway: true })
     calls.callInBackground(1, 'cancelRun', [TENANT, 'run_1'])
     expect(sent()).to.have.length(1)
-    calls.close()
+    calls.pending.close()
   })
 
   it('end at their deadline, when their worker is lost, and when this process leaves', async () => {
@@ -56,10 +56,10 @@ describe('the calls of a gateway to workers', () => {
     const call = (epoch: number, deadlineMs?: number) =>
       failureOf(calls.call({ epoch, ...(deadlineMs && { deadlineMs }) }, 'cancelRun', [TENANT, 'r']))
     const [late, lost, left] = [call(1, 1), call(2), call(3)]
-    calls.failAll(2)
+    calls.pending.failAll(2)
     expect(await lost).to.include({ code: 'worker_silent' })
     expect(await late).to.include({ code: 'worker_silent' })
-    calls.close()
+    calls.pending.close()
     expect(await left).to.include({ code: 'worker_silent' })
   })
 
@@ -68,7 +68,7 @@ describe('the calls of a gateway to workers', () => {
     const [movable, fixed] = [true, false].map((hasAlternative) =>
       calls.call({ epoch: 1, hasAlternative }, 'cancelRun', [TENANT, 'r']),
     )
-    calls.failUndelivered(1)
+    calls.pending.failUndelivered(1)
     expect(await failureOf(movable ?? Promise.resolve())).to.include({ code: 'worker_silent' })
     answer(2, { value: null })
     expect(await fixed).to.equal(null)

@@ -104,9 +104,12 @@ export class FlowCalls {
     }
   }
 
-  #settle(tenant: TenantId, { traceId, since }: Awaited): ReturnType<typeof settle> {
+  /** The record of an execution that has ended; `undefined` while it goes on. Throws when its record was lost. */
+  async #ended(tenant: TenantId, { traceId, since }: Awaited): Promise<Dispatch | undefined> {
     const lostMs = (executor: number) => this.#lostMs(`${traceId} ${executor}`)
-    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
+    const dispatch = await settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
+    if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
+    return dispatch === 'running' ? undefined : dispatch
   }
 
   /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */
@@ -119,9 +122,7 @@ export class FlowCalls {
       } catch (cause) {
         const { kind } = toAppError(cause)
         if (kind !== 'not_found' && kind !== 'unavailable') throw cause
-        const dispatch = await this.#settle(tenant, awaited)
-        if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
-        if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
+        if (await this.#ended(tenant, awaited)) return this.#deps.replay(tenant, traceId)
         if (performance.now() > until) throw kind === 'not_found' ? notFollowed(traceId) : cause
         await sleep(LOOK_EVERY_MS)
       }
@@ -133,8 +134,8 @@ export class FlowCalls {
     return watch(stream, {
       after: 0,
       findEnd: async (lastSeq) => {
-        const dispatch = await this.#settle(tenant, awaited)
-        if (dispatch === 'running' || dispatch === undefined) return undefined
+        const dispatch = await this.#ended(tenant, awaited)
+        if (!dispatch) return undefined
         const text = terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
         return { frames: { text, lastSeq } }
       },
@@ -142,15 +143,14 @@ export class FlowCalls {
   }
 
   async #answer(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer> {
-    const { traceId, isReplayed, flow } = awaited
+    const { isReplayed, flow } = awaited
     let isExpectedToRun = !isReplayed
     for (;;) {
       const answer = isExpectedToRun ? await this.#waitForEnd(tenant, awaited, signal) : undefined
       signal.throwIfAborted()
       if (answer && flow) return this.#checked(tenant, answer, flow)
-      const dispatch = await this.#settle(tenant, awaited)
-      if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
-      if (dispatch !== 'running') return this.#answerOf(tenant, dispatch)
+      const dispatch = await this.#ended(tenant, awaited)
+      if (dispatch) return this.#answerOf(tenant, dispatch)
       if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // Following it broke off before its end.
       isExpectedToRun = true
     }
