@@ -6,12 +6,12 @@ import type { TenantRange } from '../commands/tenant-loads.ts'
 import type { QueuedRunSource } from '../following/queue-places.ts'
 import { type KnownExecutors, knownExecutors } from '../members/executors.ts'
 import { Lease } from '../members/lease.ts'
-import type { MemberAbout, MemberFields } from '../members/members.ts'
+import type { MemberAbout } from '../members/members.ts'
 import { RelayBroker, type RelayBrokerDeps } from './broker.ts'
-import { type MemberReadiness, Membership } from './membership.ts'
+import { ClusterMember, type MemberRole } from './member.ts'
+import type { MemberReadiness } from './membership.ts'
 import { listenForMoves, listenForStarts } from './notices.ts'
 import type { ClusterPorts } from './ports.ts'
-import { Transport } from './wire/transport.ts'
 
 /** Streams end with `relay_unavailable` when the bus has been away for this long. */
 const MAX_AWAY_MS = 10_000
@@ -35,10 +35,8 @@ export type GatewayRelayDeps = {
 /** A gateway of the cluster: the broker that its routes call. */
 export class GatewayRelay {
   readonly #ports: Pick<ClusterPorts, 'bus' | 'members'>
-  readonly #own: Pick<MemberFields, 'pid' | keyof MemberAbout>
-  readonly #lease = new Lease()
   readonly #broker: RelayBroker
-  readonly #membership: Membership
+  readonly #member: ClusterMember
   readonly #firstWorker = Promise.withResolvers<void>()
   #isDraining = false
   #watch: NodeJS.Timeout | undefined
@@ -48,12 +46,12 @@ export class GatewayRelay {
     { pid, about, log, metrics, jobs, isStored, busySessions, onMemberLost }: GatewayRelayDeps,
   ) {
     this.#ports = ports
-    this.#own = { pid, ...about }
-    const transport = this.#createTransport(metrics)
-    this.#membership = this.#createMembership(transport, { log, onMemberLost })
+    const own = { pid, about, lease: new Lease(), log, metrics }
+    this.#member = new ClusterMember(ports, own, this.#role({ log, onMemberLost }))
+    const { transport, membership } = this.#member
     this.#broker = new RelayBroker({
       transport,
-      membership: this.#membership,
+      membership,
       owners: ports.owners,
       movedRuns: ports.movedRuns,
       permissions: ports.permissions,
@@ -76,11 +74,11 @@ export class GatewayRelay {
   }
 
   get executors(): KnownExecutors {
-    return knownExecutors(this.#broker.executors, (epoch) => this.#membership.discover(epoch))
+    return knownExecutors(this.#broker.executors, (epoch) => this.#member.membership.discover(epoch))
   }
 
   get epoch(): number {
-    return this.#membership.epoch
+    return this.#member.epoch
   }
 
   /** Adds up what all workers and executors hold of each tenant. */
@@ -94,7 +92,7 @@ export class GatewayRelay {
     await listenForStarts(bus, (runId, epoch) => this.#broker.onStarted(runId, epoch))
     const { recovery } = this.#broker
     if (recovery) await listenForMoves(bus, (...moved) => recovery.onMoved(...moved))
-    await this.#membership.start()
+    await this.#member.membership.start()
     await this.#broker.workers.prepare()
     recovery?.start()
     this.#watch = setInterval(() => {
@@ -103,7 +101,7 @@ export class GatewayRelay {
   }
 
   readiness(): MemberReadiness {
-    return { isBusAway: this.#ports.bus.awayMs() > 0, isMember: this.#lease.isHeld(), isDraining: this.#isDraining }
+    return this.#member.readiness()
   }
 
   /**
@@ -121,50 +119,27 @@ export class GatewayRelay {
   async stop(): Promise<void> {
     clearInterval(this.#watch)
     this.#broker.stop()
-    await this.#membership.stop()
+    await this.#member.membership.stop()
   }
 
-  #createTransport(metrics: Metrics): Transport {
-    return new Transport(
-      { role: 'gateway', bus: this.#ports.bus, lease: this.#lease, metrics },
-      {
-        onRecord: (from, received) => this.#broker.onRecord(from, received),
-        onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
-      },
-    )
-  }
-
-  #createMembership(
-    transport: Transport,
-    { log, onMemberLost }: Pick<GatewayRelayDeps, 'log' | 'onMemberLost'>,
-  ): Membership {
-    const { members } = this.#ports
-    return new Membership(
-      { transport, members, lease: this.#lease, log, describe: () => this.#describe() },
-      {
-        onMembers: (all) => {
-          this.#broker.onMembers(all)
-          void this.#broker.workers.prepare()
-          if (all.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
-        },
-        onMemberLost: (epoch) => {
-          const streams = this.#broker.onMemberLost(epoch)
-          if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
-          onMemberLost?.(epoch)
-        },
-        onEvicted: () => this.#broker.onEvicted(),
-        // A gateway has no other keys in Redis than its membership, which is restored already.
-        onKeysLost: () => {},
-      },
-    )
-  }
-
-  #describe(): MemberFields {
+  #role({ log, onMemberLost }: Pick<GatewayRelayDeps, 'log' | 'onMemberLost'>): MemberRole {
     return {
-      role: 'gateway',
-      state: this.#isDraining ? 'draining' : 'active',
-      load: this.#broker.streamCount,
-      ...this.#own,
+      name: 'gateway',
+      isDraining: () => this.#isDraining,
+      load: () => this.#broker.streamCount,
+      onRecord: (from, received) => this.#broker.onRecord(from, received),
+      onUndelivered: (epoch) => this.#broker.onUndelivered(epoch),
+      onMembers: (all) => {
+        this.#broker.onMembers(all)
+        void this.#broker.workers.prepare()
+        if (all.some(({ role }) => role === 'worker')) this.#firstWorker.resolve()
+      },
+      onMemberLost: (epoch) => {
+        const streams = this.#broker.onMemberLost(epoch)
+        if (streams > 0) log.warn('a worker or executor was lost; its streams end', { epoch, streams })
+        onMemberLost?.(epoch)
+      },
+      onEvicted: () => this.#broker.onEvicted(),
     }
   }
 }

@@ -1,22 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError, notFound } from '../../kernel/errors.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Inbox } from '../commands/inbox.ts'
 import type { SessionSummary } from '../commands/sessions.ts'
-import type { Lease } from '../members/lease.ts'
-import type { Member, MemberAbout, MemberFields } from '../members/members.ts'
+import type { Member } from '../members/members.ts'
 import { AdoptedRuns } from '../owners/adopted-runs.ts'
 import { HeldClaims, type HeldSession, type OwnClaims } from '../owners/held-claims.ts'
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
 import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
 import { inherit } from './inherited-sessions.ts'
-import { type MemberReadiness, Membership } from './membership.ts'
+import { ClusterMember, type MemberDeps, type MemberRole } from './member.ts'
+import type { MemberReadiness } from './membership.ts'
 import { announceMoves } from './notices.ts'
 import type { ClusterPorts } from './ports.ts'
-import { Transport } from './wire/transport.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
@@ -27,33 +24,29 @@ const HASTE_MS = 5_000
 
 type WorkerPorts = Omit<ClusterPorts, 'permissions'>
 
-export type WorkerRelayDeps = { pid: number; about?: MemberAbout; lease: Lease; log: Log; metrics: Metrics }
-
 /** A worker of the cluster: gateways' calls reach its inbox, and its runs' frames reach the gateways. */
 export class WorkerRelay<S extends OwnedSession> {
   readonly #ports: WorkerPorts
   readonly #worker: ClusterWorker<S>
-  readonly #deps: WorkerRelayDeps
+  readonly #deps: MemberDeps
   readonly #claims: HeldClaims<S>
   readonly #adoptedRuns: AdoptedRuns
-  readonly #transport: Transport
-  readonly #membership: Membership
+  readonly #member: ClusterMember
   readonly #inbox: RelayInbox
   readonly #handoff: SessionHandoff
   #members: readonly Member[] = []
   #onMembersChanged = () => {}
 
-  constructor(ports: WorkerPorts, worker: ClusterWorker<S>, deps: WorkerRelayDeps) {
+  constructor(ports: WorkerPorts, worker: ClusterWorker<S>, deps: MemberDeps) {
     this.#ports = ports
     this.#worker = worker
     this.#deps = deps
-    this.#transport = this.#createTransport()
-    this.#membership = this.#createMembership()
+    this.#member = new ClusterMember(ports, deps, this.#role())
     this.#claims = new HeldClaims({
       owners: ports.owners,
       epoch: () => this.epoch,
       sessions: () => worker.sessions(),
-      isAlive: (epoch) => this.#membership.isAlive(epoch),
+      isAlive: (epoch) => this.#member.membership.isAlive(epoch),
       find: (session) => worker.find(session),
       isDraining: () => worker.isDraining(),
       drop: (session) => worker.release(session),
@@ -68,33 +61,29 @@ export class WorkerRelay<S extends OwnedSession> {
       adoptSession: (from, state) => this.#adopt(from, state as S['state']),
       inheritSessions: (from, lost, sessions) => {
         if (worker.isDraining() || !deps.lease.isHeld()) throw alsoDraining()
-        return inherit({ lost, from }, sessions, { membership: this.#membership, claims: this.#claims, worker })
+        return inherit({ lost, from }, sessions, { membership: this.#member.membership, claims: this.#claims, worker })
       },
     }
-    this.#inbox = new RelayInbox(this.#transport, (follow) => workerMethods(worker.inbox, methods, follow))
+    this.#inbox = new RelayInbox(this.#member.transport, (follow) => workerMethods(worker.inbox, methods, follow))
     this.#handoff = new SessionHandoff({
-      transport: this.#transport,
-      membership: this.#membership,
+      transport: this.#member.transport,
+      membership: this.#member.membership,
       onProblem: (cause) => this.#report(cause),
     })
   }
 
   get epoch(): number {
-    return this.#membership.epoch
+    return this.#member.epoch
   }
 
   /** May be called again after it has failed. */
   async join(): Promise<void> {
-    await this.#membership.start()
+    await this.#member.membership.start()
     this.#claims.start()
   }
 
   readiness(): MemberReadiness {
-    return {
-      isBusAway: this.#ports.bus.awayMs() > 0,
-      isMember: this.#deps.lease.isHeld(),
-      isDraining: this.#worker.isDraining(),
-    }
+    return this.#member.readiness()
   }
 
   /** The claims on sessions that this worker opens from the store. */
@@ -121,7 +110,7 @@ export class WorkerRelay<S extends OwnedSession> {
     const until = performance.now() + graceMs
     this.#worker.holdQueues()
     const ended = this.#worker.drain(graceMs)
-    await this.#membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
+    await this.#member.membership.announce().catch((cause: unknown) => this.#report(cause)) // Runs end even if this fails.
     const leaving = [...this.#worker.sessions(), ...this.#worker.oneShots()]
     if (leaving.length > 0) await this.#handoff.waitForSuccessor(SUCCESSOR_MS)
     const hasten = () => leaving.forEach((session) => session.hasten())
@@ -131,57 +120,35 @@ export class WorkerRelay<S extends OwnedSession> {
     for (const outcome of outcomes) if (outcome.status === 'rejected') this.#report(outcome.reason)
     await ended
     await this.#serveReaders(until - performance.now())
-    await this.#transport.flush()
+    await this.#member.transport.flush()
   }
 
   async stop(): Promise<void> {
     this.#claims.close()
-    await this.#membership.stop()
+    await this.#member.membership.stop()
   }
 
-  #createTransport(): Transport {
-    const { lease, metrics } = this.#deps
-    return new Transport(
-      { role: 'worker', bus: this.#ports.bus, lease, metrics },
-      {
-        onRecord: (from, received) => {
-          this.#inbox.onRecord(from, received)
-          this.#handoff.onRecord(received)
-        },
-        // A gateway that is gone is noticed by its membership.
-        onUndelivered: () => {},
-      },
-    )
-  }
-
-  #createMembership(): Membership {
-    const { lease, log } = this.#deps
-    const { members } = this.#ports
-    return new Membership(
-      { transport: this.#transport, members, lease, log, describe: () => this.#describe() },
-      {
-        onMembers: (all) => {
-          this.#handoff.onMembers(all)
-          this.#members = all
-          this.#onMembersChanged()
-        },
-        onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
-        onEvicted: () => this.#worker.abortAll(),
-        onKeysLost: () => {
-          this.#claims.claimAll()
-          this.#claims.untilAnswered(() => this.#adoptedRuns.recordAll()).catch(() => {}) // This worker has left meanwhile.
-        },
-      },
-    )
-  }
-
-  #describe(): MemberFields {
+  #role(): MemberRole {
+    const worker = this.#worker
     return {
-      role: 'worker',
-      state: this.#worker.isDraining() ? 'draining' : 'active',
-      load: this.#worker.liveRuns(),
-      pid: this.#deps.pid,
-      ...this.#deps.about,
+      name: 'worker',
+      isDraining: () => worker.isDraining(),
+      load: () => worker.liveRuns(),
+      onRecord: (from, received) => {
+        this.#inbox.onRecord(from, received)
+        this.#handoff.onRecord(received)
+      },
+      onMembers: (all) => {
+        this.#handoff.onMembers(all)
+        this.#members = all
+        this.#onMembersChanged()
+      },
+      onMemberLost: (epoch) => this.#handoff.onMemberLost(epoch),
+      onEvicted: () => worker.abortAll(),
+      onKeysLost: () => {
+        this.#claims.claimAll()
+        this.#claims.untilAnswered(() => this.#adoptedRuns.recordAll()).catch(() => {}) // This worker has left meanwhile.
+      },
     }
   }
 
@@ -250,7 +217,7 @@ export class WorkerRelay<S extends OwnedSession> {
 
   /** Returns whether only Redis had lost this worker's claim, which holds again. */
   async #restoreLostClaim(session: S): Promise<boolean> {
-    const isRebuilt = await this.#claims.untilAnswered(() => this.#membership.isRebuilt())
+    const isRebuilt = await this.#claims.untilAnswered(() => this.#member.membership.isRebuilt())
     return !isRebuilt && this.#worker.find(session) === session && this.#claims.claimAgain(session)
   }
 
