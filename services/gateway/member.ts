@@ -1,6 +1,6 @@
 import type { SessionKey } from '../../shared/cluster/owners/owners.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
-import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
+import { GatewayRelay } from '../../shared/cluster/relay/gateway/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { RunFinder } from '../../../shared/cluster/following/run-finder.ts'
-import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
-import { failureFrame } from '../../../shared/cluster/journal/frames.ts'
-import { createRunId, RunCalls, type RunCallsDeps } from '../../../shared/cluster/relay/run-calls.ts'
-import { WorkerPlaces, type WorkerPlacesDeps } from '../../../shared/cluster/relay/worker-places.ts'
-import { AppError, notFound } from '../../../shared/kernel/errors.ts'
-import { epochOfRun } from '../../../shared/kernel/ids.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { textOf } from '../../support/broker-answers.ts'
+import { RunFinder } from '../../../../shared/cluster/following/run-finder.ts'
+import type { FrameStream } from '../../../../shared/cluster/journal/frame-stream.ts'
+import { failureFrame } from '../../../../shared/cluster/journal/frames.ts'
+import { createRunId, RunCalls, type RunCallsDeps } from '../../../../shared/cluster/relay/gateway/run-calls.ts'
+import { WorkerPlaces, type WorkerPlacesDeps } from '../../../../shared/cluster/relay/gateway/worker-places.ts'
+import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
+import { epochOfRun } from '../../../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { textOf } from '../../../support/broker-answers.ts'
 
 const TENANT = DEFAULT_TENANT
 const RUN = createRunId(1)

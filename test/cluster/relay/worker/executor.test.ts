@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { begin, refusalOf } from '../../contract/queued-runs.ts'
-import { eventsOf, textOf } from '../../support/broker-answers.ts'
-import { beginRun } from '../../support/demo-executor.ts'
-import { elapsedMs } from '../../support/elapsed.ts'
-import { openQueuedRelay } from '../../support/queued-relay.ts'
-import { useRedis } from '../../support/redis.ts'
-import { createTestRelay } from '../../support/relay.ts'
-import { until } from '../../support/until.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { begin, refusalOf } from '../../../contract/queued-runs.ts'
+import { eventsOf, textOf } from '../../../support/broker-answers.ts'
+import { beginRun } from '../../../support/demo-executor.ts'
+import { elapsedMs } from '../../../support/elapsed.ts'
+import { openQueuedRelay } from '../../../support/queued-relay.ts'
+import { useRedis } from '../../../support/redis.ts'
+import { createTestRelay } from '../../../support/relay.ts'
+import { until } from '../../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
 

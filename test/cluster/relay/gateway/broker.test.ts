@@ -1,18 +1,18 @@
 // Tests broker.ts and run-starts.ts: a gateway’s broker, with workers that a test plays.
 
 import { expect } from 'chai'
-import { RelayBroker } from '../../../shared/cluster/relay/broker.ts'
-import { RECORD, record } from '../../../shared/cluster/relay/wire/records.ts'
-import { AppError, type ErrorKind } from '../../../shared/kernel/errors.ts'
-import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
-import { textOf } from '../../support/broker-answers.ts'
-import { elapsedMs } from '../../support/elapsed.ts'
-import { SILENT_LOG } from '../../support/silent-log.ts'
-import { until } from '../../support/until.ts'
-import { worker } from '../members/member.ts'
-import { playWorkers } from './played-workers.ts'
+import { RelayBroker } from '../../../../shared/cluster/relay/gateway/broker.ts'
+import { RECORD, record } from '../../../../shared/cluster/relay/wire/records.ts'
+import { AppError, type ErrorKind } from '../../../../shared/kernel/errors.ts'
+import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { storeUnavailable } from '../../../../shared/platform/store/unavailable.ts'
+import { textOf } from '../../../support/broker-answers.ts'
+import { elapsedMs } from '../../../support/elapsed.ts'
+import { SILENT_LOG } from '../../../support/silent-log.ts'
+import { until } from '../../../support/until.ts'
+import { worker } from '../../members/member.ts'
+import { playWorkers } from '../played-workers.ts'
 
 const TENANT = DEFAULT_TENANT
 const SILENT = new Promise<never>(() => {})

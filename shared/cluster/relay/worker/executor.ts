@@ -1,11 +1,11 @@
-import type { Log } from '../../kernel/log.ts'
-import type { RunInbox } from '../commands/inbox.ts'
-import { Executors, type KnownExecutors, knownExecutors } from '../members/executors.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { RunInbox } from '../../commands/inbox.ts'
+import { Executors, type KnownExecutors, knownExecutors } from '../../members/executors.ts'
+import { ClusterMember, type MemberDeps } from '../member.ts'
+import type { MemberReadiness } from '../membership.ts'
+import { announceStart } from '../notices.ts'
+import type { ClusterPorts } from '../ports.ts'
 import { RelayInbox, runMethods } from './inbox.ts'
-import { ClusterMember, type MemberDeps } from './member.ts'
-import type { MemberReadiness } from './membership.ts'
-import { announceStart } from './notices.ts'
-import type { ClusterPorts } from './ports.ts'
 
 /** The executor that the relay connects to the cluster. */
 export type ClusterExecutor = {

@@ -1,10 +1,10 @@
-// Tests gateway.ts and worker.ts: members that join, lose Redis and enter again.
+// Tests gateway.ts: gateways that join, lose Redis and enter again.
 
 import { expect } from 'chai'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { useRedis } from '../../support/redis.ts'
-import { createTestRelay, type Gateway } from '../../support/relay.ts'
-import { until } from '../../support/until.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { useRedis } from '../../../support/redis.ts'
+import { createTestRelay, type Gateway } from '../../../support/relay.ts'
+import { until } from '../../../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
 
@@ -50,21 +50,6 @@ describe('entering the cluster over Redis', () => {
       if (Buffer.from(chunk.text).includes('relay_unavailable')) expect(gateway.epoch).not.to.equal(epoch)
     }
     expect(await statusOfRun(gateway)).to.equal('done')
-  })
-
-  it('a worker that has lost its subscription does not renew its lease, is not ready, and works again once it listens', async () => {
-    const worker = await relay.worker()
-    const gateway = await relay.gateway()
-    const client = redis.connect()
-    try {
-      await client.call('ACL', 'SETUSER', 'default', 'resetchannels', '&ae:gw:*', '&ae:started', '&ae:members') // It ends the subscriptions of the worker.
-      await until(() => !worker.readiness().isMember, { what: 'the lease of the worker to end' })
-      expect(gateway.readiness().isMember).to.equal(true)
-    } finally {
-      await client.call('ACL', 'SETUSER', 'default', 'allchannels')
-    }
-    await until(() => worker.readiness().isMember, { what: 'the worker to be a member again' })
-    await until(async () => (await statusOfRun(gateway)) === 'done', { what: 'a run to be done' })
   })
 
   it('a gateway that knows no worker lists the members before it refuses a run or a session', async () => {

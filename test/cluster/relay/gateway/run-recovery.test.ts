@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { RunRecovery, type RunRecoveryDeps } from '../../../shared/cluster/relay/run-recovery.ts'
-import { AppError, notFound } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
-import { statusOf } from '../../support/broker-answers.ts'
-import { SILENT_LOG } from '../../support/silent-log.ts'
-import { until } from '../../support/until.ts'
+import { RunRecovery, type RunRecoveryDeps } from '../../../../shared/cluster/relay/gateway/run-recovery.ts'
+import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
+import { statusOf } from '../../../support/broker-answers.ts'
+import { SILENT_LOG } from '../../../support/silent-log.ts'
+import { until } from '../../../support/until.ts'
 
 const RUN = `run_${(7).toString(16).padStart(8, '0')}${'0'.repeat(24)}`
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { readCall } from '../../../shared/cluster/relay/wire/calls.ts'
-import { WorkerCalls } from '../../../shared/cluster/relay/worker-calls.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import { WorkerCalls } from '../../../../shared/cluster/relay/gateway/worker-calls.ts'
+import { readCall } from '../../../../shared/cluster/relay/wire/calls.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
 
 /** The calls of a gateway that knows these workers. `sent` has each request once, also when it was repeated. */
 function setUp({ alive = [1], isBusAway = false } = {}) {

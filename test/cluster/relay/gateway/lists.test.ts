@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
-import { listSessions } from '../../../shared/cluster/relay/lists.ts'
-import { AppError } from '../../../shared/kernel/errors.ts'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { sessionOf } from '../../gateway/session-of.ts'
+import type { SessionPage } from '../../../../shared/cluster/commands/sessions.ts'
+import { listSessions } from '../../../../shared/cluster/relay/gateway/lists.ts'
+import { AppError } from '../../../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { sessionOf } from '../../../gateway/session-of.ts'
 
 const silent = () => new AppError('unavailable', 'the worker does not answer', { code: 'worker_silent' })
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
-import type { FrameCursor } from '../../../shared/cluster/journal/frame-stream.ts'
-import { RelayInbox, workerMethods } from '../../../shared/cluster/relay/inbox.ts'
-import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../shared/cluster/relay/wire/records.ts'
-import { Transport } from '../../../shared/cluster/relay/wire/transport.ts'
-import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
-import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { Inbox } from '../../../../shared/cluster/commands/inbox.ts'
+import type { FrameCursor } from '../../../../shared/cluster/journal/frame-stream.ts'
+import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../../shared/cluster/relay/wire/records.ts'
+import { Transport } from '../../../../shared/cluster/relay/wire/transport.ts'
+import { RelayInbox, workerMethods } from '../../../../shared/cluster/relay/worker/inbox.ts'
+import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 
 const GATEWAY = 2
 const cursor: FrameCursor = {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
-import { beginRun } from '../../support/demo-executor.ts'
-import { useRedis } from '../../support/redis.ts'
-import { createTestRelay } from '../../support/relay.ts'
-import { tenantId } from '../../support/tenant.ts'
-import { until } from '../../support/until.ts'
+import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { beginRun } from '../../../support/demo-executor.ts'
+import { useRedis } from '../../../support/redis.ts'
+import { createTestRelay } from '../../../support/relay.ts'
+import { tenantId } from '../../../support/tenant.ts'
+import { until } from '../../../support/until.ts'
 
 const OTHER = tenantId('t_other')
 const RANGE = { after: '', limit: 10 }

@@ -1,6 +1,6 @@
-import type { TenantId } from '../../kernel/tenant.ts'
-import type { Inbox } from '../commands/inbox.ts'
-import type { SessionKey } from '../owners/owners.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import type { Inbox } from '../../commands/inbox.ts'
+import type { SessionKey } from '../../owners/owners.ts'
 import type { TransferableSession } from './handoff.ts'
 
 export type OwnedSession = TransferableSession & {

@@ -1,7 +1,7 @@
-import { AppError, hasKind } from '../../kernel/errors.ts'
-import { isUnanswered } from '../owners/session-router.ts'
-import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from './wire/calls.ts'
-import { RECORD, record, type WireRecord } from './wire/records.ts'
+import { AppError, hasKind } from '../../../kernel/errors.ts'
+import { isUnanswered } from '../../owners/session-router.ts'
+import { type CallArgs, type CallRequest, type CallResult, Calls, packCall, type WorkerMethod } from '../wire/calls.ts'
+import { RECORD, record, type WireRecord } from '../wire/records.ts'
 
 export type WorkerCallsDeps = {
   /** Whether this worker or executor is a member. */

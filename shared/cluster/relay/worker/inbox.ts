@@ -1,8 +1,8 @@
-import { answeringWithin } from '../../kernel/async/patience.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
-import { linked } from '../../kernel/trace.ts'
-import type { Inbox, RunInbox } from '../commands/inbox.ts'
-import type { FrameCursor } from '../journal/frame-stream.ts'
+import { answeringWithin } from '../../../kernel/async/patience.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { linked } from '../../../kernel/trace.ts'
+import type { Inbox, RunInbox } from '../../commands/inbox.ts'
+import type { FrameCursor } from '../../journal/frame-stream.ts'
 import {
   AnsweredCalls,
   type CallArgs,
@@ -10,9 +10,9 @@ import {
   type ReceivedCall,
   readCall,
   type WorkerMethod,
-} from './wire/calls.ts'
-import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
-import type { Transport } from './wire/transport.ts'
+} from '../wire/calls.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from '../wire/records.ts'
+import type { Transport } from '../wire/transport.ts'
 
 /**
  * Sends the frames of a cursor to a gateway, under the gateway's number of the stream. Returns the position at which they begin.

@@ -1,13 +1,13 @@
-import { hasKind } from '../../kernel/errors.ts'
-import type { Member } from '../members/members.ts'
-import { Workers } from '../members/workers.ts'
-import type { HeldSession } from '../owners/held-claims.ts'
-import type { SessionKey } from '../owners/owners.ts'
-import { hashKeyOf, isDraining, isUnanswered } from '../owners/session-router.ts'
-import type { Membership } from './membership.ts'
-import { type CallLimits, Calls, packCall } from './wire/calls.ts'
-import { BY_WORKER, RECORD, type ReceivedRecord, record } from './wire/records.ts'
-import type { Transport } from './wire/transport.ts'
+import { hasKind } from '../../../kernel/errors.ts'
+import type { Member } from '../../members/members.ts'
+import { Workers } from '../../members/workers.ts'
+import type { HeldSession } from '../../owners/held-claims.ts'
+import type { SessionKey } from '../../owners/owners.ts'
+import { hashKeyOf, isDraining, isUnanswered } from '../../owners/session-router.ts'
+import type { Membership } from '../membership.ts'
+import { type CallLimits, Calls, packCall } from '../wire/calls.ts'
+import { BY_WORKER, RECORD, type ReceivedRecord, record } from '../wire/records.ts'
+import type { Transport } from '../wire/transport.ts'
 
 export type TransferableSession = HeldSession & { readonly state: HeldSession }
 
