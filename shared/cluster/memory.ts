@@ -2,7 +2,7 @@ import { isQueuedRun, newId, newRunId, newToken } from '../kernel/ids.ts'
 import type { TenantId } from '../kernel/tenant.ts'
 import type { Broker, OnNamed, OpenedRun } from './commands/broker.ts'
 import type { Inbox, RunInbox } from './commands/inbox.ts'
-import { mergePages } from './commands/run-page.ts'
+import { mergeRuns } from './commands/pages.ts'
 import type { RunAccess, RunProcesses } from './following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from './following/queue-places.ts'
 import { NO_RUNS, RunFinder } from './following/run-finder.ts'
@@ -45,7 +45,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     ...localStarts(inbox),
     async listRuns(tenant, filter) {
       const pages = inboxes.map((each) => each.listRuns(tenant, filter))
-      return mergePages(pages, filter.limit)
+      return mergeRuns(pages, filter.limit)
     },
     getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),

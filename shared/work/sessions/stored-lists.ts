@@ -1,6 +1,6 @@
 import type { SessionPosition, SessionStore } from '../../agent/sessions/store.ts'
 import type { Broker } from '../../cluster/commands/broker.ts'
-import { mergeSessions, SESSION_ID, sessionPosition } from '../../cluster/commands/session-page.ts'
+import { mergeSessions, SESSION_ID, sessionPosition } from '../../cluster/commands/pages.ts'
 import type { SessionPage } from '../../cluster/commands/sessions.ts'
 import { readCursor, writeCursor } from '../../cluster/list-page.ts'
 import {

@@ -215,7 +215,7 @@ export class RelayBroker {
         return { runId, frames: this.#runs.followed({ tenant, runId, epoch, isOfSession: true }, frames) }
       }),
     listRuns: (tenant, filter) =>
-      listRuns(this.#calls, { tenant, filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
+      listRuns(this.#calls, { tenant, page: filter, epochs: [...this.workers.alive, ...this.executors.alive] }),
     getRun: (tenant, runId) => this.#accessTo(runId).getRun(tenant, runId),
     followRun: async (tenant, runId, after) => {
       this.#starts.refuseIfClosing()

@@ -1,8 +1,7 @@
 import type { PageRequest } from '../../../kernel/cursor.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { mergePages } from '../../commands/run-page.ts'
+import { mergeRuns, mergeSessions } from '../../commands/pages.ts'
 import type { RunFilter, RunPage } from '../../commands/runs.ts'
-import { mergeSessions } from '../../commands/session-page.ts'
 import type { SessionPage } from '../../commands/sessions.ts'
 import { mergeLoads, type TenantLoad, type TenantRange } from '../../commands/tenant-loads.ts'
 import { isUnanswered } from '../../owners/session-router.ts'
@@ -10,39 +9,35 @@ import { mergeRemembered, type RememberedPage } from '../../permissions/remember
 import type { WorkerCalls } from './worker-calls.ts'
 
 type Asking = Pick<WorkerCalls, 'call' | 'isWorkerLost'>
-type Listing = { tenant: TenantId; filter: RunFilter; epochs: Iterable<number> }
-
-const MISSING: RunPage = { runs: [], next_cursor: null, incomplete: true }
+type Listing<Q> = { tenant: TenantId; page: Q; epochs: Iterable<number> }
 
 /**
  * Merges the pages of the workers and executors of these epochs that answer. Throws `unavailable` when none does. The runs of one that
  * is lost meanwhile are lost with it.
  */
-export async function listRuns(calls: Asking, { tenant, filter, epochs }: Listing): Promise<RunPage> {
-  const ask = (epoch: number) => calls.call({ epoch }, 'listRuns', [tenant, filter])
-  const { answers: pages, silence } = await askEach(calls, epochs, ask)
-  if (silence && pages.length === 0) throw silence
-  return mergePages(silence ? [...pages, MISSING] : pages, filter.limit)
+export async function listRuns(calls: Asking, { tenant, page, epochs }: Listing<RunFilter>): Promise<RunPage> {
+  const ask = (epoch: number) => calls.call({ epoch }, 'listRuns', [tenant, page])
+  const missing: RunPage = { runs: [], next_cursor: null, incomplete: true }
+  return mergeRuns(await answersOf(calls, epochs, { ask, missing }), page.limit)
 }
 
-type PageListing = { tenant: TenantId; page: PageRequest; epochs: Iterable<number> }
-
-const MISSING_SESSIONS: SessionPage = { sessions: [], next_cursor: null, incomplete: true }
-
-/** Merges the pages of the workers that answer. Throws `unavailable` when none does. The sessions of one that is lost are lost with it. */
-export async function listSessions(calls: Asking, { tenant, page, epochs }: PageListing): Promise<SessionPage> {
+/** The same for the sessions of workers. */
+export async function listSessions(
+  calls: Asking,
+  { tenant, page, epochs }: Listing<PageRequest>,
+): Promise<SessionPage> {
   const ask = (epoch: number) => calls.call({ epoch }, 'listSessions', [tenant, page])
-  const { answers: pages, silence } = await askEach(calls, epochs, ask)
-  if (silence && pages.length === 0) throw silence
-  return mergeSessions(silence ? [...pages, MISSING_SESSIONS] : pages, page.limit)
+  const missing: SessionPage = { sessions: [], next_cursor: null, incomplete: true }
+  return mergeSessions(await answersOf(calls, epochs, { ask, missing }), page.limit)
 }
 
 /** Merges the pages of all workers. Throws `unavailable` when one does not answer. The sessions of one that is lost are lost with it. */
-export async function listRemembered(calls: Asking, { tenant, page, epochs }: PageListing): Promise<RememberedPage> {
+export async function listRemembered(
+  calls: Asking,
+  { tenant, page, epochs }: Listing<PageRequest>,
+): Promise<RememberedPage> {
   const ask = (epoch: number) => calls.call({ epoch }, 'listRemembered', [tenant, page])
-  const { answers, silence } = await askEach(calls, epochs, ask)
-  if (silence) throw silence
-  return mergeRemembered(answers, page.limit)
+  return mergeRemembered(await answersOf(calls, epochs, { ask }), page.limit)
 }
 
 /** Adds up what the processes of these epochs hold of each tenant. It is incomplete when one does not answer, or is of an older release. */
@@ -56,14 +51,14 @@ export async function listTenants(
   return { tenants: mergeLoads(answers, range), isIncomplete: answers.length < asked.length }
 }
 
-/** The answers of the processes that answer. `silence` is the failure of one that does not, unless it is lost meanwhile. */
-async function askEach<T>(
+/** The answers of the processes. `missing` is in them for those that do not answer, unless none does, or they are lost meanwhile. */
+async function answersOf<T>(
   calls: Asking,
   epochs: Iterable<number>,
-  ask: (epoch: number) => Promise<T>,
-): Promise<{ answers: T[]; silence: unknown }> {
+  { ask, missing }: { ask(epoch: number): Promise<T>; missing?: T },
+): Promise<T[]> {
   let silence: unknown
-  const answersOf = async (epoch: number): Promise<T[]> => {
+  const answerOf = async (epoch: number): Promise<T[]> => {
     try {
       return [await ask(epoch)]
     } catch (cause) {
@@ -72,6 +67,8 @@ async function askEach<T>(
       return []
     }
   }
-  const answers = (await Promise.all(Array.from(epochs, answersOf))).flat()
-  return { answers, silence }
+  const answers = (await Promise.all(Array.from(epochs, answerOf))).flat()
+  if (!silence) return answers
+  if (!missing || answers.length === 0) throw silence
+  return [...answers, missing]
 }
