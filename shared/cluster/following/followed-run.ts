@@ -1,3 +1,4 @@
+import { within } from '../../kernel/async/deadline.ts'
 import { PullIterator } from '../../kernel/async/pull-iterator.ts'
 import type { FrameStream, Frames } from '../journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../journal/frames.ts'
@@ -153,14 +154,14 @@ export class FollowedRun extends PullIterator<Frames> {
     const pieces: Buffer[] = []
     for (;;) {
       this.#pending ??= this.#source?.next()
-      const next = await orSilence(this.#pending, ms)
-      if (next === 'silence') {
+      const next = this.#pending && (await within(ms, this.#pending))
+      if (!next) {
         this.#endIf(await findEnd(this.#seq ?? 0))
         if (this.#mode === 'ended') return undefined
         continue
       }
       this.#pending = undefined
-      const news = next?.value
+      const news = next.value
       if (!news || news.failure || (news.pieces === undefined && pieces.length === 0)) return news
       pieces.push(Buffer.from(news.text))
       if (news.pieces === undefined) return { lastSeq: news.lastSeq, text: Buffer.concat(pieces) }
@@ -203,16 +204,6 @@ export class FollowedRun extends PullIterator<Frames> {
   #listen(): void {
     const onLast = this.#onLast
     if (onLast) this.#stream?.onLast?.((last) => last.failure || onLast(last))
-  }
-}
-
-async function orSilence<T>(news: Promise<T> | undefined, ms: number): Promise<T | 'silence' | undefined> {
-  const silence = Promise.withResolvers<'silence'>()
-  const timer = setTimeout(() => silence.resolve('silence'), ms)
-  try {
-    return await Promise.race([news, silence.promise])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,3 +1,4 @@
+import { within } from '../../kernel/async/deadline.ts'
 import { hasKind } from '../../kernel/errors.ts'
 import type { ReaderFailure } from '../journal/frames.ts'
 import { endedBy, FollowedRun, type Following } from './followed-run.ts'
@@ -75,9 +76,7 @@ export class WaitingRuns {
     if (this.#runs.size === 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onEmpty = resolve
-    const timer = setTimeout(resolve, withinMs)
-    await promise
-    clearTimeout(timer)
+    await within(withinMs, promise)
   }
 
   /** Opens the streams at the executor. Never rejects: those that cannot be opened wait for the next look-up. */

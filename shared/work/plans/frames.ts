@@ -1,20 +1,14 @@
 import type { FollowedRun, Read } from '../../cluster/following/followed-run.ts'
-import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
+import type { Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
-import { watch } from '../queue/watch.ts'
+import { type WatchOptions, watch } from '../queue/watch.ts'
 import { eventsOf } from './events-of.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanRecord } from './port.ts'
 
-export type WatchedPlan = {
-  /** Number of the last frame that the reader has. */
-  after: number
-  /** The frames of the plan's run after this number, from the executor that runs it or will run it. */
-  follow(after: number): Promise<FrameStream>
-  read(): Promise<PlanRecord | undefined>
-  silentMs?: number
-  retryMs?: number
-}
+/** `follow`: from the executor that runs the plan or will run it. */
+export type WatchedPlan = Pick<WatchOptions, 'after' | 'silentMs' | 'retryMs'> &
+  Required<Pick<WatchOptions, 'follow'>> & { read(): Promise<PlanRecord | undefined> }
 
 /**
  * The frames of a plan that has not ended, through as many executors as it takes, until `plan_ended`. When no executor sends the end,

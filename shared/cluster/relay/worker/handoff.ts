@@ -1,3 +1,4 @@
+import { within } from '../../../kernel/async/deadline.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { Member } from '../../members/members.ts'
 import { Workers } from '../../members/workers.ts'
@@ -70,9 +71,7 @@ export class SessionHandoff {
     this.#onMembersChanged = () => {
       if (this.hasSuccessor) resolve()
     }
-    const timer = setTimeout(resolve, withinMs)
-    await promise
-    clearTimeout(timer)
+    await within(withinMs, promise)
   }
 
   /**

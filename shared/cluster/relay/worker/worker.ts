@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../../kernel/async/deadline.ts'
 import { AppError, notFound } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { Inbox } from '../../commands/inbox.ts'
@@ -229,10 +230,8 @@ export class WorkerRelay<S extends OwnedSession> {
       if (!this.#members.some(({ role }) => role === 'gateway')) resolve()
     }
     this.#onMembersChanged()
-    const timer = setTimeout(resolve, Math.max(0, withinMs))
-    await Promise.race([noGateway, this.#worker.runsServed(isOver.signal)])
+    await within(Math.max(0, withinMs), Promise.race([noGateway, this.#worker.runsServed(isOver.signal)]))
     isOver.abort()
-    clearTimeout(timer)
   }
 
   #report(cause: unknown): void {
