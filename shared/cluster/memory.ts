@@ -5,7 +5,7 @@ import type { Inbox, RunInbox } from './commands/inbox.ts'
 import { mergeRuns } from './commands/pages.ts'
 import type { RunAccess, RunProcesses } from './following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from './following/queue-places.ts'
-import { NO_RUNS, RunFinder } from './following/run-finder.ts'
+import { RunFinder } from './following/run-finder.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
 import { reply } from './permissions/reply.ts'
 import type { PermissionStore } from './permissions/store.ts'
@@ -38,7 +38,8 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     },
     cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
   }
-  const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_RUNS) : onWorker)
+  const queued = queue?.runs ?? createLocalQueue(inbox, 0, []).runs
+  const accessTo = (runId: string) => (isQueuedRun(runId) ? queued : onWorker)
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
     ...localSessions(inbox),

@@ -155,10 +155,3 @@ const BREAKS: ReadonlySet<string | undefined> = new Set(['stream_gap', 'worker_l
 
 export const noRun = (runId: string): AppError =>
   notFound(`no run ${runId}: it never existed, or it ended too long ago`)
-
-const refuse = async (_tenant: TenantId, runId: string): Promise<never> => {
-  throw noRun(runId)
-}
-
-/** The access of a server that has no runs of a kind. */
-export const NO_RUNS: RunAccess = { getRun: refuse, followRun: refuse, cancelRun: refuse }

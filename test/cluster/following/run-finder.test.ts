@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { RunProcesses, SourceState } from '../../../shared/cluster/following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from '../../../shared/cluster/following/queue-places.ts'
-import { NO_RUNS, RunFinder } from '../../../shared/cluster/following/run-finder.ts'
+import { RunFinder } from '../../../shared/cluster/following/run-finder.ts'
 import type { FrameStream } from '../../../shared/cluster/journal/frame-stream.ts'
 import { failureFrame, type ReaderFailure } from '../../../shared/cluster/journal/frames.ts'
 import { AppError, notFound } from '../../../shared/kernel/errors.ts'
@@ -163,7 +163,9 @@ describe('a run that was queued for an executor', () => {
   })
 
   it('is unknown to a server that has no queue', async () => {
-    for (const call of [NO_RUNS.getRun(TENANT, 'r'), NO_RUNS.cancelRun(TENANT, 'r')])
+    const processes = { isAlive: async () => true } as unknown as RunProcesses
+    const runs = new RunFinder({ places: new QueuePlaces([], processes), processes })
+    for (const call of [runs.getRun(TENANT, 'r'), runs.followRun(TENANT, 'r', 0), runs.cancelRun(TENANT, 'r')])
       expect(await failureOf(call)).to.include({ kind: 'not_found' })
   })
 })

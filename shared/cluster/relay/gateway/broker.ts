@@ -5,7 +5,7 @@ import type { Broker } from '../../commands/broker.ts'
 import type { TenantRange } from '../../commands/tenant-loads.ts'
 import type { RunAccess } from '../../following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from '../../following/queue-places.ts'
-import { NO_RUNS, RunFinder } from '../../following/run-finder.ts'
+import { RunFinder } from '../../following/run-finder.ts'
 import type { ReaderFailure } from '../../journal/frames.ts'
 import { Executors } from '../../members/executors.ts'
 import type { Member } from '../../members/members.ts'
@@ -34,8 +34,8 @@ export type RelayBrokerDeps = {
   owners: Owners
   movedRuns: Pick<MovedRuns, 'find'>
   permissions: PermissionStore
-  /** Without them there are no queued runs. */
-  jobs: readonly QueuedRunSource[] | undefined
+  /** Find the runs that were queued for executors. */
+  jobs: readonly QueuedRunSource[]
   /** Whether a session is stored. Left out: sessions end with their worker. */
   isStored?: SessionRouterDeps['isStored']
   /** The sessions that have runs, so that those of dead workers go on. Left out: runs end with their worker. */
@@ -56,7 +56,7 @@ export class RelayBroker {
   readonly #calls: WorkerCalls
   readonly #places: WorkerPlaces
   readonly #runs: RunFinder
-  readonly #queued: RunFinder | undefined
+  readonly #queued: RunFinder
   readonly #sessions: SessionRouter
   readonly #starts: RunStarts
   readonly workers = new Workers()
@@ -93,7 +93,7 @@ export class RelayBroker {
       areSessionsKept: isStored !== undefined,
     })
     this.#runs = new RunFinder({ places: this.#places, processes })
-    this.#queued = jobs && new RunFinder({ places: new QueuePlaces(jobs, processes), processes })
+    this.#queued = new RunFinder({ places: new QueuePlaces(jobs, processes), processes })
     this.#starts = new RunStarts({
       workers: this.workers,
       calls: this.#calls,
@@ -116,25 +116,25 @@ export class RelayBroker {
 
   /** The number of open streams, those of queued runs included. */
   get streamCount(): number {
-    return this.streams.size + (this.#queued?.waiting.count ?? 0)
+    return this.streams.size + this.#queued.waiting.count
   }
 
   /** Resolves when no stream is open any more, or after `withinMs`. */
   async streamsEnded(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
-    await this.#queued?.waiting.ended(withinMs)
+    await this.#queued.waiting.ended(withinMs)
     await this.streams.ended(until - performance.now())
   }
 
   /** Ends all streams, after the frames accepted so far. */
   failStreams(code: ReaderFailure): void {
-    this.#queued?.waiting.fail(code)
+    this.#queued.waiting.fail(code)
     this.streams.fail(code)
   }
 
   /** An executor has begun this queued run. */
   onStarted(runId: string, epoch: number): void {
-    this.#queued?.waiting.onStarted(runId, epoch)
+    this.#queued.waiting.onStarted(runId, epoch)
   }
 
   onMembers(members: readonly Member[]): void {
@@ -278,6 +278,6 @@ export class RelayBroker {
   }
 
   #accessTo(runId: string): RunAccess {
-    return isQueuedRun(runId) ? (this.#queued ?? NO_RUNS) : this.#runs
+    return isQueuedRun(runId) ? this.#queued : this.#runs
   }
 }

@@ -43,7 +43,7 @@ export class GatewayRelay {
 
   constructor(
     ports: ClusterPorts,
-    { pid, about, log, metrics, jobs, isStored, busySessions, onMemberLost }: GatewayRelayDeps,
+    { pid, about, log, metrics, jobs = [], isStored, busySessions, onMemberLost }: GatewayRelayDeps,
   ) {
     this.#ports = ports
     const own = { pid, about, lease: new Lease(), log, metrics }

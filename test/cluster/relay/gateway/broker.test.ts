@@ -59,7 +59,7 @@ function setUp(answer: (epoch: number, method: string) => unknown = () => null) 
       list: async () => ({ permissions: [], next_cursor: null }),
       forget: async () => {},
     },
-    jobs: undefined,
+    jobs: [],
     isBusAway: () => false,
     metrics: NO_METRICS,
     log: SILENT_LOG,
