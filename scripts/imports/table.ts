@@ -131,6 +131,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
+  'jsonc-parser': ['shared/reading/json-places.ts'],
   jsonrepair: ['shared/agent/engine/answers/repair.ts'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/platform/redis/{connect,link}.ts'],
