@@ -9,6 +9,7 @@ import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { Journal } from '../../../shared/cluster/journal/journal.ts'
 import { createMemoryBroker } from '../../../shared/cluster/memory.ts'
 import { createMemoryPermissionStore } from '../../../shared/cluster/permissions/memory-store.ts'
+import { eachOf, oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { newRunId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
@@ -72,7 +73,7 @@ const PRODUCERS: Record<Exclude<StepName, 'runs'>, Produce> = {
       tools: [],
       stopSequences: [],
     }
-    for await (const part of provider.stream(asked, new AbortController().signal))
+    for await (const part of oneByOne(provider.stream(asked, new AbortController().signal)))
       if (part.type === 'text_delta') append(part)
     append(DONE)
   },
@@ -87,7 +88,8 @@ const PRODUCERS: Record<Exclude<StepName, 'runs'>, Produce> = {
       permissions: { openAsk: () => Promise.reject(new Error('no tools')) },
       signal: new AbortController().signal,
     }
-    for await (const event of run(taskInput({ prompt, systemPrompt: undefined, maxTurns: 8 }), resources)) append(event)
+    const input = taskInput({ prompt, systemPrompt: undefined, maxTurns: 8 })
+    for await (const events of run(input, resources)) for (const event of eachOf(events)) append(event)
   },
 }
 const toolBox: ToolBox = {

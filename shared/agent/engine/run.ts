@@ -1,3 +1,4 @@
+import type { Batched } from '../../kernel/async/batch.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -77,14 +78,14 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug, and comes behind the terminal
+ * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, which neither a turn nor the run ends in. Model and tool failures are events; a throw is a bug, and comes behind the terminal
  * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   givenInput: RunInput,
   given: RunResources,
   lineage?: Lineage,
-): AsyncGenerator<AgentEvent, void, undefined> {
+): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
   const input = await withServers(givenInput, given.tools.toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources, typed } = agent
@@ -206,7 +207,7 @@ type Asking = Agent & { first: Route; earlier: EarlierAnswer }
 async function* askModel(
   input: RunInput,
   { first, earlier, context, account, typed, resources }: Asking,
-): AsyncGenerator<AgentEvent, Answered, undefined> {
+): AsyncGenerator<Batched<AgentEvent>, Answered, undefined> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources

@@ -1,6 +1,7 @@
 import { CallCount } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import type { ModelPart, ModelProvider, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
+import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { BudgetRefusal, Budgets } from './budgets.ts'
@@ -83,16 +84,18 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpri
 
 type Metered = {
   refusal(): Promise<BudgetRefusal | undefined>
-  open(): AsyncIterator<ModelPart>
+  open(): AsyncIterator<Parts>
   spend(count: CallCount): void
 }
 
-const OVER: IteratorResult<ModelPart> = { done: true, value: undefined }
+type Parts = Batched<ModelPart>
+
+const OVER: IteratorResult<Parts> = { done: true, value: undefined }
 
 /** Not a generator, because that would add several promises to every delta. */
-class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
+class MeteredAnswer implements AsyncIterableIterator<Parts> {
   readonly #call: Metered
-  #parts: AsyncIterator<ModelPart> | undefined
+  #parts: AsyncIterator<Parts> | undefined
   readonly #counted = new CallCount()
   #isOver = false
 
@@ -104,18 +107,18 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
     return this
   }
 
-  next(): Promise<IteratorResult<ModelPart>> {
+  next(): Promise<IteratorResult<Parts>> {
     if (this.#parts) return this.#parts.next().then(this.#count, this.#fail)
     return this.#isOver ? Promise.resolve(OVER) : this.#start()
   }
 
-  async return(): Promise<IteratorResult<ModelPart>> {
+  async return(): Promise<IteratorResult<Parts>> {
     this.#end()
     await this.#parts?.return?.()
     return OVER
   }
 
-  async #start(): Promise<IteratorResult<ModelPart>> {
+  async #start(): Promise<IteratorResult<Parts>> {
     const refusal = await this.#call.refusal()
     if (refusal) {
       this.#isOver = true
@@ -125,10 +128,15 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
     return this.#parts.next().then(this.#count, this.#fail)
   }
 
-  readonly #count = (result: IteratorResult<ModelPart>): IteratorResult<ModelPart> => {
-    if (!result.done) this.#counted.note(result.value)
-    if (result.done || result.value.type === 'finish' || result.value.type === 'failure') this.#end()
+  readonly #count = (result: IteratorResult<Parts>): IteratorResult<Parts> => {
+    if (result.done) this.#end()
+    else for (const part of eachOf(result.value)) this.#note(part)
     return result
+  }
+
+  #note(part: ModelPart): void {
+    this.#counted.note(part)
+    if (part.type === 'finish' || part.type === 'failure') this.#end()
   }
 
   readonly #fail = (cause: unknown): never => {
