@@ -109,10 +109,12 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
-function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['choices'] {
-  const { effort, temperature, max_output_tokens: maxOutputTokens } = request
+/** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */
+function choicesOf(request: RunRequest): RunInput['choices'] {
+  const { effort, temperature, max_output_tokens: maxOutputTokens, tool_choice: choice } = request
   const toolChoice = choice === 'auto' ? undefined : choice
-  return { effort, temperature, maxOutputTokens, toolChoice }
+  const isNone = [effort, temperature, maxOutputTokens, toolChoice].every((chosen) => chosen === undefined)
+  return isNone ? undefined : { effort, temperature, maxOutputTokens, toolChoice }
 }
 
 const filesOf = (run: Run, { files }: EngineOptions) =>

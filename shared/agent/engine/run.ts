@@ -86,12 +86,14 @@ export async function* run(
   given: RunResources,
   lineage?: Lineage,
 ): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
-  const input = await withServers(givenInput, given.tools.toolBox)
+  const { toolBox } = given.tools
+  if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
+  const input = withServers(givenInput, toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources, typed } = agent
   const { conversation, progress } = input
   const { signal, models } = resources
-  const toolsWarning = createToolsWarning(resources.tools.toolBox)
+  const toolsWarning = createToolsWarning(toolBox)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
     for (let turn = account.turns + 1; turn <= input.maxTurns + (typed?.corrections ?? 0); turn++) {
@@ -131,9 +133,8 @@ type Agent = {
 const outOfTurns = (maxTurns: number): ErrorEvent =>
   errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
 
-/** The input with what MCP servers say of their tools, once those that start with the process have had their time. */
-async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
-  if (toolBox.ready) await toolBox.ready
+/** The input with what MCP servers say of their tools. */
+function withServers(input: RunInput, toolBox: ToolBox): RunInput {
   const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
   return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }
 }

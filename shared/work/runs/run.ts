@@ -296,10 +296,10 @@ export class Run {
     if (given.type === 'permission_request') this.#asks ??= new OpenAsks()
     this.#asks?.note(given)
     const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
-    const { bytes, data } = this.journal.append(event)
+    const appended = this.journal.append(event)
     this.#hooks.onEvent()
-    this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })
-    if (!this.journal.isEnded) return
+    this.#report?.note(event, appended)
+    if (!appended.isLast) return
     if (event.type === 'error') this.#errorCode = event.code
     this.#end(event)
     this.#hooks.onEnded?.(this, event)
