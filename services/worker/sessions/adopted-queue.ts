@@ -4,6 +4,7 @@ import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
+import { type Batched, oneByOne } from '../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { errorEvent, isTerminal, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
 import { listOf } from '../../../shared/kernel/text.ts'
@@ -109,7 +110,7 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
   asks: EarlierAsks
 }
 
-async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
+async function* executeLate(late: LateRun): AsyncGenerator<Batched<RunEvent>, void> {
   const { run, signal, prepare, earlier, compare, asks } = late
   if (earlier) yield goesOn(earlier, await compare())
   let execute: RunExecutor
@@ -123,7 +124,7 @@ async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
   }
   if (asks.isEmpty) return yield* execute(run, signal)
   const shown = new Set<unknown>()
-  for await (const event of execute(run, signal)) {
+  for await (const event of oneByOne(execute(run, signal))) {
     if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
     // It may have ended before it has asked them again. Those of a run that another worker goes on with stay open.
     if (isTerminal(event) && !run.isAbandoned) yield* await asks.resolve(shown)
