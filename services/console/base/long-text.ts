@@ -6,7 +6,7 @@ const NEAR = 200
 /** Where lines are wrapped, at the earliest: an end that is hidden below a part must not seem to be on the screen. */
 const COLUMNS = 40
 /** A browser lays out all of a field at once, with each change. */
-const MOST_LINES = 4_000
+const MOST_LINES = 2_500
 const MOST_RIGHT_TO_LEFT = 10_000
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
