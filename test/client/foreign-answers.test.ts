@@ -10,7 +10,7 @@ const callsOf = (engine: AgentEngine): Record<string, () => Promise<unknown>> =>
   list: () => engine.runs.list().all(),
   get: () => engine.runs.get('run_1'),
   me: () => engine.me(),
-  text: () => Array.fromAsync(engine.run({ prompt: 'hi' }).textStream()),
+  text: () => engine.run({ prompt: 'hi' }).textStream().next(),
   open: () => engine.sessions.open('a'),
   watch: () => engine.permissions.watch().next(),
   flow: () => engine.flows.run('total', { input: {}, instance: 'main' }),
