@@ -34,7 +34,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['cluster/members', 'shared/cluster/members/**'],
   ['cluster/owners', 'shared/cluster/owners/**'],
   ['cluster/commands', 'shared/cluster/commands/**'],
-  ['cluster/queued-runs', 'shared/cluster/queued-runs/**'],
+  ['cluster/following', 'shared/cluster/following/**'],
   ['cluster/relay', 'shared/cluster/relay/**'],
   ['cluster/adapters', 'shared/cluster/{memory,memory-cluster,redis-ports}.ts'],
   ['tenancy/auth', 'shared/tenancy/auth/**'],

@@ -4,6 +4,7 @@ import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
+import { type Batched, oneByOne } from '../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import {
   errorEvent,
@@ -118,7 +119,7 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
   dropAsks(): void
 }
 
-async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
+async function* executeLate(late: LateRun): AsyncGenerator<Batched<RunEvent>, void> {
   const { run, signal, prepare, earlier, compare, asks, dropAsks } = late
   if (earlier) yield goesOn(earlier, await compare())
   let execute: RunExecutor
@@ -132,7 +133,7 @@ async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
   }
   if (asks.isEmpty) return yield* execute(run, signal)
   const shown = new Set<unknown>()
-  for await (const event of execute(run, signal)) {
+  for await (const event of oneByOne(execute(run, signal))) {
     if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
     // A sub-agent asks for something else now, or all of them have ended.
     if (event.type === 'turn_end' || (asksInAgent(event) && !asks.has(event['id']))) dropAsks()

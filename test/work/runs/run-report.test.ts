@@ -25,8 +25,8 @@ describe('the report of what a run has used', () => {
     const log = createLog({ level: 'info', write: (line) => lines.push(line) })
     const usage = { add: (tenant: TenantId, used: RunUsage) => void added.push([tenant, used]) }
     const reporter = new RunReporter({ log, metrics: NO_METRICS, usage })
-    const { note } = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
-    for (const [i, event] of events.entries()) note(event, { bytes: 1, isLast: i === events.length - 1 })
+    const opened = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
+    for (const [i, event] of events.entries()) opened.note(event, { bytes: 1, isLast: i === events.length - 1 })
     return { added, lines }
   }
 
