@@ -1,4 +1,5 @@
 import { triedForm, withSchema } from '../../shared/agent/engine/answers/typed-answer.ts'
+import { attachedIn } from '../../shared/agent/engine/attached-files.ts'
 import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
@@ -8,7 +9,9 @@ import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.t
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
+import { placesFiles } from '../../shared/agent/tools/workspace/attached.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -23,6 +26,8 @@ export type EngineOptions = {
   workspaceOf(run: Run): string
   /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
+  /** Reads the files of messages. Left out: this server keeps none. */
+  readFile?: ((tenant: TenantId, file: AttachedFile) => Promise<Buffer | undefined>) | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Checks the answers of runs with a `response_schema`. */
   schemas: Pick<SchemaCheckers, 'of'>
@@ -68,6 +73,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     const { prompt } = request
     const settings = {
       prompt,
+      files: request.files,
       systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
@@ -80,7 +86,8 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
       execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
         const planMode = { isOn: request.plan_mode === true }
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
-        const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
+        const { conversation } = start
+        const resources = resourcesOf(run, { models, services, permissions, toolBox, conversation }, options)
         const events = runEngine({ ...settings, ...start }, resources)
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
@@ -117,16 +124,26 @@ function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['c
 const filesOf = (run: Run, { files }: EngineOptions) =>
   run.sessionId !== undefined || files?.keepsOneShots ? files : undefined
 
-type RunParts = { models: Models; services: ToolServices; permissions: Permissions; toolBox: ToolBox }
+type RunParts = {
+  models: Models
+  services: ToolServices
+  permissions: Permissions
+  toolBox: ToolBox
+  conversation: Conversation
+}
 
 function resourcesOf(
   run: Run,
-  { models, services, permissions, toolBox }: RunParts,
+  { models, services, permissions, toolBox, conversation }: RunParts,
   options: EngineOptions,
 ): RunResources {
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
   const { store } = files ?? {}
+  const { readFile: readOf } = options
+  const readFile = readOf && ((file: AttachedFile) => readOf(run.tenant, file))
+  const place =
+    readFile && placesFiles(() => attachedIn(conversation.messages), { workspace: () => workspaceOf(run), readFile })
   return {
     models,
     tools: {
@@ -139,11 +156,19 @@ function resourcesOf(
       services,
       owner: { tenant: run.tenant, scope: run.workspace },
       workspace: () => workspaceOf(run),
-      bringFiles: files && (() => files.bring(run)),
+      bringFiles: (files ?? place) && (() => bringFiles(run, { files, place })),
       storeFiles: store && (() => store(run)),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
     permissions,
     signal: run.signal,
+    readFile,
   }
+}
+
+type Bringing = { files: RunFiles | undefined; place: (() => Promise<void>) | undefined }
+
+async function bringFiles(run: Run, { files, place }: Bringing): Promise<void> {
+  await files?.bring(run)
+  await place?.()
 }

@@ -262,7 +262,7 @@ describe('values that are generated from the API description', () => {
       assertBudget: async () => {},
       receive: createReceiveUpload(dir.path),
     }
-    const fileSurface = { files, receive: transcription.receive }
+    const fileSurface = { files, receive: transcription.receive, fetchFile: () => Promise.reject(new Error('unused')) }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never
     const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }

@@ -11,9 +11,10 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReceivedUpload, ReceiveUpload } from '../bodies/upload.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { type IdForm, pageRequestOf, pathId, queryNumber, queryValue, type ValueForm } from '../params.ts'
+import type { FetchFile } from '../starting/fetch-file.ts'
 import { requires } from './requires.ts'
 
-export type FileSurface = { files: Files; receive: ReceiveUpload }
+export type FileSurface = { files: Files; receive: ReceiveUpload; fetchFile: FetchFile }
 
 const FILE: IdForm = { noun: 'file', pattern: /^file_[0-9a-f]{32}$/ }
 /** A name of a file, without a folder. */

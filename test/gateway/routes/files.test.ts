@@ -22,7 +22,11 @@ describe('the routes of files', () => {
   before(async () => {
     const files = new Files(store.store, await openDisk(join(folder.path, 'objects')))
     gateway = await start({
-      files: { files, receive: createReceiveUpload(folder.path) },
+      files: {
+        files,
+        receive: createReceiveUpload(folder.path),
+        fetchFile: () => Promise.reject(new Error('fetches nothing')),
+      },
       identify: async (tenant = 'acme') => ({ tenant: tenantId(tenant), subject: 'ada' }),
     })
     file = (await (await send('/files?name=a.txt', { method: 'POST', body: TEXT })).json()) as FileRecord
