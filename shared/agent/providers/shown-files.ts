@@ -45,7 +45,7 @@ export async function showFiles(messages: readonly Message[], route: ModelRoute,
 type Showing = { route: ModelRoute; read: ReadFile; fits(file: AttachedFile): boolean }
 
 async function showMessage(
-  { files: _, ...message }: UserMessage,
+  { files: _files, ...message }: UserMessage,
   files: readonly AttachedFile[],
   { route, read, fits }: Showing,
 ): Promise<Message> {

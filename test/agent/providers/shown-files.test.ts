@@ -117,7 +117,7 @@ describe('the files of a message at each wire', () => {
   it('D47.3: the cache point of a message with files is at its last part', async () => {
     server.answer('fine')
     const { body } = await send('anthropic', [user('look', 'red.png', 'plan.pdf')])
-    const [{ content }] = body?.['messages'] as [{ content: object[] }]
+    const [{ content }] = (body ?? {})['messages'] as [{ content: object[] }]
     expect(content.map((part) => 'cache_control' in part)).to.deep.equal([false, false, true])
   })
 
