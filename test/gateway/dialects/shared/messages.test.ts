@@ -33,9 +33,7 @@ describe('a list of messages that a client sends whole', () => {
       '/messages',
     )
     expect([prompt, unanswered, seed()]).to.deep.equal(['u4', ['u2'], []])
-    expect(() => readNewMessage(listOf([user('u1', image)]), '/messages')).to.throw(
-      'type must be text, or the type of an image',
-    )
+    expect(() => readNewMessage(listOf([user('u1', image)]), '/messages')).to.throw('source.type must be a string')
     expect(() => readNewMessage(listOf([]), '/messages')).to.throw('must end with a text of the user')
   })
 
