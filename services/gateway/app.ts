@@ -230,8 +230,8 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...fileRoutes(stored?.files),
     '/audio/transcriptions': { post: transcribeUpload(configured?.transcription) },
     ...dialectRoutes(deps.dialects, {
-      ...{ ...deps, ...deps.facts, ...queued, ...deps.output, ...limits.relay, config: configured?.config, files: stored?.files },
-      ...{ once, readBody, checkValue: createCheckValue(bodies), relay, admit },
+      ...{ ...deps, ...deps.facts, ...queued, ...deps.output, ...limits.relay, config: configured?.config },
+      ...{ once, files: stored?.files, readBody, checkValue: createCheckValue(bodies), relay, admit },
       authentication: deps.access.authentication,
       admitAnswers: answersWhileHeapIsHigh(limits.isHeapHigh),
     }),

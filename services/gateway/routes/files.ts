@@ -94,7 +94,10 @@ async function newFileOf({ file }: ReceivedUpload, given: string | undefined): P
 }
 
 /** Sends the bytes, or the part of them that `Range` names. A browser saves them and never shows them, whatever they are. */
-export async function sendContent(files: Files, { req, res, id }: { req: Request; res: Response; id: string }): Promise<void> {
+export async function sendContent(
+  files: Files,
+  { req, res, id }: { req: Request; res: Response; id: string },
+): Promise<void> {
   const record = await files.get(tenantOf(res), id)
   res.setHeader('Accept-Ranges', 'bytes')
   res.setHeader('ETag', `"${record.sha256}"`)
