@@ -10,7 +10,9 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { NO_METER } from '../../shared/tenancy/limits/meter.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
 import { findInstance } from '../../shared/tenancy/tenant-config/settings.ts'
+import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import { executeFlow } from '../../shared/work/flows/execute/execute.ts'
+import { inputFiles } from '../../shared/work/flows/input-files.ts'
 import { createProbes } from '../wiring/models/create-probes.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { Executor } from './executor.ts'
@@ -37,6 +39,7 @@ export function createFlowJobs(
 
 function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlow {
   const { flows, tools, workspaces, log } = parts
+  const { files } = parts.store
   const openModel = createModelOpener(parts.tenantConfig)
   const meter = parts.tenantConfig?.limits.meter ?? NO_METER
   const probed = createProbes({ capabilities: parts.store.capabilities, tenantConfig: parts.tenantConfig })
@@ -51,6 +54,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
       windowOf,
       checker: flows.schemas.of(tenant),
       maxTurns: settings.maxTurns,
+      findFiles: () => inputFiles(tenant, inputOf(execution), files),
+      readFile: ({ file_id: id }) => files.read(tenant, id),
       signal,
       now: Date.now,
       onBug: (cause) => log.error('a flow failed by a bug', { run_id: runId, cause }),
@@ -65,6 +70,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
     })
   }
 }
+
+const inputOf = ({ flow, input }: FlowExecution) => ({ schema: flow.definition.input_schema, input })
 
 /** A provider is kept for as long as its instance is the same object, which is until the tenant's configuration changes. */
 function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {

@@ -1,5 +1,4 @@
 import { triedForm, withSchema } from '../../shared/agent/engine/answers/typed-answer.ts'
-import { attachedIn } from '../../shared/agent/engine/attached-files.ts'
 import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
@@ -9,7 +8,6 @@ import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.t
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
-import { placesFiles } from '../../shared/agent/tools/workspace/attached.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
@@ -86,8 +84,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
       execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
         const planMode = { isOn: request.plan_mode === true }
         const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
-        const { conversation } = start
-        const resources = resourcesOf(run, { models, services, permissions, toolBox, conversation }, options)
+        const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
         const events = runEngine({ ...settings, ...start }, resources)
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
@@ -124,17 +121,11 @@ function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['c
 const filesOf = (run: Run, { files }: EngineOptions) =>
   run.sessionId !== undefined || files?.keepsOneShots ? files : undefined
 
-type RunParts = {
-  models: Models
-  services: ToolServices
-  permissions: Permissions
-  toolBox: ToolBox
-  conversation: Conversation
-}
+type RunParts = { models: Models; services: ToolServices; permissions: Permissions; toolBox: ToolBox }
 
 function resourcesOf(
   run: Run,
-  { models, services, permissions, toolBox, conversation }: RunParts,
+  { models, services, permissions, toolBox }: RunParts,
   options: EngineOptions,
 ): RunResources {
   const { tools, workspaceOf, onToolBug } = options
@@ -142,8 +133,6 @@ function resourcesOf(
   const { store } = files ?? {}
   const { readFile: readOf } = options
   const readFile = readOf && ((file: AttachedFile) => readOf(run.tenant, file))
-  const place =
-    readFile && placesFiles(() => attachedIn(conversation.messages), { workspace: () => workspaceOf(run), readFile })
   return {
     models,
     tools: {
@@ -156,7 +145,7 @@ function resourcesOf(
       services,
       owner: { tenant: run.tenant, scope: run.workspace },
       workspace: () => workspaceOf(run),
-      bringFiles: (files ?? place) && (() => bringFiles(run, { files, place })),
+      bringFiles: files && (() => files.bring(run)),
       storeFiles: store && (() => store(run)),
       onToolBug: (toolName, cause) => onToolBug(run, toolName, cause),
     },
@@ -164,11 +153,4 @@ function resourcesOf(
     signal: run.signal,
     readFile,
   }
-}
-
-type Bringing = { files: RunFiles | undefined; place: (() => Promise<void>) | undefined }
-
-async function bringFiles(run: Run, { files, place }: Bringing): Promise<void> {
-  await files?.bring(run)
-  await place?.()
 }

@@ -1,8 +1,11 @@
 // Tests the files of runs and messages in both forms: services/gateway/starting/attach.ts, services/worker/check-files.ts and shared/agent/engine/attached-files.ts.
 
 import { expect } from 'chai'
+import { useFlows } from '../support/flows.ts'
+import type { ModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+import { until } from '../support/until.ts'
 
 const JSON_ONLY = { accept: 'application/json' }
 const PNG = Buffer.from(
@@ -195,5 +198,46 @@ inBothForms('D47: the files of runs and messages', (startProduct, form) => {
     }
     expect(new Set(codes)).to.deep.equal(new Set(['unsupported_attachment']))
     expect(product.model.requests).to.have.length(asked + 1)
+  })
+})
+
+describe('D47: files in flows and plans', () => {
+  const bench = useFlows(startStandalone, 'standalone')
+  const { call } = bench
+  const unknown = `file_${'0'.repeat(32)}`
+  const lastAt = (model: ModelServer) => JSON.stringify(model.requests.at(-1)?.body)
+  let fileId = ''
+  before(async () => {
+    const added = await fetch(`${bench.product.url}/files?name=plan.pdf`, { method: 'POST', body: new Uint8Array(PDF) })
+    ;({ file_id: fileId } = (await added.json()) as { file_id: string })
+  })
+
+  it('D47.6: reach the agents of a flow by the properties of its input', async () => {
+    const file = { type: 'string', contentMediaType: 'application/pdf' }
+    const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties) })
+    const name = await bench.publish({
+      input_schema: object({ documents: { type: 'array', items: file } }),
+      output_schema: object({ title: { type: 'string' } }),
+    })
+    const run = (...documents: string[]) => bench.run(name, { input: { documents } })
+    bench.main.answer('{"title":"Plan"}')
+    expect((await run(fileId)).body).to.deep.include({ output: { title: 'Plan' } })
+    expect(lastAt(bench.main)).to.include(PDF.toString('base64'))
+    expect((await run(unknown)).status).to.equal(404)
+    expect(await run(fileId, 'a.pdf')).to.nested.include({ status: 400, 'body.error.param': '/input/documents/1' })
+  })
+
+  it('D47.6: reach the steps of a plan, which is refused with a file of nobody, also on a schedule', async () => {
+    const plan = (id: string) => ({ steps: [{ id: 'read', prompt: 'Read it.', attachments: [{ file_id: id }] }] })
+    expect((await call('POST', '/plans/submit', plan(unknown))).status).to.equal(404)
+    const schedule = { every_secs: 3600, plan: plan(unknown) }
+    expect((await call('PUT', '/plans/schedules/x', schedule)).status).to.equal(404)
+    bench.product.model.answer('read')
+    const submitted = await call('POST', '/plans/submit', plan(fileId))
+    const { id } = submitted.body as { id: string }
+    const statusOf = async () => ((await call('GET', `/plans/${id}`)).body as { status: string }).status
+    await until(async () => !['queued', 'running'].includes(await statusOf()), { what: 'the plan to end' })
+    expect(await statusOf()).to.equal('done')
+    expect(lastAt(bench.product.model)).to.include(PDF.toString('base64'))
   })
 })

@@ -2,6 +2,9 @@ import { extname } from 'node:path'
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { countChars, truncate } from '../../kernel/text.ts'
 import type { Message } from '../providers/port.ts'
+import type { ReadFile } from '../providers/shown-files.ts'
+import { placesFiles } from '../tools/workspace/attached.ts'
+import type { Tools } from './resources.ts'
 
 /** The folder of the workspace in which tools find the files of messages. */
 const FOLDER = 'attachments'
@@ -19,6 +22,21 @@ export function placed(files: readonly AttachedFile[], earlier: readonly Message
     return { ...file, path }
   })
 }
+
+/** Tools that find the files of a conversation in their workspace. */
+export function toolsWithFiles(tools: Tools, { messages, readFile }: Attached): Tools {
+  if (!readFile) return tools
+  const place = placesFiles(() => attachedIn(messages()), { workspace: tools.workspace, readFile })
+  return {
+    ...tools,
+    async bringFiles() {
+      await tools.bringFiles?.()
+      await place()
+    },
+  }
+}
+
+type Attached = { messages(): readonly Message[]; readFile: ReadFile | undefined }
 
 /** The files of the messages, oldest first. */
 export const attachedIn = (messages: readonly Message[]): AttachedFile[] =>

@@ -26,7 +26,7 @@ import {
   lastEvents,
   TypedAnswer,
 } from './answers/typed-answer.ts'
-import { placed } from './attached-files.ts'
+import { placed, toolsWithFiles } from './attached-files.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
@@ -145,7 +145,8 @@ async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput>
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models)
-  const resources = { ...given, models, ...(progress && { progress }) }
+  const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
+  const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })

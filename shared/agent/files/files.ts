@@ -1,10 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import { AppError, hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ByteRange, Objects } from '../../platform/objects/port.ts'
 import type { Store, Stored } from '../../platform/store/port.ts'
+import { attachable } from './attachable.ts'
 import { decode, FileContents } from './contents.ts'
 import { factsOf, headOf } from './media-type.ts'
 import { FILE_CONTENTS, FILES, type FileRecord } from './records.ts'
@@ -74,6 +76,17 @@ export class Files {
       return name === file.name && Date.parse(expires_at) > this.#now() + this.#limits.retentionMs / 2
     })
     return same ?? this.add(tenant, file)
+  }
+
+  /** The files of these ids as a message has them. Throws `not_found` as `get` does, and `invalid_request` for one that no model may get. */
+  async attached(
+    tenant: TenantId,
+    fileIds: readonly string[],
+    paramOf: (index: number) => string,
+  ): Promise<AttachedFile[]> {
+    const records: FileRecord[] = []
+    for (const id of fileIds) records.push(await this.get(tenant, id))
+    return attachable(records, paramOf)
   }
 
   /** The whole bytes of a file; `undefined` for one that `get` does not find. */

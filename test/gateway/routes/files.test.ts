@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { createReceiveUpload } from '../../../services/gateway/bodies/upload.ts'
 import { Files } from '../../../shared/agent/files/files.ts'
 import type { FileRecord } from '../../../shared/agent/files/records.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { openDisk } from '../../../shared/platform/objects/disk.ts'
 import { useTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
@@ -25,7 +26,7 @@ describe('the routes of files', () => {
       files: {
         files,
         receive: createReceiveUpload(folder.path),
-        fetchFile: () => Promise.reject(new Error('fetches nothing')),
+        fetchFile: () => Promise.reject(invalidRequest('nothing is fetched here')),
       },
       identify: async (tenant = 'acme') => ({ tenant: tenantId(tenant), subject: 'ada' }),
     })

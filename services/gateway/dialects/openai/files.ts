@@ -6,7 +6,9 @@ import { FILE, keepUpload, sendContent } from '../../routes/files.ts'
 import { requires } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 
-const MAX_LISTED = 10_000
+/** OpenAI's limit, and that of one page here. */
+const MAX_LIMIT = 10_000
+const MAX_LISTED = 500
 
 /** OpenAI's Files: the same files as at `/files`, by the same ids. `purpose` has no effect. */
 export function openaiFileRoutes({ files: surface }: Pick<DialectDeps, 'files'>): RouteTable {
@@ -17,7 +19,7 @@ export function openaiFileRoutes({ files: surface }: Pick<DialectDeps, 'files'>)
         res.json(shown(await keepUpload(present, { req, res })))
       }),
       get: withFiles(({ files }) => async (req, res) => {
-        const limit = queryNumber(req, 'limit', [1, MAX_LISTED]) ?? MAX_LISTED
+        const limit = Math.min(queryNumber(req, 'limit', [1, MAX_LIMIT]) ?? MAX_LIMIT, MAX_LISTED)
         const afterId = queryValue(req, 'after', FILE_ID)
         const last = afterId === undefined ? undefined : await files.get(tenantOf(res), afterId)
         const after = last && ([last.created_at, last.file_id] as const)
