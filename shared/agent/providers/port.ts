@@ -1,3 +1,4 @@
+import type { Batched } from '../../kernel/async/batch.ts'
 import type { AttachedFile, Attachment } from '../../kernel/attachment.ts'
 import type { JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
@@ -130,7 +131,7 @@ export interface ModelProvider {
   takesTools?(model: string): boolean
   /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
   takesFile?(model: string, mediaType: string): boolean
-  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
 
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */

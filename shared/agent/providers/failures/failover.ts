@@ -1,3 +1,4 @@
+import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
@@ -5,6 +6,7 @@ import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
 import { failure } from './failures.ts'
 import {
   type CallPart,
+  failureOf,
   type PendingAnswer,
   RETRY_POLICY,
   type RetryPolicy,
@@ -29,7 +31,8 @@ export type ModelCall = {
  * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
  * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
+  streamAnswer(startWithFallback(call))
 
 async function* startWithFallback({ primary, fallback, retry, ...given }: ModelCall): PendingAnswer {
   const policy = { ...RETRY_POLICY, ...retry }
@@ -38,7 +41,7 @@ async function* startWithFallback({ primary, fallback, retry, ...given }: ModelC
   const first = isPrimarySkipped
     ? skipped(primary)
     : yield* start({ route: primary, ...call, hasFallback: fallback !== undefined })
-  const problem = failureOf(first)
+  const problem = first && failureOf(first)
   if (!isPrimarySkipped) noteOutcome(primary, first, policy)
   if (!fallback || !problem?.isFailover) return first
 
@@ -46,7 +49,7 @@ async function* startWithFallback({ primary, fallback, retry, ...given }: ModelC
   yield failoverWarning(primary, fallback, problem)
   yield { type: 'served_by', route: fallback }
   const second = yield* start({ route: fallback, ...call, hasFallback: false })
-  const last = failureOf(second)
+  const last = second && failureOf(second)
   noteOutcome(fallback, second, policy)
   if (!second || !last) return second
   const message = `${last.message} (the fallback was called because ${problem.message})`
@@ -60,14 +63,14 @@ async function* start({ readFile, ...call }: RoutedCall & Pick<ModelCall, 'readF
   const shown = await showFiles(request.messages, route, readFile)
   if ('failure' in shown) return failed(shown.failure)
   const answer = yield* startWithRetry({ ...call, request: { ...request, messages: shown.messages } })
-  const problem = failureOf(answer)
+  const problem = answer && failureOf(answer)
   if (!answer || !problem) return answer
   return { ...answer, first: { type: 'failure', failure: fileRefusal(problem, shown.messages, route) } }
 }
 
 /** A rejected request says nothing about the provider, and an aborted call neither. */
 function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
-  const problem = failureOf(answer)
+  const problem = answer && failureOf(answer)
   if (problem?.code === 'unsupported_attachment') return
   if (problem?.isFailover) noteFailure(provider, now())
   else if (answer && !problem) noteSuccess(provider)
@@ -83,9 +86,6 @@ function skipped({ provider }: ModelRoute): StartedAnswer {
 const failed = (problem: Failure): StartedAnswer => ({ first: { type: 'failure', failure: problem }, rest: NO_PARTS })
 
 const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
-
-const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
-  answer?.first.type === 'failure' ? answer.first.failure : undefined
 
 function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
   const [from, to] = [describeRoute(primary), describeRoute(fallback)]
