@@ -34,7 +34,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['cluster/members', 'shared/cluster/members/**'],
   ['cluster/owners', 'shared/cluster/owners/**'],
   ['cluster/commands', 'shared/cluster/commands/**'],
-  ['cluster/queued-runs', 'shared/cluster/queued-runs/**'],
+  ['cluster/following', 'shared/cluster/following/**'],
   ['cluster/relay', 'shared/cluster/relay/**'],
   ['cluster/adapters', 'shared/cluster/{memory,memory-cluster,redis-ports}.ts'],
   ['tenancy/auth', 'shared/tenancy/auth/**'],
@@ -110,6 +110,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
   aws4fetch: ['shared/platform/objects/s3.ts'],
   'file-type': ['shared/agent/files/media-type.ts'],
+  'image-size': ['shared/agent/files/media-type.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],
@@ -118,7 +119,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
   'markdown-it': ['services/console/parts/markdown/**'],
-  uplot: ['services/console/pages/usage/**'],
+  oauth4webapi: ['services/console/sign-in/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
   undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],
@@ -131,6 +132,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   yaml: ['services/cli/**', 'shared/platform/api/**', 'shared/work/flows/**', 'shared/agent/tools/agents/**'],
   re2js: ['shared/platform/schemas/**', 'shared/agent/tools/**'],
   picomatch: ['shared/agent/tools/**'],
+  'jsonc-parser': ['shared/reading/json-places.ts'],
   jsonrepair: ['shared/agent/engine/answers/repair.ts'],
   'lru-cache': ['shared/**', 'services/**'],
   ioredis: ['shared/platform/redis/{connect,link}.ts'],
@@ -184,7 +186,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/cli/**', 'services/cli/**'], // Each command is loaded when it is named, so that all start at once.
   ['services/cli/**', 'yaml'],
   ['services/console/boot.ts', 'services/console/main.tsx'], // After the first paint.
-  ['services/console/main.tsx', 'services/console/base/show-hidden-text.ts'], // Beside the sign-in: no part of the shell.
+  ['services/console/main.tsx', 'services/console/base/show-texts.ts'], // Beside the sign-in: no part of the shell.
   ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/agent/providers/**', '@ai-sdk/*'],
   ['shared/agent/providers/**', 'undici'],
@@ -206,6 +208,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
   ['services/gateway/open-uploads.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
   ['shared/agent/files/**', 'file-type'],
+  ['shared/agent/files/**', 'image-size'],
   ['shared/agent/transcription/**', 'form-data'],
   ['shared/platform/api/**', 'yaml'],
   ['shared/work/flows/**', 'yaml'],

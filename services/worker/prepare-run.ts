@@ -9,6 +9,8 @@ import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import type { Batched } from '../../shared/kernel/async/batch.ts'
+import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -23,6 +25,8 @@ export type EngineOptions = {
   workspaceOf(run: Run): string
   /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
+  /** Reads the files of messages. Left out: this server keeps none. */
+  readFile?: ((tenant: TenantId, file: AttachedFile) => Promise<Buffer | undefined>) | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Checks the answers of runs with a `response_schema`. */
   schemas: Pick<SchemaCheckers, 'of'>
@@ -34,7 +38,7 @@ export type RunFiles = {
   /** Whether another process may go on with a run outside a session, so that its files are stored, too. */
   keepsOneShots: boolean
   bring(run: Run): Promise<void>
-  keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
+  keep(run: Run, events: AsyncIterable<Batched<AgentEvent>>): AsyncIterable<Batched<AgentEvent>>
   /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
   store?: ((run: Run) => Promise<readonly UnstoredFile[]>) | undefined
 }
@@ -55,7 +59,7 @@ export type RunStart = {
 export type PreparedRun = {
   prompt: string
   /** Starts the engine. A session passes its history as it is at that moment, with the answers to all earlier messages. */
-  execute(run: Run, start: RunStart): AsyncIterable<AgentEvent>
+  execute(run: Run, start: RunStart): AsyncIterable<Batched<AgentEvent>>
 }
 
 /** Prepares a request of a tenant whose models are loaded. Throws `unavailable` when there is no model for it. */
@@ -68,6 +72,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     const { prompt } = request
     const settings = {
       prompt,
+      files: request.files,
       systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
@@ -108,10 +113,12 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
-function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['choices'] {
-  const { effort, temperature, max_output_tokens: maxOutputTokens } = request
+/** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */
+function choicesOf(request: RunRequest): RunInput['choices'] {
+  const { effort, temperature, max_output_tokens: maxOutputTokens, tool_choice: choice } = request
   const toolChoice = choice === 'auto' ? undefined : choice
-  return { effort, temperature, maxOutputTokens, toolChoice }
+  const isNone = [effort, temperature, maxOutputTokens, toolChoice].every((chosen) => chosen === undefined)
+  return isNone ? undefined : { effort, temperature, maxOutputTokens, toolChoice }
 }
 
 const filesOf = (run: Run, { files }: EngineOptions) =>
@@ -127,6 +134,8 @@ function resourcesOf(
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
   const { store } = files ?? {}
+  const { readFile: readOf } = options
+  const readFile = readOf && ((file: AttachedFile) => readOf(run.tenant, file))
   return {
     models,
     tools: {
@@ -145,5 +154,6 @@ function resourcesOf(
     },
     permissions,
     signal: run.signal,
+    readFile,
   }
 }

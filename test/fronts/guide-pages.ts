@@ -29,16 +29,16 @@ const PAGES: Readonly<Record<string, Page>> = {
 
 /** The pages of the guide, word for word. */
 export const GUIDE_FRONTS: readonly Front[] = Object.entries(PAGES).map(([title, page]) => {
-  const source = async (api: string) => bundle(sourceOf(page).replace('http://127.0.0.1:8080/v1', api))
+  const source = async ({ api }: World) => bundle(sourceOf(page).replace('http://127.0.0.1:8080/v1', api))
   return { title, open: openPage(source), lacks: page.lacks }
 })
 
-/** Opens pages whose script for the API at an address is made once. */
-export function openPage(scriptOf: (api: string) => Promise<string>): Front['open'] {
-  const scripts = new Map<string, Promise<string>>()
+/** Opens pages whose script for the API of a world is made once. */
+export function openPage(scriptOf: (world: World) => Promise<string>): Front['open'] {
+  const scripts = new WeakMap<World, Promise<string>>()
   return async (world, id) => {
-    const script = scripts.get(world.api) ?? scriptOf(world.api)
-    scripts.set(world.api, script)
+    const script = scripts.get(world) ?? scriptOf(world)
+    scripts.set(world, script)
     return openScript(world, await script, id)
   }
 }

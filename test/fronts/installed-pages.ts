@@ -19,7 +19,7 @@ export async function installedFronts(folder: string): Promise<Front[]> {
   return [
     {
       title: 'assistant-ui over AG-UI',
-      open: openPage(async (api) =>
+      open: openPage(async ({ api }) =>
         bundle((await sourceOf('assistant-ui-over-ag-ui.jsx')).replaceAll('${API}', api), folder),
       ),
       lacks: { 'a branch back and on': 'the package deletes the message that is edited' },
@@ -28,10 +28,13 @@ export async function installedFronts(folder: string): Promise<Front[]> {
     },
     {
       title: 'CopilotKit',
-      open: openPage(async (api) =>
-        bundle((await sourceOf('copilotkit.jsx')).replace('${RUNTIME}', await startRuntime(folder, api)), folder),
+      open: openPage(async ({ product }) =>
+        bundle((await sourceOf('copilotkit.jsx')).replace('${RUNTIME}', await startRuntime(folder, product.url)), folder),
       ),
-      lacks: { 'a branch back and on': 'the package has none' },
+      lacks: {
+        'a branch back and on': 'the package has none',
+        'a stop with two runs': 'its runtime takes one run of a thread at a time',
+      },
       attach,
       reconnect,
     },

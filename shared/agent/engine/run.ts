@@ -1,3 +1,5 @@
+import type { Batched } from '../../kernel/async/batch.ts'
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -25,6 +27,7 @@ import {
   lastEvents,
   TypedAnswer,
 } from './answers/typed-answer.ts'
+import { placed, toolsWithFiles } from './attached-files.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
@@ -46,6 +49,8 @@ import { withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
+  /** The files of the prompt. */
+  files?: readonly AttachedFile[] | undefined
   /** The history that the run continues and adds to. */
   conversation: Conversation
   systemPrompt: string | undefined
@@ -64,7 +69,7 @@ export type RunInput = {
 }
 
 /** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
-export type Task = Pick<RunInput, 'prompt' | 'systemPrompt' | 'maxTurns' | 'output'> &
+export type Task = Pick<RunInput, 'prompt' | 'files' | 'systemPrompt' | 'maxTurns' | 'output'> &
   Partial<Pick<RunInput, 'conversation'>>
 
 export const taskInput = ({ conversation = new Conversation(), ...task }: Task): RunInput => ({
@@ -77,20 +82,22 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug, and comes behind the terminal
+ * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, which neither a turn nor the run ends in. Model and tool failures are events; a throw is a bug, and comes behind the terminal
  * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   givenInput: RunInput,
   given: RunResources,
   lineage?: Lineage,
-): AsyncGenerator<AgentEvent, void, undefined> {
-  const input = await withServers(givenInput, given.tools.toolBox)
+): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
+  const { toolBox } = given.tools
+  if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
+  const input = withServers(givenInput, toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
   const { account, context, resources, typed } = agent
   const { conversation, progress } = input
   const { signal, models } = resources
-  const toolsWarning = createToolsWarning(resources.tools.toolBox)
+  const toolsWarning = createToolsWarning(toolBox)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
     for (let turn = account.turns + 1; turn <= input.maxTurns + (typed?.corrections ?? 0); turn++) {
@@ -130,9 +137,8 @@ type Agent = {
 const outOfTurns = (maxTurns: number): ErrorEvent =>
   errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
 
-/** The input with what MCP servers say of their tools, once those that start with the process have had their time. */
-async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
-  if (toolBox.ready) await toolBox.ready
+/** The input with what MCP servers say of their tools. */
+function withServers(input: RunInput, toolBox: ToolBox): RunInput {
   const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
   return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }
 }
@@ -141,12 +147,13 @@ async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput>
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models)
-  const resources = { ...given, models, ...(progress && { progress }) }
+  const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
+  const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
+  if (!hasPrompt) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
@@ -206,7 +213,7 @@ type Asking = Agent & { first: Route; earlier: EarlierAnswer }
 async function* askModel(
   input: RunInput,
   { first, earlier, context, account, typed, resources }: Asking,
-): AsyncGenerator<AgentEvent, Answered, undefined> {
+): AsyncGenerator<Batched<AgentEvent>, Answered, undefined> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources
@@ -275,12 +282,16 @@ const SUB_AGENT =
 
 type Asked = Omit<RunInput, 'output'> & { output: StructuredOutput | undefined }
 
-function modelCall(input: Asked, route: Route, { tools, signal }: RunResources): ModelCall {
+function modelCall(input: Asked, route: Route, { tools, signal, readFile }: RunResources): ModelCall {
   const { systemPrompt: system, background, conversation, stopSequences, output, choices } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
   const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output, choices }
-  return { ...route, request, signal }
+  return { ...route, request, signal, readFile }
+}
+
+function promptMessage({ prompt: text, files = [], conversation }: RunInput): Message {
+  return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
 }
 
 const userMessage = (text: string): Message => ({ role: 'user', text })

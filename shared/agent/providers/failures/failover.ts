@@ -1,12 +1,16 @@
+import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
 import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
 import { failure } from './failures.ts'
 import {
   type CallPart,
+  failureOf,
   type PendingAnswer,
   RETRY_POLICY,
   type RetryPolicy,
+  type RoutedCall,
   type StartedAnswer,
   startWithRetry,
   streamAnswer,
@@ -16,6 +20,8 @@ export type ModelCall = {
   primary: ModelRoute
   fallback: ModelRoute | undefined
   request: Omit<ModelRequest, 'model'>
+  /** Reads the files of the messages. Left out: they have none. */
+  readFile?: ReadFile | undefined
   signal: AbortSignal
   retry?: Partial<RetryPolicy> | undefined
 }
@@ -25,33 +31,47 @@ export type ModelCall = {
  * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
  * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
+  streamAnswer(startWithFallback(call))
 
-async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
+async function* startWithFallback({ primary, fallback, retry, ...given }: ModelCall): PendingAnswer {
   const policy = { ...RETRY_POLICY, ...retry }
-  const call = { request, signal, policy }
+  const call = { ...given, policy }
   const isPrimarySkipped = fallback !== undefined && isSkipped(primary.provider, policy.now())
   const first = isPrimarySkipped
     ? skipped(primary)
-    : yield* startWithRetry({ route: primary, ...call, hasFallback: fallback !== undefined })
-  const problem = failureOf(first)
+    : yield* start({ route: primary, ...call, hasFallback: fallback !== undefined })
+  const problem = first && failureOf(first)
   if (!isPrimarySkipped) noteOutcome(primary, first, policy)
   if (!fallback || !problem?.isFailover) return first
 
   await first?.rest.return?.()
   yield failoverWarning(primary, fallback, problem)
   yield { type: 'served_by', route: fallback }
-  const second = yield* startWithRetry({ route: fallback, ...call, hasFallback: false })
-  const last = failureOf(second)
+  const second = yield* start({ route: fallback, ...call, hasFallback: false })
+  const last = second && failureOf(second)
   noteOutcome(fallback, second, policy)
   if (!second || !last) return second
   const message = `${last.message} (the fallback was called because ${problem.message})`
   return { ...second, first: { type: 'failure', failure: { ...last, message } } }
 }
 
+/** What a model takes of files is its own, so they are shown to each of them anew. */
+async function* start({ readFile, ...call }: RoutedCall & Pick<ModelCall, 'readFile'>): PendingAnswer {
+  const { route, request } = call
+  if (!readFile || !hasFiles(request.messages)) return yield* startWithRetry(call)
+  const shown = await showFiles(request.messages, route, readFile)
+  if ('failure' in shown) return failed(shown.failure)
+  const answer = yield* startWithRetry({ ...call, request: { ...request, messages: shown.messages } })
+  const problem = answer && failureOf(answer)
+  if (!answer || !problem) return answer
+  return { ...answer, first: { type: 'failure', failure: fileRefusal(problem, shown.messages, route) } }
+}
+
 /** A rejected request says nothing about the provider, and an aborted call neither. */
 function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
-  const problem = failureOf(answer)
+  const problem = answer && failureOf(answer)
+  if (problem?.code === 'unsupported_attachment') return
   if (problem?.isFailover) noteFailure(provider, now())
   else if (answer && !problem) noteSuccess(provider)
 }
@@ -60,13 +80,12 @@ function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined
 function skipped({ provider }: ModelRoute): StartedAnswer {
   const message = `${provider.type} is not called for a while, because it has failed several runs in a row`
   const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
-  return { first: { type: 'failure', failure: problem }, rest: NO_PARTS }
+  return failed(problem)
 }
 
-const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
+const failed = (problem: Failure): StartedAnswer => ({ first: { type: 'failure', failure: problem }, rest: NO_PARTS })
 
-const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
-  answer?.first.type === 'failure' ? answer.first.failure : undefined
+const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
 
 function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
   const [from, to] = [describeRoute(primary), describeRoute(fallback)]
