@@ -29,7 +29,10 @@ export async function installedFronts(folder: string): Promise<Front[]> {
     {
       title: 'CopilotKit',
       open: openPage(async ({ product }) =>
-        bundle((await sourceOf('copilotkit.jsx')).replace('${RUNTIME}', await startRuntime(folder, product.url)), folder),
+        bundle(
+          (await sourceOf('copilotkit.jsx')).replace('${RUNTIME}', await startRuntime(folder, product.url)),
+          folder,
+        ),
       ),
       lacks: {
         'a branch back and on': 'the package has none',

@@ -34,36 +34,41 @@ async function see(world: World, front: Front, name: string): Promise<string> {
     await chat.compare()
     return 'ok'
   } catch (cause) {
-    if (process.env['DEBUG'])
-      process.stdout.write(
-        `${inspect(cause)}\n${chat?.page.failures.join()}\n${await chat?.page.page.locator('body').innerHTML()}\n`,
-      )
+    process.stderr.write(`${inspect(cause)}\n`)
     return (cause as Error).message.split('\n').slice(0, 3).join(' ')
   } finally {
     await chat?.page.close()
   }
 }
 
-/** A story that goes wrong may leave answers of the model behind, so that the next one begins with another product. */
-async function main(): Promise<number> {
+/** Prints a row for each story. One that goes wrong may leave answers of the model behind, so that the next one begins with another product. */
+async function main(): Promise<boolean> {
+  const isMeant = (pattern: string) => (name: string) => new RegExp(pattern).test(name)
   const fronts = [...GUIDE_FRONTS, ...(await installedFronts(values.folder))].filter(({ title }) =>
-    new RegExp(values.only).test(title),
+    isMeant(values.only)(title),
   )
-  let failed = 0
+  let isAllAsMeant = true
   let world: World | undefined
-  for (const name of Object.keys(STORIES).filter((each) => new RegExp(values.story).test(each)))
+  print(['', ...fronts.map(({ title }) => title)])
+  print(['', ...fronts].map(() => '---'))
+  for (const name of Object.keys(STORIES).filter(isMeant(values.story))) {
+    const row = [name]
     for (const front of fronts) {
-      world ??= await World.open({ offlineMs: 5_000, patienceMs: Number(process.env['P'] ?? 15_000) })
+      world ??= await World.open({ offlineMs: 5_000, patienceMs: 15_000 })
       const seen = await see(world, front, name)
-      process.stdout.write(`${name} | ${front.title} | ${seen}\n`)
+      row.push(seen)
       if (seen === 'ok' || seen.startsWith('–')) continue
-      failed++
+      isAllAsMeant = false
       await world.close()
       world = undefined
     }
+    print(row)
+  }
   await world?.close()
-  return failed
+  return isAllAsMeant
 }
 
+const print = (cells: readonly string[]): boolean => process.stdout.write(`| ${cells.join(' | ')} |\n`)
+
 if (values.help) process.stdout.write(USAGE)
-else process.exit((await main()) > 0 ? 1 : 0) // A runtime of a page would keep the process.
+else process.exit((await main()) ? 0 : 1) // A runtime of a page would keep the process.

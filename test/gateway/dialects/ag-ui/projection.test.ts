@@ -75,6 +75,14 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     ])
   })
 
+  it('D38.1: the message of a call has an id of its run, by which the list of a client that writes instead of answering names its place', async () => {
+    const events = await eventsOf([of.turn(1), of.call('a'), of.call('b'), of.asked('p', 'a'), of.asked('q', 'b')])
+    const messages = events.flatMap(({ type, parentMessageId }) =>
+      type === 'TOOL_CALL_START' ? [parentMessageId] : [],
+    )
+    expect(messages).to.deep.equal([`${of.RUN}-2`, `${of.RUN}-3`])
+  })
+
   it('D40.4: is interrupted a second time with the same call by a question of its tool', async () => {
     const asking = [of.turn(1), of.call('a'), of.asked('p', 'a'), of.resolved('p', 'a'), of.questioned('q', 'a')]
     const last = (await eventsOf(asking, { known: new Set(['p']) })).at(-1)
