@@ -96,8 +96,15 @@ describe('a conversation that is opened again', () => {
     await page.getByText('3/3').waitFor()
     await press('Earlier version')
     await answered('three')
-    await page.getByLabel('Message', { exact: true }).fill('/say four')
-    await page.getByRole('button', { name: 'Send' }).click()
+    const send = async (prompt: string) => {
+      await page.getByLabel('Message', { exact: true }).fill(prompt)
+      await page.getByRole('button', { name: 'Send' }).click()
+    }
+    const refuse = { status: 400, json: { error: { type: 'invalid_request', message: 'not now' } } }
+    await page.route('**/messages', (route) => route.fulfill(refuse), { times: 1 })
+    await send('/say refused')
+    await page.getByText('not now').first().waitFor()
+    await send('/say four')
     await answered('four')
     const { body } = await pages.product.call('GET', '/sessions/split/messages')
     const { messages } = body as { messages: { role: string; blocks: { text: string }[] }[] }

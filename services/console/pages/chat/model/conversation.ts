@@ -30,8 +30,8 @@ export class Conversation {
   readonly #runs: Runs
   readonly #abort = new AbortController()
   #loading: Promise<void> = Promise.resolve()
-  /** The last message of the branch that is shown; `undefined` for that of the newest message. */
-  #head: string | undefined
+  /** The last message of the branch that is shown, `null` before the first one; `undefined` for that of the newest message. */
+  #head: string | null | undefined
   /** Whether messages have versions. */
   #isSplit = false
   #followed = 0
@@ -76,10 +76,12 @@ export class Conversation {
   /** Sends a message. While another one is answered it waits in the session's queue. */
   readonly send = async (message: Message): Promise<void> => {
     await this.#loading // Its run would be among the history, too.
-    const place = this.#head === undefined ? {} : { after: this.#head }
-    this.#head = undefined // The head of the session from now on.
-    const stream = this.#session.send({ ...place, ...message }, { signal: this.#abort.signal })
-    this.#follow(stream, { prompt: message.prompt, runId: undefined })
+    const after = message.after === undefined ? this.#head : message.after
+    this.#head = undefined // The head of the session from now on, unless the message is refused.
+    const place = after !== undefined && { after }
+    const stream = this.#session.send({ ...message, ...place }, { signal: this.#abort.signal })
+    const onRefused = () => void (this.#head = after)
+    this.#follow(stream, { prompt: message.prompt, runId: undefined }, onRefused)
   }
 
   /** Sends a message in the place of another one, whose branch stays. */
@@ -116,8 +118,8 @@ export class Conversation {
     if (known?.prompt === undefined) void this.#learnPrompt(exchange.key, runId)
   }
 
-  #branch(head: string | undefined): Promise<SessionMessage[]> {
-    return this.#session.messages(head === undefined ? {} : { head }).all()
+  async #branch(head: string | null | undefined): Promise<SessionMessage[]> {
+    return head === null ? [] : this.#session.messages(head === undefined ? {} : { head }).all()
   }
 
   /** The newest branches; none where there is but one. */
@@ -138,7 +140,7 @@ export class Conversation {
     if (run?.title !== undefined) this.#change(key, { prompt: run.title })
   }
 
-  #follow(stream: RunStream, { prompt, runId }: Pick<Exchange, 'prompt' | 'runId'>): Exchange {
+  #follow(stream: RunStream, { prompt, runId }: Pick<Exchange, 'prompt' | 'runId'>, onRefused?: () => void): Exchange {
     const live = new LiveRun(stream, (event) => learnAsks(event, live.id, this.id))
     const exchange = {
       key: `live-${++this.#followed}`,
@@ -151,6 +153,7 @@ export class Conversation {
     this.exchanges.value = [...this.exchanges.peek(), exchange]
     void live.follow().then(() => {
       live.announceEnd()
+      if (live.id === undefined) onRefused?.()
       return this.#isSplit ? this.load() : this.#learnInfo()
     })
     return exchange
