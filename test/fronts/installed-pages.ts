@@ -37,6 +37,8 @@ export async function installedFronts(folder: string): Promise<Front[]> {
       lacks: {
         'a branch back and on': 'the package has none',
         'a stop with two runs': 'its runtime takes one run of a thread at a time',
+        'type instead of answering':
+          'its runtime shows its own record after a reload: what the denied run still says is not in it',
       },
       attach,
       reconnect,

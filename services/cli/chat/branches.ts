@@ -1,33 +1,43 @@
 import type { Schema } from '../../../shared/client/api.ts'
+import type { AgentEngine, Session } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
 import { plainLine } from '../text/plain.ts'
 import { cut } from '../text/width.ts'
-import type { Chat } from './chat-commands.ts'
 import { showHistory } from './history.ts'
 
 type Message = Schema<'SessionMessage'>
+
+/** A session, and where its next message goes. */
+export type Branching = {
+  session: Session
+  client: AgentEngine
+  cli: Cli
+  /** The message that the next one follows, `null` for none; `undefined`: the newest one. */
+  after: string | null | undefined
+}
 
 /** So many branches are listed, the newest ones. */
 const MOST_BRANCHES = 20
 
 /** The messages of the branch behind which the next message goes. */
-const shownOf = async ({ session, after }: Chat): Promise<Message[]> =>
+const shownOf = async ({ session, after }: Branching): Promise<Message[]> =>
   after === null ? [] : session.messages(after === undefined ? {} : { head: after }).all()
 
 /** Has the next message go where the newest one went. Returns what is to be told. */
-export async function undo(chat: Chat): Promise<string> {
+export async function undo(chat: Branching): Promise<string> {
   const last = (await shownOf(chat)).findLast(({ role }) => role === 'user')
   if (!last) return 'there is no message to take back'
   chat.after = last.parent_id
   return `the next message takes the place of: ${promptOf([last])}`
 }
 
-async function branchesOf({ session, client }: Chat): Promise<string[]> {
+async function branchesOf({ session, client }: Branching): Promise<string[]> {
   const page = await client.raw.get('/sessions/{id}/messages', { path: { id: session.id }, query: { limit: 1 } })
   return page.branches.slice(-MOST_BRANCHES)
 }
 
 /** A line for each branch, the newest one last, by its last message of the user. */
-export async function listBranches(chat: Chat): Promise<string[]> {
+export async function listBranches(chat: Branching): Promise<string[]> {
   const heads = await branchesOf(chat)
   const { columns, style } = chat.cli.output
   const current = chat.after === undefined ? heads.at(-1) : chat.after
@@ -41,7 +51,7 @@ export async function listBranches(chat: Chat): Promise<string[]> {
 }
 
 /** Shows a branch, and has the next message continue it. Returns what is to be told. */
-export async function goToBranch(number: string, chat: Chat): Promise<string> {
+export async function goToBranch(number: string, chat: Branching): Promise<string> {
   const head = (await branchesOf(chat))[Number(number) - 1]
   if (head === undefined) return `there is no branch ${plainLine(number)}: /branches lists them`
   chat.after = head

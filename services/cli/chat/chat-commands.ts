@@ -1,18 +1,11 @@
-import type { AgentEngine, Session } from '../../../shared/client/client.ts'
-import type { Cli } from '../cli.ts'
 import { dollars, tokens } from '../text/figures.ts'
 import { plainLine } from '../text/plain.ts'
 import { cut } from '../text/width.ts'
-import { goToBranch, listBranches, undo } from './branches.ts'
+import { type Branching, goToBranch, listBranches, undo } from './branches.ts'
 
 /** A conversation at the command line. */
-export type Chat = {
-  session: Session
-  client: AgentEngine
-  cli: Cli
+export type Chat = Branching & {
   model: string | undefined
-  /** The message that the next one follows, `null` for none; `undefined`: the newest one. */
-  after: string | null | undefined
   /** Whether the events are shown as they come, instead of the text. */
   hasEvents: boolean
   isOver: boolean

@@ -40,7 +40,7 @@ function Chat() {
   const [open, setPending] = useState([])
   useEffect(() => {
     if (!isReady) return
-    const failed = ({ error, event }) => setError(error?.message ?? event.message)
+    const failed = (told) => setError(told.error?.message ?? told.event.message)
     const { unsubscribe } = agent.subscribe({ onRunErrorEvent: failed, onRunFailed: failed })
     agent.threadId = threadId
     copilotkit

@@ -102,7 +102,7 @@ export class AgUiMessages {
     return stepName === undefined ? [] : [this.#event('STEP_FINISHED', { stepName })]
   }
 
-  /** The message of a call has an id of its run: the list of a client that writes instead of answering names its place by it (D38.1). */
+  /** The message of a call has an id of its run: the list of a client that writes instead of answering names its place by it (D38.1a). */
   #call({ id, tool_name: toolCallName, input }: Of<'tool_use'>, parentMessageId: string): AgUiEvent[] {
     const toolCallId = this.#idOf(id)
     return [

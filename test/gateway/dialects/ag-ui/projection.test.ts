@@ -75,7 +75,7 @@ describe('a run as events of AG-UI, checked by its own schemas and its own order
     ])
   })
 
-  it('D38.1: the message of a call has an id of its run, by which the list of a client that writes instead of answering names its place', async () => {
+  it('D38.1a: the message of a call has an id of its run, by which the list of a client that writes instead of answering names its place', async () => {
     const events = await eventsOf([of.turn(1), of.call('a'), of.call('b'), of.asked('p', 'a'), of.asked('q', 'b')])
     const messages = events.flatMap(({ type, parentMessageId }) =>
       type === 'TOOL_CALL_START' ? [parentMessageId] : [],
