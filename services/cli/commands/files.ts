@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import { ApiError, type Schema } from '../../../shared/client/client.ts'
+import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { accessTo } from '../connect/connect.ts'
+import { getBody } from '../connect/post-form.ts'
 import { upload } from '../connect/upload.ts'
+import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
 
@@ -40,15 +41,15 @@ export function defineFiles(command: Command, cli: Cli): void {
 
 /** An existing file on the disk is left alone. */
 async function get(id: string, file: string, { io, target, output }: Cli): Promise<void> {
-  const { url, token } = accessTo(io, await target())
-  const bearer = typeof token === 'function' ? await token() : token
-  const response = await fetch(`${url.replace(/\/+$/, '')}/files/${encodeURIComponent(id)}/content`, {
-    headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-  })
-  if (!response.ok || !response.body) throw new ApiError(response, await response.text())
-  const path = resolve(io.cwd, file)
-  await pipeline(Readable.fromWeb(response.body), createWriteStream(path, { flags: 'wx', mode: 0o600 }))
-  output.err(`${plainLine(file)} written\n`)
+  const { signal, release } = abortOnInterrupt(io)
+  try {
+    const body = await getBody(`/files/${encodeURIComponent(id)}/content`, signal, { io, target })
+    const to = createWriteStream(resolve(io.cwd, file), { flags: 'wx', mode: 0o600 })
+    await pipeline(body ? Readable.fromWeb(body) : [], to, { signal })
+    output.err(`${plainLine(file)} written\n`)
+  } finally {
+    release()
+  }
 }
 
 async function list(options: ListOptions, cli: Cli): Promise<void> {
