@@ -93,6 +93,12 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/tools.ts')).defineTools,
   },
   {
+    name: 'files',
+    group: DAILY,
+    summary: 'files that prompts and flows name',
+    load: async () => (await import('./commands/files.ts')).defineFiles,
+  },
+  {
     name: 'transcribe',
     group: DAILY,
     summary: 'turn a recording into text',

@@ -1,5 +1,8 @@
 import type { RequestHandler } from 'express'
 import { MAX_TRIES } from '../../../shared/agent/engine/answers/typed-answer.ts'
+import { MAX_ATTACHMENTS, MAX_PIXELS } from '../../../shared/agent/files/attachable.ts'
+import { MAX_SHOWN_BYTES } from '../../../shared/agent/providers/shown-files.ts'
+import { MAX_ATTACHMENT_BYTES } from '../../../shared/kernel/attachment.ts'
 import { MAX_SCHEMA_BYTES } from '../../../shared/platform/schemas/budget.ts'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
@@ -21,6 +24,8 @@ type Deps = {
   basePath: string
   facts: ServerFacts
   toolBox: { readonly tools: readonly { name: string }[] }
+  /** `undefined` when the process has no store. */
+  stored: object | undefined
   /** `undefined`: runtime configuration is disabled. */
   configured: { config: ConfigSurface } | undefined
   queued: { flows: FlowSurface | undefined; plans: object | undefined; dispatches: object | undefined }
@@ -52,7 +57,7 @@ export function describeCaller(deps: Deps): RequestHandler {
 }
 
 /** The features that are configured here. The list of tools may grow. */
-const featuresOf = ({ toolBox, configured, queued, pages }: Deps) => ({
+const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   config: configured !== undefined,
   flows: queued.flows?.execution !== undefined,
   plans: queued.plans !== undefined,
@@ -62,6 +67,7 @@ const featuresOf = ({ toolBox, configured, queued, pages }: Deps) => ({
   explorer: pages.hasExplorer,
   typed_answers: true,
   run_choices: true,
+  files: stored !== undefined,
 })
 
 /** Limits of one run's request, as the API document has them. */
@@ -70,4 +76,8 @@ const RUN_LIMITS = {
   response_schema_tries: MAX_TRIES,
   allowed_tools: 64,
   metadata_pairs: 16,
+  attachments: MAX_ATTACHMENTS,
+  attachment_bytes: MAX_SHOWN_BYTES,
+  image_bytes: MAX_ATTACHMENT_BYTES,
+  image_pixels: MAX_PIXELS,
 }
