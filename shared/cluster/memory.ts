@@ -4,7 +4,7 @@ import type { Broker, OnNamed, OpenedRun } from './commands/broker.ts'
 import type { Inbox, RunInbox } from './commands/inbox.ts'
 import { mergePages } from './commands/run-page.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
-import { reply } from './permissions/reply.ts'
+import { answerCall, reply } from './permissions/reply.ts'
 import type { PermissionStore } from './permissions/store.ts'
 import type { ExecutorCalls } from './queued-runs/executor-calls.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from './queued-runs/queued-runs.ts'
@@ -52,6 +52,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
+    answerCall: (tenant, scopeId, id, answer) => answerCall(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),
     listRemembered: async (tenant, page) => inbox.listRemembered(tenant, page),
     forgetRemembered: async (...args) => inbox.forgetRemembered(...args),

@@ -25,6 +25,7 @@ const LIMITS: WorkerLimits = {
   tenantShare: 1,
   sessionIdleMs: 60_000,
   permissionTimeoutMs: 60_000,
+  clientToolTimeoutMs: 60_000,
   maxTurns: 8,
   customerEngines: 8,
   customerIdleMs: 60_000,

@@ -10,7 +10,7 @@ import { Workers } from '../members/workers.ts'
 import type { MovedRuns } from '../owners/moved-runs.ts'
 import type { Claim, Owners } from '../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../owners/session-router.ts'
-import { reply } from '../permissions/reply.ts'
+import { answerCall, reply } from '../permissions/reply.ts'
 import type { PermissionKey, PermissionStore } from '../permissions/store.ts'
 import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from '../queued-runs/queued-runs.ts'
 import type { QueuedRunSource } from '../queued-runs/run-source.ts'
@@ -230,6 +230,11 @@ export class RelayBroker {
       const request = { tenant, scopeId, id }
       await this.#withdrawIfLost(request)
       await reply(this.#deps.permissions, request, answer)
+    },
+    answerCall: async (tenant, scopeId, id, answer) => {
+      const request = { tenant, scopeId, id }
+      await this.#withdrawIfLost(request)
+      await answerCall(this.#deps.permissions, request, answer)
     },
   }
 
