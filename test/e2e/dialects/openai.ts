@@ -172,12 +172,12 @@ export function openaiTests(product: RunningProduct): void {
       }),
     )
     expect(upstream).to.include({ status: 502, code: 'provider_rejected' })
-    const own = [{ type: 'function' as const, function: { name: 'f', parameters: {} } }]
+    const own = [{ type: 'function' as const, function: { name: 'Read', parameters: {} } }]
     const refused = await errorOf(
       client().chat.completions.create({ model: 'main', messages: [{ role: 'user', content: 'hi' }], tools: own }),
     )
     expect(refused).to.be.instanceOf(OpenAI.BadRequestError)
-    expect(refused).to.include({ param: '/tools', type: 'invalid_request_error' })
+    expect(refused).to.include({ param: '/tools/0/name', type: 'invalid_request_error' })
     expect(await errorOf(client().responses.retrieve('resp_x'))).to.be.instanceOf(OpenAI.NotFoundError)
     const stream = await client().chat.completions.create({
       ...{ model: 'main', messages: [{ role: 'user', content: '/say a\n/fail provider_rejected' }], stream: true },
@@ -188,6 +188,32 @@ export function openaiTests(product: RunningProduct): void {
       })(),
     )
     expect(broken).to.include({ code: 'provider_rejected' })
+  })
+
+  it("D46.1: runTools() of the package calls the caller's own tools, whole and as a stream, until the model has its answer", async () => {
+    const asked: unknown[] = []
+    const order = {
+      type: 'function' as const,
+      function: {
+        name: 'get_order',
+        description: 'Looks an order up.',
+        parameters: { type: 'object' as const, properties: { id: { type: 'string' as const } }, required: ['id'] },
+        parse: JSON.parse as (text: string) => { id: string },
+        function: ({ id }: { id: string }) => {
+          asked.push(id)
+          return `${id} was sent`
+        },
+      },
+    }
+    const content = `/say I look.\n${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say done`
+    for (const stream of [false, true]) {
+      const request = { model: 'main', messages: [{ role: 'user' as const, content }], tools: [order] }
+      const runner = stream
+        ? client().chat.completions.runTools({ ...request, stream })
+        : client().chat.completions.runTools(request)
+      expect(await runner.finalContent()).to.include('done').and.include('get_order answered: B was sent')
+    }
+    expect(asked).to.deep.equal(['A', 'B', 'A', 'B'])
   })
 
   it('D41.5: parse() of chat completions and of responses gets the value of its zod schema, whole and as a stream', async () => {

@@ -8,10 +8,11 @@ import { budgetProblem } from '../../../../shared/platform/schemas/budget.ts'
 import { unusableSchema } from '../../../../shared/platform/schemas/problems.ts'
 import type { CheckValue } from '../../bodies/body.ts'
 import type { Fields } from '../shared/fields.ts'
+import { ownTools } from './own-tools.ts'
 
 type Choices = Pick<
   RunRequest,
-  'response_schema' | 'tool_choice' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
+  'response_schema' | 'tool_choice' | 'client_tools' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
 >
 
 /** The places of one run's choices in a request, as JSON pointers by the native names. */
@@ -25,7 +26,7 @@ type Names = { format: Fields | undefined; schema: string; effort: string; token
 
 const EFFORTS = ['low', 'medium', 'high']
 
-/** Reads what a request chooses for its run (D41.5, D42.6). Throws `invalid_request` for what this server cannot do. */
+/** Reads what a request chooses for its run (D41.5, D42.6, D46.1). Throws `invalid_request` for what this server cannot do. */
 export async function readChoices(fields: Fields, names: Names, checkValue: CheckValue): Promise<ChosenRun> {
   const tokens = names.tokens.find((name) => fields.has(name)) ?? ''
   const effort = valueAt(fields.value, names.effort) ?? undefined
@@ -33,6 +34,7 @@ export async function readChoices(fields: Fields, names: Names, checkValue: Chec
   const found: [keyof Choices, unknown, string][] = [
     ['response_schema', names.format && schemaOf(names.format, names.schema), (names.format?.at ?? '') + names.schema],
     ['tool_choice', toolChoiceOf(fields), '/tool_choice'],
+    ['client_tools', ownTools(fields), '/tools'],
     ['effort', isEffort ? effort : undefined, names.effort],
     ['temperature', fields.get('temperature'), '/temperature'],
     ['max_output_tokens', fields.get(tokens), `/${tokens}`],

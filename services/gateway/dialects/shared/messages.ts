@@ -12,18 +12,29 @@ export type Listed = Pick<ListedMessage, 'id' | 'path'>
 
 const SYSTEM = ['system', 'developer']
 
-/** Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools are part of the history. */
-export function readMessages(messages: readonly Fields[], at: string): Prompted {
+/**
+ * Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools
+ * are part of the history. With `mayEndWithResults` they may be its end: the prompt is empty then.
+ */
+export function readMessages(
+  messages: readonly Fields[],
+  at: string,
+  { mayEndWithResults = false } = {},
+): Prompted {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const [before, asked] = [said.slice(0, first), said.slice(first)]
   const prompt = asked.map(({ message }) => textOf(message)).join('\n\n')
-  if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textOf(message))
   const outputs = outputsIn(messages, textOf)
   const past = before.flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textOf }))
-  return { prompt, system: system.length > 0 ? system.join('\n\n') : undefined, seed: () => seedOf(past) }
+  const endsWithResults = mayEndWithResults && said.at(-1)?.role === 'tool' && past.at(-1)?.role === 'call'
+  if (endsWithResults) return { prompt: '', system: joinedOf(system), seed: () => seedOf(past, { endsWithResults }) }
+  if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
+  return { prompt, system: joinedOf(system), seed: () => seedOf(past) }
 }
+
+const joinedOf = (texts: readonly string[]) => (texts.length > 0 ? texts.join('\n\n') : undefined)
 
 /** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
 export type NewMessage = Prompted & { listed: Listed; unanswered: string[] }
@@ -42,7 +53,7 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
   return {
     prompt,
-    system: system.length > 0 ? system.join('\n\n') : undefined,
+    system: joinedOf(system),
     listed: placeInList(messages, { isList: true }),
     unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
     seed: () =>
