@@ -56,7 +56,12 @@ export function createDemoWorker(
   } as const
   return createWorker({
     models: createServerModels(DEMO_MODELS),
-    toolBox: { tools: [ask], find: (name) => (name === ask.name ? ask : undefined), policyOf: () => 'ask', problemWith: async () => undefined },
+    toolBox: {
+      tools: [ask],
+      find: (name) => (name === ask.name ? ask : undefined),
+      policyOf: () => 'ask',
+      problemWith: async () => undefined,
+    },
     schemas: SCHEMAS,
     permissions,
     onSessionRemoved: undefined,

@@ -4,6 +4,7 @@ import type { SignedAnswer } from '../../../shared/cluster/permissions/reply.ts'
 import { clientCallId, type PermissionSummary } from '../../../shared/cluster/permissions/store.ts'
 import { type Attachment, attachmentLine, attachmentType } from '../../../shared/kernel/attachment.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
+import { truncate } from '../../../shared/kernel/text.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import type { ReadBody } from '../bodies/body.ts'
@@ -41,7 +42,7 @@ type ToolCallAnswer = { runId: string; toolUseId: string; answer: SignedAnswer['
  * Answers a call. Throws what `Broker.answerCall` throws, and `not_found` for a run that is unknown. The call is looked for first: as long as it waits, its run
  * need not be found, which takes its worker.
  */
-async function answerToolCall(
+export async function answerToolCall(
   res: Response,
   { broker, runId, toolUseId, answer }: ToolCallAnswer & { broker: Broker },
 ): Promise<void> {
@@ -57,6 +58,10 @@ function shown(summary: PermissionSummary): ApiType<'PendingToolCall'> {
 }
 
 const MAX_PARTS_CHARS = 1_500_000
+const MAX_OUTPUT_CHARS = 1024 * 1024
+
+/** An answer of a dialect, whose clients cannot send a shorter one: what is too long is left out. The model reads less of it in any case (D45.1c). */
+export const cutAnswer = (output: string): string => truncate(output, MAX_OUTPUT_CHARS, ' […]')
 
 /** Throws `invalid_request` for an answer that is none. */
 function readAnswer({ output, parts = [], is_error: isError = false }: ApiType<'ToolCallAnswerRequest'>) {

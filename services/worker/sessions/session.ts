@@ -341,7 +341,7 @@ export class Session {
 
   /** A message without any leaves them as they are. */
   #keepClientTools(tools: readonly ClientTool[] | undefined): void {
-    if (!tools) return
+    if (!tools || tools.length + this.#clientTools.length === 0) return
     this.#clientTools = tools
     this.#clientToolBytes = tools.length > 0 ? jsonBytes(tools) : 0
   }

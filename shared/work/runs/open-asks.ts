@@ -4,7 +4,7 @@ type Request = Extract<AgentEvent, { type: 'permission_request' }>
 /** `wrapped`: the same request as an event of the sub-agent that has made it. */
 type Asked = { request?: Request; wrapped?: SubAgentEvent }
 
-type ClientCall = Extract<AgentEvent, { type: 'tool_use' }>
+type ClientCall = Extract<AgentEvent, { type: 'tool_use' }> & { expires_at: string }
 
 /** Whether the run waits for its client to make this call. */
 export const waitsForClient = (event: RunEvent): event is ClientCall =>

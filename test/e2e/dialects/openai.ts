@@ -211,9 +211,44 @@ export function openaiTests(product: RunningProduct): void {
       const runner = stream
         ? client().chat.completions.runTools({ ...request, stream })
         : client().chat.completions.runTools(request)
-      expect(await runner.finalContent()).to.include('done').and.include('get_order answered: B was sent')
+      expect(await runner.finalContent())
+        .to.include('done')
+        .and.include('get_order answered: B was sent')
     }
     expect(asked).to.deep.equal(['A', 'B', 'A', 'B'])
+  })
+
+  it("D46.2: a response ends with the caller's own calls, beside an approval; the next one brings the outputs, with its id or with the whole list", async () => {
+    const tools = [{ type: 'function' as const, name: 'get_order', parameters: { type: 'object' }, strict: false }]
+    const content = `${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say bye`
+    const outputs = (response: ModelResponse) =>
+      response.output.flatMap((item) =>
+        item.type === 'function_call'
+          ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: `sent ${item.arguments}` }]
+          : [],
+      )
+    let asked = await respond(content, { tools })
+    expect(types(asked)).to.deep.equal(['message', 'function_call'])
+    expect(itemOf(asked, 'function_call')).to.include({
+      name: 'get_order',
+      arguments: '{"id":"A"}',
+      status: 'completed',
+    })
+    for (let i = 0; i < 2; i++) asked = await respond(outputs(asked), { previous_response_id: asked.id, tools })
+    expect(asked.output_text).to.include('bye').and.include('get_order answered: sent {"id":"B"}')
+    // Some packages name no response, and send the list of all items.
+    const list: OpenAI.Responses.ResponseInput = [{ role: 'user', content }]
+    for (;;) {
+      const response = await client().responses.stream({ model: 'main', input: list, tools }).finalResponse()
+      list.push(...(response.output as OpenAI.Responses.ResponseInputItem[]), ...outputs(response))
+      if (outputs(response).length > 0) continue
+      expect(response.output_text).to.include('bye').and.include('sent {"id":"B"}')
+      break
+    }
+    list.push({ role: 'user', content: '/say again' })
+    expect((await respond(list, { tools })).output_text).to.equal('again')
+    const foreign = await errorOf(respond([{ type: 'function_call_output', call_id: 'call_1', output: '' }], { tools }))
+    expect(foreign).to.include({ status: 400, param: '/input/0/call_id' })
   })
 
   it('D41.5: parse() of chat completions and of responses gets the value of its zod schema, whole and as a stream', async () => {

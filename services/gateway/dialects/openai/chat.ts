@@ -39,7 +39,10 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
     refuseUnsupported(fields, UNSUPPORTED)
-    const [target, said] = [readTarget(fields), readMessages(fields.objects('messages'), '/messages', { mayEndWithResults: true })]
+    const [target, said] = [
+      readTarget(fields),
+      readMessages(fields.objects('messages'), '/messages', { mayEndWithResults: true }),
+    ]
     if ((fields.get('n') ?? 1) !== 1) throw unsupportedField(fields, 'n', 'an answer has one choice')
     const isStream = fields.optionalFlag('stream') ?? false
     const includesUsage = fields.has('stream_options') && fields.object('stream_options').optionalFlag('include_usage')

@@ -22,5 +22,4 @@ export function ownTools(fields: Fields): ClientTool[] | undefined {
   })
 }
 
-const isOfServer = (tool: Fields): boolean =>
-  tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine'
+const isOfServer = (tool: Fields): boolean => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine'

@@ -10,6 +10,7 @@ import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
 import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
+import { answerToolCall, cutAnswer } from '../../routes/tool-calls.ts'
 import type { Repeated } from '../../starting/repeated.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
 import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
@@ -34,6 +35,9 @@ export type SentMessage = {
 
 /** The answer of a person to a permission request, as a dialect carries it. */
 export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** The answer of a client to a call that it makes, as a dialect carries it. */
+export type CallAnswer = { runId: string; toolUseId: string; output: string; isError?: boolean }
 
 /** Whether the session has no message that this one could follow. */
 export const lacksPlace = (cause: unknown): boolean => hasKind(cause, 'invalid_request') && cause.param === '/after'
@@ -143,6 +147,13 @@ export class Conversations {
     if (open.length > 0) await this.answer(res, sessionId, open)
   }
 
+  /** Answers calls that the client makes. One that was answered before, or whose time is over, is left as it is, as a permission request. */
+  async answerCalls(res: Response, answers: readonly CallAnswer[]): Promise<void> {
+    const answer = ({ runId, toolUseId, output, isError = false }: CallAnswer) =>
+      answerToolCall(res, { broker: this.#broker, runId, toolUseId, answer: { output: cutAnswer(output), isError } })
+    for (const each of answers) await answer(each).catch(leaveDecided)
+  }
+
   /**
    * Replies to permission requests. One that was decided elsewhere, or whose time is over, is left as it is: the run tells how it went on.
    * Throws `permission` for a token without the scope `approve`, and `invalid_request` for an input that the tool would not take.
@@ -150,9 +161,11 @@ export class Conversations {
   async answer(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
     assertScope(res, 'approve')
     for (const { id, ...reply } of answers) {
-      await this.#reply(res, { scopeId: sessionId, requestId: id, reply }).catch((cause: unknown) => {
-        if (!hasKind(cause, 'conflict') && !hasKind(cause, 'not_found')) throw cause
-      })
+      await this.#reply(res, { scopeId: sessionId, requestId: id, reply }).catch(leaveDecided)
     }
   }
+}
+
+function leaveDecided(cause: unknown): void {
+  if (!hasKind(cause, 'conflict') && !hasKind(cause, 'not_found')) throw cause
 }

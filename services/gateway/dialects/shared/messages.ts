@@ -16,11 +16,7 @@ const SYSTEM = ['system', 'developer']
  * Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools
  * are part of the history. With `mayEndWithResults` they may be its end: the prompt is empty then.
  */
-export function readMessages(
-  messages: readonly Fields[],
-  at: string,
-  { mayEndWithResults = false } = {},
-): Prompted {
+export function readMessages(messages: readonly Fields[], at: string, { mayEndWithResults = false } = {}): Prompted {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const [before, asked] = [said.slice(0, first), said.slice(first)]
@@ -95,10 +91,11 @@ function textsOf(message: Fields): string {
 
 const TEXTS = ['text', 'input_text', 'output_text', 'refusal']
 
-function textOf(message: Fields): string {
-  const content = message.get('content')
+/** The texts of a message, or of another field with the same forms. */
+export function textOf(message: Fields, name = 'content'): string {
+  const content = message.get(name)
   if (content === undefined || typeof content === 'string') return content ?? ''
-  const texts = message.objects('content').map((part) => {
+  const texts = message.objects(name).map((part) => {
     const type = part.text('type')
     if (TEXTS.includes(type)) return part.text(type === 'refusal' ? 'refusal' : 'text')
     throw part.wrong('type', 'text: this server takes neither images nor files in a prompt')

@@ -10,7 +10,8 @@ import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
 
-const responses = () => new ResponsesProjection({ id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'm' } })
+const responses = () =>
+  new ResponsesProjection({ id: 'resp_1', runId: of.RUN, part: 1, created: 1, echo: { model: 'm' } })
 const chat = () => new ChatProjection({ id: 'c', model: 'm', created: 1, includesUsage: true })
 
 type Part = NonNullable<Parameters<typeof of.respond>[2]>
