@@ -9,9 +9,10 @@ import { answerOf } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
 import { readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { inPlaces } from '../shared/places.ts'
 import { streamOf } from '../shared/response-stream.ts'
 import { ChatProjection, chatWire, completion, usageOf } from './chat-projection.ts'
-import { type ChosenRun, inPlaces, nameIgnored, readChoices } from './choices.ts'
+import { type ChosenRun, nameIgnored, readChoices } from './choices.ts'
 import { runFlow } from './flow-completion.ts'
 import { readTarget, type Target } from './models.ts'
 
@@ -50,12 +51,8 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     const chosen = await readChoices(fields, { ...NAMES, format }, deps.checkValue)
     nameIgnored(res, fields, { known: KNOWN, ...chosen })
     const isTyped = chosen.choices.response_schema !== undefined
-    const options = {
-      model: target.name,
-      created: Math.floor(Date.now() / 1000),
-      includesUsage: includesUsage ?? false,
-      isTyped,
-    }
+    const created = Math.floor(Date.now() / 1000)
+    const options = { model: target.name, created, includesUsage: includesUsage ?? false, isTyped }
     if (target.flow !== undefined) {
       if (chosen.choices.client_tools) throw unsupportedField(fields, 'tools', 'a flow has its own tools; leave it out')
       if (isTyped)

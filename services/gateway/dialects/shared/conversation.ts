@@ -134,17 +134,23 @@ export class Conversations {
     return send({ ...rest, prompt: [...unanswered, prompt].filter((text) => text.trim() !== '').join('\n\n') })
   }
 
-  /** The run of the conversation that waits for permission requests; `undefined` when none does. */
+  /** The run of the conversation that waits for somebody's answer; `undefined` when none does. */
   waiting(res: Response, sessionId: string): Promise<WaitingRun | undefined> {
     return findWaitingRun(this.#broker, tenantOf(res), sessionId)
   }
 
   /** Replies to those of the requests that wait now: a client that sends its whole list sends the answers of before along. */
-  async answerWaiting(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
-    if (answers.length === 0) return
-    const { permissionIds = [] } = (await this.waiting(res, sessionId)) ?? {}
+  async answerWaiting(
+    res: Response,
+    sessionId: string,
+    { answers, outputs }: { answers: readonly PermissionAnswer[]; outputs: readonly CallAnswer[] },
+  ): Promise<void> {
+    if (answers.length + outputs.length === 0) return
+    const { runId, permissionIds = [], toolCallIds = [] } = (await this.waiting(res, sessionId)) ?? {}
     const open = answers.filter(({ id }) => permissionIds.includes(id))
     if (open.length > 0) await this.answer(res, sessionId, open)
+    const isOpen = (output: CallAnswer) => output.runId === runId && toolCallIds.includes(output.toolUseId)
+    await this.answerCalls(res, outputs.filter(isOpen))
   }
 
   /** Answers calls that the client makes. One that was answered before, or whose time is over, is left as it is, as a permission request. */

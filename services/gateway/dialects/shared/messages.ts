@@ -145,5 +145,3 @@ export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<s
 
 export const unsupportedField = (fields: Fields, name: string, reason: string): AppError =>
   invalidRequest(`${name} is not supported: ${reason}`, { param: `${fields.at}/${name}` })
-
-export const OWN_TOOLS = 'the tools are those of this server, which calls them itself; leave it out'

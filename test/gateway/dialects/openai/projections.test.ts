@@ -139,7 +139,7 @@ describe('what this server cannot do for a client of OpenAI', () => {
     const messages = [{ role: 'user', content: 'hi' }]
     const refused: [string, object, string][] = [
       ['chat/completions', { messages }, '/model'],
-      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools'],
+      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools/0/name'],
       ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
       ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
       ['chat/completions', { model: 'main', messages, stop: Array(17).fill('a') }, '/stop'],
