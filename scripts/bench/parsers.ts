@@ -5,10 +5,10 @@ import { cut } from '../../services/cli/text/width.ts'
 import { diffLines } from '../../services/console/base/line-diff.ts'
 import { rawOf, readInput } from '../../services/console/pages/flows/run/input-form.ts'
 import { specOf } from '../../services/console/pages/flows/run/input-spec.ts'
-import { mistakeIn, placeOf } from '../../services/console/parts/editor/json-places.ts'
 import { GrowingText } from '../../services/console/parts/markdown/growing-text.ts'
 import { readMarkdown } from '../../services/console/parts/markdown/read-markdown.ts'
 import { readable, showControls, showJson } from '../../shared/reading/hidden.ts'
+import { placesIn, syntaxErrorAt } from '../../shared/reading/json-places.ts'
 import { readCall } from '../../shared/reading/read-call.ts'
 
 const HELP = `Times what reads texts of models, tools and tenants for the console and the command line.
@@ -28,12 +28,12 @@ const PARSERS: readonly Parser[] = [
   { name: 'Markdown', read: readMarkdown },
   { name: 'Markdown, last step of growing', read: (text) => new GrowingText().sections(text) },
   { name: 'diff', read: (text) => diffLines(text, [...text.split('\n')].toReversed().join('\n')) },
-  { name: 'JSON, place of a value', read: (text) => placeOf(`{"a":[${text}`, '/a/0') },
-  { name: 'JSON, place of a mistake', read: mistakeIn },
+  { name: 'JSON, place of a value', read: (text) => placesIn(`{"a":[${text}`)('/a/0') },
+  { name: 'JSON, place of a mistake', read: syntaxErrorAt },
   {
     name: 'JSON of a long name',
     read: (text) =>
-      placeOf(`{"${text.replaceAll(/["\\\n]/g, 'x').slice(0, 30_000)}":[${'1,'.repeat(text.length / 4)}1]}`, '/x'),
+      placesIn(`{"${text.replaceAll(/["\\\n]/g, 'x').slice(0, 30_000)}":[${'1,'.repeat(text.length / 4)}1]}`)('/x'),
   },
   { name: 'form of a schema', read: readForm },
   { name: 'hidden characters, shown', read: showControls },

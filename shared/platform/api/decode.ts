@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
+import { countChars } from '../../kernel/text.ts'
+import { syntaxErrorAt } from '../../reading/json-places.ts'
 import type { Schemas } from './document.ts'
 import { IgnoredFields } from './ignored-fields.ts'
-import { describeSyntaxError } from './json-position.ts'
 import { findFlaw } from './json-scan.ts'
 import { compileCheck, type Fields, type Refusal, type SchemaCheck, type Shape } from './schema-check.ts'
 
@@ -45,6 +46,14 @@ function parse(bytes: Uint8Array, maxValues: number | undefined): Decoded {
   if (value === undefined) return refuse(`the body is not valid JSON: ${describeSyntaxError(text)}`)
   if (!isJsonObject(value)) return refuse('the body must be a JSON object')
   return { value }
+}
+
+/** Where a text stops being JSON, for a person: lines and columns count from 1, columns in code points (D2.6). */
+function describeSyntaxError(text: string): string {
+  const at = syntaxErrorAt(text) ?? 0
+  const before = text.slice(0, at).split('\n')
+  const place = `line ${before.length}, column ${countChars(before.at(-1) ?? '') + 1}`
+  return at === text.length ? `it ends too early, at ${place}` : `look at ${place}`
 }
 
 const refuse = (message: string): Decoded => ({ refusal: { message } })

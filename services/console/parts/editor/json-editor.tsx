@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useMemo, useRef } from 'preact/hooks'
+import { placesIn, type Span } from '../../../../shared/reading/json-places.ts'
 import { Bands, Gutter, type Marks } from './gutter.tsx'
-import { lineAt, placeOf, type Span } from './json-places.ts'
 import { useCodeKeys } from './use-code-keys.ts'
 import './editor.css'
 
@@ -19,7 +19,7 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
   const field = useRef<HTMLTextAreaElement>(null)
   const frame = useRef<HTMLDivElement>(null)
   const caret = useSignal(0)
-  const placed = useMemo(() => problems.map((problem) => place(text.value, problem)), [text.value, problems])
+  const placed = useMemo(() => place(text.value, problems), [text.value, problems])
   const marks = marksOf(placed)
   const goTo = ({ span }: Placed) => select(field.current, span)
   return (
@@ -106,12 +106,18 @@ const Problems = ({ placed, onPick }: ProblemsProps) => (
 )
 
 /** A problem of no place of its own belongs to the whole text. */
-function place(text: string, problem: Problem): Placed {
-  const { param, at } = problem
+function place(text: string, problems: readonly Problem[]): Placed[] {
   const whole = { from: 0, to: text.length }
-  const span = at === undefined ? (placeOf(text, param) ?? whole) : { from: at, to: Math.min(text.length, at + 1) }
-  return { problem, span, line: lineAt(text, span.from) }
+  const placeOf = problems.length > 0 ? placesIn(text) : () => whole
+  return problems.map((problem) => {
+    const { param, at } = problem
+    const span = at === undefined ? (placeOf(param) ?? whole) : { from: at, to: Math.min(text.length, at + 1) }
+    return { problem, span, line: lineAt(text, span.from) }
+  })
 }
+
+/** The line of a character, counted from 1. */
+const lineAt = (text: string, index: number): number => text.slice(0, index).split('\n').length
 
 function marksOf(placed: readonly Placed[]): Marks {
   const lines = Map.groupBy(placed, ({ line }) => line)

@@ -1,7 +1,7 @@
 import { type ReadonlySignal, type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { syntaxErrorAt } from '../../../../shared/reading/json-places.ts'
 import type { Problem } from './json-editor.tsx'
-import { mistakeIn } from './json-places.ts'
 
 /** After the last key, before the server is asked what is wrong. */
 const PAUSE_MS = 400
@@ -34,7 +34,7 @@ async function run<T extends { problems: readonly Problem[] }>(
   check: (value: unknown) => Promise<T>,
   show: (checked: Checked<T>) => unknown,
 ): Promise<void> {
-  const at = mistakeIn(text)
+  const at = syntaxErrorAt(text)
   if (at !== undefined) {
     show({ problems: [{ param: '', message: NO_JSON, at }], answer: undefined, isChecking: false })
     return

@@ -7,46 +7,6 @@ import {
   outdent,
   type Selected,
 } from '../../../../services/console/parts/editor/editing.ts'
-import { mistakeIn, placeOf } from '../../../../services/console/parts/editor/json-places.ts'
-
-describe('the places of a JSON text', () => {
-  it('are those of the values that pointers name, or of what holds them', () => {
-    const text = '{"a/b": [1, {"~": true}]}'
-    const at = (pointer: string) => {
-      const { from, to } = placeOf(text, pointer) ?? { from: 0, to: 0 }
-      return text.slice(from, to)
-    }
-    expect([at('/a~1b/1/~0'), at('/a~1b/1/missing'), at('')]).to.deep.equal(['true', '{"~": true}', text])
-  })
-
-  it('tell where a text stops being JSON, for exactly the texts that JSON.parse refuses', () => {
-    const texts = [
-      '{}',
-      ' [1, -0.5e3] ',
-      '"\\u00e9"',
-      '{"a":1,}',
-      '[1 2]',
-      '{"a"}',
-      'nul',
-      '01',
-      '"\t"',
-      '',
-      '{} x',
-      '[1,]',
-    ]
-    for (const text of texts) expect(mistakeIn(text) === undefined, text).to.equal(isJson(text))
-    expect(mistakeIn('{\n  "a": 1\n  "b": 2\n}')).to.equal('{\n  "a": 1\n  '.length)
-  })
-
-  function isJson(text: string): boolean {
-    try {
-      JSON.parse(text)
-      return true
-    } catch {
-      return false
-    }
-  }
-})
 
 describe('the keys of the JSON editor', () => {
   it('Tab goes on to the next step of two, and moves all lines that are selected; Shift and Tab move them back', () => {
