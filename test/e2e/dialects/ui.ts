@@ -103,7 +103,7 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
       onToolCall({ toolCall: { toolName, toolCallId, input, dynamic } }) {
         if (dynamic || toolName !== 'get_order') return
         asked.push(input)
-        void chat.addToolOutput({ tool: 'get_order' as never, toolCallId, output: { state: 'sent' } as never })
+        void chat.addToolOutput({ tool: 'get_order' as never, toolCallId, output: { state: 'sent' } })
       },
     })
     const twice = `${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say bye`
