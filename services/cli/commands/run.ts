@@ -7,6 +7,7 @@ import type { Cli } from '../cli.ts'
 import { usageError } from '../exit-codes.ts'
 import { followRun } from '../follow/follow-run.ts'
 import type { Io } from '../io.ts'
+import { readDocument } from '../read-document.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 import { wholeNumber } from './options.ts'
 
@@ -17,6 +18,7 @@ type RunOptions = ApprovalOptions & {
   maxTurns?: number
   background?: boolean
   file?: string
+  tools?: string
   key?: string
 }
 
@@ -29,6 +31,7 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--max-turns <n>', 'the most turns', wholeNumber)
     .option('--background', 'start it, print its id and leave')
     .option('-f, --file <file>', 'a file with the prompt')
+    .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
     .option('--key <key>', 'the same key starts one run')
   addApprovalOptions(command)
     .addHelpText(
@@ -39,7 +42,8 @@ export function defineRun(command: Command, cli: Cli): void {
 }
 
 async function run(words: string[], options: RunOptions, { io, output, engine, exitWith }: Cli): Promise<void> {
-  const body = bodyOf(await promptOf(words, options.file, io), options)
+  const own = options.tools === undefined ? {} : await readDocument(options.tools, io)
+  const body = { ...bodyOf(await promptOf(words, options.file, io), options), ...pick(own) }
   const client = await engine()
   if (options.background) {
     const id = await client.runs.start(body, { idempotencyKey: options.key })
@@ -49,6 +53,10 @@ async function run(words: string[], options: RunOptions, { io, output, engine, e
   const start = (follow: object) => client.run(body, { ...follow, idempotencyKey: options.key })
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
 }
+
+/** The server says what is wrong with them. */
+const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
+  tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
 const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
   prompt,

@@ -29,10 +29,7 @@ export function makeCalls<T>(run: RunStream<T>, onToolCall: OnToolCall): () => v
   })
 }
 
-async function answerOf(
-  call: ToolCall,
-  onToolCall: OnToolCall,
-): Promise<Schema<'ToolCallAnswerRequest'> | undefined> {
+async function answerOf(call: ToolCall, onToolCall: OnToolCall): Promise<Schema<'ToolCallAnswerRequest'> | undefined> {
   try {
     const output = await onToolCall(call)
     if (output === undefined) return undefined
