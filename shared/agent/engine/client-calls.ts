@@ -52,7 +52,7 @@ async function open(
   { permissions, progress, tools }: Resources,
 ): Promise<ClientCall | undefined> {
   try {
-    const kept = keptAsk(progress, toolUseId)
+    const kept = keptAsk(progress, { id: toolUseId, toolName, input })
     const ask = await permissions.openAsk({ kind: 'tool_call', toolUseId, toolName, input, message: '', ...kept })
     return { shown: { executor: 'client', expires_at: ask.expiresAt }, ask }
   } catch (cause) {

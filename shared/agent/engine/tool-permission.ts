@@ -2,7 +2,7 @@ import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
 import { fail, mayRunEdited, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
-import type { AskState, CallProgress } from './call-progress.ts'
+import type { AskingCall, AskState, CallProgress } from './call-progress.ts'
 import type { EventQueue } from './event-queue.ts'
 import type { AskRequest, Decision, Permissions } from './permissions.ts'
 import type { RunResources } from './resources.ts'
@@ -55,7 +55,7 @@ async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const message = showControls(tool.describe(input))
   const preview = await previewOf(call, tools)
   if (signal.aborted) return refuse('The run has ended.')
-  const kept = keptAsk(progress, toolUseId)
+  const kept = keptAsk(progress, { id: toolUseId, toolName, input })
   const decision = await askClient({ toolUseId, toolName, input, message, preview, ...kept }, step)
   if (!decision) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
   const { allow, reason, input: edited, remember } = decision
@@ -84,11 +84,11 @@ export async function askClient(
 }
 
 /** An ask that another process can go on with, and the one that an earlier process has opened. */
-export const keptAsk = (progress: CallProgress | undefined, callId: string) =>
+export const keptAsk = (progress: CallProgress | undefined, call: AskingCall) =>
   progress && {
-    earlier: progress.earlier(callId)?.ask,
+    earlier: progress.earlierAsk(call),
     async keep(ask: AskState) {
-      if (!(await progress.ask(callId, ask))) throw new AppError('unavailable', 'another process has the run')
+      if (!(await progress.ask(call, ask))) throw new AppError('unavailable', 'another process has the run')
     },
   }
 
