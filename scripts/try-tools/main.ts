@@ -59,7 +59,7 @@ async function ensurePackages(folder: string): Promise<string> {
 
 async function tryIn(start: StartProduct, python: string): Promise<Line[]> {
   const product = await start({ DIALECTS: 'openai' })
-  product.model.otherwise(answer)
+  product.model.otherwise(answerOf)
   try {
     const { stdout } = await run(python, [PROGRAM, `${product.url}/openai/v1`], { timeout: MINUTES_MS })
     return stdout
@@ -72,7 +72,7 @@ async function tryIn(start: StartProduct, python: string): Promise<Line[]> {
 }
 
 /** Looks the order up, and answers with what it has read: as text, or by the tool that pydantic-ai offers for an output. */
-function answer({ body }: Received): Answer {
+function answerOf({ body }: Received): Answer {
   const messages = body['messages'] as { role: string; content: unknown }[]
   const tools = (body['tools'] ?? []) as { function: { name: string } }[]
   const last = messages.at(-1)

@@ -106,8 +106,7 @@ export async function* run(
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
       if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
       if (answer.failure) return yield withTotals(failureEvent(answer.failure), account.spent)
-      if (!earlier) answer.toolCalls = withOwnIds(answer.toolCalls, { ...resources, messages: conversation.messages })
-      if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
+      if (!earlier) beginStep(input, agent, { turn, answer, route })
       const step = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
       if (signal.aborted) await account.settled()
       if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
@@ -155,6 +154,16 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
+}
+
+/** The model has answered, and its calls come next. */
+function beginStep(
+  { conversation, progress }: RunInput,
+  { account, resources }: Agent,
+  { turn, answer, route }: Answered & { turn: number },
+): void {
+  answer.toolCalls = withOwnIds(answer.toolCalls, { ...resources, messages: conversation.messages })
+  progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
 }
 
 type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }

@@ -68,7 +68,8 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     await answerUntilLeft(res, async (signal) => {
       const { output, usage, calls } = await answerOf({ runId, ...started }, signal)
       res.setHeader('X-Run-ID', runId)
-      const content = isTyped && calls.length === 0 ? JSON.stringify(output) : String(output ?? '')
+      const isText = typeof output === 'string' && (!isTyped || calls.length > 0)
+      const content = isText ? output : JSON.stringify(output)
       return completion(facts, { content, calls }, usage ? usageOf(usage) : NO_USAGE)
     })
   }
