@@ -40,4 +40,4 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
 
 /** The messages that a run begins with. */
 export const seedsOf = ({ customer_id: customerId, messages = [], prompt }: RunRequest) =>
-  customerId ? [] : seedHistory(messages, { endsWithResults: prompt === '' })
+  customerId ? [] : seedHistory(messages, { endsWithResults: prompt === '' && messages.at(-1)?.role === 'tool' })

@@ -11,6 +11,7 @@ import { type ClientTool, withClientTools } from '../../shared/agent/tools/clien
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { Batched } from '../../shared/kernel/async/batch.ts'
+import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -25,6 +26,8 @@ export type EngineOptions = {
   workspaceOf(run: Run): string
   /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
+  /** Reads the files of messages. Left out: this server keeps none. */
+  readFile?: ((tenant: TenantId, file: AttachedFile) => Promise<Buffer | undefined>) | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Checks the answers of runs with a `response_schema`. */
   schemas: Pick<SchemaCheckers, 'of'>
@@ -72,6 +75,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     const { prompt } = request
     const settings = {
       prompt,
+      files: request.files,
       systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
@@ -144,6 +148,8 @@ function resourcesOf(
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
   const { store } = files ?? {}
+  const { readFile: readOf } = options
+  const readFile = readOf && ((file: AttachedFile) => readOf(run.tenant, file))
   return {
     models,
     tools: {
@@ -162,5 +168,6 @@ function resourcesOf(
     },
     permissions,
     signal: run.signal,
+    readFile,
   }
 }

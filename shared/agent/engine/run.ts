@@ -1,4 +1,5 @@
 import type { Batched } from '../../kernel/async/batch.ts'
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -26,6 +27,7 @@ import {
   lastEvents,
   TypedAnswer,
 } from './answers/typed-answer.ts'
+import { placed, toolsWithFiles } from './attached-files.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -47,8 +49,10 @@ import { type Answer, readAnswer } from './turn.ts'
 import { withTotals } from './usage.ts'
 
 export type RunInput = {
-  /** Empty: the history ends with results of tools, which the model reads next (D45.6). */
+  /** Empty behind results of tools, which the model reads next (D45.6). */
   prompt: string
+  /** The files of the prompt. */
+  files?: readonly AttachedFile[] | undefined
   /** The history that the run continues and adds to. */
   conversation: Conversation
   systemPrompt: string | undefined
@@ -67,7 +71,7 @@ export type RunInput = {
 }
 
 /** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
-export type Task = Pick<RunInput, 'prompt' | 'systemPrompt' | 'maxTurns' | 'output'> &
+export type Task = Pick<RunInput, 'prompt' | 'files' | 'systemPrompt' | 'maxTurns' | 'output'> &
   Partial<Pick<RunInput, 'conversation'>>
 
 export const taskInput = ({ conversation = new Conversation(), ...task }: Task): RunInput => ({
@@ -145,12 +149,14 @@ function withServers(input: RunInput, toolBox: ToolBox): RunInput {
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models)
-  const resources = { ...given, models, ...(progress && { progress }) }
+  const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
+  const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  if (!hasPrompt && input.prompt !== '') conversation.append({ role: 'user', text: input.prompt })
+  const continues = input.prompt === '' && conversation.messages.at(-1)?.role === 'tool'
+  if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
@@ -289,12 +295,16 @@ const SUB_AGENT =
 
 type Asked = Omit<RunInput, 'output'> & { output: StructuredOutput | undefined }
 
-function modelCall(input: Asked, route: Route, { tools, signal }: RunResources): ModelCall {
+function modelCall(input: Asked, route: Route, { tools, signal, readFile }: RunResources): ModelCall {
   const { systemPrompt: system, background, conversation, stopSequences, output, choices } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
   const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output, choices }
-  return { ...route, request, signal }
+  return { ...route, request, signal, readFile }
+}
+
+function promptMessage({ prompt: text, files = [], conversation }: RunInput): Message {
+  return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
 }
 
 const userMessage = (text: string): Message => ({ role: 'user', text })

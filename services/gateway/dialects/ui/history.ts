@@ -7,14 +7,18 @@ import { readResponse } from '../shared/response-stream.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
 
 type Message = MessagePage['messages'][number]
-type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal }
+/** `basePath`: where the files of messages are read. */
+type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath: string }
 
 /** So many runs without an answer in the history, the newest ones, are shown as their events tell of them. */
 const MAX_REPLAYED = 20
 const PAGE = 200
 
 /** The messages on the way to the head of a session; none for a session that is not there. */
-async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId: string): Promise<Message[]> {
+async function listBranch(
+  { broker, tenant }: Pick<Reading, 'broker' | 'tenant'>,
+  sessionId: string,
+): Promise<Message[]> {
   const found: Message[] = []
   try {
     for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -36,7 +40,7 @@ async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId
  * as long as their events are kept.
  */
 export async function uiMessages(reading: Reading, sessionId: string): Promise<UiMessage[]> {
-  const messages = fold(await listBranch(reading, sessionId), sessionId)
+  const messages = fold(await listBranch(reading, sessionId), { sessionId, basePath: reading.basePath })
   const replayed = messages.filter(
     ({ runId, answer }, i) => runId !== null && (answer === undefined || i === messages.length - 1),
   )
@@ -50,7 +54,7 @@ export async function uiMessages(reading: Reading, sessionId: string): Promise<U
 /** What one run has added, or what follows one message of the user in the history that a session began with. */
 type Turn = { runId: string | null; asked: UiMessage[]; answer: UiMessage | undefined }
 
-function fold(messages: readonly Message[], sessionId: string): Turn[] {
+function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId: string; basePath: string }): Turn[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
@@ -60,7 +64,8 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
     const isNew = last?.runId !== runId || isBehindAnswer
     const turn: Turn = isNew || !last ? { runId, asked: [], answer: undefined } : last
     if (turn !== last) turns.push(turn)
-    if (role === 'user') turn.asked.push({ id: clientId, role, parts: blocks.map((block) => ({ ...block })) })
+    if (role === 'user')
+      turn.asked.push({ id: clientId, role, parts: blocks.map((block) => askedPart(block, basePath)) })
     if (role === 'assistant') {
       turn.answer ??= {
         ...{ id: runId ?? clientId, role, parts: [] },
@@ -75,6 +80,12 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
 }
 
 type Block = Message['blocks'][number]
+
+function askedPart(block: Block, basePath: string): JsonObject {
+  if (block.type !== 'file') return { ...block }
+  const { name: filename, media_type: mediaType, file_id: id } = block
+  return { type: 'file', mediaType, filename, url: `${basePath}/files/${id}/content` }
+}
 
 function partOf(block: Block): JsonObject {
   if (block.type === 'text') return { type: 'text', text: block.text, state: 'done' }

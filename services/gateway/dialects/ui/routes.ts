@@ -56,12 +56,13 @@ function chat(deps: DialectDeps): RequestHandler {
       const frames = await broker.followRun(tenantOf(res), runId, 0)
       return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
-    const { prompt, listed, again, clientTools, seed } = request
+    const { prompt, attachments, listed, again, clientTools, seed } = request
     const own = clientTools && { client_tools: clientTools }
     if (own) await checkValue('SendMessageRequest', { prompt: '-', ...own }, '')
     const system = systemPromptOf(request.system)
     const message = {
       ...{ prompt, ...listed },
+      ...(attachments.length > 0 && { attachments }),
       ...(model !== undefined && { model }),
       ...(system !== undefined && { system_prompt: system }),
       ...own,
@@ -78,10 +79,10 @@ function chat(deps: DialectDeps): RequestHandler {
 }
 
 /** The messages of the chat, for a page that was opened anew. */
-function read({ broker }: DialectDeps): RequestHandler {
+function read({ broker, basePath }: DialectDeps): RequestHandler {
   return async (req, res) => {
     const chatId = pathId(req, 'id', SESSION)
-    await answerUntilLeft(res, (signal) => uiMessages({ broker, tenant: tenantOf(res), signal }, chatId))
+    await answerUntilLeft(res, (signal) => uiMessages({ broker, tenant: tenantOf(res), signal, basePath }, chatId))
   }
 }
 
