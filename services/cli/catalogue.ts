@@ -51,6 +51,18 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/reply.ts')).defineDeny,
   },
   {
+    name: 'tool-calls',
+    group: DAILY,
+    summary: 'the calls of your own tools that wait for their answers',
+    load: async () => (await import('./commands/tool-calls.ts')).defineToolCalls,
+  },
+  {
+    name: 'answer',
+    group: DAILY,
+    summary: 'answer a call of your own tools',
+    load: async () => (await import('./commands/tool-calls.ts')).defineAnswer,
+  },
+  {
     name: 'ls',
     group: DAILY,
     summary: 'what runs and has run',

@@ -8,6 +8,7 @@ import { isText, uploadAll } from '../connect/upload.ts'
 import { usageError } from '../exit-codes.ts'
 import { followRun } from '../follow/follow-run.ts'
 import type { Io } from '../io.ts'
+import { readDocument } from '../read-document.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 import { wholeNumber } from './options.ts'
 
@@ -19,6 +20,7 @@ type RunOptions = ApprovalOptions & {
   background?: boolean
   file?: string
   attach: string[]
+  tools?: string
   key?: string
 }
 
@@ -32,6 +34,7 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--background', 'start it, print its id and leave')
     .option('-f, --file <file>', 'a file with the prompt; one that is no text is attached to it')
     .option('--attach <file>', 'a file that the model reads with the prompt; may be repeated', addFile, [])
+    .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
     .option('--key <key>', 'the same key starts one run')
   addApprovalOptions(command)
     .addHelpText(
@@ -48,9 +51,10 @@ async function run(words: string[], options: RunOptions, cli: Cli): Promise<void
   const { attach, file } = options
   const isPrompt = file === undefined || (await isText(resolve(io.cwd, file)))
   const prompt = await promptOf(words, isPrompt ? file : undefined, io)
+  const own = options.tools === undefined ? {} : await readDocument(options.tools, io)
   const files = isPrompt ? attach : [file, ...attach]
   const attachments = await uploadAll(files, cli)
-  const body = { ...bodyOf(prompt, options), ...(attachments.length > 0 && { attachments }) }
+  const body = { ...bodyOf(prompt, options), ...(attachments.length > 0 && { attachments }), ...pick(own) }
   const client = await engine()
   if (options.background) {
     const id = await client.runs.start(body, { idempotencyKey: options.key })
@@ -60,6 +64,10 @@ async function run(words: string[], options: RunOptions, cli: Cli): Promise<void
   const start = (follow: object) => client.run(body, { ...follow, idempotencyKey: options.key })
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
 }
+
+/** The server says what is wrong with them. */
+const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
+  tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
 const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
   prompt,
