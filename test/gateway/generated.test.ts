@@ -136,6 +136,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listFiles: /^\/cursor$/,
   listRuns: /^\/(?:cursor|since|until)$/,
   showDispatchStats: /^\/(?:cursor|from)$/,
+  answerToolCall: /^\/(?:output|parts)/,
   listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,
   listPlanSchedules: /^\/cursor$/,

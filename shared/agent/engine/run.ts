@@ -28,6 +28,7 @@ import {
   TypedAnswer,
 } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
+import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
@@ -42,12 +43,13 @@ import {
   narrow,
   type SubAgentOptions,
 } from './sub-agents.ts'
-import { callTools, toolUseBlocks } from './tool-step.ts'
+import { callTools, type ToolStep, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
 import { withTotals } from './usage.ts'
 
 export type RunInput = {
+  /** Empty behind results of tools, which the model reads next (D45.6). */
   prompt: string
   /** The files of the prompt. */
   files?: readonly AttachedFile[] | undefined
@@ -108,15 +110,15 @@ export async function* run(
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
       if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
       if (answer.failure) return yield withTotals(failureEvent(answer.failure), account.spent)
-      if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
-      const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
+      if (!earlier) beginStep(input, agent, { turn, answer, route })
+      const step = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
       if (signal.aborted) await account.settled()
       if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
-      const { stopReason, checked } = yield* endTurn(input, agent, { answer, results, route })
-      if (ending) return yield withTotals(ending, account.spent)
+      const { stopReason, checked } = yield* endTurn(input, agent, { answer, step, route })
+      if (step.ending) return yield withTotals(step.ending, account.spent)
       if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
     yield withTotals(outOfTurns(input.maxTurns), account.spent)
@@ -153,13 +155,24 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  if (!hasPrompt) conversation.append(promptMessage(input))
+  const continues = input.prompt === '' && conversation.messages.at(-1)?.role === 'tool'
+  if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
 }
 
-type Turn = { answer: Answer; results: ToolResultBlock[]; route: ModelRoute }
+/** The model has answered, and its calls come next. */
+function beginStep(
+  { conversation, progress }: RunInput,
+  { account, resources }: Agent,
+  { turn, answer, route }: Answered & { turn: number },
+): void {
+  answer.toolCalls = withOwnIds(answer.toolCalls, { ...resources, messages: conversation.messages })
+  progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
+}
+
+type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }
 type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
 
 /**
@@ -169,10 +182,10 @@ type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: Ch
 async function* endTurn(
   { conversation, progress }: RunInput,
   { account, typed }: Agent,
-  { answer, results, route }: Turn,
+  { answer, step: { results, isHandedOver }, route }: Turn,
 ): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
   const stopReason = stopReasonOf(answer, results)
-  const checked = stopReason && (await typed?.check(answer.blocks))
+  const checked = stopReason && !isHandedOver ? await typed?.check(answer.blocks) : undefined
   conversation.append(...turnMessages(answer, results))
   if (checked?.kind !== 'correct') {
     yield* account.endTurn(route, stopReason)
