@@ -204,7 +204,6 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   const once = new StartOnce(deps.startKeys, broker)
   const answerStart = createAnswerStart(broker, relay, once)
   const sessions = sessionRoutes({ broker, readBody })
-  const runs = runRoutes({ broker, relay })
   const admit = whileHeapIsLow(limits.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
@@ -216,9 +215,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox) },
     '/customers/:id/ledger': { get: customerLedger(stored?.ledger) },
-    '/runs': { get: runs.list },
-    '/runs/:run_id': { get: runs.read, delete: runs.cancel },
-    '/runs/:run_id/events': { get: runs.follow },
+    ...runRoutes({ broker, relay, keys: deps.startKeys, readBody, admit }),
     '/usage': { get: showUsage(stored?.usage) },
     ...flowRoutes({ flows: queued.flows, readBody }),
     ...flowMemoryRoutes({ flows: queued.flows, readBody }),

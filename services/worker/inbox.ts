@@ -1,9 +1,11 @@
 import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
+import { runHasEnded } from '../../shared/agent/engine/steering.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
+import type { Steer } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
@@ -67,9 +69,16 @@ export function createInbox(options: InboxOptions): Inbox {
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
+    steerRun: (tenant, runId, steer) => tell(runs.get(tenant, runId), steer, options),
     getRun: (tenant, runId) => runs.get(tenant, runId).description,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
   }
+}
+
+function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions, 'sessions' | 'draining'>): void {
+  refuseIf(draining.hasBegun && sessions.ofRun(run)?.holds(run) === true) // It moves with its session.
+  if (run.signal.aborted) throw runHasEnded()
+  run.steering.add(steer)
 }
 
 /**

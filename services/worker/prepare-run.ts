@@ -145,5 +145,6 @@ function resourcesOf(
     },
     permissions,
     signal: run.signal,
+    steering: run.steering,
   }
 }

@@ -34,6 +34,7 @@ export {
   type PermissionView,
   type RunEnd,
   type RunView,
+  type SteerBlock,
   type SubagentBlock,
   type TextBlock,
   type ToolBlock,

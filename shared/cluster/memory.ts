@@ -50,6 +50,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
+    steerRun: async (...args) => inbox.steerRun(...args),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),

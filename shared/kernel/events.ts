@@ -144,6 +144,9 @@ export type SubAgentEndEvent = Parentage & {
 /** Ends a run whose approved plan was queued; `note` says why it was not. */
 export type PlanQueuedEvent = Partial<RunTotals> & { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
 
+/** What a person has told a run that is at work. `by` is the caller. */
+export type Steer = { id: string; text: string; by?: string }
+
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -157,6 +160,8 @@ export type AgentEvent =
   /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */
   | (OfPermission & { type: 'permission_resolved' } & PermissionOutcome)
   | { type: 'turn_start'; turn_number: number; model: string }
+  /** Behind the `turn_start` of the turn whose model reads it (D49). */
+  | ({ type: 'steered' } & Steer)
   | TurnEndEvent
   | DoneEvent
   | ErrorEvent

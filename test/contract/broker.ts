@@ -269,6 +269,7 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
       () => other.getRun(OTHER, runId),
       () => other.followRun(OTHER, runId, 0),
       () => other.cancelRun(OTHER, runId),
+      () => other.steerRun(OTHER, runId, { id: 's', text: 'x' }),
     ]) {
       expect(await statusOfError(act())).to.equal(404)
     }

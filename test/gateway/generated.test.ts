@@ -58,6 +58,7 @@ const BROKER: Partial<Broker> = {
   getRun: async () => RUN,
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
+  steerRun: async () => {},
   findPermission: async () => undefined,
   replyPermission: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),

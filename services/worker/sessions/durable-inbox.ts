@@ -135,11 +135,11 @@ const accepting =
     }
   }
 
-/** A run is accepted, and cancelled, when that is stored: a worker that goes on with the session knows of it. */
+/** A run is accepted, steered and cancelled when that is stored: a worker that goes on with the session knows of it. */
 const keptRuns = (
   inbox: Inbox,
   deps: KeptRunsDeps,
-): Pick<Inbox, 'startRun' | 'sendMessage' | 'acceptRun' | 'cancelRun'> => {
+): Pick<Inbox, 'startRun' | 'sendMessage' | 'acceptRun' | 'steerRun' | 'cancelRun'> => {
   const { sessions, saver } = deps
   const store = accepting(inbox, deps)
   return {
@@ -159,6 +159,12 @@ const keptRuns = (
       await inbox.acceptRun(tenant, runId)
       // Nobody follows it when its worker dies: only the log says that it was accepted.
       if (session && isNews) await saver.save(session, patienceMs())
+    },
+    async steerRun(tenant, runId, steer) {
+      saver.refuseIfStalled()
+      await inbox.steerRun(tenant, runId, steer)
+      const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
+      if (session) await saver.save(session, patienceMs())
     },
     async cancelRun(tenant, runId, client) {
       await inbox.cancelRun(tenant, runId, client)

@@ -1,6 +1,7 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import type { KnownSteer } from '../../../shared/agent/engine/steering.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
@@ -54,6 +55,8 @@ export type WaitingMessage = {
   message: MessageRequest
   /** `false`: its client may have been told that it was not accepted. */
   isConfirmed?: boolean
+  /** What people have told its run. */
+  steers?: readonly KnownSteer[]
   /** What another worker has done of it before it died. */
   earlier?: EarlierRun | undefined
   /** The place of the log from which on its entries tell all of the run. */
@@ -167,6 +170,7 @@ export class Session {
       startedAt: run.startedAt.toISOString(),
       message,
       ...(run.isHeld && { isConfirmed: false }),
+      ...(run.steering.isWaiting && { steers: run.steering.all }),
       ...(this.runs && { fromSeq: this.runs.fromSeqOf(run.id) }),
     }))
     const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }

@@ -3,6 +3,7 @@ import {
   type DoneEvent,
   type ErrorEvent,
   errorEvent,
+  type PlanQueuedEvent,
   type RunErrorCode,
   type WarningEvent,
 } from '../../kernel/events.ts'
@@ -30,6 +31,7 @@ import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
+import { Steering, steerMessage } from './steering.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   createSubAgents,
@@ -87,44 +89,73 @@ export async function* run(
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const input = await withServers(givenInput, given.tools.toolBox)
   const { agent, subAgentsFor } = agentOf(input, given, lineage)
-  const { account, context, resources, typed } = agent
+  const { account, context, resources, steering } = agent
   const { conversation, progress } = input
   const { signal, models } = resources
   const toolsWarning = createToolsWarning(resources.tools.toolBox)
+  const end = endsOf(agent, conversation)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
-    for (let turn = account.turns + 1; turn <= input.maxTurns + (typed?.corrections ?? 0); turn++) {
+    for (let turn = account.turns + 1; turn <= maxTurnsOf(input, agent); turn++) {
       const first = models.main()
       const earlier = progress?.earlierStep(turn)
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
       if (turn === 1) yield* input.warnings
+      yield* steer(conversation, steering, { turn, isAnswered: earlier !== undefined })
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
-      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
-      if (answer.failure) return yield withTotals(failureEvent(answer.failure), account.spent)
+      if (signal.aborted) return yield end(abortEvent(signal))
+      if (answer.failure) return yield end(failureEvent(answer.failure))
       if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
       const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
       if (signal.aborted) await account.settled()
-      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
+      if (signal.aborted) return yield end(abortEvent(signal))
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
       const { stopReason, checked } = yield* endTurn(input, agent, { answer, results, route })
-      if (ending) return yield withTotals(ending, account.spent)
+      if (ending) return yield end(ending)
       if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
-    yield withTotals(outOfTurns(input.maxTurns), account.spent)
+    yield end(outOfTurns(input.maxTurns))
   } catch (cause) {
-    yield withTotals(errorEvent('internal', 'internal error'), account.spent)
+    yield end(errorEvent('internal', 'internal error'))
     throw cause
   }
 }
+
+/** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
+const endsOf =
+  ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
+  (event: ErrorEvent | PlanQueuedEvent) => {
+    conversation.append(...steering.leave(signal, account.turns + 1))
+    return withTotals(event, account.spent)
+  }
 
 /** An agent at work. `typed` is `undefined` for one that answers with text. */
 type Agent = {
   account: Account
   context: Context
   typed: TypedAnswer | undefined
+  steering: Steering
   resources: RunResources & { models: StickyModels }
+}
+
+/** A correction, and what a person has said meanwhile, is worth a turn of its own (D41.2, D49). */
+const maxTurnsOf = ({ maxTurns }: RunInput, { typed, steering }: Agent): number =>
+  maxTurns + (typed?.corrections ?? 0) + steering.turnCount
+
+type SteeredTurn = { turn: number; isAnswered: boolean }
+
+/** The model reads what a person has said meanwhile, before it answers. A turn that begins anew here shows again what the history has. */
+function* steer(
+  conversation: Conversation,
+  steering: Steering,
+  { turn, isAnswered }: SteeredTurn,
+): Generator<AgentEvent, void> {
+  const known = steering.takenIn(turn)
+  const news = isAnswered ? [] : steering.take(turn)
+  conversation.append(...news.map(steerMessage))
+  for (const each of [...known, ...news]) yield { type: 'steered', ...each }
 }
 
 const outOfTurns = (maxTurns: number): ErrorEvent =>
@@ -148,7 +179,8 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
   if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
-  const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
+  const { steering = new Steering() } = given
+  const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
   return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
 }
 
@@ -156,18 +188,19 @@ type Turn = { answer: Answer; results: ToolResultBlock[]; route: ModelRoute }
 type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
 
 /**
- * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on. Nothing is added
- * before the answer is checked, since another process may take the run over then.
+ * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on, and so does one to
+ * which a person has said something meanwhile. Nothing is added before the answer is checked, since another process may take the run over then.
  */
 async function* endTurn(
   { conversation, progress }: RunInput,
-  { account, typed }: Agent,
+  { account, typed, steering }: Agent,
   { answer, results, route }: Turn,
 ): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
-  const stopReason = stopReasonOf(answer, results)
-  const checked = stopReason && (await typed?.check(answer.blocks))
+  const given = stopReasonOf(answer, results)
+  const checked = given && !steering.isWaiting ? await typed?.check(answer.blocks) : undefined
   conversation.append(...turnMessages(answer, results))
   if (checked?.kind !== 'correct') {
+    const stopReason = given && steering.close() ? given : undefined
     yield* account.endTurn(route, stopReason)
     return { stopReason, checked }
   }
@@ -260,7 +293,13 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
     const toolBox = narrow(tools.toolBox, lineage.depth, names)
     return run(
       taskInput({ prompt, systemPrompt: system, maxTurns }),
-      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox }, progress },
+      {
+        ...resources,
+        models: { ...models, main: models.subAgents },
+        tools: { ...tools, toolBox },
+        progress,
+        steering: undefined,
+      },
       lineage,
     )
   }

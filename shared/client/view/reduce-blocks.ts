@@ -13,6 +13,8 @@ export function reduceBlocks(blocks: readonly Block[], { event, data }: AgentEve
     case 'text':
     case 'thinking':
       return closeText(blocks, event, data as Schema<'TextData'>)
+    case 'steered':
+      return [...blocks, { kind: 'steered', ...(data as Schema<'SteeredData'>) }]
     case 'tool_use':
       return [...blocks, { kind: 'tool', call: data as Schema<'ToolUseData'>, startedAt: at }]
     case 'tool_progress': {

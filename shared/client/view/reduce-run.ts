@@ -43,6 +43,7 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
     case 'error':
     case 'plan_queued':
       return { end: event, usage: usageAtEnd(view.usage, event), permissions: view.permissions.map(withoutAnswer) }
+    case 'steered':
     case 'text_delta':
     case 'text':
     case 'thinking_delta':

@@ -22,7 +22,10 @@ export type SubagentBlock = {
   blocks: readonly Block[]
 }
 
-export type Block = TextBlock | ToolBlock | SubagentBlock
+/** What a person has told the run while it was at work. */
+export type SteerBlock = { kind: 'steered' } & Schema<'SteeredData'>
+
+export type Block = TextBlock | ToolBlock | SubagentBlock | SteerBlock
 
 /** A permission request. `ended`: the run ended before it was decided. */
 export type PermissionView = {

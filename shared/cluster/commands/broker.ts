@@ -1,4 +1,5 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
@@ -52,6 +53,8 @@ export interface Broker {
   /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
   cancelRun(tenant: TenantId, runId: string): Promise<void>
+  /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
+  steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>
 
   /**
    * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.

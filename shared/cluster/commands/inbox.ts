@@ -1,4 +1,5 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
@@ -46,6 +47,8 @@ export interface Inbox {
   listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
+  /** Throws `conflict` when the run has ended, or takes nothing any more, and `rate_limit` when too much waits for its model. */
+  steerRun(tenant: TenantId, runId: string, steer: Steer): MayWait<void>
   /** `isAccepted: false`: its client was told that the run was not accepted. One that no client knows leaves no trace. */
   cancelRun(tenant: TenantId, runId: string, client?: { isAccepted: boolean }): MayWait<void>
 }

@@ -221,6 +221,7 @@ export class RelayBroker {
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
+    steerRun: (...args) => this.#runCalls.steerRun(...args),
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>

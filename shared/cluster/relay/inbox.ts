@@ -91,6 +91,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   forgetRemembered: (_from, ...args) => inbox.forgetRemembered(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
+  steerRun: (_from, ...args) => inbox.steerRun(...args),
   listSessions: (_from, ...args) => inbox.listSessions(...args),
   listMessages: (_from, ...args) => inbox.listMessages(...args),
   renameSession: (_from, ...args) => inbox.renameSession(...args),

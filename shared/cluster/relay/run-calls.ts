@@ -1,5 +1,6 @@
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { hasKind } from '../../kernel/errors.ts'
+import type { Steer } from '../../kernel/events.ts'
 import { epochOfRun, newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RunSummary } from '../commands/runs.ts'
@@ -31,7 +32,7 @@ export type RunCallsDeps = {
   discover(epoch: number): Promise<void>
 }
 
-type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun' | 'steerRun'
 type Followed = { epoch: number; frames: FrameStream }
 
 /** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
@@ -61,6 +62,11 @@ export class RunCalls implements ExecutorCalls {
       this.#find(placeOf(tenant, runId), async (place) => this.movable(place, await this.followRun(place, after))),
     cancelRun: (tenant, runId) =>
       this.#untilAnswered((until) => this.#find(placeOf(tenant, runId), (place) => this.cancelRun(place), until)),
+  }
+
+  steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void> {
+    const act = (place: RunPlace) => this.#call(place, 'steerRun', [tenant, runId, steer])
+    return this.#untilAnswered((until) => this.#find(placeOf(tenant, runId), act, until))
   }
 
   /**

@@ -46,6 +46,7 @@ async function setUp() {
     getRun: recording('getRun', 'run'),
     followRun: recording('followRun', cursor),
     cancelRun: recording('cancelRun'),
+    steerRun: recording('steerRun'),
   }
   let reply = (_channel: string, _text: string) => {}
   const transport = new Transport(

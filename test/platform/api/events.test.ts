@@ -80,6 +80,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     input: 'optional',
   },
   turn_start: { turn_number: 'required', model: 'required' },
+  steered: { id: 'required', text: 'required', by: 'optional' },
   turn_end: { ...SPENT, turn_number: 'required', input_tokens: 'required', output_tokens: 'required' },
   done: {
     ...SPENT,
@@ -316,7 +317,7 @@ describe('the API description names the same as the code', () => {
   }
 
   it("the events of a sub-agent, with the same schemas as the run's own", () => {
-    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$/.test(event))
+    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$|^steered$/.test(event))
     const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, allOf }) => ({
       event: properties['event_type']?.const ?? '',
       schema: nameOf(allOf?.[0]?.$ref),

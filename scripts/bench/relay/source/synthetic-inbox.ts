@@ -49,6 +49,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     listRuns: refuse,
     listTenants: refuse,
     getRun: refuse,
+    steerRun: refuse,
     cancelRun: refuse,
   }
 }

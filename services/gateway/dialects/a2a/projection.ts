@@ -103,6 +103,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
       case 'text':
         return this.#close(event.text, seq)
       case 'tool_use':
+      case 'steered':
         return this.#tell([{ data: event }], seq)
       case 'permission_request':
         this.#requests.set(event.id, event)

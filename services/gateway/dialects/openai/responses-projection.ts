@@ -100,6 +100,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'warning':
         return calls.beginsAnew ? this.#recovered() : []
       case 'turn_start':
+      case 'steered':
       case 'tool_progress':
       case 'subagent_start':
       case 'subagent_end':

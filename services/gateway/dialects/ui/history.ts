@@ -3,6 +3,7 @@ import type { MessagePage } from '../../../../shared/cluster/commands/sessions.t
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import { STEER } from '../../params.ts'
 import { readResponse } from '../shared/response-stream.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
 
@@ -55,6 +56,14 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
     const last = turns.at(-1)
+    if (last && isSteer(message, last)) {
+      answerIn(last, message, sessionId).parts.push({
+        type: 'data-steered',
+        id: clientId,
+        data: { text: textOf(blocks) },
+      })
+      continue
+    }
     const isBehindAnswer = role === 'user' && last?.answer !== undefined
     if (isBehindAnswer && runId !== null && last.runId === runId) continue // It asks the model to correct its answer.
     const isNew = last?.runId !== runId || isBehindAnswer
@@ -62,19 +71,29 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
     if (turn !== last) turns.push(turn)
     if (role === 'user') turn.asked.push({ id: clientId, role, parts: blocks.map((block) => ({ ...block })) })
     if (role === 'assistant') {
-      turn.answer ??= {
-        ...{ id: runId ?? clientId, role, parts: [] },
-        ...(runId !== null && { metadata: { runId, sessionId } }),
-      }
-      if (runId === null) turn.answer.id = clientId
-      turn.answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
+      const answer = answerIn(turn, message, sessionId)
+      if (runId === null) answer.id = clientId
+      answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
     }
     if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block)
   }
   return turns
 }
 
+/** What a person has told the run while it was at work is a part of its answer, as in the stream. */
+const isSteer = ({ client_id: id, run_id: runId }: Message, last: Turn): boolean =>
+  runId !== null && runId === last.runId && id !== undefined && STEER.pattern.test(id)
+
+function answerIn(turn: Turn, { id, client_id: clientId = id, run_id: runId }: Message, sessionId: string): UiMessage {
+  const metadata = runId !== null && { metadata: { runId, sessionId } }
+  turn.answer ??= { ...{ id: runId ?? clientId, role: 'assistant', parts: [] }, ...metadata }
+  return turn.answer
+}
+
 type Block = Message['blocks'][number]
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
 
 function partOf(block: Block): JsonObject {
   if (block.type === 'text') return { type: 'text', text: block.text, state: 'done' }

@@ -55,6 +55,8 @@ export class UiProjection implements Projection<UiChunk> {
       case 'turn_start':
         this.#isInStep = true
         return [{ type: 'start-step' }]
+      case 'steered':
+        return [{ type: 'data-steered', id: event.id, data: given({ text: event.text, by: event.by }) }]
       case 'turn_end':
         return this.#endStep()
       case 'text_delta':

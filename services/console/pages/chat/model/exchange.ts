@@ -18,16 +18,24 @@ type Message = Schema<'SessionMessage'>
 export function exchangesOf(messages: readonly Message[]): Exchange[] {
   const exchanges: Exchange[] = []
   const results = resultsIn(messages)
-  for (const [i, { role, blocks, run_id, at }] of messages.entries()) {
+  for (const [i, { role, blocks, run_id, at, client_id }] of messages.entries()) {
+    const before = exchanges.at(-1)
+    if (before && before.runId === run_id && client_id?.startsWith('steer_')) {
+      before.blocks = [...before.blocks, { kind: 'steered', id: client_id, text: textOf(blocks) }]
+      continue
+    }
     if (role === 'user' || exchanges.length === 0)
       exchanges.push({ key: `${run_id ?? 'seed'}-${i}`, prompt: undefined, runId: run_id ?? undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
-    if (role === 'user') last.prompt = blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')
+    if (role === 'user') last.prompt = textOf(blocks)
     else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
   }
   return exchanges
 }
+
+const textOf = (blocks: Message['blocks']): string =>
+  blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')
 
 /** The tools that give work to sub-agents. */
 const GIVING = new Set(['Agent', 'Team', 'Dream', 'Skill'])
