@@ -46,6 +46,11 @@ class AsyncRuns:
         """Those that go on come first, then the others, newest first."""
         return AsyncPages(self._transport, "/runs", query)
 
+    async def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
+        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
+        return await self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
+
     async def cancel(self, id: str) -> None:
         await self._transport.json("DELETE", at("/runs/", id))
 

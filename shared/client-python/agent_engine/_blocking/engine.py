@@ -47,6 +47,11 @@ class Runs:
         """Those that go on come first, then the others, newest first."""
         return Pages(self._transport, "/runs", query)
 
+    def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
+        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
+        return self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
+
     def cancel(self, id: str) -> None:
         self._transport.json("DELETE", at("/runs/", id))
 
