@@ -28,7 +28,9 @@ export type WorkerParts = Pick<
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
   /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
-  store: Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage'> | undefined
+  store:
+    | Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files'>
+    | undefined
 }
 
 export type OpenedWorker = {
@@ -47,7 +49,7 @@ export async function openWorker(
   log: Log,
   { tenantConfig, events, store, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
-  const { toolBox, schemas, close } = await openTools(tools, log)
+  const { toolBox, schemas, close } = await openTools(tools, log, store)
   const opening = { sweeps: { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }, onLeft: toolBox.release, log }
   const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, opening)
   const models = await createModelSource(modelSettings, tenantConfig, log)

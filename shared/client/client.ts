@@ -29,6 +29,7 @@ export type { RunResult } from './run/run-end.ts'
 export type { FollowOptions, OnPermission, RunOptions, RunStream } from './run/run-stream.ts'
 export { reduceRun } from './view/reduce-run.ts'
 export {
+  type ArtifactBlock,
   type Block,
   EMPTY_RUN,
   type PermissionView,

@@ -147,6 +147,9 @@ export type PlanQueuedEvent = Partial<RunTotals> & { type: 'plan_queued' } & ({ 
 /** What a person has told a run that is at work. `by` is the caller. */
 export type Steer = { id: string; text: string; by?: string }
 
+/** A file that a run has delivered (D50). */
+export type Artifact = { file_id: string; name: string; media_type: string; bytes: number; title?: string }
+
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -155,6 +158,8 @@ export type AgentEvent =
   | { type: 'thinking'; text: string }
   | { type: 'tool_use'; id: string; tool_name: string; input: JsonObject }
   | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
+  /** Comes before the `tool_result` of the call. */
+  | ({ type: 'artifact'; tool_use_id: string } & Artifact)
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
   | (OfPermission & { type: 'permission_request'; expires_at: string } & Asked)
   /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */

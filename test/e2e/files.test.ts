@@ -74,4 +74,23 @@ inBothForms('D43: the files of a tenant', (startProduct, form) => {
     expect((await product.call('GET', '/files')).text).to.equal(before)
     expect((await send(`/files/file_${'0'.repeat(32)}/content`)).status).to.equal(404)
   })
+
+  it('D50: a run delivers files of its workspace, which the stream and the record name, and which outlive it', async () => {
+    const deliver = { tool: 'Deliver', input: { paths: ['plan.md'], title: 'The plan' } }
+    product.model.answer(
+      [{ tool: 'Write', input: { path: 'plan.md', content: '# Plan' } }],
+      [deliver, { ...deliver, input: { paths: ['../plan.md'] } }],
+      'done',
+    )
+    const stream = await product.run({ prompt: 'plan' })
+    const { data } = await stream.until('permission_request')
+    await product.call('POST', `/sessions/${stream.runId}/permissions/${data['id']}`, { allow: true })
+    const frames = await stream.all()
+    const told = frames.filter(({ event }) => event === 'artifact').map((frame) => frame.data)
+    expect(told).to.have.length(1)
+    const { tool_use_id: _call, ...file } = told[0] ?? {}
+    expect(file).to.include({ name: 'plan.md', media_type: 'text/markdown', bytes: 6, title: 'The plan' })
+    expect((await product.call('GET', `/runs/${stream.runId}`)).body).to.deep.include({ artifacts: [file] })
+    expect(await (await send(`/files/${String(file['file_id'])}/content`)).text()).to.equal('# Plan')
+  })
 })

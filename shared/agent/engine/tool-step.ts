@@ -79,14 +79,16 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
     : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
-  const { isError, attachments, ending } = outcome
-  const result = withLostFiles({ id, toolName, output, isError, ...(attachments && { attachments }) }, step)
+  const { isError, attachments, artifacts, ending } = outcome
+  const files = { ...(attachments && { attachments }), ...(artifacts && { artifacts }) }
+  const result = withLostFiles({ id, toolName, output, isError, ...files }, step)
   step.progress?.end(id, result)
   return announce(result, step, ending)
 }
 
 function announce(result: ToolResultBlock, { events }: Pick<Step, 'events'>, ending?: PlanQueuedEvent): Settled {
-  const { id, toolName, output, isError } = result
+  const { id, toolName, output, isError, artifacts = [] } = result
+  for (const artifact of artifacts) events.push({ type: 'artifact', ...artifact, tool_use_id: id })
   events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: isError })
   return { result, ending }
 }

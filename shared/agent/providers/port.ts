@@ -1,5 +1,5 @@
 import type { Attachment } from '../../kernel/attachment.ts'
-import type { JsonObject, RunErrorCode } from '../../kernel/events.ts'
+import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
 
 /** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
@@ -17,6 +17,8 @@ export type ToolResultBlock = {
   isError: boolean
   /** `output` names each of them. */
   attachments?: readonly Attachment[]
+  /** The files that the call has delivered. No provider reads them: `output` names each. */
+  artifacts?: readonly Artifact[]
 }
 
 /** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */

@@ -14,7 +14,8 @@ export function reduceBlocks(blocks: readonly Block[], { event, data }: AgentEve
     case 'thinking':
       return closeText(blocks, event, data as Schema<'TextData'>)
     case 'steered':
-      return [...blocks, { kind: 'steered', ...(data as Schema<'SteeredData'>) }]
+    case 'artifact':
+      return [...blocks, { kind: event, ...data } as Block]
     case 'tool_use':
       return [...blocks, { kind: 'tool', call: data as Schema<'ToolUseData'>, startedAt: at }]
     case 'tool_progress': {

@@ -25,7 +25,10 @@ export type SubagentBlock = {
 /** What a person has told the run while it was at work. */
 export type SteerBlock = { kind: 'steered' } & Schema<'SteeredData'>
 
-export type Block = TextBlock | ToolBlock | SubagentBlock | SteerBlock
+/** A file that the run has delivered: `GET /files/{file_id}/content` sends it. */
+export type ArtifactBlock = { kind: 'artifact' } & Schema<'ArtifactData'>
+
+export type Block = TextBlock | ToolBlock | SubagentBlock | SteerBlock | ArtifactBlock
 
 /** A permission request. `ended`: the run ended before it was decided. */
 export type PermissionView = {

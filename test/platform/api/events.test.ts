@@ -51,6 +51,13 @@ const ERROR = {
   problems: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
+const FILE = {
+  file_id: 'required',
+  name: 'required',
+  media_type: 'required',
+  bytes: 'required',
+  title: 'optional',
+} as const
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
 
 /** The events whose fields the types name one by one; `subagent_event` and `plan_queued` are in `contract.test.ts`. */
@@ -62,6 +69,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
   tool_use: { ...CALL, input: 'required' },
   tool_result: { ...CALL, output: 'required', is_error: 'required' },
   tool_progress: { ...CALL, progress: 'required', detail: 'required' },
+  artifact: { ...FILE, tool_use_id: 'required' },
   permission_request: {
     ...CALL,
     input: 'required',

@@ -5,6 +5,7 @@ import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { memo } from '../memo.ts'
 import { StateBadge } from '../state-badge.tsx'
+import { Artifact } from './artifact.tsx'
 import { ToolCard } from './tool-card.tsx'
 import './run.css'
 
@@ -30,6 +31,7 @@ export const BlockList = ({ blocks, permissions, sessionId }: BlockListProps) =>
             sessionId={sessionId}
           />
         )
+      if (block.kind === 'artifact') return <Artifact key={i} file={block} />
       if (block.kind === 'steered') return <Steered key={i} text={block.text} by={block.by} />
       return block.kind === 'text' ? <Text key={i} block={block} /> : <Thinking key={i} block={block} />
     })}

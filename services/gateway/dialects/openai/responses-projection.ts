@@ -88,9 +88,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
         return this.#result(event, id)
       case 'subagent_event':
         return this.#nested(event)
+      case 'artifact':
+        return this.#output.bring(event.file_id, event.name)
       case 'turn_end':
-        this.#count(event)
-        return []
+        return this.#count(event)
       case 'plan_queued':
         return [...this.#output.delta('text', noteOf(event), id), ...this.#end('completed')]
       case 'done':
@@ -139,9 +140,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return this.#output.close()
   }
 
-  #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): void {
+  #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): [] {
     const { input, output, cached } = this.#usage
     this.#usage = { input: input + input_tokens, output: output + output_tokens, cached: cached + cache_read_tokens }
+    return []
   }
 
   #ofPermission(event: Of<'permission_request' | 'permission_resolved'>): ResponseEvent[] {

@@ -6,16 +6,21 @@ import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { STEER } from '../../params.ts'
 import { readResponse } from '../shared/response-stream.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
+import { artifactChunks } from './projection.ts'
 
 type Message = MessagePage['messages'][number]
-type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal }
+/** `basePath` begins the addresses of files. */
+type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath?: string }
 
 /** So many runs without an answer in the history, the newest ones, are shown as their events tell of them. */
 const MAX_REPLAYED = 20
 const PAGE = 200
 
 /** The messages on the way to the head of a session; none for a session that is not there. */
-async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId: string): Promise<Message[]> {
+async function listBranch(
+  { broker, tenant }: Pick<Reading, 'broker' | 'tenant'>,
+  sessionId: string,
+): Promise<Message[]> {
   const found: Message[] = []
   try {
     for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -37,7 +42,7 @@ async function listBranch({ broker, tenant }: Omit<Reading, 'signal'>, sessionId
  * as long as their events are kept.
  */
 export async function uiMessages(reading: Reading, sessionId: string): Promise<UiMessage[]> {
-  const messages = fold(await listBranch(reading, sessionId), sessionId)
+  const messages = fold(await listBranch(reading, sessionId), { sessionId, basePath: reading.basePath })
   const replayed = messages.filter(
     ({ runId, answer }, i) => runId !== null && (answer === undefined || i === messages.length - 1),
   )
@@ -51,7 +56,10 @@ export async function uiMessages(reading: Reading, sessionId: string): Promise<U
 /** What one run has added, or what follows one message of the user in the history that a session began with. */
 type Turn = { runId: string | null; asked: UiMessage[]; answer: UiMessage | undefined }
 
-function fold(messages: readonly Message[], sessionId: string): Turn[] {
+function fold(
+  messages: readonly Message[],
+  { sessionId, basePath = '' }: { sessionId: string; basePath?: string | undefined },
+): Turn[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
@@ -75,7 +83,7 @@ function fold(messages: readonly Message[], sessionId: string): Turn[] {
       if (runId === null) answer.id = clientId
       answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
     }
-    if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block)
+    if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block, basePath)
   }
   return turns
 }
@@ -102,23 +110,25 @@ function partOf(block: Block): JsonObject {
   return { type: 'dynamic-tool', toolName, toolCallId, providerExecuted: true, state: 'input-available', input }
 }
 
-function addResult(parts: JsonObject[], block: Block): void {
+function addResult(parts: JsonObject[], block: Block, basePath: string): void {
   if (block.type !== 'tool_result') return
-  const { id, output, is_error: isError } = block
+  const { id, output, is_error: isError, artifacts = [] } = block
   const result = isError ? { state: 'output-error', errorText: output } : { state: 'output-available', output }
   Object.assign(parts.findLast(({ toolCallId }) => toolCallId === id) ?? {}, result)
+  for (const artifact of artifacts)
+    parts.push(...artifactChunks({ ...artifact, tool_use_id: id }, basePath).map((part) => ({ ...part })))
 }
 
 /** The message of a run as far as it has come; `undefined` when its events are not kept. */
 async function replay(
-  { broker, tenant, signal }: Reading,
+  { broker, tenant, signal, basePath }: Reading,
   runId: string,
   sessionId: string,
 ): Promise<UiMessage | undefined> {
   try {
     const { event_count: until } = await broker.getRun(tenant, runId)
     const frames = await broker.followRun(tenant, runId, 0)
-    const projection = new UiMessageProjection(runId, sessionId)
+    const projection = new UiMessageProjection(runId, sessionId, basePath)
     await readResponse({ frames, passed: until }, projection, { signal, until })
     const { message } = projection
     const isWhole = message.metadata['errorCode'] !== 'stream_gap'

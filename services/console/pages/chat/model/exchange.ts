@@ -58,5 +58,6 @@ function blockOf(block: Message['blocks'][number], results: ReadonlyMap<string, 
   if (block.type !== 'tool_use') return [{ kind: block.type, text: block.text, isOpen: false }]
   const { type: _type, ...call } = block
   const result = results.get(block.id)
-  return [{ kind: 'tool', call, ...(result && { result }) }]
+  const files = result?.artifacts?.map((file): Block => ({ kind: 'artifact', ...file, tool_use_id: block.id })) ?? []
+  return [{ kind: 'tool', call, ...(result && { result }) }, ...files]
 }
