@@ -42,6 +42,7 @@ import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
 import type { FlowSurface } from './routes/flows/flow-surface.ts'
 import { flowRoutes } from './routes/flows/flows.ts'
+import { folderFileRoutes } from './routes/folder-files.ts'
 import { health } from './routes/health.ts'
 import { describeCaller, type ServerFacts } from './routes/me.ts'
 import { permissionRoutes, type ReplyToolBox } from './routes/permissions.ts'
@@ -215,6 +216,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox) },
     '/customers/:id/ledger': { get: customerLedger(stored?.ledger) },
+    ...folderFileRoutes({ broker }),
     ...runRoutes({ broker, relay, keys: deps.startKeys, readBody, admit }),
     '/usage': { get: showUsage(stored?.usage) },
     ...flowRoutes({ flows: queued.flows, readBody }),

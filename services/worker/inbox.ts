@@ -1,17 +1,20 @@
 import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import { runHasEnded } from '../../shared/agent/engine/steering.ts'
+import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Steer } from '../../shared/kernel/events.ts'
+import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { titleOf } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
+import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
 import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts'
 import type { Draining } from './draining.ts'
@@ -32,6 +35,7 @@ export type InboxOptions = ChoicesDeps & {
   oneShots?: Pick<OneShots, 'post'> | undefined
   draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
   isHeapHigh: IsHeapHigh
+  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept'>
 }
 
 const DRAIN_RETRY_SECS = 5
@@ -70,8 +74,25 @@ export function createInbox(options: InboxOptions): Inbox {
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
     steerRun: (tenant, runId, steer) => tell(runs.get(tenant, runId), steer, options),
+    ...createFolderCommands(options),
     getRun: (tenant, runId) => runs.get(tenant, runId).description,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
+  }
+}
+
+/** The folders of sessions and one-shot runs, where they are. */
+function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pick<Inbox, 'listFiles' | 'readFile'> {
+  const open = async (tenant: TenantId, scopeId: string) => {
+    const run = isRunId(scopeId) ? runs.get(tenant, scopeId) : undefined
+    const { workspace } = run ?? sessions.get(tenant, scopeId)
+    await workspaces.kept?.bring(tenant, workspace)
+    return run?.sessionId === undefined && run
+      ? workspaces.open(tenant, workspace)
+      : workspaces.openKept(tenant, workspace)
+  }
+  return {
+    listFiles: async (tenant, scopeId, page) => listFolder(await open(tenant, scopeId), page),
+    readFile: async (tenant, scopeId, part) => readPiece(await open(tenant, scopeId), part),
   }
 }
 

@@ -51,6 +51,8 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
     steerRun: async (...args) => inbox.steerRun(...args),
+    listFiles: async (...args) => inbox.listFiles(...args),
+    readFile: async (...args) => inbox.readFile(...args),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),

@@ -2,6 +2,7 @@ import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../share
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { callersPatienceMs } from '../../../shared/kernel/async/patience.ts'
+import { isRunId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import type { BusyMarks } from './busy-marks.ts'
@@ -40,6 +41,8 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
     createSession: createStored(inbox, deps),
     getSession: (...args) => stored.act(args[0], args[1], () => inbox.getSession(...args)),
     listMessages: (...args) => stored.act(args[0], args[1], () => inbox.listMessages(...args)),
+    listFiles: (...args) => atFolder(stored, args, () => inbox.listFiles(...args)),
+    readFile: (...args) => atFolder(stored, args, () => inbox.readFile(...args)),
     ...changedSessions(inbox, deps),
     deleteSession: (tenant, id, token) =>
       inTime(() =>
@@ -52,6 +55,13 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
       ),
   }
 }
+
+/** The folder of a run outside of sessions is here as long as the run. */
+const atFolder = async <T>(
+  stored: StoredSessions,
+  [tenant, id]: [TenantId, string, ...unknown[]],
+  act: () => Promise<T>,
+): Promise<T> => (isRunId(id) ? act() : stored.act(tenant, id, act))
 
 /** A session that was opened too late for the caller is not changed. */
 function refuseIfLate(): void {

@@ -5,6 +5,7 @@ import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedReply } from '../permissions/reply.ts'
 import type { PermissionPage, PermissionSummary } from '../permissions/store.ts'
+import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
 import type {
   MessageFilter,
@@ -55,6 +56,11 @@ export interface Broker {
   cancelRun(tenant: TenantId, runId: string): Promise<void>
   /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
   steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>
+
+  /** Lists the folder of a session, or of the one-shot run with this id, by path. */
+  listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
+  /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
+  readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
 
   /**
    * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.

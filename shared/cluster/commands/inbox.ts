@@ -3,6 +3,7 @@ import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
+import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSummary } from './runs.ts'
 import type {
   MessageFilter,
@@ -40,6 +41,10 @@ export interface Inbox {
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
+  /** Lists the folder of a session, or of the one-shot run with this id. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
+  listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
+  /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
+  readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): MayWait<number>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage

@@ -1,4 +1,4 @@
-import { epochOfRun, isQueuedRun, newId } from '../../kernel/ids.ts'
+import { epochOfRun, isQueuedRun, isRunId, newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Broker } from '../commands/broker.ts'
@@ -46,7 +46,8 @@ export type RelayBrokerDeps = {
 /** How long a worker may take to read a session from the store. */
 const OPEN_MS = 5_000
 
-type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
+type FolderMethod = 'listFiles' | 'readFile'
+type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered' | FolderMethod
 
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RelayBroker {
@@ -222,6 +223,8 @@ export class RelayBroker {
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
     steerRun: (...args) => this.#runCalls.steerRun(...args),
+    listFiles: (...args) => this.#callFolder('listFiles', args),
+    readFile: (...args) => this.#callFolder('readFile', args),
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
@@ -238,6 +241,12 @@ export class RelayBroker {
   #callOwner<M extends SessionMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [tenant, id] = args
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
+  }
+
+  /** The folder is where the session is, or the one-shot run. */
+  #callFolder<M extends FolderMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    const [tenant, id] = args
+    return isRunId(id) ? this.#runCalls.atRun(tenant, id, method, args) : this.#callOwner(method, args)
   }
 
   /** Nobody acts on a reply to the request of a run that is lost (D37.2). */

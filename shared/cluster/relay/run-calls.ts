@@ -32,7 +32,7 @@ export type RunCallsDeps = {
   discover(epoch: number): Promise<void>
 }
 
-type RunMethod = 'getRun' | 'followRun' | 'cancelRun' | 'steerRun'
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun' | 'steerRun' | 'listFiles' | 'readFile'
 type Followed = { epoch: number; frames: FrameStream }
 
 /** How long a stream that broke off may take to go on elsewhere: the worker that opens the session may die, too. */
@@ -67,6 +67,11 @@ export class RunCalls implements ExecutorCalls {
   steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void> {
     const act = (place: RunPlace) => this.#call(place, 'steerRun', [tenant, runId, steer])
     return this.#untilAnswered((until) => this.#find(placeOf(tenant, runId), act, until))
+  }
+
+  /** Calls a method where the run is. */
+  atRun<M extends RunMethod>(tenant: TenantId, runId: string, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    return this.#find(placeOf(tenant, runId), (place) => this.#call(place, method, args))
   }
 
   /**

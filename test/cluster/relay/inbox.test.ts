@@ -47,6 +47,8 @@ async function setUp() {
     followRun: recording('followRun', cursor),
     cancelRun: recording('cancelRun'),
     steerRun: recording('steerRun'),
+    listFiles: recording('listFiles'),
+    readFile: recording('readFile'),
   }
   let reply = (_channel: string, _text: string) => {}
   const transport = new Transport(

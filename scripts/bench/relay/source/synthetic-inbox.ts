@@ -50,6 +50,8 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     listTenants: refuse,
     getRun: refuse,
     steerRun: refuse,
+    listFiles: refuse,
+    readFile: refuse,
     cancelRun: refuse,
   }
 }
