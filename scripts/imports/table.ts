@@ -118,7 +118,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   preact: ['services/console/**'],
   '@preact/signals': ['services/console/**'],
   'markdown-it': ['services/console/parts/markdown/**'],
-  uplot: ['services/console/pages/usage/**'],
+  oauth4webapi: ['services/console/sign-in/**'],
   winston: ['shared/kernel/log.ts'],
   'prom-client': ['services/ops/**'],
   undici: ['shared/platform/net/egress{,-*}.ts', 'shared/agent/providers/ai-sdk/**'],

@@ -2,8 +2,10 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { RedisLink } from '../../shared/platform/redis/link.ts'
+import { SINGLE_PROCESS } from '../../shared/tenancy/limits/holds.ts'
 import { MemoryRunPlaces } from '../../shared/tenancy/limits/memory-places.ts'
-import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import { createRedisHolds } from '../../shared/tenancy/limits/redis-holds.ts'
 import { createRedisRunPlaces } from '../../shared/tenancy/limits/redis-places.ts'
 import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
@@ -29,7 +31,13 @@ export const createRedisConfigNotice = (
 const NO_NOTICE: ConfigNotice = { send: () => {}, listen: async () => async () => {} }
 
 /** `limiter` counts the requests of tenants that have a limit of their own. */
-type SharedParts = { form: Form; notice: ConfigNotice; places: RunPlaces; limiter: RateLimiter }
+type SharedParts = {
+  form: Form
+  notice: ConfigNotice
+  places: RunPlaces
+  holds: BudgetHolds
+  limiter: RateLimiter
+}
 
 /** The limiter's own limit: each tenant has its own. */
 const perMinute = Number.POSITIVE_INFINITY
@@ -42,6 +50,7 @@ export const createClusterParts = (
   form: 'cluster',
   notice: createRedisConfigNotice(link),
   places: createRedisRunPlaces(link.run),
+  holds: createRedisHolds(link.run),
   limiter: new RedisRateLimiter({ run: link.run, perMinute, fallback: new MemoryRateLimiter({ perMinute }), log }),
   log,
 })
@@ -51,5 +60,6 @@ export const createLocalParts = (): SharedParts => ({
   form: 'standalone',
   notice: NO_NOTICE,
   places: new MemoryRunPlaces(),
+  holds: SINGLE_PROCESS,
   limiter: new MemoryRateLimiter({ perMinute }),
 })

@@ -10,7 +10,8 @@ import { NO_CEILINGS } from '../../shared/tenancy/limits/ceilings.ts'
 import { KnownLimits } from '../../shared/tenancy/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/tenancy/limits/limit-settings.ts'
 import { createMeter, type Meter } from '../../shared/tenancy/limits/meter.ts'
-import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import { Reservations } from '../../shared/tenancy/limits/reservations.ts'
 import { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import type { LiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
@@ -32,6 +33,7 @@ type Parts = {
   configs: LiveConfigs
   store: Pick<OpenedStore, 'spending'>
   places: RunPlaces
+  holds: BudgetHolds
   limiter: RateLimiter
   log: Log
 }
@@ -39,23 +41,25 @@ type Parts = {
 /** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
 export async function openLimits(
   { modelPrices, serverModels, tenantLimits }: Settings['tenants']['limits'],
-  { configs, store, places, limiter, log }: Parts,
+  { configs, store, places, holds, limiter, log }: Parts,
 ): Promise<OpenedLimits> {
   const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, log })
+  const reservations = new Reservations({ budgets, holds, log })
   const priceOf = createPrices(modelPrices)
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
     known,
     requests: new TenantRequests(known, limiter),
     admission,
-    meter: createMeter(budgets, priceOf, createUnpricedLog(log)),
+    meter: createMeter(reservations, priceOf, createUnpricedLog(log)),
     assertBudget: (tenant) => assertBudget(budgets, tenant),
     settings: new LimitSettings({ configs, budgets, places, ceilings: ceilings ?? NO_CEILINGS, priceOf, serverModels }),
     async close() {
       ceilings?.close()
       admission.close()
+      reservations.close()
       await budgets.close()
     },
   }

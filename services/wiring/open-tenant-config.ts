@@ -8,7 +8,7 @@ import type { Settings } from '../../shared/platform/config/groups.ts'
 import { createConnectionGuard } from '../../shared/platform/net/address-policy.ts'
 import type { Egress } from '../../shared/platform/net/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
-import type { RunPlaces } from '../../shared/tenancy/limits/port.ts'
+import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts'
 import { pricesOf } from '../../shared/tenancy/limits/unpriced.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
@@ -50,6 +50,7 @@ type Parts = {
   notice: ConfigNotice
   events: EventSink
   places: RunPlaces
+  holds: BudgetHolds
   limiter: RateLimiter
   log: Log
 }
@@ -63,13 +64,13 @@ const IDLE_MS = 3_600_000
  */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, consoleUrl, keys, limits: limitSettings }: Settings['tenants'],
-  { form, store, notice, events, places, limiter, log }: Parts,
+  { form, store, notice, events, places, holds, limiter, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await loadKeyring(keys, form, log))
   if (!keyring) return disabled(limitSettings)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, notice, events, log })
   const credentials = new CredentialReader(keyring)
-  const limits = await openLimits(limitSettings, { configs, store, places, limiter, log })
+  const limits = await openLimits(limitSettings, { configs, store, places, holds, limiter, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)

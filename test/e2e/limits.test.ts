@@ -150,6 +150,19 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await counted(used, 2_000_001)
   })
 
+  it('D11.2: of many runs that start at the same time only as many call the model as the budget has room for', async () => {
+    const { used } = await shown()
+    await raiseBudget(used.tokens + 200_000)
+    const before = product.model.requests.length
+    product.model.otherwise(() => ({ steps: [{ text: 'yes' }], usage: { input: 120_000, output: 1 } }))
+    const start = { prompt: 'hi', max_output_tokens: 80_000 }
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('POST', '/agent/run', start)))
+    const refused = answers.filter(({ text }) => text.includes('budget_exhausted'))
+    product.model.otherwise(() => 'fine')
+    expect([product.model.requests.length - before, refused.length]).to.deep.equal([2, 18])
+    await counted(used, 240_002)
+  })
+
   it('D11.2: the budget holds down the tree of sub-agents: none of them calls its model any more', async () => {
     const { used } = await shown()
     await raiseBudget(used.tokens + 100_000)

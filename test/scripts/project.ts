@@ -65,7 +65,7 @@ export async function makeProject(files: Record<string, string> = {}, wantedNode
   }
 }
 
-type Ended = { code: number | null; stdout: string; stderr: string }
+export type Ended = { code: number | null; stdout: string; stderr: string }
 
 /** A script on its way. */
 class Running {

@@ -3,25 +3,90 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { TSCONFIG, X } from './check-tree.ts'
-import { isGone, makeProject } from './project.ts'
+import { type Ended, isGone, makeProject } from './project.ts'
 
 const GOOD = `it('one', () => {})\nit('two', () => {})`
 const BAD = `it('good', () => {})\nit('bad', () => { throw new Error('no') })`
 
+/** Nothing of it is open after its last test but what closes by itself. */
+const TIDY = `import { createServer } from 'node:net'
+  describe('tidy', () => {
+    it('closes', () => {
+      const server = createServer().listen(0)
+      setTimeout(() => server.close(), 200)
+      setInterval(() => {}, 60_000).unref()
+    })
+  })`
+
+type Project = Awaited<ReturnType<typeof makeProject>>
+
 const lastLine = (text: string) => text.trimEnd().split('\n').at(-1)
 
 describe('scripts/test (D1.1)', () => {
-  it('runs the check and every test, and prints the counts in its last line', async () => {
-    await using project = await makeProject({ 'test/a.test.ts': GOOD, 'test/deep/b.test.ts': GOOD })
-    const { code, stdout } = await project.start('scripts/test').ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '4 passed, 0 failed' })
-    expect((await project.npmCalls()).at(-1)).to.equal('npm run check')
+  describe('of tests that pass', () => {
+    let project: Project
+    let run: Ended
+    before(async () => {
+      const busy = `describe('a', () => { it('computes', () => { let sum = 0; for (let i = 0; i < 3e8; i++) sum += i % 7; return sum > 0 ? undefined : sum }) })`
+      project = await makeProject({ 'test/a/a.test.ts': busy, 'test/b/deep/b.test.ts': GOOD, 'test/c/c.test.ts': TIDY })
+      run = await project.start('scripts/test').ended
+    })
+    after(() => project[Symbol.asyncDispose]())
+
+    it('runs the check and every test, and prints the counts in its last line', async () => {
+      expect({ code: run.code, last: lastLine(run.stdout) }).to.deep.equal({ code: 0, last: '4 passed, 0 failed' })
+      expect((await project.npmCalls()).at(-1)).to.equal('npm run check')
+    })
+
+    it('lists the files that took the longest, those that used the most CPU time, and the cost of each folder', () => {
+      for (const pattern of [
+        /^The slowest files:$/m,
+        /^ {2}\d+\.\d s, CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts$/m,
+        /^The dearest files:\n {2}CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts: no reason is given$/m,
+        /^The cost of the folders:\n(?: {2}CPU \d\.\d s: .*\n)* {2}CPU (?!0\.0)\d\.\d s: test\/a$/m,
+        /^ {2}CPU (?!0\.0)\d\.\d s: loading and shared servers$/m,
+        /^All tests: \d+ s, CPU \d+ s$/m,
+      ])
+        expect(run.stdout).to.match(pattern)
+    })
   })
 
-  it('a failed test is counted and makes the exit code 1', async () => {
-    await using project = await makeProject({ 'test/a.test.ts': BAD })
-    const { code, stdout } = await project.start('scripts/test').ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '1 passed, 1 failed' })
+  describe('of tests that fail', () => {
+    let run: Ended
+    before(async () => {
+      const once = `import { existsSync, writeFileSync } from 'node:fs'
+        it('late', () => { if (!existsSync('seen')) { writeFileSync('seen', ''); throw new Error('too late') } })`
+      await using project = await makeProject({
+        'test/a/a.test.ts': BAD,
+        'test/b/b.test.ts': GOOD,
+        'test/c/c.test.ts': `describe('c', () => { it('worse', () => { throw new Error('never') }) })`,
+        'test/ends/a.test.ts': `it('one', () => process.exit(0))`,
+        'test/killed/a.test.ts': `it('one', () => { process.kill(process.pid, 'SIGKILL') })`,
+        'test/broken/a.test.ts': `import './missing.ts'`,
+        'test/late/a.test.ts': once,
+      })
+      run = await project.start('scripts/test').ended
+    })
+
+    it('adds up the tests of several processes, lists the failed ones at the end, and exits with 1', () => {
+      expect({ code: run.code, last: lastLine(run.stdout) }).to.deep.equal({ code: 1, last: '4 passed, 5 failed' })
+      const list = run.stdout.slice(run.stdout.lastIndexOf('Failed:')).split('\n')
+      expect(list).to.include.members(['  bad', '  c: worse'])
+      expect(run.stdout).to.include('Error: never')
+    })
+
+    it('repeats a file whose tests failed, alone: what passes then counts and is listed', () => {
+      expect(run.stdout).to.match(/Passed only when repeated[^\n]*:\n {2}late\n/)
+    })
+
+    for (const [what, problem] of [
+      ['ends itself', 'test/ends ended with 0 before its report'],
+      ['is killed', 'test/killed ended with SIGKILL before its report'],
+      ['cannot load a file', 'test/broken ended with 1 before its report'],
+    ] as const)
+      it(`a process that ${what} is one failed test, and the other processes go on`, () => {
+        expect(run.stdout).to.include(problem)
+      })
   })
 
   it('a failed check makes the exit code 1 although every test passes', async () => {
@@ -50,28 +115,6 @@ describe('scripts/test (D1.1)', () => {
     expect(lastLine(stdout)).to.equal('2 passed, 0 failed, 1 skipped')
   })
 
-  it('adds up the tests of several processes and lists the failed ones at the end', async () => {
-    await using project = await makeProject({
-      'test/a/a.test.ts': BAD,
-      'test/b/b.test.ts': GOOD,
-      'test/c/c.test.ts': `describe('c', () => { it('worse', () => { throw new Error('never') }) })`,
-    })
-    const { code, stdout } = await project.start('scripts/test').ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '3 passed, 2 failed' })
-    const list = stdout.slice(stdout.lastIndexOf('Failed:')).split('\n').slice(1, 3).toSorted()
-    expect(list).to.deep.equal(['  bad', '  c: worse'])
-    expect(stdout).to.include('Error: never')
-  })
-
-  it('repeats a file whose tests failed, alone: what passes then counts and is listed', async () => {
-    const once = `import { existsSync, writeFileSync } from 'node:fs'
-      it('late', () => { if (!existsSync('seen')) { writeFileSync('seen', ''); throw new Error('too late') } })`
-    await using project = await makeProject({ 'test/a/a.test.ts': once, 'test/b/b.test.ts': GOOD })
-    const { code, stdout } = await project.start('scripts/test').ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '3 passed, 0 failed' })
-    expect(stdout).to.match(/Passed only when repeated[^\n]*:\n {2}late\n/)
-  })
-
   it('repeats nothing when tests of more than 20 files failed', async () => {
     const files = Array.from({ length: 21 }, (_, i) => [`test/x/${i}.test.ts`, BAD])
     await using project = await makeProject(Object.fromEntries(files))
@@ -79,18 +122,6 @@ describe('scripts/test (D1.1)', () => {
     expect(lastLine(stdout)).to.equal('21 passed, 21 failed')
     expect(stdout).not.to.include('repeated')
   })
-
-  for (const [what, text, problem] of [
-    ['ends itself', `it('one', () => process.exit(0))`, 'ended with 0 before its report'],
-    ['is killed', `it('one', () => { process.kill(process.pid, 'SIGKILL') })`, 'ended with SIGKILL before its report'],
-    ['cannot load a file', `import './missing.ts'`, 'ended with 1 before its report'],
-  ] as const)
-    it(`a process that ${what} is one failed test, and the other processes go on`, async () => {
-      await using project = await makeProject({ 'test/a/a.test.ts': text, 'test/b/b.test.ts': GOOD })
-      const { code, stdout } = await project.start('scripts/test').ended
-      expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '2 passed, 1 failed' })
-      expect(stdout).to.include(`test/a ${problem}`)
-    })
 
   // These texts become test files of a project under test: scripts/test must fail when it finds one.
   for (const modifier of ['only', 'skip'])
@@ -136,20 +167,6 @@ describe('scripts/test (D1.1)', () => {
     expect(group.stdout).to.match(/did not end within 5 s of its last test. Still open: .*UDPWrap/i)
     expect(single.code).to.equal(1)
     expect(single.stderr).to.match(/Still open: .*UDPWrap/i)
-  })
-
-  it('what closes after the last test, and timers without a reference, are not left open', async () => {
-    const text = `import { createServer } from 'node:net'
-      describe('tidy', () => {
-        it('closes', () => {
-          const server = createServer().listen(0)
-          setTimeout(() => server.close(), 200)
-          setInterval(() => {}, 60_000).unref()
-        })
-      })`
-    await using project = await makeProject({ 'test/a/a.test.ts': text })
-    const { code, stdout } = await project.start('scripts/test').ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '1 passed, 0 failed' })
   })
 
   const UNIT = {
@@ -214,24 +231,6 @@ describe('scripts/test (D1.1)', () => {
     const { code, stderr } = await project.start('scripts/test', ['--for', 'shared/none.ts']).ended
     expect(code).to.equal(1)
     expect(stderr).to.include('there is no source file shared/none.ts')
-  })
-
-  it('lists the files that took the longest, those that used the most CPU time, and the cost of each folder', async () => {
-    const busy = `it('computes', () => { let sum = 0; for (let i = 0; i < 3e8; i++) sum += i % 7; return sum > 0 ? undefined : sum })`
-    await using project = await makeProject({
-      'test/a/a.test.ts': `describe('a', () => { ${busy} })`,
-      'test/b/b.test.ts': `describe('b', () => { ${GOOD} })`,
-    })
-    const { stdout } = await project.start('scripts/test').ended
-    expect(stdout).to.match(
-      /The slowest files:\n {2}\d+\.\d s, CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts\n {2}\d+\.\d s, .*b\.test\.ts\n/,
-    )
-    expect(stdout).to.match(/The dearest files:\n {2}CPU (?!0\.0)\d\.\d s: test\/a\/a\.test\.ts: no reason is given\n/)
-    expect(stdout).to.match(
-      /^The cost of the folders:\n(?: {2}CPU \d\.\d s: .*\n)* {2}CPU (?!0\.0)\d\.\d s: test\/a\n/m,
-    )
-    expect(stdout).to.match(/^ {2}CPU (?!0\.0)\d\.\d s: loading and shared servers$/m)
-    expect(stdout).to.match(/^All tests: \d+ s, CPU \d+ s$/m)
   })
 
   it('SIGTERM stops the tests and the processes that they have started', async () => {

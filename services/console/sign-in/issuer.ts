@@ -1,83 +1,121 @@
-import { isObject } from '../base/json-value.ts'
+import * as oauth from 'oauth4webapi'
 import { ofTab } from '../base/tab.ts'
 import type { OidcSignIn } from './config.ts'
 import { Refused, type Tokens } from './held-tokens.ts'
 
-/** The parts of the issuer's metadata that are used here. */
-type Endpoints = {
-  authorization_endpoint: string
-  token_endpoint: string
-  end_session_endpoint?: string
-  authorization_response_iss_parameter_supported?: boolean
-}
+/** What the console asks of an OpenID issuer, as a public client with PKCE. */
 
 const WITHIN_MS = 15_000
 const MOST_CHARS = 200
+/** A person's clock may be wrong by this much. */
+const CLOCK_SECS = 300
+/** For a token whose issuer does not say it. */
+const LIFE_SECS = 3_600
 
-const discovered = ofTab((): { endpoints?: Endpoints } => ({}))
+type Issuer = oauth.AuthorizationServer & { authorization_endpoint: string }
+
+const discovered = ofTab((): { issuer?: Issuer } => ({}))
 
 /** The issuer is asked once; a failure is not kept. */
-export async function discover(settings: OidcSignIn): Promise<Endpoints> {
+export async function discover(settings: OidcSignIn): Promise<Issuer> {
   const known = discovered()
-  known.endpoints ??= await readEndpoints(settings)
-  return known.endpoints
+  known.issuer ??= await readMetadata(settings)
+  return known.issuer
 }
 
-async function readEndpoints({ issuer }: OidcSignIn): Promise<Endpoints> {
-  const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-  const found = answer.body as Partial<Endpoints> & { issuer?: unknown }
-  if (!answer.isOk || !isWeb(found.authorization_endpoint) || !isWeb(found.token_endpoint))
-    throw new Error(`The issuer's openid-configuration cannot be used (${answer.status}).`)
-  // OpenID Connect Discovery 4.3: else another issuer could speak for this one.
-  if (found.issuer !== issuer) throw new Error(`The issuer calls itself ${shortened(found.issuer)}, not ${issuer}.`)
-  return found as Endpoints
+async function readMetadata({ issuer }: OidcSignIn): Promise<Issuer> {
+  const url = new URL(issuer)
+  const response = await reach((options) => oauth.discoveryRequest(url, { ...options, algorithm: 'oidc' }))
+  const found = await oauth.processDiscoveryResponse(url, response).catch((cause: unknown) => {
+    throw new Error(`The issuer's openid-configuration cannot be used (${response.status}).`, { cause })
+  })
+  const { authorization_endpoint, token_endpoint } = found
+  if (!isWeb(authorization_endpoint) || !isWeb(token_endpoint))
+    throw new Error("The issuer's openid-configuration names no addresses to sign in at.")
+  return { ...found, authorization_endpoint }
 }
 
-/** Throws `Refused` where the issuer refuses the grant. */
-export async function exchange(settings: OidcSignIn, grant: Readonly<Record<string, string>>): Promise<Tokens> {
-  const { token_endpoint } = await discover(settings)
-  const body = new URLSearchParams({ ...grant, client_id: settings.client_id })
-  const { isOk, status, body: answer } = await ask(token_endpoint, { method: 'POST', body })
-  if (!isOk && status >= 400 && status < 500 && status !== 408 && status !== 429)
-    throw new Refused(`The issuer refuses the sign-in: ${shortened(answer['error'] ?? status)}`)
-  const { access_token: access, refresh_token: refresh = grant['refresh_token'], id_token: id } = answer
-  if (!isOk || typeof access !== 'string') throw new Error(`The issuer gives no token (${status}).`)
-  const secs = Number(answer['expires_in'] ?? 3_600)
-  const expiresAt = Date.now() + (Number.isFinite(secs) ? secs : 3_600) * 1000
-  return { access, refresh: textOr(refresh), id: textOr(id), expiresAt }
+/** How a request for an authorization code is answered: by an address of the console, with what proves whose question it was. */
+export type Grant = { answer: URLSearchParams; state: string; verifier: string; redirectUri: string }
+
+/** The tokens for the issuer's answer. Throws `Refused` where it refuses. */
+export async function exchange(settings: OidcSignIn, grant: Grant): Promise<Tokens> {
+  const { answer, state, verifier, redirectUri } = grant
+  const [issuer, client] = [await discover(settings), clientOf(settings)]
+  const code = readAnswer(issuer, client, answer, state)
+  const response = await reach((options) =>
+    oauth.authorizationCodeGrantRequest(issuer, client, oauth.None(), code, redirectUri, verifier, {
+      ...options,
+      additionalParameters: audienceOf(settings),
+    }),
+  )
+  return tokensOf(oauth.processAuthorizationCodeResponse(issuer, client, response))
 }
 
-export const renew = (settings: OidcSignIn, refresh: string): Promise<Tokens> =>
-  exchange(settings, { grant_type: 'refresh_token', refresh_token: refresh })
+export async function renew(settings: OidcSignIn, refresh: string): Promise<Tokens> {
+  const [issuer, client] = [await discover(settings), clientOf(settings)]
+  const response = await reach((options) =>
+    oauth.refreshTokenGrantRequest(issuer, client, oauth.None(), refresh, options),
+  )
+  const tokens = await tokensOf(oauth.processRefreshTokenResponse(issuer, client, response))
+  return { ...tokens, refresh: tokens.refresh ?? refresh }
+}
 
 /** Where the issuer ends the sign-in of the person and sends the browser back, if it does that. */
 export function endSessionUrl({ client_id }: OidcSignIn, tokens: Tokens, back: string): string | undefined {
-  const { endpoints } = discovered()
-  if (!isWeb(endpoints?.end_session_endpoint)) return undefined
-  const url = new URL(endpoints.end_session_endpoint)
+  const { issuer } = discovered()
+  if (!isWeb(issuer?.end_session_endpoint)) return undefined
+  const url = new URL(issuer.end_session_endpoint)
   url.searchParams.set('client_id', client_id)
   url.searchParams.set('post_logout_redirect_uri', back)
   if (tokens.id !== undefined) url.searchParams.set('id_token_hint', tokens.id)
   return url.href
 }
 
-/** A text of the issuer, as part of a sentence. */
-export const shortened = (text: unknown): string => {
-  const shown = String(text)
-  return shown.length > MOST_CHARS ? `${shown.slice(0, MOST_CHARS)} …` : shown
+/** Some issuers read `audience`, others the `resource` of RFC 8707, which is a URI. */
+export const audienceOf = ({ audience }: OidcSignIn) => ({
+  audience,
+  ...(URL.canParse(audience) && { resource: audience }),
+})
+
+const clientOf = ({ client_id }: OidcSignIn): oauth.Client => ({ client_id, [oauth.clockTolerance]: CLOCK_SECS })
+
+/** Checks that the answer is the issuer's (RFC 9207: else one issuer's could be given for another's), and takes its code. */
+function readAnswer(issuer: Issuer, client: oauth.Client, answer: URLSearchParams, state: string) {
+  try {
+    const checked = oauth.validateAuthResponse(issuer, client, answer, state)
+    if (checked.has('code')) return checked
+  } catch (cause) {
+    if (!(cause instanceof oauth.AuthorizationResponseError))
+      throw new Error(`The answer is not from ${issuer.issuer}. Sign in again.`, { cause })
+  }
+  throw new Error(`The issuer says: ${shortened(answer.get('error') ?? 'no code')}`)
 }
 
-type Answer = { isOk: boolean; status: number; body: Record<string, unknown> }
-
-async function ask(url: string, init?: RequestInit): Promise<Answer> {
-  const response = await fetch(url, { ...init, signal: AbortSignal.timeout(WITHIN_MS) }).catch((cause: unknown) => {
-    throw new Error('The issuer cannot be reached.', { cause })
+async function tokensOf(answered: Promise<oauth.TokenEndpointResponse>): Promise<Tokens> {
+  const answer = await answered.catch((cause: unknown) => {
+    if (!(cause instanceof oauth.ResponseBodyError))
+      throw new Error(`The issuer gives no token that can be used: ${shortened((cause as Error).message)}`, { cause })
+    const isRefusal = cause.status < 500 && cause.status !== 408 && cause.status !== 429
+    throw new (isRefusal ? Refused : Error)(`The issuer refuses the sign-in: ${shortened(cause.error)}`, { cause })
   })
-  const body: unknown = await response.json().catch(() => undefined)
-  return { isOk: response.ok, status: response.status, body: isObject(body) ? body : {} }
+  const { access_token: access, refresh_token: refresh, id_token: id, expires_in: secs = LIFE_SECS } = answer
+  return { access, refresh, id, expiresAt: Date.now() + secs * 1000 }
 }
 
-const isWeb = (url: unknown): url is string =>
-  typeof url === 'string' && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+type RequestOptions = { signal: () => AbortSignal; [oauth.allowInsecureRequests]: true }
 
-const textOr = (value: unknown) => (typeof value === 'string' ? value : undefined)
+/** The operator has chosen the issuer's address, so it may be `http:`. */
+function reach(request: (options: RequestOptions) => Promise<Response>): Promise<Response> {
+  return request({ signal: () => AbortSignal.timeout(WITHIN_MS), [oauth.allowInsecureRequests]: true }).catch(
+    (cause: unknown) => {
+      throw new Error('The issuer cannot be reached.', { cause })
+    },
+  )
+}
+
+/** A text of the issuer, as part of a sentence. */
+const shortened = (text: string): string => (text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS)} …` : text)
+
+const isWeb = (url: string | undefined): url is string =>
+  url !== undefined && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)

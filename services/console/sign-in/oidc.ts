@@ -1,8 +1,9 @@
+import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import { isObject } from '../base/json-value.ts'
 import { keep, kept } from './browser-store.ts'
 import type { OidcSignIn } from './config.ts'
 import type { Tokens } from './held-tokens.ts'
-import { discover, exchange, shortened } from './issuer.ts'
+import { audienceOf, discover, exchange } from './issuer.ts'
 
 /** Asks the issuer who the person is, by code with PKCE, and reads its answer. Tokens are kept in memory only. */
 
@@ -22,7 +23,7 @@ export async function leaveForIssuer(
   settings: OidcSignIn,
   { isSilent, back }: { isSilent: boolean; back: string },
 ): Promise<void> {
-  const question = { state: randomText(), verifier: randomText(), back }
+  const question = { state: generateRandomState(), verifier: generateRandomCodeVerifier(), back }
   const url = await questionUrl(settings, question)
   if (isSilent) url.searchParams.set('prompt', 'none')
   keep('sessionStorage', QUESTION, JSON.stringify(question))
@@ -31,7 +32,7 @@ export async function leaveForIssuer(
 
 /** Asks in a window of its own, so that the page stays as it is. `undefined` where the browser opens none. */
 export async function askInWindow(settings: OidcSignIn): Promise<{ tokens: Promise<Tokens> } | undefined> {
-  const question = { state: IN_WINDOW + randomText(), verifier: randomText(), back: '' }
+  const question = { state: IN_WINDOW + generateRandomState(), verifier: generateRandomCodeVerifier(), back: '' }
   const url = await questionUrl(settings, question)
   const answered = answerTo(question.state)
   if (window.open(url, '_blank', 'popup,width=480,height=680') === null) return undefined
@@ -72,7 +73,7 @@ async function questionUrl(settings: OidcSignIn, { state, verifier }: Question):
     redirect_uri: redirectUri(),
     scope: settings.scope,
     state,
-    code_challenge: await challengeOf(verifier),
+    code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     ...audienceOf(settings),
   }
@@ -106,34 +107,5 @@ const answerTo = (state: string): Promise<URLSearchParams> =>
     })
   })
 
-/** The tokens for the issuer's answer. Throws its refusal. */
-async function tokensOf(settings: OidcSignIn, { verifier }: Question, answer: URLSearchParams): Promise<Tokens> {
-  const { authorization_response_iss_parameter_supported: tellsIssuer } = await discover(settings)
-  const iss = answer.get('iss')
-  // RFC 9207: else the answer of one issuer could be given for another's.
-  if (iss === null ? tellsIssuer : iss !== settings.issuer)
-    throw new Error(`The answer is not from ${settings.issuer}. Sign in again.`)
-  const code = answer.get('code')
-  if (code === null) throw new Error(`The issuer says: ${shortened(answer.get('error') ?? 'no code')}`)
-  return exchange(settings, {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: redirectUri(),
-    code_verifier: verifier,
-    ...audienceOf(settings),
-  })
-}
-
-/** Some issuers read `audience`, others the `resource` of RFC 8707, which is a URI. */
-const audienceOf = ({ audience }: OidcSignIn) => ({ audience, ...(URL.canParse(audience) && { resource: audience }) })
-
-const randomText = () => base64url(crypto.getRandomValues(new Uint8Array(32)))
-
-const challengeOf = async (verifier: string) =>
-  base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))))
-
-const base64url = (bytes: Uint8Array) =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '')
+const tokensOf = (settings: OidcSignIn, { state, verifier }: Question, answer: URLSearchParams): Promise<Tokens> =>
+  exchange(settings, { answer, state, verifier, redirectUri: redirectUri() })

@@ -43,5 +43,6 @@ export class CallCount {
 
 type CountedRequest = Pick<ModelRequest, 'system' | 'messages' | 'tools'>
 
-const tokensIn = ({ system, messages, tools }: CountedRequest): number =>
+/** Estimates the tokens of a request. */
+export const tokensIn = ({ system, messages, tools }: CountedRequest): number =>
   tokensOf(fixedChars({ systemPrompt: system, background: undefined, tools }) + charsOf(messages))

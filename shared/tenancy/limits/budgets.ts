@@ -19,9 +19,12 @@ export type BudgetsDeps = {
 export type BudgetRefusal = {
   code: 'budget_exhausted' | 'storage_unavailable'
   message: string
-  reason: keyof Limits | 'budget_unknown'
+  reason: keyof Limits | 'budget_unknown' | 'budget_reserved'
   retryAfterSecs: number
 }
+
+/** A tenant's day: its limits, `Infinity` where there is none, and what it has cost as far as this process knows. */
+export type Standing = { day: string; limit: Spent; known: Spent }
 
 /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` while what is left of it cannot be read. */
 export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: TenantId): Promise<void> {
@@ -38,8 +41,8 @@ const STORE_RETRY_SECS = 2
 type Day = { tenant: TenantId; day: string; own: Spent; others: Spent | undefined; readAt: number; isDirty: boolean }
 
 /**
- * Counts the tokens and dollars of each tenant's day, and refuses model calls above its budget. A process writes its part each
- * second and reads those of the others as often, so calls that begin within that time may exceed a budget.
+ * Counts the tokens and dollars of each tenant's day. A process writes its part each second and reads those of the others as often;
+ * what is spent meanwhile is known to the holds (`Reservations`).
  */
 export class Budgets {
   readonly #deps: BudgetsDeps
@@ -59,11 +62,27 @@ export class Budgets {
 
   /** `undefined` when the tenant's models may be called. */
   async refusal(tenant: TenantId): Promise<BudgetRefusal | undefined> {
+    const standing = await this.standing(tenant)
+    return standing && ('code' in standing ? standing : this.exhausted(standing, standing.known))
+  }
+
+  /** Where the tenant's day stands. `undefined` when it has no budget. */
+  async standing(tenant: TenantId): Promise<Standing | BudgetRefusal | undefined> {
     const limits = await readable(this.#deps.limits.of(tenant))
     if (!limits) return UNKNOWN
-    if (limits.tokens_per_day === null && limits.usd_per_day === null) return undefined
-    const spent = await readable(this.#spent(this.#dayOf(tenant)))
-    return spent ? exhausted(limits, spent, this.#now()) : UNKNOWN
+    const { tokens_per_day: tokens, usd_per_day: costUsd } = limits
+    if (tokens === null && costUsd === null) return undefined
+    const day = this.#dayOf(tenant)
+    const known = await readable(this.#spent(day))
+    const limit = { tokens: tokens ?? Number.POSITIVE_INFINITY, costUsd: costUsd ?? Number.POSITIVE_INFINITY }
+    return known ? { day: day.day, known, limit } : UNKNOWN
+  }
+
+  /** The refusal of a day in which so much was spent, or `undefined`. */
+  exhausted({ limit }: Pick<Standing, 'limit'>, { tokens, costUsd }: Spent): BudgetRefusal | undefined {
+    if (tokens >= limit.tokens) return this.#usedUp(`${limit.tokens} tokens`, 'tokens_per_day')
+    if (costUsd >= limit.costUsd) return this.#usedUp(`${limit.costUsd} US dollars`, 'usd_per_day')
+    return undefined
   }
 
   spend(tenant: TenantId, spent: Spent): void {
@@ -81,6 +100,16 @@ export class Budgets {
     clearInterval(this.#timer)
     await this.#flushing
     await this.#flush()
+  }
+
+  #usedUp(budget: string, reason: keyof Limits): BudgetRefusal {
+    const [now, resetsAt] = [this.#now(), endOfDay(this.#now())]
+    return {
+      code: 'budget_exhausted',
+      message: `the budget of ${budget} a day is used up; it begins anew at ${resetsAt.toISOString()}`,
+      reason,
+      retryAfterSecs: Math.ceil((resetsAt.getTime() - now.getTime()) / 1000),
+    }
   }
 
   #dayOf(tenant: TenantId): Day {
@@ -148,21 +177,6 @@ async function readable<T>(reading: T | Promise<T>): Promise<T | undefined> {
   } catch {
     return undefined
   }
-}
-
-function exhausted({ tokens_per_day, usd_per_day }: Limits, spent: Spent, now: Date): BudgetRefusal | undefined {
-  const resetsAt = endOfDay(now)
-  const retryAfterSecs = Math.ceil((resetsAt.getTime() - now.getTime()) / 1000)
-  const refuse = (budget: string, reason: keyof Limits): BudgetRefusal => ({
-    code: 'budget_exhausted',
-    message: `the budget of ${budget} a day is used up; it begins anew at ${resetsAt.toISOString()}`,
-    reason,
-    retryAfterSecs,
-  })
-  if (tokens_per_day !== null && spent.tokens >= tokens_per_day)
-    return refuse(`${tokens_per_day} tokens`, 'tokens_per_day')
-  if (usd_per_day !== null && spent.costUsd >= usd_per_day) return refuse(`${usd_per_day} US dollars`, 'usd_per_day')
-  return undefined
 }
 
 const UNKNOWN: BudgetRefusal = {

@@ -1,9 +1,11 @@
-import { CallCount } from '../../agent/engine/call-count.ts'
+import { CallCount, tokensIn } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
-import type { ModelPart, ModelProvider, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
+import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { BudgetRefusal, Budgets } from './budgets.ts'
+import type { BudgetRefusal } from './budgets.ts'
+import { NOTHING_SPENT, type Spent } from './port.ts'
+import type { Reservation, Reservations } from './reservations.ts'
 
 /** Counts what a tenant's model calls cost, and refuses each call that its budget does not allow. */
 export interface Meter {
@@ -17,12 +19,16 @@ export const NO_METER: Meter = { provider: (_tenant, provider) => provider, mode
 const MAX_TENANTS = 10_000
 
 /** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
-export function createMeter(budgets: Account['budgets'], priceOf: PriceOf, onUnpriced: OnUnpriced = () => {}): Meter {
+export function createMeter(
+  reservations: Account['reservations'],
+  priceOf: PriceOf,
+  onUnpriced: OnUnpriced = () => {},
+): Meter {
   const known = createCache<TenantId, WeakMap<ModelProvider, ModelProvider>>(MAX_TENANTS)
   const provider: Meter['provider'] = (tenant, plain) => {
     const ofTenant = known.get(tenant) ?? new WeakMap<ModelProvider, ModelProvider>()
     known.set(tenant, ofTenant)
-    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, budgets, priceOf, onUnpriced })
+    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, reservations, priceOf, onUnpriced })
     ofTenant.set(plain, metered)
     return metered
   }
@@ -51,16 +57,27 @@ type OnUnpriced = (tenant: TenantId, model: string) => void
 
 type Account = {
   tenant: TenantId
-  budgets: Pick<Budgets, 'refusal' | 'spend'>
+  reservations: Pick<Reservations, 'reserve'>
   priceOf: PriceOf
   onUnpriced: OnUnpriced
 }
 
-function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpriced }: Account): ModelProvider {
-  const priced = (model: string, usage: Usage) => {
+/** What an answer is taken for until the model has given a longer one, in tokens. */
+const USUAL_OUTPUT = 1_000
+/** A long answer counts less with each shorter one that follows. */
+const FORGETS = 0.9
+
+function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, onUnpriced }: Account): ModelProvider {
+  let usualOutput = USUAL_OUTPUT
+  const spentOn = (model: string, usage: Usage): Spent => {
     const costUsd = priceOf(plain, model, usage)
     if (costUsd === undefined) onUnpriced(tenant, model)
-    return costUsd ?? 0
+    return { tokens: usage.input + usage.output, costUsd: costUsd ?? 0 }
+  }
+  const mostOf = (request: ModelRequest): Spent => {
+    const output = request.choices?.maxOutputTokens ?? Math.ceil(usualOutput)
+    const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
+    return { tokens: usage.input + output, costUsd: priceOf(plain, request.model, usage) ?? 0 }
   }
   return {
     ...plain, // What it tells of its models as well.
@@ -69,22 +86,22 @@ function meterProvider(plain: ModelProvider, { tenant, budgets, priceOf, onUnpri
     },
     stream: (request, signal) =>
       new MeteredAnswer({
-        refusal: () => budgets.refusal(tenant),
+        reserve: () => reservations.reserve(tenant, () => mostOf(request), signal),
         open: () => plain.stream(request, signal)[Symbol.asyncIterator](),
-        spend(count) {
+        spentBy(count) {
           const usage = count.usageOf(request)
-          if (!usage) return
-          const costUsd = priced(request.model, usage)
-          budgets.spend(tenant, { tokens: usage.input + usage.output, costUsd })
+          if (!usage) return NOTHING_SPENT
+          usualOutput = Math.max(usage.output, usualOutput * FORGETS)
+          return spentOn(request.model, usage)
         },
       }),
   }
 }
 
 type Metered = {
-  refusal(): Promise<BudgetRefusal | undefined>
+  reserve(): Promise<Reservation | BudgetRefusal>
   open(): AsyncIterator<ModelPart>
-  spend(count: CallCount): void
+  spentBy(count: CallCount): Spent
 }
 
 const OVER: IteratorResult<ModelPart> = { done: true, value: undefined }
@@ -93,6 +110,7 @@ const OVER: IteratorResult<ModelPart> = { done: true, value: undefined }
 class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
   readonly #call: Metered
   #parts: AsyncIterator<ModelPart> | undefined
+  #reservation: Reservation | undefined
   readonly #counted = new CallCount()
   #isOver = false
 
@@ -116,10 +134,15 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
   }
 
   async #start(): Promise<IteratorResult<ModelPart>> {
-    const refusal = await this.#call.refusal()
-    if (refusal) {
+    const reserved = await this.#call.reserve()
+    if ('code' in reserved) {
       this.#isOver = true
-      return { done: false, value: failureOf(refusal) }
+      return { done: false, value: failureOf(reserved) }
+    }
+    this.#reservation = reserved
+    if (this.#isOver) {
+      reserved.settle(NOTHING_SPENT) // The reader has left meanwhile.
+      return OVER
     }
     this.#parts = this.#call.open()
     return this.#parts.next().then(this.#count, this.#fail)
@@ -137,12 +160,12 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
   }
 
   #end(): void {
-    if (!this.#isOver) this.#call.spend(this.#counted)
+    if (!this.#isOver) this.#reservation?.settle(this.#call.spentBy(this.#counted))
     this.#isOver = true
   }
 }
 
 function failureOf({ code, message, reason }: BudgetRefusal): ModelPart {
-  const isRetryable = code === 'storage_unavailable'
+  const isRetryable = code === 'storage_unavailable' || reason === 'budget_reserved'
   return { type: 'failure', failure: { code, message, reason, isRetryable, isFailover: false } }
 }

@@ -24,7 +24,7 @@ export const PAGES: readonly (readonly [path: string, shown: string])[] = [
   ['/plans/new', '.new-plan .badge'],
   ['/plans?tab=schedules', 'table'],
   ['/activity', 'table'],
-  ['/usage', '.chart canvas'],
+  ['/usage', '.chart .bar'],
   ['/settings', '.settings .card h2'],
   ['/settings?tab=routing', 'table'],
   ['/settings?tab=limits', '.form-grid'],

@@ -33,6 +33,7 @@ const text = (chars: number): ModelPart => ({ type: 'text_delta', text: 'y'.repe
 describe('a metered provider', () => {
   let spent: (Spent & { tenant: TenantId })[]
   let refusal: BudgetRefusal | undefined
+  let reserved: Spent | undefined
   let meter: Meter
   let closed: number
   let unpriced: unknown[]
@@ -42,12 +43,12 @@ describe('a metered provider', () => {
     refusal = undefined
     closed = 0
     unpriced = []
-    const budgets = {
-      refusal: async () => refusal,
-      spend: (tenant: TenantId, { tokens, costUsd }: Spent) => void spent.push({ tenant, tokens, costUsd }),
+    const reserve = async (tenant: TenantId, most: () => Spent) => {
+      reserved = most()
+      return refusal ?? { settle: (used: Spent) => void (used.tokens > 0 && spent.push({ tenant, ...used })) }
     }
     meter = createMeter(
-      budgets,
+      { reserve },
       ({ type }) => (type === 'openai' ? 0.5 : undefined),
       (...call) => unpriced.push(call),
     )
@@ -82,6 +83,14 @@ describe('a metered provider', () => {
     const parts = [text(2), FINISH]
     expect(await read(metered(parts))).to.deep.equal(parts)
     expect(spent).to.deep.equal([{ tenant: TENANT, tokens: 100, costUsd: 0.5 }])
+  })
+
+  it('a call reserves its input as estimated, and the longest answer of late, or what the run allows', async () => {
+    const provider = metered([FINISH])
+    await read(provider)
+    expect(reserved).to.deep.equal({ tokens: 1_011, costUsd: 0.5 })
+    for await (const part of provider.stream({ ...REQUEST, choices: { maxOutputTokens: 7 } }, SIGNAL)) void part
+    expect(reserved?.tokens).to.equal(18)
   })
 
   it('a call whose price is unknown costs no dollars, which is told', async () => {

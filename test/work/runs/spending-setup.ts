@@ -100,13 +100,11 @@ export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) 
       }
     },
   })
-  const budgets = {
-    refusal: async () => (refuseAt !== undefined && calls >= refuseAt ? REFUSAL : undefined),
-    spend(_tenant: unknown, { tokens, costUsd }: typeof budget) {
-      budget.tokens += tokens
-      budget.costUsd += costUsd
-    },
+  const settle = ({ tokens, costUsd }: typeof budget) => {
+    budget.tokens += tokens
+    budget.costUsd += costUsd
   }
+  const reserve = async () => (refuseAt !== undefined && calls >= refuseAt ? REFUSAL : { settle })
   const priceOf: PriceOf = ({ type }, _model, { input, output }) =>
     isUnpriced && type === 'spare' ? undefined : input + 2 * output
   const [main, spare] = [provider('main'), provider('spare')]
@@ -114,7 +112,7 @@ export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) 
     if (routes++ === bugAt) throw new TypeError('a bug')
     return { primary: { provider: main, model: 'm' }, fallback: { provider: spare, model: 's' } }
   }
-  const meter = createMeter(budgets, priceOf)
+  const meter = createMeter({ reserve }, priceOf)
   const windowOf = () => 12_000
   const plain: Models = { main: route, subAgents: route, summaries: route, priceOf, windowOf }
   /** Resolves when no model is being called any more: then the budget is whole. */

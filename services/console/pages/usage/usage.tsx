@@ -9,15 +9,16 @@ import { CopyAs } from '../../parts/copy-as.tsx'
 import { Figure, Figures } from '../../parts/figures.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import type { Bucket } from './bars.ts'
 import { downloadCsv } from './csv.ts'
 import { startOf } from './start-of.ts'
-import { FIELDS, type Row, type Sum, sumsOf } from './sums.ts'
+import { FIELDS, MEASURES, type Measure, measureOf, type Row, type Sum, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
 import './usage.css'
 
 const BY = ['model', 'kind', 'flow', 'customer', 'subject'] as const
-const SPANS: Readonly<Record<string, { days: number; bucket: 'hour' | 'day'; label: string }>> = {
+const SPANS: Readonly<Record<string, { days: number; bucket: Bucket; label: string }>> = {
   '1d': { days: 1, bucket: 'hour', label: 'Last 24 hours' },
   '7d': { days: 7, bucket: 'day', label: 'Last 7 days' },
   '30d': { days: 30, bucket: 'day', label: 'Last 30 days' },
@@ -36,9 +37,16 @@ export function Usage({ query }: PageProps) {
     () => readRows(request),
     ({ event }) => event === 'run.ended',
   )
+  const measure = measureOf(query.get('measure'), rows.state.value.data ?? [])
   return (
     <div class="page">
       <div class="row">
+        <Choice
+          name="measure"
+          value={measure}
+          choices={Object.keys(MEASURES)}
+          label={(each) => MEASURES[each as Measure].label}
+        />
         <Choice name="by" value={by} choices={BY} label={(each) => `By ${each}`} />
         <Choice
           name="span"
@@ -58,7 +66,9 @@ export function Usage({ query }: PageProps) {
         <CopyAs method="GET" path="/usage" query={request} />
       </div>
       <Loaded from={rows}>
-        {(found) => (found.length === 0 ? <Nothing /> : <Found rows={found} bucket={span.bucket} from={from} />)}
+        {(found) =>
+          found.length === 0 ? <Nothing /> : <Found rows={found} {...{ measure, from }} bucket={span.bucket} />
+        }
       </Loaded>
     </div>
   )
@@ -76,14 +86,16 @@ async function readRows(query: Record<string, string>): Promise<readonly Row[]> 
   return rows
 }
 
-function Found({ rows, bucket, from }: { rows: readonly Row[]; bucket: 'hour' | 'day'; from: string }) {
-  const sums = sumsOf(rows)
+type FoundProps = { rows: readonly Row[]; measure: Measure; bucket: Bucket; from: string }
+
+function Found({ rows, measure, bucket, from }: FoundProps) {
+  const sums = sumsOf(rows, measure)
   return (
     <>
       <Totals sums={sums} />
       <div class="usage-columns">
         <section class="card padded" aria-label="Chart">
-          <UsageChart rows={rows} sums={sums} bucket={bucket} span={{ from: Date.parse(from), to: serverNow() }} />
+          <UsageChart {...{ rows, sums, measure, bucket }} span={{ from: Date.parse(from), to: serverNow() }} />
         </section>
         <UsageTable sums={sums} />
       </div>

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { AppError } from '../../../shared/kernel/errors.ts'
+import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { Budgets } from '../../../shared/tenancy/limits/budgets.ts'
+import { SINGLE_PROCESS } from '../../../shared/tenancy/limits/holds.ts'
+import { type BudgetHolds, NOTHING_SPENT, type Spent } from '../../../shared/tenancy/limits/port.ts'
+import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
+import { type Reservation, Reservations } from '../../../shared/tenancy/limits/reservations.ts'
+import { useRedis } from '../../support/redis.ts'
+import { SILENT_LOG } from '../../support/silent-log.ts'
+import { tenantId } from '../../support/tenant.ts'
+
+const SIGNAL = new AbortController().signal
+const MOST: Spent = { tokens: 100, costUsd: 2 }
+
+describe('what model calls reserve of a budget', () => {
+  const redis = useRedis()
+  let link: RedisLink
+  before(async () => {
+    link = await openRedisLink(redis.url)
+  })
+  after(() => link.close())
+
+  const opened: { close(): unknown }[] = []
+  let number = 0
+  afterEach(async () => {
+    for (const each of opened.splice(0)) await each.close()
+  })
+
+  /** A process of the product. The others learn what it has spent from the holds alone: nothing of it reaches a store. */
+  function process(tokens: number | null, holds: BudgetHolds, usd: number | null = null, waitMs = 60_000) {
+    const limits = { requests_per_minute: null, concurrent_runs: null, tokens_per_day: tokens, usd_per_day: usd }
+    const store = { put: async () => {}, ofOthers: async () => NOTHING_SPENT }
+    const budgets = new Budgets({ limits: { of: () => limits }, store, log: SILENT_LOG })
+    const reservations = new Reservations({ budgets, holds, log: SILENT_LOG, waitMs })
+    opened.push(budgets, reservations)
+    return reservations
+  }
+  const newTenant = () => tenantId(`t_reserve_${globalThis.process.pid}_${number++}`)
+
+  const FORMS: [string, () => BudgetHolds, number][] = [
+    ['one process', () => SINGLE_PROCESS, 1],
+    ['four processes', () => createRedisHolds(link.run), 4],
+  ]
+  for (const [form, open, count] of FORMS)
+    describe(`of ${form}`, () => {
+      const processes = (...limits: [number | null, (number | null)?]) =>
+        Array.from({ length: count }, () => process(limits[0], open(), limits[1]))
+
+      it('of many calls that begin at the same time no more spend than the budget and one call', async () => {
+        const tenant = newTenant()
+        const all = processes(null, 5)
+        let spent = 0
+        const call = async (each: Reservations) => {
+          const reserved = await each.reserve(tenant, () => MOST, SIGNAL)
+          if ('code' in reserved) return reserved.code
+          await sleep(5)
+          spent += 2
+          reserved.settle(MOST)
+          return 'called'
+        }
+        const ends = await Promise.all(Array.from({ length: 40 }, (_, i) => call(all[i % count] ?? process(0, open()))))
+        expect(spent).to.be.within(5, 6)
+        expect(ends.filter((end) => end === 'budget_exhausted')).to.have.length(40 - spent / 2)
+      })
+
+      it('whatever calls cost, and whenever they end, the budget is not exceeded by more than the estimates were wrong', async () => {
+        const call = fc.record({
+          most: fc.integer({ min: 1, max: 50 }),
+          used: fc.integer({ min: 0, max: 60 }),
+          ms: fc.integer({ min: 0, max: 3 }),
+        })
+        await fc.assert(
+          fc.asyncProperty(
+            fc.integer({ min: 1, max: 300 }),
+            fc.array(call, { minLength: 1, maxLength: 25 }),
+            async (budget, calls) => {
+              const tenant = newTenant()
+              const all = processes(budget)
+              let [used, wrong] = [0, 0]
+              await Promise.all(
+                calls.map(async ({ most, used: tokens, ms }, i) => {
+                  const reserved = await all[i % count]?.reserve(tenant, () => ({ tokens: most, costUsd: 0 }), SIGNAL)
+                  if (!reserved || 'code' in reserved) return
+                  await sleep(ms)
+                  used += tokens
+                  wrong += Math.max(0, tokens - most)
+                  reserved.settle({ tokens, costUsd: 0 })
+                }),
+              )
+              for (const each of opened.splice(0)) await each.close()
+              const largest = Math.max(...calls.map(({ most }) => most))
+              expect(used).to.be.at.most(budget + wrong + largest)
+            },
+          ),
+          { numRuns: count === 1 ? 60 : 4 },
+        )
+      })
+    })
+
+  it('a call that finds no room waits, in order, until another one ends, and begins with what is left', async () => {
+    const tenant = newTenant()
+    const each = process(150, SINGLE_PROCESS)
+    const first = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
+    const began: string[] = []
+    const second = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('second') && reserved)
+    const third = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('third') && reserved)
+    await sleep(20)
+    expect(began).to.deep.equal([])
+    first.settle({ tokens: 10, costUsd: 0 })
+    ;((await second) as Reservation).settle({ tokens: 150, costUsd: 0 })
+    expect(await third).to.include({ code: 'budget_exhausted', reason: 'tokens_per_day' })
+    expect(began).to.deep.equal(['second', 'third'])
+  })
+
+  it('one that waits too long is refused, and can be tried again; one that is aborted is let go', async () => {
+    const tenant = newTenant()
+    const each = process(150, SINGLE_PROCESS, null, 30)
+    await each.reserve(tenant, () => MOST, SIGNAL)
+    expect(await each.reserve(tenant, () => MOST, SIGNAL)).to.include({ reason: 'budget_reserved' })
+    const left = new AbortController()
+    const leaving = each.reserve(tenant, () => MOST, left.signal)
+    left.abort()
+    expect(await leaving).to.have.property('settle')
+  })
+
+  it('far from its limit a tenant asks the holds once for many calls', async () => {
+    const tenant = newTenant()
+    let asked = 0
+    const holds: BudgetHolds = { ask: (...args) => (asked++, SINGLE_PROCESS.ask(...args)) }
+    const each = process(1_000_000, holds)
+    for (let i = 0; i < 90; i++) ((await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation).settle(MOST)
+    expect(asked).to.be.at.most(11)
+  })
+
+  it('what a process held that has died is free after its time, and what it has spent still counts', async () => {
+    const tenant = newTenant()
+    const holds = createRedisHolds(link.run)
+    const day = new Date().toISOString().slice(0, 10)
+    const ask = (name: string, next: number) =>
+      holds.ask(tenant, {
+        ...{ day, process: name, known: NOTHING_SPENT, limit: { tokens: 100, costUsd: Number.POSITIVE_INFINITY } },
+        own: { now: { tokens: name === 'dead' ? 40 : 0, costUsd: 0 }, told: NOTHING_SPENT },
+        hold: {
+          atWork: NOTHING_SPENT,
+          next: { tokens: next, costUsd: 0 },
+          reserve: { tokens: Number.MAX_SAFE_INTEGER, costUsd: 0 },
+        },
+      })
+    expect((await ask('dead', 50)).granted).to.equal('next')
+    expect((await ask('other', 50)).granted).to.equal('atWork')
+    const key = `${link.prefix}budget:${tenant}:${day}`
+    const past = {
+      name: 'testPast',
+      keys: 1,
+      lua: `local v = redis.call('HGET', KEYS[1], 'dead'); return redis.call('HSET', KEYS[1], 'dead', (string.gsub(v, '%S+%s*$', '1')))`,
+    }
+    expect(key).to.include(tenant)
+    await link.run(past, [`budget:${tenant}:${day}`], [])
+    expect(await ask('other', 50)).to.deep.equal({ granted: 'next', spent: { tokens: 40, costUsd: 0 } })
+  })
+
+  it('while the holds cannot be reached what is known of the day decides', async () => {
+    const away: BudgetHolds = { ask: async () => Promise.reject(new AppError('unavailable', 'away')) }
+    const tenant = newTenant()
+    const each = process(150, away)
+    const first = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
+    const second = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
+    first.settle(MOST)
+    second.settle(MOST)
+    expect(await each.reserve(tenant, () => MOST, SIGNAL)).to.include({ code: 'budget_exhausted' })
+  })
+})
