@@ -211,6 +211,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
     '/sessions': { get: sessions.list, post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, patch: sessions.rename, delete: sessions.remove },
+    '/sessions/:id/fork': { post: admit(sessions.fork) },
     '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: stored?.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },

@@ -21,6 +21,7 @@ import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
+import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
@@ -35,7 +36,7 @@ export type InboxOptions = ChoicesDeps & {
   oneShots?: Pick<OneShots, 'post'> | undefined
   draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
   isHeapHigh: IsHeapHigh
-  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept'>
+  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
 }
 
 const DRAIN_RETRY_SECS = 5
@@ -45,11 +46,14 @@ const ITS_CLIENT = { isAccepted: true }
 export function createInbox(options: InboxOptions): Inbox {
   const { runs, sessions, draining, isHeapHigh } = options
   return {
-    createSession(tenant, sessionId, token, messages = []) {
+    createSession(tenant, sessionId, token, begin = []) {
       refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
-      return sessions.create({ id: sessionId, tenant, token }, seedHistory(messages)).summary
+      const identity = { id: sessionId, tenant, token }
+      if (isBranch(begin)) return fork(identity, begin, options)
+      return sessions.create(identity, { messages: seedHistory(begin) }).summary
     },
+    branchOf: (tenant, sessionId, at) => branchOf(sessions.get(tenant, sessionId), at),
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listSessions: (tenant, page) => sessions.page(tenant, page),
     listMessages: (tenant, sessionId, page) => {

@@ -81,12 +81,13 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
 
 type SessionCalls = Pick<
   Broker,
-  'createSession' | 'getSession' | 'listSessions' | 'listMessages' | 'renameSession' | 'deleteSession'
+  'createSession' | 'branchOf' | 'getSession' | 'listSessions' | 'listMessages' | 'renameSession' | 'deleteSession'
 >
 
 const localSessions = (inbox: Inbox): SessionCalls => ({
   createSession: async (tenant, sessionId = newId('sess'), ...messages) =>
     inbox.createSession(tenant, sessionId, newToken(), ...messages),
+  branchOf: async (...args) => inbox.branchOf(...args),
   getSession: async (...args) => inbox.getSession(...args),
   listSessions: async (...args) => inbox.listSessions(...args),
   listMessages: async (...args) => inbox.listMessages(...args),

@@ -101,7 +101,7 @@ inBothForms('D43: the files of a tenant', (startProduct, form) => {
     expect(await (await send(`/files/${String(file['file_id'])}/content`)).text()).to.equal('# Plan')
   })
 
-  it('D50.3: the folder of a session is listed with what has changed each file, and sent; nothing outside of it is', async () => {
+  it('D50.3a, D50.3b: the folder of a session is listed with what has changed each file, and sent; nothing outside of it is', async () => {
     await product.call('POST', '/sessions', { session_id: 'folder' })
     const write = (path: string) => ({ tool: 'Write', id: `call_${path}`, input: { path, content: `${path}!` } })
     const runs: string[] = []
@@ -148,5 +148,54 @@ inBothForms('D43: the files of a tenant', (startProduct, form) => {
     expect((await list('/sessions/folder/files')).files.map(({ path }) => path)).to.not.include('link')
     expect(await statusOf(send('/sessions/other/files'))).to.equal(404)
     expect(await statusOf(send(`/runs/run_${'0'.repeat(31)}1/files`))).to.equal(404)
+  })
+
+  it('D23.6: a fork goes on from a message by itself, and has the folder where nothing came behind it', async () => {
+    await product.call('POST', '/sessions', { session_id: 'trunk' })
+    const say = async (id: string, prompt: string, answer: string) => {
+      product.model.answer(answer)
+      const stream = await product.stream(`/sessions/${id}/messages`, { prompt })
+      await stream.all()
+      return stream.runId
+    }
+    const first = await say('trunk', 'one', 'uno')
+    const second = await say('trunk', 'two', 'dos')
+    product.model.answer([{ tool: 'Write', input: { path: 'a.txt', content: 'a' } }], 'tres')
+    const last = await product.stream('/sessions/trunk/messages', { prompt: 'three' })
+    const { data } = await last.until('permission_request')
+    await product.call('POST', `/sessions/trunk/permissions/${data['id']}`, { allow: true })
+    await last.all()
+    const fork = (at: string, session_id?: string) =>
+      product.call('POST', '/sessions/trunk/fork', { at, ...(session_id && { session_id }) })
+    const early = await fork(first, 'early')
+    expect(early.status).to.equal(201)
+    const { from } = early.body as { from: { session_id: string; message_id: string } }
+    expect(from.session_id).to.equal('trunk')
+    expect((await product.call('GET', '/sessions/early')).body).to.deep.include({
+      from,
+      title: 'one',
+      message_count: 2,
+    })
+    await say('early', 'and?', 'y')
+    const asked = product.model.requests.at(-1)?.body['messages'] as { content: string }[]
+    expect(asked.map(({ content }) => content).slice(-3)).to.deep.equal(['one', 'uno', 'and?'])
+    const textsOf = async (id: string) => {
+      const { messages } = (await product.call('GET', `/sessions/${id}/messages`)).body as {
+        messages: { id: string; role: string; blocks: { text?: string }[] }[]
+      }
+      return messages
+    }
+    expect((await textsOf('early'))[1]?.id).to.equal(from.message_id)
+    expect((await textsOf('trunk')).length, 'it has not changed').to.equal(8)
+    const late = (await fork(last.runId)).body as { session_id: string }
+    const files = async (id: string) =>
+      ((await product.call('GET', `/sessions/${id}/files`)).body as { files: { path: string }[] }).files.map(
+        ({ path }) => path,
+      )
+    expect([await files('early'), await files(late.session_id)]).to.deep.equal([[], ['a.txt']])
+    expect((await fork(second, 'early')).status).to.equal(409)
+    const calls = (await textsOf('trunk')).at(-3)
+    for (const at of ['msg_unknown', calls?.id ?? '']) expect((await fork(at)).status, at).to.equal(400)
+    expect((await product.call('POST', '/sessions/nowhere/fork', { at: first })).status).to.equal(404)
   })
 })

@@ -12,7 +12,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pageRequestOf, pathId, queryText, RUN, SESSION } from '../params.ts'
+import { pageRequestOf, pathId, queryValue, RUN, SESSION } from '../params.ts'
 import { type Work, worksOf } from './folder-works.ts'
 
 type Listed = ApiType<'WorkspaceFile'>
@@ -69,12 +69,14 @@ function listed({ modified_ms: at, ...file }: FolderFile, works: readonly Work[]
   return { ...file, modified_at: new Date(at).toISOString(), changed_by: work?.by ?? null }
 }
 
+const PATH = { pattern: /^[^]{1,512}$/u, wanted: 'the path of a file, of at most 512 characters' }
+
 type Sent = { res: Response; scopeId: string }
 
 /** A browser saves the bytes and never shows them, whatever they are. */
 async function sendFile({ readFile }: Deps['broker'], req: Request, { res, scopeId }: Sent): Promise<void> {
-  const path = queryText(req, 'path')
-  if (path === undefined || path === '')
+  const path = queryValue(req, 'path', PATH)
+  if (path === undefined)
     throw invalidRequest('path is required: that of a file as the list has it', { param: '/path' })
   const read = (from: number) => readFile(tenantOf(res), scopeId, { path, from })
   const first = await read(0)

@@ -41,6 +41,7 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
     createSession: createStored(inbox, deps),
     getSession: (...args) => stored.act(args[0], args[1], () => inbox.getSession(...args)),
     listMessages: (...args) => stored.act(args[0], args[1], () => inbox.listMessages(...args)),
+    branchOf: (...args) => stored.act(args[0], args[1], () => inbox.branchOf(...args)),
     listFiles: (...args) => atFolder(stored, args, () => inbox.listFiles(...args)),
     readFile: (...args) => atFolder(stored, args, () => inbox.readFile(...args)),
     ...changedSessions(inbox, deps),
@@ -109,9 +110,9 @@ const changedSessions = (
 
 const createStored =
   (inbox: Inbox, { sessions, stored, saver }: ChangeDeps): Inbox['createSession'] =>
-  async (tenant, id, token, messages) => {
+  async (tenant, id, token, begin) => {
     const isKnown = sessions.find(tenant, id) !== undefined
-    const summary = await inbox.createSession(tenant, id, token, messages)
+    const summary = await inbox.createSession(tenant, id, token, begin)
     const session = sessions.get(tenant, id)
     try {
       await inTime(() => stored.add(session))

@@ -71,6 +71,8 @@ export type SessionState = SessionIdentity &
   ConversationState & {
     createdAt: string
     title?: string | undefined
+    /** The session that it was forked from. */
+    from?: SessionSummary['from'] | undefined
     used?: SessionUsageState | undefined
     /** Names the folder of the session's tools; made of the first token by default. */
     workspace?: string
@@ -92,6 +94,7 @@ export class Session {
   readonly conversation: Conversation
   readonly remembered: RememberedTools
   readonly createdAt: string
+  readonly from: SessionSummary['from'] | undefined
   /** `undefined`: the session is in memory only. */
   readonly log: SessionLog | undefined
   /** `undefined`: its runs end with this worker. */
@@ -108,7 +111,7 @@ export class Session {
   readonly #accepting = new Set<Promise<unknown>>()
 
   constructor(
-    { id, tenant, token, workspace, createdAt, title, used, memories, remembered, log, ...history }: SessionState,
+    { id, tenant, token, workspace, createdAt, title, from, used, memories, remembered, log, ...history }: SessionState,
     options: SessionOptions,
   ) {
     this.id = id
@@ -116,6 +119,7 @@ export class Session {
     this.token = token
     this.workspace = workspace ?? sessionFolder(id, token)
     this.createdAt = createdAt
+    this.from = from
     this.#options = options
     this.#usage = new SessionUsage(used)
     this.conversation = new Conversation(history, {
@@ -154,6 +158,7 @@ export class Session {
       last_message_at: all.at(-1)?.stamp?.at ?? null,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
+      ...(this.from && { from: this.from }),
     }
   }
 
@@ -162,7 +167,7 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { id, tenant, token, workspace, conversation, createdAt, title } = this
+    const { id, tenant, token, workspace, conversation, createdAt, title, from } = this
     const { all: messages, messageCount } = conversation
     const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
     const waiting = this.waiting.map(({ run, message }) => ({
@@ -175,7 +180,7 @@ export class Session {
     }))
     const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }
     const history = { messages, messageCount, memories, remembered, ...(log && { log }) }
-    return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
+    return { id, tenant, token, workspace, createdAt, title, from, used: this.#usage.state, ...history, waiting }
   }
 
   /** The state that a run starts from now. */

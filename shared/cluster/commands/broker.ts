@@ -11,7 +11,8 @@ import type {
   MessageFilter,
   MessagePage,
   MessageRequest,
-  SeedMessage,
+  SessionBegin,
+  SessionBranch,
   SessionPage,
   SessionSummary,
 } from './sessions.ts'
@@ -33,7 +34,9 @@ export type OnNamed = (runId: string) => Promise<void>
  */
 export interface Broker {
   /** Throws `conflict` when the id is in use, `rate_limit` when every worker has its maximum of sessions. */
-  createSession(tenant: TenantId, sessionId?: string, messages?: readonly SeedMessage[]): Promise<SessionSummary>
+  createSession(tenant: TenantId, sessionId?: string, begin?: SessionBegin): Promise<SessionSummary>
+  /** The branch of a session that ends with a message, by its id or that of a run. Throws `invalid_request` for an unknown one. */
+  branchOf(tenant: TenantId, sessionId: string, at: string): Promise<SessionBranch>
   getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
   /** Lists the tenant's sessions, those created last first. */
   listSessions(tenant: TenantId, page: PageRequest): Promise<SessionPage>

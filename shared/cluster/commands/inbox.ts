@@ -9,7 +9,8 @@ import type {
   MessageFilter,
   MessagePage,
   MessageRequest,
-  SeedMessage,
+  SessionBegin,
+  SessionBranch,
   SessionPage,
   SessionSummary,
 } from './sessions.ts'
@@ -24,12 +25,9 @@ type MayWait<T> = T | Promise<T>
  */
 export interface Inbox {
   /** `token` is this creation's own: a session of the same id that is created later has another. */
-  createSession(
-    tenant: TenantId,
-    sessionId: string,
-    token: string,
-    messages?: readonly SeedMessage[],
-  ): MayWait<SessionSummary>
+  createSession(tenant: TenantId, sessionId: string, token: string, begin?: SessionBegin): MayWait<SessionSummary>
+  /** The branch that ends with a message, by its id or that of a run. Throws `invalid_request` for an unknown one. */
+  branchOf(tenant: TenantId, sessionId: string, at: string): MayWait<SessionBranch>
   getSession(tenant: TenantId, sessionId: string): MayWait<SessionSummary>
   listSessions(tenant: TenantId, page: PageRequest): SessionPage
   listMessages(tenant: TenantId, sessionId: string, page: MessageFilter): MayWait<MessagePage>

@@ -47,7 +47,7 @@ export type RelayBrokerDeps = {
 const OPEN_MS = 5_000
 
 type FolderMethod = 'listFiles' | 'readFile'
-type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered' | FolderMethod
+type SessionMethod = 'branchOf' | 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered' | FolderMethod
 
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RelayBroker {
@@ -190,6 +190,7 @@ export class RelayBroker {
         },
       )
     },
+    branchOf: (...args) => this.#callOwner('branchOf', args),
     getSession: (...args) => this.#callOwner('getSession', args),
     listSessions: (tenant, page) => listSessions(this.#calls, { tenant, page, epochs: this.workers.alive }),
     listMessages: (...args) => this.#callOwner('listMessages', args),

@@ -90,6 +90,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   ...sessions,
   listRemembered: (_from, ...args) => inbox.listRemembered(...args),
   forgetRemembered: (_from, ...args) => inbox.forgetRemembered(...args),
+  branchOf: (_from, ...args) => inbox.branchOf(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   steerRun: (_from, ...args) => inbox.steerRun(...args),
   listFiles: (_from, ...args) => inbox.listFiles(...args),
