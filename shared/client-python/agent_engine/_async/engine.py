@@ -88,6 +88,12 @@ class AsyncSession:
         """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
         return AsyncPages(self._transport, f"{self._path}/messages", {"head": head})
 
+    async def fork(self, at: str, *, id: str | None = None) -> AsyncSession:
+        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        body = {"at": at, **({} if id is None else {"session_id": id})}
+        forked = await self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
+        return AsyncSession(self._transport, forked["session_id"])
+
     async def rename(self, title: str) -> Json:
         return await self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
 

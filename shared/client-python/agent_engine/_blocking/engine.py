@@ -89,6 +89,12 @@ class Session:
         """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
         return Pages(self._transport, f"{self._path}/messages", {"head": head})
 
+    def fork(self, at: str, *, id: str | None = None) -> Session:
+        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        body = {"at": at, **({} if id is None else {"session_id": id})}
+        forked = self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
+        return Session(self._transport, forked["session_id"])
+
     def rename(self, title: str) -> Json:
         return self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")
 
