@@ -44,9 +44,16 @@ export class Bench {
     return this.#share('ours', () => this.startOurs('data-shared'))
   }
 
-  async startBaseline(): Promise<Running> {
+  async startBaseline(env: Record<string, string> = {}): Promise<Running> {
     const provider = await this.provider()
-    return this.#start('baseline', 'scripts/bench/baseline.ts', { MODEL_BASE_URL: urlOf(provider) })
+    return this.#start('baseline', 'scripts/bench/baseline.ts', { MODEL_BASE_URL: urlOf(provider), ...env })
+  }
+
+  /** Starts a step of the ladder, which STEP in `env` names. */
+  async startStep(env: Record<string, string>): Promise<Running> {
+    const provider = await this.provider()
+    const own = { NODE_COMPILE_CACHE: COMPILE_CACHE, MODEL_BASE_URL: urlOf(provider) }
+    return this.#start('step', 'scripts/bench/ladder/step.ts', { ...own, ...env })
   }
 
   /** Starts a new product process. Processes with the same folder must run one after the other; each finds the data of the one before. */
@@ -82,7 +89,7 @@ export class Bench {
 
   #start(name: string, script: string, env: Record<string, string>): Promise<Running> {
     const dialect = name === 'provider' ? PROVIDER : GATEWAY
-    const flags = name === 'ours' ? NODE_FLAGS : []
+    const flags = name === 'ours' || name === 'step' ? NODE_FLAGS : []
     return this.#processes.start({ name, flags, script: join(ROOT, script), dialect, env }, this.signal)
   }
 }

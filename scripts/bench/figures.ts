@@ -9,6 +9,7 @@ import { firstEvent } from './figures/first-event.ts'
 import { flowAgents, flowRun, flowRunCluster } from './figures/flow-run.ts'
 import { idleCustomers } from './figures/idle-customers.ts'
 import { idleMemory } from './figures/idle-memory.ts'
+import { ladder } from './figures/ladder.ts'
 import { largeAnswers } from './figures/large-answers.ts'
 import { ledgerGrowth } from './figures/ledger-growth.ts'
 import { loadedMemory } from './figures/loaded-memory.ts'
@@ -29,6 +30,7 @@ export const FIGURES: readonly Figure[] = [
   clusterCpu,
   shortRuns,
   cpu,
+  ladder,
   ...dialects,
   pacedStreams,
   pacedCpu,

@@ -1,6 +1,7 @@
 import { createModels } from '../../services/wiring/models/create-models.ts'
 import { apiBase } from '../../shared/agent/providers/base-url.ts'
 import type { Failure, ModelRequest, ModelRoute } from '../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../shared/kernel/async/batch.ts'
 import type { Config } from '../../shared/platform/config/config.ts'
 import type { Check, Finding } from './finding.ts'
 
@@ -38,7 +39,7 @@ const withoutTools = (prefix: string, { model }: ModelRoute): Finding => ({
 
 async function failureOf({ provider, model }: ModelRoute): Promise<Failure | undefined> {
   const signal = AbortSignal.timeout(WITHIN_MS)
-  for await (const part of provider.stream({ ...REQUEST, model }, signal))
+  for await (const part of oneByOne(provider.stream({ ...REQUEST, model }, signal)))
     if (part.type === 'failure') return part.failure
   return signal.aborted ? TOO_SLOW : undefined
 }

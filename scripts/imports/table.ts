@@ -34,7 +34,7 @@ export const ROOMS: readonly (readonly [room: string, files: string])[] = [
   ['cluster/members', 'shared/cluster/members/**'],
   ['cluster/owners', 'shared/cluster/owners/**'],
   ['cluster/commands', 'shared/cluster/commands/**'],
-  ['cluster/queued-runs', 'shared/cluster/queued-runs/**'],
+  ['cluster/following', 'shared/cluster/following/**'],
   ['cluster/relay', 'shared/cluster/relay/**'],
   ['cluster/adapters', 'shared/cluster/{memory,memory-cluster,redis-ports}.ts'],
   ['tenancy/auth', 'shared/tenancy/auth/**'],
@@ -185,7 +185,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/cli/**', 'services/cli/**'], // Each command is loaded when it is named, so that all start at once.
   ['services/cli/**', 'yaml'],
   ['services/console/boot.ts', 'services/console/main.tsx'], // After the first paint.
-  ['services/console/main.tsx', 'services/console/base/show-hidden-text.ts'], // Beside the sign-in: no part of the shell.
+  ['services/console/main.tsx', 'services/console/base/show-texts.ts'], // Beside the sign-in: no part of the shell.
   ['services/gateway/open-rate-limit.ts', 'shared/platform/redis/link.ts'], // The standalone form needs it only for a shared rate limit.
   ['shared/agent/providers/**', '@ai-sdk/*'],
   ['shared/agent/providers/**', 'undici'],

@@ -12,7 +12,7 @@ if (root === null) throw new Error('the page has no place for the console')
 watchAddress()
 watchSignOut()
 // Pages have the same code: it is no part of the shell.
-const loadReading = async () => (await import('./base/show-hidden-text.ts')).showHiddenText()
+const loadReading = async () => (await import('./base/show-texts.ts')).showTexts()
 void Promise.all([startSignIn(), loadReading()]).then(() => {
   root.replaceChildren()
   render(<Console />, root)

@@ -1,6 +1,6 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
-import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
+import { ExecutorRelay } from '../../shared/cluster/relay/worker/executor.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'

@@ -1,5 +1,5 @@
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import { createAges } from '../../shared/work/flows/calls/ages.ts'
+import { createAges } from '../../shared/work/flows/calls/end-lost-execution.ts'
 import { sweepOrphans } from '../../shared/work/flows/calls/orphan-sweep.ts'
 import { createRetentionSweep } from '../../shared/work/flows/retention-sweep.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'

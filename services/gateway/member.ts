@@ -1,6 +1,6 @@
 import type { SessionKey } from '../../shared/cluster/owners/owners.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
-import { GatewayRelay } from '../../shared/cluster/relay/gateway.ts'
+import { GatewayRelay } from '../../shared/cluster/relay/gateway/gateway.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { redisOf } from '../../shared/platform/config/redis-place.ts'
@@ -11,7 +11,7 @@ import { openClusterStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
 import { openRecordedBroker, openRunWitness } from '../wiring/run-records.ts'
-import { createRunSource } from '../wiring/run-source.ts'
+import { createRunSources } from '../wiring/run-source.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
 import { createFlowSurface } from './create-flow-surface.ts'
 import { createPlanSurface } from './create-plan-surface.ts'
@@ -25,7 +25,7 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
   return openClusterProcess(opening, async ({ join, closer, show, isHeapHigh, ...common }) => {
     const { store, events, link, tenantConfig, queue, metrics } = common
     const schedules = createBullSchedules(...redisOf(settings.redis))
-    const jobs = store && createRunSource(store, queue)
+    const jobs = store && createRunSources(store, queue)
     const witness = store && openRunWitness({ store, tenantConfig, metrics, log })
     const onMemberLost = (epoch: number) => witness?.onWorkerLost(epoch)
     const sessions = store?.sessions

@@ -14,7 +14,7 @@ import { createServer, type ServerLimits, urlOf } from '../http/server.ts'
 import type { OpsDeps } from './app.ts'
 import { createQueues, type Queues } from './open-queues.ts'
 import type { Sources } from './overview.ts'
-import { watchQueue } from './queue-gauges.ts'
+import { watchQueue } from './queues.ts'
 import { type Checks, createReadiness } from './readiness.ts'
 import { MetricsRegistry } from './registry.ts'
 

@@ -15,7 +15,7 @@ import type { IsHeapHigh } from '../http/heap.ts'
 import { createFlows } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
-import { createRunSource } from '../wiring/run-source.ts'
+import { createRunSources } from '../wiring/run-source.ts'
 
 type Parts = {
   store: OpenedStore
@@ -53,12 +53,12 @@ export async function openLocalExecutor(
   const shared = { store, tenantConfig, events, recorder, toolBox, queue, schedules, isHeapHigh, metrics, log }
   const opened = await openExecutor(settings, { ...shared, flows, fence: ALWAYS_HELD })
   const { executor } = opened
-  const localQueue = createLocalQueue(executor.inbox, epoch, createRunSource(store, queue))
+  const localQueue = createLocalQueue(executor.inbox, epoch, createRunSources(store, queue))
   const executors: KnownExecutors = {
     hasAny: () => !executor.isDraining(),
     isAlive: async (other) => other === epoch,
   }
-  const announce = (runId: string) => localQueue.runs.onStarted(runId, epoch)
+  const announce = (runId: string) => localQueue.runs.waiting.onStarted(runId, epoch)
   return {
     schedules,
     localQueue,

@@ -73,7 +73,7 @@ export async function openTools(
   if (problems.length > 0) throw new Error(problems.join('\n'))
   for (const message of registry.leftOut) log.warn(message)
   mcp.onChange(createToolChanges(registry, log))
-  const ready = Promise.race([mcp.listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
+  const ready = mcp.listed && Promise.race([mcp.listed, sleep(LISTED_WITHIN_MS, undefined, { ref: false })])
   return {
     toolBox: { ...registry, ready, servers: mcp.servers, release: mcp.release },
     schemas,
@@ -157,7 +157,7 @@ const boundsOf = ({ mcpProcesses: max, mcpIdleMs: idleMs, mcpMemoryBytes, tenant
 const NO_MCP: McpTools = {
   tools: [],
   onChange: () => {},
-  listed: Promise.resolve(),
+  listed: undefined,
   servers: () => [],
   release: () => {},
   close: async () => {},

@@ -54,7 +54,11 @@ export async function runProcess(form: Form, open: (settings: Settings, log: Log
   findImportsByName()
   if (usesPrograms(config)) hideSettings(process, process.env, config.variables)
   Object.assign(process.env, config.variables) // In memory only, for packages that read variables themselves.
-  const log = createLog({ level: config.logLevel, secrets: config.secrets })
+  const log = createLog({
+    level: config.logLevel,
+    secrets: config.secrets,
+    atExit: (flush) => process.once('exit', flush),
+  })
   for (const warning of config.warnings) log.warn(warning)
   try {
     const tracing = await openTracing(process.env, roleOf(process.argv[1]), log)

@@ -10,7 +10,6 @@ import { RunRecorder } from '../../shared/work/runs/records/recorder.ts'
 import { RunHistory } from '../../shared/work/runs/records/run-history.ts'
 import { RunWitness } from '../../shared/work/runs/records/run-witness.ts'
 import type { RunRecordStore } from '../../shared/work/runs/records/store.ts'
-import { createKeptBroker } from '../../shared/work/sessions/kept-broker.ts'
 import type { OpenedStore } from './open-store.ts'
 import type { OpenedTenantConfig } from './open-tenant-config.ts'
 
@@ -61,9 +60,7 @@ export function openRecordedBroker(
 ): Broker {
   const retentionDays = retentionDaysOf(tenantConfig)
   const history = new RunHistory({ store: store?.runRecords ?? NO_RECORDS, retentionDays })
-  const sessions = store?.sessions
-  const kept = sessions ? createKeptBroker(broker, sessions) : broker
-  return createRecordedBroker(kept, { history, witness, areSessionsKept: sessions !== undefined })
+  return createRecordedBroker(broker, { history, witness, sessions: store?.sessions })
 }
 
 type WitnessParts = Recorded & { metrics: Metrics; log: Log }

@@ -1,4 +1,5 @@
 import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
+import { type Batched, eachOf } from '../../shared/kernel/async/batch.ts'
 import { AppError, hasKind } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, insteadOf, isTerminal, sessionKept, type WarningEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -17,19 +18,20 @@ const SAVE_WAIT_MS = 5_000
 /** Passes on the events of a session's run, and stores its files before the last one. After a turn it stores them, too, but the run does not wait (D35). */
 export async function* keepFiles(
   folder: Folder,
-  events: AsyncIterable<AgentEvent>,
+  events: AsyncIterable<Batched<AgentEvent>>,
   deps: KeepFilesDeps,
-): AsyncGenerator<AgentEvent, void, undefined> {
+): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
   let isSaving = false
   const saveBehind = async () => {
     isSaving = true
     await deps.kept.save(folder.tenant, folder.workspace).catch(() => {}) // The run stores them again at its end, and reports a failure there.
     isSaving = false
   }
-  for await (const event of events) {
-    if (event.type === 'turn_end' && !isSaving) void saveBehind()
-    if (isTerminal(event)) yield* endOf(folder, event, deps)
-    else yield event
+  for await (const batch of events) {
+    const last = eachOf(batch).at(-1)
+    if (last?.type === 'turn_end' && !isSaving) void saveBehind()
+    if (last && isTerminal(last)) yield* endOf(folder, last, deps)
+    else yield batch
   }
 }
 

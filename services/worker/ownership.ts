@@ -1,5 +1,5 @@
 import { logSessionOf } from '../../shared/agent/sessions/one-shot.ts'
-import type { ClusterWorker } from '../../shared/cluster/relay/cluster-worker.ts'
+import type { ClusterWorker } from '../../shared/cluster/relay/worker/cluster-worker.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { Run } from '../../shared/work/runs/run.ts'

@@ -5,6 +5,7 @@ import { abortEvent } from '../../shared/agent/engine/run.ts'
 import type { NumberedEvent } from '../../shared/agent/sessions/open-runs.ts'
 import type { ToolServices } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
+import { type Batched, eachOf } from '../../shared/kernel/async/batch.ts'
 import {
   type AgentEvent,
   type ErrorEvent,
@@ -91,14 +92,18 @@ type Recording = {
 }
 
 /** Yields the run's events. Records a successful run before its terminal event is yielded. */
-async function* recorded(events: AsyncIterable<AgentEvent>, recording: Recording): AsyncGenerator<AgentEvent, void> {
+async function* recorded(
+  events: AsyncIterable<Batched<AgentEvent>>,
+  recording: Recording,
+): AsyncGenerator<Batched<AgentEvent>, void> {
   const { answer } = recording
-  for await (const event of events) {
-    answer.note(event)
-    if (!isTerminal(event) || event.type === 'error') yield event
+  for await (const batch of events) {
+    for (const event of eachOf(batch)) answer.note(event)
+    const last = eachOf(batch).at(-1)
+    if (!last || !isTerminal(last) || last.type === 'error') yield batch
     else {
       const failure = await record(answer.text, recording)
-      yield failure ? insteadOf(event, failure) : event
+      yield failure ? insteadOf(last, failure) : last
     }
   }
 }

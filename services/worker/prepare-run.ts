@@ -9,6 +9,7 @@ import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import type { Batched } from '../../shared/kernel/async/batch.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -34,7 +35,7 @@ export type RunFiles = {
   /** Whether another process may go on with a run outside a session, so that its files are stored, too. */
   keepsOneShots: boolean
   bring(run: Run): Promise<void>
-  keep(run: Run, events: AsyncIterable<AgentEvent>): AsyncIterable<AgentEvent>
+  keep(run: Run, events: AsyncIterable<Batched<AgentEvent>>): AsyncIterable<Batched<AgentEvent>>
   /** Stores what a tool call may have changed. Left out: nobody else goes on with the session. */
   store?: ((run: Run) => Promise<readonly UnstoredFile[]>) | undefined
 }
@@ -55,7 +56,7 @@ export type RunStart = {
 export type PreparedRun = {
   prompt: string
   /** Starts the engine. A session passes its history as it is at that moment, with the answers to all earlier messages. */
-  execute(run: Run, start: RunStart): AsyncIterable<AgentEvent>
+  execute(run: Run, start: RunStart): AsyncIterable<Batched<AgentEvent>>
 }
 
 /** Prepares a request of a tenant whose models are loaded. Throws `unavailable` when there is no model for it. */
@@ -108,10 +109,12 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
 
-function choicesOf({ tool_choice: choice, ...request }: RunRequest): RunInput['choices'] {
-  const { effort, temperature, max_output_tokens: maxOutputTokens } = request
+/** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */
+function choicesOf(request: RunRequest): RunInput['choices'] {
+  const { effort, temperature, max_output_tokens: maxOutputTokens, tool_choice: choice } = request
   const toolChoice = choice === 'auto' ? undefined : choice
-  return { effort, temperature, maxOutputTokens, toolChoice }
+  const isNone = [effort, temperature, maxOutputTokens, toolChoice].every((chosen) => chosen === undefined)
+  return isNone ? undefined : { effort, temperature, maxOutputTokens, toolChoice }
 }
 
 const filesOf = (run: Run, { files }: EngineOptions) =>

@@ -66,7 +66,7 @@ export class AgentEngine {
     this.flows = createFlows(transport)
     this.plans = createPlans(transport)
     this.usage = pages(transport, '/usage')
-    this.dispatches = createReads(transport, '/dispatches')
+    this.dispatches = createReads(transport, '/dispatches', 'id')
     this.raw = createRaw(transport)
   }
 
@@ -84,7 +84,7 @@ export class AgentEngine {
 
   /** The caller's tenant, subject and scopes, and the server's features and limits. */
   me(options?: CallOptions): Promise<Schema<'MeResponse'>> {
-    return this.#transport.json('GET', '/me', options)
+    return this.#transport.json('GET', '/me', { ...options, has: 'tenant' })
   }
 
   /** A time of the server, such as `expires_at`, by this machine's clock, as far as the newest answer tells how it goes. */

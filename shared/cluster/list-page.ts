@@ -21,6 +21,27 @@ export function pageOf<T>(
   }
 }
 
+type Merging<T, P> = { limit: number; itemsOf(page: P): readonly T[]; positionOf(each: T): ListPosition }
+
+/**
+ * Merges the pages of several workers, all read with the same cursor and limit, into one page, which is incomplete when one of them is. What is being
+ * handed over may be in two of them.
+ */
+export function mergePages<T, P extends { next_cursor: string | null; incomplete?: true }>(
+  pages: readonly P[],
+  { limit, itemsOf, positionOf }: Merging<T, P>,
+): { page: T[]; rest: { next_cursor: string | null; incomplete?: true } } {
+  const all = new Map(pages.flatMap(itemsOf).map((each) => [positionOf(each).id, each]))
+  const { page, next } = pageOf([...all.values()], positionOf, { limit })
+  const last = page.at(-1)
+  const hasMore = last && pages.some(({ next_cursor }) => next_cursor !== null)
+  const isIncomplete = pages.some(({ incomplete }) => incomplete)
+  return {
+    page,
+    rest: { next_cursor: hasMore ? writeCursor(positionOf(last)) : next, ...(isIncomplete && { incomplete: true }) },
+  }
+}
+
 const compare = (a: ListPosition, b: ListPosition): number => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1)
 
 export const writeCursor = ({ startedMs, id }: ListPosition): string =>

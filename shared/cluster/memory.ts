@@ -2,22 +2,22 @@ import { isQueuedRun, newId, newRunId, newToken } from '../kernel/ids.ts'
 import type { TenantId } from '../kernel/tenant.ts'
 import type { Broker, OnNamed, OpenedRun } from './commands/broker.ts'
 import type { Inbox, RunInbox } from './commands/inbox.ts'
-import { mergePages } from './commands/run-page.ts'
+import { mergeRuns } from './commands/pages.ts'
+import type { RunAccess, RunProcesses } from './following/port.ts'
+import { type QueuedRunSource, QueuePlaces } from './following/queue-places.ts'
+import { RunFinder } from './following/run-finder.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
 import { reply } from './permissions/reply.ts'
 import type { PermissionStore } from './permissions/store.ts'
-import type { ExecutorCalls } from './queued-runs/executor-calls.ts'
-import { NO_QUEUED_RUNS, QueuedRuns, type RunAccess } from './queued-runs/queued-runs.ts'
-import type { QueuedRunSource } from './queued-runs/run-source.ts'
 
-/** The executor of the same process, and its runs. The executor calls `runs.onStarted` for each run that it begins. */
-export type LocalQueue = { inbox: RunInbox; runs: QueuedRuns }
+/** The executor of the same process, and its runs. The executor calls `runs.waiting.onStarted` for each run that it begins. */
+export type LocalQueue = { inbox: RunInbox; runs: RunFinder }
 
 /** `epoch` is the number by which the store names the executor of this process. */
-export const createLocalQueue = (inbox: RunInbox, epoch: number, source: QueuedRunSource): LocalQueue => ({
-  inbox,
-  runs: new QueuedRuns({ source, executors: localCalls(inbox, epoch) }),
-})
+export function createLocalQueue(inbox: RunInbox, epoch: number, sources: readonly QueuedRunSource[]): LocalQueue {
+  const processes = localCalls(inbox, epoch)
+  return { inbox, runs: new RunFinder({ places: new QueuePlaces(sources, processes), processes }) }
+}
 
 /**
  * The broker of the standalone form: gateway, worker and executor are one process, so a command is a function call. Without a
@@ -38,14 +38,15 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     },
     cancelRun: async (tenant, runId) => inbox.cancelRun(tenant, runId),
   }
-  const accessTo = (runId: string) => (isQueuedRun(runId) ? (queue?.runs ?? NO_QUEUED_RUNS) : onWorker)
+  const queued = queue?.runs ?? createLocalQueue(inbox, 0, []).runs
+  const accessTo = (runId: string) => (isQueuedRun(runId) ? queued : onWorker)
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
   return {
     ...localSessions(inbox),
     ...localStarts(inbox),
     async listRuns(tenant, filter) {
       const pages = inboxes.map((each) => each.listRuns(tenant, filter))
-      return mergePages(pages, filter.limit)
+      return mergeRuns(pages, filter.limit)
     },
     getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
@@ -95,7 +96,7 @@ const localSessions = (inbox: Inbox): SessionCalls => ({
   deleteSession: (tenant, sessionId) => inbox.deleteSession(tenant, sessionId),
 })
 
-const localCalls = (inbox: RunInbox, own: number): ExecutorCalls => ({
+const localCalls = (inbox: RunInbox, own: number): RunProcesses => ({
   isAlive: async (epoch) => epoch === own,
   getRun: async ({ tenant, runId }) => inbox.getRun(tenant, runId),
   followRun: async ({ tenant, runId }, after) => new CursorStream(inbox.followRun(tenant, runId, after)),

@@ -30,14 +30,22 @@ export const showJson = (value: unknown, indent?: number): string =>
   )
 
 /** Text whose escapes stand there already, such as the preview of a permission request: what is hidden in it all the same is shown. */
-export const escapeHidden = (text: string, escape = shown): string =>
-  text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
-    if (found.normalize('NFC') === found) return found
-    if (found.length === 1) return escape(found)
-    let joined = ''
-    for (const char of found) joined += char < '\u0080' ? char : escape(char)
-    return joined
+export const escapeHidden = (text: string, escape = shown): string => {
+  const known = new Map<string, string>() // Texts repeat themselves, and each look at a character takes its time.
+  return text.replaceAll(HIDDEN, escape).replaceAll(COMPOSED, (found) => {
+    const written = known.get(found) ?? escapeComposed(found, escape)
+    known.set(found, written)
+    return written
   })
+}
+
+function escapeComposed(found: string, escape: typeof shown): string {
+  if (found.normalize('NFC') === found) return found
+  if (found.length === 1) return escape(found)
+  let joined = ''
+  for (const char of found) joined += char < '\u0080' ? char : escape(char)
+  return joined
+}
 
 /** The same as one line. */
 export const showControls = (text: string): string =>

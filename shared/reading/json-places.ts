@@ -13,7 +13,8 @@ const WORDS = ['true', 'false', 'null', '-']
 export function syntaxErrorAt(text: string): number | undefined {
   let at: number | undefined
   const onError = (code: number, offset: number, length: number) => {
-    at ??= offset + length === text.length && mayGoOn(printParseErrorCode(code), text.slice(offset)) ? text.length : offset
+    at ??=
+      offset + length === text.length && mayGoOn(printParseErrorCode(code), text.slice(offset)) ? text.length : offset
   }
   return readDeep(() => visit(text, { onError }, STRICT)) ? at : (at ?? 0)
 }

@@ -4,7 +4,7 @@ import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
-import { createKeptBroker } from '../../shared/work/sessions/kept-broker.ts'
+import { withStoredSessions } from '../../shared/work/sessions/stored-lists.ts'
 import { eventsOf, statusOf, textOf } from '../support/broker-answers.ts'
 import { createMemoryRelay } from '../support/relay.ts'
 import { tenantId } from '../support/tenant.ts'
@@ -39,7 +39,7 @@ describe('sessions that are stored', () => {
     const isStored = async ({ tenant, id }: { tenant: TenantId; id: string }) =>
       (await sessionStore.find(tenant, id)) !== undefined
     const { broker } = await relay.gateway({ isStored })
-    return createKeptBroker(broker, sessionStore)
+    return { ...broker, ...withStoredSessions(broker, sessionStore) }
   }
   const say = async (broker: Broker, id: string, prompt: string) =>
     textOf((await broker.sendMessage(TENANT, id, { prompt })).frames)

@@ -17,7 +17,7 @@ const FOLDERS = [
 
 /** Pauses between two tries or looks, periods, and how long something is kept: nobody waits for another process meanwhile. */
 const NO_WAITS = new Set([
-  ...['redis-decisions POLL_MS', 'frame-reader SILENT_MS', 'memory-moved-runs KEEP_MS', 'outbox WAIT_MS'],
+  ...['redis-decisions POLL_MS', 'watch SILENT_MS', 'memory-moved-runs KEEP_MS', 'outbox WAIT_MS'],
   ...[
     'session-router HANDOFF_STEP_MS',
     'session-router RELEASE_EVERY_MS',
@@ -25,16 +25,16 @@ const NO_WAITS = new Set([
     'held-claims REFRESH_MS',
   ],
   ...['worker OFFER_AGAIN_MS', 'run-recovery STEP_MS', 'run-recovery RETRY_MS', 'run-recovery LOOK_MS'],
-  ...['run-recovery SWEEP_MS', 'run-calls RETRY_MS', 'gateway WATCH_MS', 'calls KEEP_MS', 'calls DELETE_EVERY_MS'],
+  ...['run-recovery SWEEP_MS', 'worker-places RETRY_MS', 'gateway WATCH_MS', 'calls KEEP_MS', 'calls DELETE_EVERY_MS'],
   ...['run-starts MIN_TRY_MS', 'workers CRASH_WINDOW_MS', 'workers REVIEW_MS', 'redis-member-scripts CHECKED_MS'],
   ...[
     'moment MAX_DIFFERENCE_MS',
     'member-table NOTICE_MS',
     'waiting-runs LOOK_EVERY_MS',
-    'queued-runs STARTING_STEP_MS',
+    'run-finder STARTING_STEP_MS',
   ],
   ...[
-    'queued-runs MOVE_LOOK_MS',
+    'queue-places RETRY_MS',
     'link FULL_MS',
     'wait-for-redis PAUSE_MS',
     'listener PAUSE_MS',

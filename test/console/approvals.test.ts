@@ -171,7 +171,7 @@ describe('approvals in the console', () => {
   it('nothing allows a call before its end was on the screen, and nothing in it is hidden', async () => {
     const { call, stream } = pages.product
     await call('POST', '/sessions', { session_id: 'long' })
-    const content = `${'a\n'.repeat(300)}the end\u202e\u200b`
+    const content = `${'a line\n'.repeat(3_000)}the end\u202e\u200b`
     const input = JSON.stringify({ path: 'notes/a.txt', content })
     const asking = await stream('/sessions/long/messages', { prompt: `/tool Write ${input}` })
     const { id } = (await asking.until('permission_request')).data
@@ -183,6 +183,7 @@ describe('approvals in the console', () => {
       expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
     await page.evaluate(`document.querySelector('[data-ask] .whole').scrollTop = 100_000`)
     await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
+    expect(await page.evaluate(BELOW_THE_BOX)).to.be.below(10)
     expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
     await card.getByRole('button', { name: 'Edit' }).click()
     expect(await card.getByLabel('Input of Write').inputValue()).to.include('the end\\u202e\\u200b')
@@ -233,6 +234,13 @@ describe('approvals in the console', () => {
   const enabled = (page: Page, name: string) =>
     page.getByRole('button', { name }).and(page.locator(':enabled')).waitFor()
 })
+
+/** How much of what is shown lies below the end of its box. */
+const BELOW_THE_BOX = `(() => {
+  const box = document.querySelector('[data-ask] .whole')
+  const end = [...box.querySelectorAll('.part')].at(-1).getBoundingClientRect().bottom
+  return end - box.getBoundingClientRect().bottom
+})()`
 
 /** Measures in the page how long the button that allows is disabled from when it appears. */
 const WATCH_BUTTON = `{

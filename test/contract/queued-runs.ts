@@ -34,12 +34,12 @@ export async function refusalOf(act: Promise<unknown>): Promise<AppError> {
 
 /** Puts a queued run to work on the executor, with or without a start notice. */
 export function begin({ table, executor }: QueuedRunsSetup, runId: string, { isAnnounced = true } = {}) {
-  table.set(TENANT, runId, { state: 'running', executor: executor.epoch })
+  table.set(TENANT, runId, { state: 'at', epoch: executor.epoch })
   const run = beginRun(executor.executor, TENANT, runId)
   if (isAnnounced) executor.announce(runId)
   return {
     finish() {
-      table.set(TENANT, runId, { state: 'ended', executor: executor.epoch })
+      table.set(TENANT, runId, { state: 'ended', epoch: executor.epoch })
       run.finish()
     },
   }
@@ -112,7 +112,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
 
   it('a run that the store names before its executor knows it is found', async () => {
     const runId = setup.table.queue(TENANT)
-    setup.table.set(TENANT, runId, { state: 'running', executor: setup.executor.epoch })
+    setup.table.set(TENANT, runId, { state: 'at', epoch: setup.executor.epoch })
     const { lookUps } = setup.table
     const summary = first.getRun(TENANT, runId)
     const frames = other.followRun(TENANT, runId, 0)
@@ -168,7 +168,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
   it('a run that ends without having begun ends its streams with worker_lost, and the failure is marked', async () => {
     const runId = setup.table.queue(TENANT)
     const frames = await first.followRun(TENANT, runId, 7)
-    setup.table.set(TENANT, runId, { state: 'ended', executor: null })
+    setup.table.set(TENANT, runId, { state: 'ended', epoch: null })
     const seen = []
     for await (const { failure, lastSeq } of frames) seen.push({ failure, lastSeq })
     expect(seen).to.deep.equal([{ failure: 'worker_lost', lastSeq: 0 }])
@@ -196,7 +196,7 @@ export function queuedRunsContract(open: () => Promise<QueuedRunsSetup>): void {
 
   it('the run of an executor that is not alive is 404', async () => {
     const runId = setup.table.queue(TENANT)
-    setup.table.set(TENANT, runId, { state: 'running', executor: 1 })
+    setup.table.set(TENANT, runId, { state: 'at', epoch: 1 })
     for (const act of [
       () => first.getRun(TENANT, runId),
       () => first.followRun(TENANT, runId, 0),

@@ -75,6 +75,22 @@ describe('log: destination', () => {
     expect(JSON.parse(stdout)).to.include({ level: 'error', msg: 'here' })
     expect(stderr).to.equal('')
   })
+
+  it('lines of one turn of the event loop are written together, a problem with those before it at once, and none is lost at the exit', async () => {
+    const program = `import('${new URL('../../shared/kernel/log.ts', import.meta.url).href}').then(({ createLog }) => {
+      const write = process.stdout.write.bind(process.stdout)
+      process.stdout.write = (text) => write('write\\n' + text)
+      const log = createLog({ level: 'info', atExit: (flush) => process.once('exit', flush) })
+      log.info('a'); log.info('b'); log.warn('c')
+      log.info('d'); process.exit(0)
+    })`
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program])
+    const written = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (line === 'write' ? line : JSON.parse(line).msg))
+    expect(written).to.deep.equal(['write', 'a', 'b', 'c', 'write', 'd'])
+  })
 })
 
 describe('log: secrets', () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Executor } from '../../services/executor/executor.ts'
-import type { QueuedRunSource, QueuedRunState } from '../../shared/cluster/queued-runs/run-source.ts'
+import type { SourceState } from '../../shared/cluster/following/port.ts'
+import type { QueuedRunSource } from '../../shared/cluster/following/queue-places.ts'
 import { errorEvent, type RunEvent } from '../../shared/kernel/events.ts'
 import { newTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
@@ -34,7 +35,7 @@ export async function createDemoExecutor(): Promise<Executor> {
 
 /** The queued runs as a store knows them. A test changes their states. */
 export function createRunTable() {
-  const runs = new Map<string, { tenant: TenantId; state: QueuedRunState }>()
+  const runs = new Map<string, { tenant: TenantId; state: SourceState }>()
   let lookUps = 0
   const source: QueuedRunSource = {
     async find(tenant, runId) {
@@ -43,19 +44,19 @@ export function createRunTable() {
       return run?.tenant === tenant ? run.state : undefined
     },
     async cancelWaiting(tenant, runId) {
-      if (runs.get(runId)?.state.state !== 'queued') return false
-      runs.set(runId, { tenant, state: { state: 'ended', executor: null, code: 'cancelled' } })
+      if (runs.get(runId)?.state.state !== 'waiting') return false
+      runs.set(runId, { tenant, state: { state: 'ended', epoch: null, code: 'cancelled' } })
       return true
     },
   }
-  const set = (tenant: TenantId, runId: string, state: QueuedRunState) => void runs.set(runId, { tenant, state })
+  const set = (tenant: TenantId, runId: string, state: SourceState) => void runs.set(runId, { tenant, state })
   return {
     source,
     set,
     /** Queues a run and returns its id. */
     queue(tenant: TenantId): string {
       const runId = runIdOf(newTraceId())
-      set(tenant, runId, { state: 'queued', started_at: new Date().toISOString() })
+      set(tenant, runId, { state: 'waiting', started_at: new Date().toISOString() })
       return runId
     },
     get lookUps() {

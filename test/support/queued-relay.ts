@@ -6,7 +6,8 @@ export async function openQueuedRelay<Link>(relay: TestRelay<Link>) {
   const table = createRunTable()
   await relay.worker()
   const [member, idle] = [await relay.executor(), await relay.executor()]
-  const gateways = [await relay.gateway({ jobs: table.source }), await relay.gateway({ jobs: table.source })] as const
+  const jobs = [table.source]
+  const gateways = [await relay.gateway({ jobs }), await relay.gateway({ jobs })] as const
   return {
     relay,
     table,

@@ -8,10 +8,11 @@ import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
-import { ExecutorRelay } from '../../shared/cluster/relay/executor.ts'
-import { GatewayRelay, type GatewayRelayDeps } from '../../shared/cluster/relay/gateway.ts'
+import { GatewayRelay, type GatewayRelayDeps } from '../../shared/cluster/relay/gateway/gateway.ts'
+import type { MemberDeps } from '../../shared/cluster/relay/member.ts'
 import type { ClusterPorts } from '../../shared/cluster/relay/ports.ts'
-import { WorkerRelay, type WorkerRelayDeps } from '../../shared/cluster/relay/worker.ts'
+import { ExecutorRelay } from '../../shared/cluster/relay/worker/executor.ts'
+import { WorkerRelay } from '../../shared/cluster/relay/worker/worker.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { RedisOptions } from '../../shared/platform/config/redis-place.ts'
 import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'
@@ -41,7 +42,7 @@ export type RelayedExecutor<Link = RedisLink> = ExecutorRelay & {
 export type WorkerOptions = {
   limits?: Parameters<typeof createDemoWorker>[1]
   deps?: Parameters<typeof createDemoWorker>[2]
-  relay?: Partial<WorkerRelayDeps>
+  relay?: Partial<MemberDeps>
 }
 
 /** Gateways, executors, and workers with the demo model, all in this process, each with its own connection to the others. */

@@ -6,6 +6,7 @@ import type { FinishedRun, Ledger } from '../../shared/agent/customers/store/led
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { now } from '../../shared/cluster/members/moment.ts'
+import { oneByOne } from '../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT as tenant } from '../../shared/kernel/tenant.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -58,7 +59,7 @@ export function setUp({
     start: { conversation: new Conversation() },
   })
   const run = { id: 'run_1', whenAccepted: async () => {} } as Run
-  const iterator = execute(run, ending.signal)[Symbol.asyncIterator]()
+  const iterator = oneByOne(execute(run, ending.signal))
   const next = async () => ((await iterator.next()).value ?? { type: 'nothing' }) as AgentEvent
   const all = async () => {
     const types: string[] = []

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { keepBeforeMove, keepFiles, storeEffects } from '../../services/worker/keep-files.ts'
+import { oneByOne } from '../../shared/kernel/async/batch.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { type AgentEvent, errorEvent } from '../../shared/kernel/events.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
@@ -25,7 +26,7 @@ describe('the files of a session at the end of its run', () => {
         seen.push('saved')
       },
     }
-    for await (const event of keepFiles(folder, events, { kept, log }))
+    for await (const event of oneByOne(keepFiles(folder, events, { kept, log })))
       seen.push('code' in event ? String(event.code) : event.type)
     return seen
   }
@@ -52,7 +53,7 @@ describe('the files of a session at the end of its run', () => {
       await new Promise(setImmediate)
       yield turn
     })()
-    for await (const _ of keepFiles(folder, events, { kept, log })) expect(saves.length).to.be.within(1, 2)
+    for await (const _ of oneByOne(keepFiles(folder, events, { kept, log }))) expect(saves.length).to.be.within(1, 2)
     expect(saves).to.have.length(2)
   })
 
@@ -87,7 +88,7 @@ describe('the files of a session at the end of its run', () => {
       yield DONE
     })()
     const kept = { save: () => Promise.reject(new TooMuch('the folder holds more than 3 files')) }
-    for await (const event of keepFiles(folder, events, { kept, log }))
+    for await (const event of oneByOne(keepFiles(folder, events, { kept, log })))
       if (event.type === 'warning') expect(event.detail['reason']).to.equal('the folder holds more than 3 files')
   })
 

@@ -4,6 +4,7 @@ import { createPrepareRun, type EngineOptions, type RunStart } from '../../servi
 import { Conversation } from '../../shared/agent/engine/conversation.ts'
 import { succeed, type Tool, type ToolContext } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
+import { oneByOne } from '../../shared/kernel/async/batch.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
@@ -51,8 +52,8 @@ function setUp(options: Partial<EngineOptions> = {}) {
   const play = async (request: RunRequest, start: Partial<RunStart> = {}) => {
     const defaults = { conversation: new Conversation(), background: undefined, services: {}, warnings: [] }
     const events: AgentEvent[] = []
-    for await (const event of prepareRun(DEFAULT_TENANT, request).execute(run, { ...defaults, ...start }))
-      events.push(event)
+    const running = prepareRun(DEFAULT_TENANT, request).execute(run, { ...defaults, ...start })
+    for await (const event of oneByOne(running)) events.push(event)
     return events
   }
   return { provider, contexts, prepareRun, run, play }

@@ -1,6 +1,7 @@
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { FrameStream, Frames } from '../../../shared/cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../shared/cluster/journal/frames.ts'
+import { within } from '../../../shared/kernel/async/deadline.ts'
 import { hasKind } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
@@ -76,13 +77,6 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
       if (text !== '') return { done: false, value: { text, lastSeq: 0 } }
     }
   }
-}
-
-/** Resolves with `undefined` when `value` takes longer. */
-async function within<T>(ms: number, value: Promise<T>): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => resolve(undefined), ms).unref()
-  return Promise.race([value, promise]).finally(() => clearTimeout(timer))
 }
 
 export const waitingBody = ({ runId, permissionIds }: WaitingRun) => ({

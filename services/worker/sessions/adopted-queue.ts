@@ -4,8 +4,15 @@ import { fieldsOf } from '../../../shared/agent/engine/usage.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { RunRequest } from '../../../shared/cluster/commands/runs.ts'
+import { type Batched, oneByOne } from '../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { errorEvent, isTerminal, type RunEvent, type WarningEvent } from '../../../shared/kernel/events.ts'
+import {
+  errorEvent,
+  isTerminal,
+  type RunEvent,
+  type SubAgentEvent,
+  type WarningEvent,
+} from '../../../shared/kernel/events.ts'
 import { listOf } from '../../../shared/kernel/text.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
@@ -39,7 +46,6 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
     const asks = new EarlierAsks({ tenant, scopeId: scopeOf(session, each), runId }, earlier, deps)
     const run = adoptRun(session, each, { ...deps, asks })
     deps.admission.hold(tenant, runId, run.ended)
-    asks.withdrawThoseOfAgents()
     void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
     const prepare = () => prepareLate(session, each, deps)
     const compare = async () => {
@@ -47,7 +53,9 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
       session.runs?.progress?.loseFiles(lost)
       return lost
     }
-    const execute: RunExecutor = (_run, signal) => executeLate({ run, signal, prepare, earlier, compare, asks })
+    const dropAsks = () => asks.drop(session.runs?.progress?.dropAgentAsks() ?? [])
+    const execute: RunExecutor = (_run, signal) =>
+      executeLate({ run, signal, prepare, earlier, compare, asks, dropAsks })
     session.post({ run, message, execute, isStored: true, earlier, fromSeq })
     return run
   })
@@ -109,10 +117,12 @@ type LateRun = Pick<WaitingMessage, 'earlier'> & {
   /** Returns the paths of the files that the other worker had changed and that are not here. */
   compare(): Promise<readonly string[]>
   asks: EarlierAsks
+  /** Withdraws the requests of sub-agents that those of this worker do not make again. */
+  dropAsks(): void
 }
 
-async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
-  const { run, signal, prepare, earlier, compare, asks } = late
+async function* executeLate(late: LateRun): AsyncGenerator<Batched<RunEvent>, void> {
+  const { run, signal, prepare, earlier, compare, asks, dropAsks } = late
   if (earlier) yield goesOn(earlier, await compare())
   let execute: RunExecutor
   try {
@@ -125,13 +135,18 @@ async function* executeLate(late: LateRun): AsyncGenerator<RunEvent, void> {
   }
   if (asks.isEmpty) return yield* execute(run, signal)
   const shown = new Set<unknown>()
-  for await (const event of execute(run, signal)) {
+  for await (const event of oneByOne(execute(run, signal))) {
     if (event.type === 'tool_use' || event.type === 'permission_request') shown.add(event.id)
+    // A sub-agent asks for something else now, or all of them have ended.
+    if (event.type === 'turn_end' || (asksInAgent(event) && !asks.has(event['id']))) dropAsks()
     // It may have ended before it has asked them again. Those of a run that another worker goes on with stay open.
     if (isTerminal(event) && !run.isAbandoned) yield* await asks.resolve(shown)
     yield event
   }
 }
+
+const asksInAgent = (event: RunEvent): event is SubAgentEvent =>
+  event.type === 'subagent_event' && event.event_type === 'permission_request'
 
 /** Tells the client that a turn begins anew: what it has shown of this turn and of later ones does not count. */
 function goesOn(earlier: EarlierRun, lost: readonly string[]): WarningEvent {

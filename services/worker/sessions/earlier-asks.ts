@@ -40,12 +40,16 @@ export class EarlierAsks {
   }
 
   get #ofAgents(): readonly string[] {
-    return this.#step?.agentAsks ?? []
+    return this.#step?.agentAsks.map(({ id }) => id) ?? []
   }
 
-  /** Those of sub-agents are asked anew under other ids. Nobody waits for it. */
-  withdrawThoseOfAgents(): void {
-    for (const id of this.#ofAgents) void this.#withdraw(id)
+  has(id: unknown): boolean {
+    return [...this.#own, ...this.#ofAgents].some((each) => each === id)
+  }
+
+  /** Withdraws those that nobody asks again. Nobody waits for it. */
+  drop(ids: readonly string[]): void {
+    for (const id of ids) void this.#withdraw(id)
   }
 
   /** The run ends. Returns the requests that were open. Resolves soon after when the store is away, and goes on trying. */

@@ -1,3 +1,4 @@
+import { type Batched, eachOf } from '../../../shared/kernel/async/batch.ts'
 import { isTerminal, type RunEvent } from '../../../shared/kernel/events.ts'
 
 export type KeptStreamSteps = {
@@ -14,16 +15,18 @@ export type KeptStreamSteps = {
 }
 
 /**
- * The events of a run whose turns are stored. Nearly all of them are deltas, which pass without a further promise: those of a generator would cost a
+ * The events of a run whose turns are stored, one by one: each has its number, and may wait to be sent. Nearly all of them are deltas, which pass without a further promise: those of a generator would cost a
  * tenth of the CPU of a stream (`Observed`).
  */
 export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
-  readonly #events: AsyncIterator<RunEvent>
+  readonly #events: AsyncIterator<Batched<RunEvent>>
   readonly #steps: KeptStreamSteps
+  /** The rest of what the run has made together. */
+  #made: RunEvent[] = []
   /** Events to pass on before the next one is asked of the run. */
   #ready: RunEvent[] = []
 
-  constructor(events: AsyncIterable<RunEvent>, steps: KeptStreamSteps) {
+  constructor(events: AsyncIterable<Batched<RunEvent>>, steps: KeptStreamSteps) {
     this.#events = events[Symbol.asyncIterator]()
     this.#steps = steps
   }
@@ -32,7 +35,7 @@ export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
     const ready = this.#ready.shift()
     if (ready) return Promise.resolve({ done: false, value: ready })
     const stay = this.#steps.stay?.()
-    return stay ? stay.then(this.#goOn) : this.#events.next().then(this.#pass)
+    return stay ? stay.then(this.#goOn) : this.#nextMade()
   }
 
   async return(): Promise<IteratorResult<RunEvent, undefined>> {
@@ -44,19 +47,27 @@ export class KeptStream implements AsyncIterableIterator<RunEvent, undefined> {
     return this
   }
 
-  readonly #goOn = (isHere: boolean) => (isHere ? this.#events.next().then(this.#pass) : this.return())
+  readonly #goOn = (isHere: boolean) => (isHere ? this.#nextMade() : this.return())
 
-  readonly #pass = (
-    result: IteratorResult<RunEvent>,
-  ): IteratorResult<RunEvent, undefined> | Promise<IteratorResult<RunEvent, undefined>> => {
+  async #nextMade(): Promise<IteratorResult<RunEvent, undefined>> {
+    const made = this.#made.shift()
+    return made ? this.#pass(made) : this.#events.next().then(this.#take)
+  }
+
+  readonly #take = (result: IteratorResult<Batched<RunEvent>>) => {
     if (result.done === true) return END
-    const event = result.value
+    const [event, ...others] = eachOf(result.value)
+    this.#made = others
+    return event ? this.#pass(event) : this.#nextMade()
+  }
+
+  #pass(event: RunEvent): IteratorResult<RunEvent, undefined> | Promise<IteratorResult<RunEvent, undefined>> {
     const { observe, send, onTurn } = this.#steps
     observe(event)
     const waiting = send(event)
     if (waiting || isTerminal(event)) return this.#passLater(event, waiting)
     if (event.type === 'turn_end') onTurn()
-    return result
+    return { done: false, value: event }
   }
 
   async #passLater(

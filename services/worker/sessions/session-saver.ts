@@ -1,4 +1,5 @@
 import { lifeOf, renewalOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
+import type { Batched } from '../../../shared/kernel/async/batch.ts'
 import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { insteadOf, type RunEvent, sessionKept, type WarningEvent } from '../../../shared/kernel/events.ts'
@@ -84,7 +85,7 @@ export class SessionSaver {
   }
 
   /** Passes on the events of a run of the session, shows each to `observe`, and stores its turns. */
-  keep(session: Session, events: AsyncIterable<RunEvent>, observe: (event: RunEvent) => void): KeptStream {
+  keep(session: Session, events: AsyncIterable<Batched<RunEvent>>, observe: (event: RunEvent) => void): KeptStream {
     const { runs } = session
     return new KeptStream(events, {
       observe,

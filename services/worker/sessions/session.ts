@@ -7,6 +7,7 @@ import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
+import type { Batched } from '../../../shared/kernel/async/batch.ts'
 import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
@@ -44,7 +45,7 @@ export type SessionOptions = {
 /** Passes on the events of a run of the session, shows each to `observe`, and stores its turns. */
 export type KeepTurns = (
   session: Session,
-  events: AsyncIterable<RunEvent>,
+  events: AsyncIterable<Batched<RunEvent>>,
   observe: (event: RunEvent) => void,
 ) => AsyncIterable<RunEvent>
 

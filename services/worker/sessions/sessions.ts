@@ -1,7 +1,7 @@
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
-import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/session-page.ts'
+import { SESSION_ID, sessionPosition } from '../../../shared/cluster/commands/pages.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
 import { pageOf } from '../../../shared/cluster/list-page.ts'
 import type { RememberedPermission } from '../../../shared/cluster/permissions/remembered-page.ts'

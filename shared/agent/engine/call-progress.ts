@@ -1,8 +1,15 @@
+import type { JsonObject } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
 
 /** A permission request, so that another process can wait for the same decision. */
 export type AskState = { id: string; created_at: string; expires_at: string }
+
+/** A tool call that needs a permission. */
+export type AskingCall = { id: string; toolName: string; input: JsonObject }
+
+/** A permission request of a sub-agent. `call`: what it asks for, which tells it from others when the sub-agent has begun anew. */
+export type AgentAsk = AskState & { call: string }
 
 /** What is known of a tool call. `hasBegun`: it may have had an effect. */
 export type CallState = { ask?: AskState; hasBegun?: true; result?: ToolResultBlock }
@@ -18,8 +25,10 @@ export interface CallProgress {
   earlier(callId: string): CallState | undefined
   /** The call may have an effect from now on. Resolves with `false` when it must have none. */
   begin(callId: string): Promise<boolean>
+  /** The request of an earlier process for the same call. Of a sub-agent, whose calls have other ids now, it is one for an equal call. */
+  earlierAsk(call: AskingCall): AskState | undefined
   /** The client is about to be asked. Resolves with `false` when it must not be. */
-  ask(callId: string, ask: AskState): Promise<boolean>
+  ask(call: AskingCall, ask: AskState): Promise<boolean>
   end(callId: string, result: ToolResultBlock): void
   /** After a call that may have changed files: those of which the store lacks the newest content. */
   noteFiles(files: readonly UnstoredFile[]): void

@@ -1,8 +1,17 @@
+import { createHash } from 'node:crypto'
 import type { DoneEvent } from '../../kernel/events.ts'
 import type { ToolResultBlock } from '../providers/port.ts'
 import type { AgentReport } from '../tools/port.ts'
 import { AgentTree, type SpentTurn } from './account.ts'
-import type { AgentState, AskState, CallProgress, CallState, UnstoredFile } from './call-progress.ts'
+import type {
+  AgentAsk,
+  AgentState,
+  AskingCall,
+  AskState,
+  CallProgress,
+  CallState,
+  UnstoredFile,
+} from './call-progress.ts'
 import type { PlanMode } from './permissions.ts'
 import type { Answer } from './turn.ts'
 import { addSpent, startTotals, type Totals } from './usage.ts'
@@ -36,7 +45,7 @@ export type StepState = {
   /** By the id of the call and the number of the sub-agent in it. */
   agents: { readonly [key: string]: AgentState }
   /** The permission requests of sub-agents. */
-  agentAsks: readonly string[]
+  agentAsks: readonly AgentAsk[]
 }
 
 /** The step, or what has changed of it since the entry before. */
@@ -57,7 +66,7 @@ type StepAnswer = Answer & { spent?: SpentTurn }
 type Step = Pick<StepState, 'turn' | 'model' | 'answer'> & {
   calls: Map<string, CallState>
   agents: Map<string, AgentState>
-  agentAsks: string[]
+  agentAsks: AgentAsk[]
   isStored: boolean
   /** The calls and sub-agents, by their keys, that have changed since it was taken last. */
   changed: Set<string>
@@ -77,6 +86,8 @@ export class RunProgress implements CallProgress {
   #step: Step | undefined
   #unstored: readonly UnstoredFile[] = []
   #lostFiles: readonly string[] = []
+  /** The permission requests of an earlier process's sub-agents, as far as none asks for the same now. */
+  #agentAsks: readonly AgentAsk[] = []
 
   /** `earlier`: another process has begun the run. */
   constructor(keeper: ProgressKeeper, earlier?: EarlierProgress) {
@@ -92,6 +103,7 @@ export class RunProgress implements CallProgress {
     this.tree.started = agents.started
     this.tree.spent = totalsFrom(agents.spent)
     this.#step = earlier.step && stepFrom(earlier.step)
+    this.#agentAsks = earlier.step?.agentAsks ?? []
   }
 
   /** The totals of the complete turns. */
@@ -181,9 +193,24 @@ export class RunProgress implements CallProgress {
     return this.#keeper.stored(this.#signal)
   }
 
-  ask(callId: string, ask: AskState): Promise<boolean> {
-    this.#change('calls', callId, { ask })
+  earlierAsk({ id }: AskingCall): AskState | undefined {
+    return this.earlier(id)?.ask
+  }
+
+  ask({ id }: AskingCall, ask: AskState): Promise<boolean> {
+    this.#change('calls', id, { ask })
     return this.#keeper.stored(this.#signal)
+  }
+
+  /** The ids of the requests that sub-agents of an earlier process have made, and those of this one have not made again: nobody waits for them. */
+  dropAgentAsks(): string[] {
+    const dropped = this.#agentAsks.map(({ id }) => id)
+    this.#agentAsks = []
+    if (!this.#step || dropped.length === 0) return dropped
+    this.#step.agentAsks = this.#step.agentAsks.filter(({ id }) => !dropped.includes(id))
+    for (const id of dropped) this.#step.changed.add(id)
+    this.#keeper.note()
+    return dropped
   }
 
   /** The result of a call that had no effect is not needed: the call is made again. */
@@ -225,9 +252,14 @@ export class RunProgress implements CallProgress {
         this.#change('agents', key, {})
         return this.#keeper.stored(this.#signal)
       },
-      ask: (_callId, { id }) => {
-        this.#step?.agentAsks.push(id)
-        this.#step?.changed.add(id)
+      earlierAsk: (call) => {
+        const found = this.#agentAsks.find((ask) => ask.call === nameOf(call))
+        this.#agentAsks = this.#agentAsks.filter((ask) => ask !== found)
+        return found
+      },
+      ask: (call, ask) => {
+        this.#step?.agentAsks.push({ ...ask, call: nameOf(call) })
+        this.#step?.changed.add(ask.id)
         return this.#keeper.stored(this.#signal)
       },
       noteFiles: (files) => this.noteFiles(files),
@@ -250,6 +282,12 @@ export function spentBefore({ state: { totals, agents }, step }: EarlierProgress
   const turn = step?.answer.spent
   return turn ? addSpent(spent, turn.usage, turn.price ?? 0) : spent
 }
+
+/** The same for equal calls. The input of a call may be long. */
+const nameOf = ({ toolName, input }: AskingCall): string =>
+  createHash('sha256')
+    .update(`${toolName} ${JSON.stringify(input)}`)
+    .digest('base64')
 
 const NEVER = new AbortController().signal
 

@@ -1,3 +1,4 @@
+import type { Batched } from '../../kernel/async/batch.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -79,25 +80,26 @@ export const taskInput = ({ conversation = new Conversation(), ...task }: Task):
 
 /**
  * The engine's one loop: calls the model, makes its tool calls, and calls it again until it has answered (api.md "Events").
- * Yields exactly one terminal event, as the last one. Model and tool failures are events; a throw is a bug, and comes behind the terminal
+ * Yields exactly one terminal event, as the last one. Events come together where they are of one read of a model's answer, which neither a turn nor the run ends in. Model and tool failures are events; a throw is a bug, and comes behind the terminal
  * event. `lineage` is set when another agent started this run as its sub-agent.
  */
 export async function* run(
   givenInput: RunInput,
   given: RunResources,
   lineage?: Lineage,
-): AsyncGenerator<AgentEvent, void, undefined> {
-  const input = await withServers(givenInput, given.tools.toolBox)
-  const { agent, subAgentsFor } = agentOf(input, given, lineage)
+): AsyncGenerator<Batched<AgentEvent>, void, undefined> {
+  const { toolBox } = given.tools
+  if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
+  const input = withServers(givenInput, toolBox)
+  const { agent, subAgentsFor, end } = agentOf(input, given, lineage)
   const { account, context, resources, steering } = agent
+  const { signal } = resources
   const { conversation, progress } = input
-  const { signal, models } = resources
-  const toolsWarning = createToolsWarning(resources.tools.toolBox)
-  const end = endsOf(agent, conversation)
+  const toolsWarning = createToolsWarning(toolBox)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
     for (let turn = account.turns + 1; turn <= maxTurnsOf(input, agent); turn++) {
-      const first = models.main()
+      const first = resources.models.main()
       const earlier = progress?.earlierStep(turn)
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
       if (turn === 1) yield* input.warnings
@@ -161,9 +163,8 @@ function* steer(
 const outOfTurns = (maxTurns: number): ErrorEvent =>
   errorEvent('max_turns_exceeded', `the run did not end within ${maxTurns} turns`)
 
-/** The input with what MCP servers say of their tools, once those that start with the process have had their time. */
-async function withServers(input: RunInput, toolBox: ToolBox): Promise<RunInput> {
-  if (toolBox.ready) await toolBox.ready
+/** The input with what MCP servers say of their tools. */
+function withServers(input: RunInput, toolBox: ToolBox): RunInput {
   const systemPrompt = withServerInstructions(input.systemPrompt, toolBox)
   return systemPrompt === input.systemPrompt ? input : { ...input, systemPrompt }
 }
@@ -181,7 +182,8 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const { steering = new Steering() } = given
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
-  return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
+  const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
+  return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
 
 type Turn = { answer: Answer; results: ToolResultBlock[]; route: ModelRoute }
@@ -239,7 +241,7 @@ type Asking = Agent & { first: Route; earlier: EarlierAnswer }
 async function* askModel(
   input: RunInput,
   { first, earlier, context, account, typed, resources }: Asking,
-): AsyncGenerator<AgentEvent, Answered, undefined> {
+): AsyncGenerator<Batched<AgentEvent>, Answered, undefined> {
   if (earlier) return yield* repeatAnswer(earlier, { first, account })
   yield* context.compactIfNeeded()
   const { models } = resources

@@ -1,3 +1,4 @@
+import { type Batched, oneByOne } from '../../kernel/async/batch.ts'
 import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../../kernel/events.ts'
 import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
@@ -28,7 +29,7 @@ export type SubAgentOptions = {
   /** The caller's tools. */
   toolBox: ToolBox
   model: string
-  launch(task: AgentTask, child: Lineage, progress: CallProgress | undefined): AsyncIterable<AgentEvent>
+  launch(task: AgentTask, child: Lineage, progress: CallProgress | undefined): AsyncIterable<Batched<AgentEvent>>
   /** Called when a sub-agent has thrown. Those beside it go on. */
   onBug(cause: unknown): void
 }
@@ -93,7 +94,7 @@ async function runSubAgent(
   const collector = new ReportCollector()
   const lineage = { tree, depth: (caller?.depth ?? 0) + 1, id, emit }
   try {
-    for await (const event of launch(task, lineage, progress)) {
+    for await (const event of oneByOne(launch(task, lineage, progress))) {
       collector.add(event)
       const wrapped = emit(wrap(event, parentage))
       // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).

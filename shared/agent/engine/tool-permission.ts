@@ -2,7 +2,7 @@ import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
 import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
-import type { AskState, CallProgress } from './call-progress.ts'
+import type { AskingCall, AskState, CallProgress } from './call-progress.ts'
 import type { EventQueue } from './event-queue.ts'
 import type { AskRequest, Decision } from './permissions.ts'
 import type { RunResources } from './resources.ts'
@@ -44,7 +44,8 @@ async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const message = showControls(tool.describe(input))
   const preview = await previewOf(call, tools)
   if (signal.aborted) return refuse('The run has ended.')
-  const kept = progress && { earlier: progress.earlier(toolUseId)?.ask, keep: keepAsk(progress, toolUseId) }
+  const asking = { id: toolUseId, toolName, input }
+  const kept = progress && { earlier: progress.earlierAsk(asking), keep: keepAsk(progress, asking) }
   const decision = await askClient({ toolUseId, toolName, input, message, preview, ...kept }, step)
   if (!decision) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
   const { allow, reason, input: edited, remember } = decision
@@ -72,8 +73,8 @@ export async function askClient(
   return decision
 }
 
-const keepAsk = (progress: CallProgress, callId: string) => async (ask: AskState) => {
-  if (!(await progress.ask(callId, ask))) throw new AppError('unavailable', 'another process has the run')
+const keepAsk = (progress: CallProgress, call: AskingCall) => async (ask: AskState) => {
+  if (!(await progress.ask(call, ask))) throw new AppError('unavailable', 'another process has the run')
 }
 
 /** A preview that fails is left out: the request is made without it. */

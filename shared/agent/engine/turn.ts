@@ -1,3 +1,4 @@
+import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { eventLoop } from '../../kernel/async/loop-budget.ts'
 import type { AgentEvent } from '../../kernel/events.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
@@ -32,18 +33,26 @@ export type Answer = {
   servedBy?: ModelRoute
 }
 
-/** Yields a model's answer as events (D4.3), enforces the stop sequences, counts what it uses, and returns the whole answer. */
+/**
+ * Yields a model's answer as events (D4.3), those of parts that came together at once. Enforces the stop sequences, counts what the answer uses, and returns the whole of
+ * it.
+ */
 export async function* readAnswer(
-  parts: AsyncIterable<CallPart>,
+  answer: AsyncIterable<Batched<CallPart>>,
   options: AnswerOptions,
   call: OpenCall,
-): AsyncGenerator<AgentEvent, Answer, undefined> {
+): AsyncGenerator<readonly AgentEvent[], Answer, undefined> {
   const reader = new AnswerReader(options)
   try {
-    for await (const part of parts) {
-      call.note(part)
-      if (reader.endsLargeText(part)) await eventLoop.enter()
-      for (const event of reader.read(part)) yield event
+    for await (const parts of answer) {
+      for (const part of eachOf(parts)) {
+        call.note(part)
+        if (reader.endsLargeText(part)) await eventLoop.enter()
+        reader.read(part)
+        if (reader.isOver) break
+      }
+      const events = reader.take()
+      if (events.length > 0) yield events
       if (reader.isOver) break
     }
   } finally {
@@ -58,6 +67,7 @@ class AnswerReader {
   readonly #tools: AnswerOptions['tools']
   readonly #text = new TextBuilder()
   readonly #thinking = new TextBuilder()
+  #events: AgentEvent[] = []
 
   constructor({ stopSequences, tools }: AnswerOptions) {
     this.#tools = tools
@@ -73,7 +83,14 @@ class AnswerReader {
     return (this.#text.isLarge && type !== 'text_delta') || (this.#thinking.isLarge && type !== 'thinking_delta')
   }
 
-  read(part: CallPart): AgentEvent[] {
+  /** The events of what was read since the last call. */
+  take(): readonly AgentEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+
+  read(part: CallPart): void {
     switch (part.type) {
       case 'text_delta':
         return this.#textDelta(part.text)
@@ -82,52 +99,55 @@ class AnswerReader {
       case 'thinking_delta':
         this.#thinking.add(part.text)
         this.answer.outputChars += part.text.length
-        return part.text === '' ? [] : [part]
+        if (part.text !== '') this.#events.push(part)
+        return
       case 'thinking_end':
         return this.#thinkingEnd(part)
       case 'tool_call':
         this.answer.toolCalls.push(knownCall(part, this.#tools))
         this.answer.outputChars += part.input.length
-        return []
+        return
       case 'finish':
         this.answer.outcome = part.reason === 'stop_sequence' ? 'stopped' : 'complete'
         if (part.usage) this.answer.usage = part.usage
-        return part.reason === 'max_tokens' ? [...this.#textEnd(), this.#truncation()] : this.#textEnd()
+        this.#textEnd()
+        if (part.reason === 'max_tokens') this.#events.push(this.#truncation())
+        return
       case 'failure':
         this.answer.outcome = 'failed'
         this.answer.failure = part.failure
-        return []
+        return
       case 'served_by':
         this.answer.servedBy = part.route
-        return []
+        return
       case 'warning':
-        return [part]
+        this.#events.push(part)
     }
   }
 
-  #textDelta(delta: string): AgentEvent[] {
+  #textDelta(delta: string): void {
     const { text, isStopped } = this.#stop.push(delta)
-    const events = this.#emitDelta(text)
-    if (!isStopped) return events
+    this.#emitDelta(text)
+    if (!isStopped) return
     this.answer.outcome = 'stopped'
     // The tool calls of a turn that a stop sequence ended are not made.
     this.answer.toolCalls = []
-    return [...events, ...this.#textEnd()]
+    this.#textEnd()
   }
 
-  #textEnd(): AgentEvent[] {
-    const events = this.#emitDelta(this.#stop.flush())
+  #textEnd(): void {
+    this.#emitDelta(this.#stop.flush())
     const block = { type: 'text', text: this.#text.take() } as const
-    if (block.text === '') return events
+    if (block.text === '') return
     this.answer.blocks.push(block)
-    return [...events, block]
+    this.#events.push(block)
   }
 
-  #thinkingEnd({ meta }: Extract<ModelPart, { type: 'thinking_end' }>): AgentEvent[] {
+  #thinkingEnd({ meta }: Extract<ModelPart, { type: 'thinking_end' }>): void {
     const block = { type: 'thinking', text: this.#thinking.take() } as const
-    if (block.text === '' && !meta) return []
+    if (block.text === '' && !meta) return
     this.answer.blocks.push({ ...block, ...(meta && { meta }) })
-    return block.text === '' ? [] : [block]
+    if (block.text !== '') this.#events.push(block)
   }
 
   /** Marks the last tool call when its input may be incomplete. */
@@ -144,10 +164,10 @@ class AnswerReader {
     }
   }
 
-  #emitDelta(text: string): AgentEvent[] {
-    if (text === '') return []
+  #emitDelta(text: string): void {
+    if (text === '') return
     this.#text.add(text)
     this.answer.outputChars += text.length
-    return [{ type: 'text_delta', text }]
+    this.#events.push({ type: 'text_delta', text })
   }
 }

@@ -1,3 +1,4 @@
+import { oneByOne } from '../../kernel/async/batch.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { AgentEvent, ErrorEvent } from '../../kernel/events.ts'
 import { LastAnswer } from './last-answer.ts'
@@ -19,7 +20,8 @@ export async function runUnattended(
   const answer = new LastAnswer()
   let failure: ErrorEvent | undefined
   let output: unknown
-  for await (const event of run(taskInput(task), { ...resources, permissions: { openAsk: refuseAsk } })) {
+  const events = run(taskInput(task), { ...resources, permissions: { openAsk: refuseAsk } })
+  for await (const event of oneByOne(events)) {
     await onEvent(event)
     answer.note(event)
     if (event.type === 'error') failure = event

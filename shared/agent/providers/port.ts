@@ -1,3 +1,4 @@
+import type { Batched } from '../../kernel/async/batch.ts'
 import type { Attachment } from '../../kernel/attachment.ts'
 import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
@@ -129,7 +130,7 @@ export interface ModelProvider {
   askCapabilities?(model: string, signal: AbortSignal): Promise<readonly string[] | undefined>
   /** Whether the model takes tools, as far as is known: one that has refused them gets none. Missing: it does. */
   takesTools?(model: string): boolean
-  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelPart>
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
 
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */

@@ -1,3 +1,4 @@
+import { oneByOne } from '../../kernel/async/batch.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../kernel/json.ts'
@@ -103,7 +104,7 @@ async function answerOf(provider: ModelProvider, request: ModelRequest, signal: 
     firstPartAt: undefined,
     failure: undefined,
   }
-  for await (const part of provider.stream(request, signal)) take(part, answer)
+  for await (const part of oneByOne(provider.stream(request, signal))) take(part, answer)
   signal.throwIfAborted()
   return answer
 }

@@ -66,7 +66,7 @@ export async function* follow({
         const isKnown = isNumbered && id <= (last || -1) // 0 is the number of a warning ahead of the first event (D39.2).
         const isError = event === 'error'
         if (isEnded || (isKnown && !isError)) continue
-        const data = objectIn(text) ?? wrongAnswer(text)
+        const data = (id === id && objectIn(text)) || wrongAnswer(name + text)
         isEnded = isError ? isEnd?.(data, { isKnown, before }) : LAST.includes(event)
         before = isError ? (data as StreamError).code : undefined
         if (isError && !isEnded) break

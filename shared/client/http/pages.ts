@@ -15,9 +15,10 @@ export type Pages<Item> = AsyncIterable<Item> & {
 /** Lists what the path has. */
 export type ListPages<Item> = (query?: Query, options?: CallOptions) => Pages<Item>
 
-/** Reads what the path has, one by its id or name, and in lists. */
-export const createReads = <One, Listed>(transport: Transport, path: string) => ({
-  get: (id: string, options?: CallOptions): Promise<One> => transport.json('GET', path + at`/${id}`, options),
+/** Reads what the path has, one by its id or name (`has`: the field of it), and in lists. */
+export const createReads = <One, Listed>(transport: Transport, path: string, has: string) => ({
+  get: (id: string, options?: CallOptions): Promise<One> =>
+    transport.json('GET', path + at`/${id}`, { ...options, has }),
 
   list: pages<Listed>(transport, path),
 })

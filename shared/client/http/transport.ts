@@ -40,6 +40,8 @@ export type Call = CallOptions & {
   lastEventId?: string | number | undefined
   /** It means the same twice, so that it is repeated without a key. */
   isSafe?: boolean
+  /** A field that every answer of an agent-engine has here: one without it comes from something else. */
+  has?: string
 }
 
 type Sent = Call & { method: string; path: string; isStream?: boolean }
@@ -111,7 +113,10 @@ export class Transport {
     if (response.ok && request.isStream) return openStream(response, abort, stallMs)
     const text = await response.text().catch(connectionFailed)
     if (!response.ok) throw new ApiError(response, text)
-    return text ? (objectIn(text) ?? wrongAnswer(text)) : undefined
+    const { has } = request
+    const answer = objectIn(text)
+    const isOurs = has ? answer && has in answer : answer || !text
+    return isOurs ? answer : wrongAnswer(text)
   }
 
   #send(request: Sent, bearer: string | undefined, signal: AbortSignal): Promise<Response> {

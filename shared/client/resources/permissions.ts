@@ -17,7 +17,7 @@ export const createPermissions = (transport: Transport) => ({
 
   /** One that is pending, or was decided: then it has `decided_at`. Throws `ApiError` 404 for one that is not known. */
   get: (requestId: string, options?: CallOptions): Promise<Schema<'PendingPermission'> | Schema<'DecidedPermission'>> =>
-    transport.json('GET', path`/permissions/${requestId}`, options),
+    transport.json('GET', path`/permissions/${requestId}`, { ...options, has: 'id' }),
 
   /** Those that were decided, newest first: by whom, when and how. */
   decided: (query?: { since?: string }, options?: CallOptions): Pages<Schema<'DecidedPermission'>> =>

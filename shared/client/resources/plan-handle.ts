@@ -37,7 +37,7 @@ export type PlanHandle = {
 
 export function createPlan(transport: Transport, id: string): PlanHandle {
   const own = path`/plans/${id}`
-  const get: PlanHandle['get'] = (options) => transport.json('GET', own, options)
+  const get: PlanHandle['get'] = (options) => transport.json('GET', own, { ...options, has: 'steps' })
   const events: PlanHandle['events'] = (options = {}) => {
     const open = (lastEventId?: EventId) => transport.openStream('GET', `${own}/events`, { lastEventId, ...options })
     return follow({ open, signal: options.signal }) as AsyncGenerator<PlanEvent>
@@ -66,7 +66,10 @@ export function createPlan(transport: Transport, id: string): PlanHandle {
     },
     cancel: (options) => transport.json('POST', `${own}/cancel`, options),
     async retry(options) {
-      return createPlan(transport, (await transport.json<Schema<'Plan'>>('POST', `${own}/retry`, options)).id)
+      return createPlan(
+        transport,
+        (await transport.json<Schema<'Plan'>>('POST', `${own}/retry`, { ...options, has: 'id' })).id,
+      )
     },
   }
 }

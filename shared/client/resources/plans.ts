@@ -10,7 +10,7 @@ export type Plans = ReturnType<typeof createPlans>
 export const createPlans = (transport: Transport) => ({
   /** Submits a plan. */
   async submit(body: Schema<'PlanRequest'>, options: CallOptions & Keyed = {}): Promise<PlanHandle> {
-    const request = withKey({ ...options, body })
+    const request = withKey({ ...options, body, has: 'id' })
     return createPlan(transport, (await transport.json<Schema<'Plan'>>('POST', '/plans/submit', request)).id)
   },
 

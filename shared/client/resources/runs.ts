@@ -16,7 +16,7 @@ export type Runs = ReturnType<typeof createRuns>
 
 /** Runs of all kinds: those that go on, and the records of those that have ended. */
 export function createRuns(transport: Transport) {
-  const reads = createReads<Schema<'Run'>, Schema<'Run'>>(transport, '/runs')
+  const reads = createReads<Schema<'Run'>, Schema<'Run'>>(transport, '/runs', 'run_id')
   return {
     /** In a list those that go on come first, then the others, newest first. */
     ...reads,
@@ -27,7 +27,7 @@ export function createRuns(transport: Transport) {
 
     /** Starts a run that goes on without a reader. Resolves with its id. */
     async start(body: Schema<'RunRequest'>, options: CallOptions & Keyed = {}): Promise<string> {
-      const request = withKey({ ...options, body: { ...body, background: true } })
+      const request = withKey({ ...options, has: 'run_id', body: { ...body, background: true } })
       return (await transport.json<Schema<'RunStarted'>>('POST', '/agent/run', request)).run_id
     },
 

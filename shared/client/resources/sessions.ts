@@ -17,7 +17,11 @@ export const createSessions = (transport: Transport) => ({
   ): Promise<Session> {
     const body = { session_id: id, messages }
     try {
-      const created = await transport.json<Schema<'CreateSessionResponse'>>('POST', '/sessions', { ...call, body })
+      const created = await transport.json<Schema<'CreateSessionResponse'>>('POST', '/sessions', {
+        ...call,
+        body,
+        has: 'session_id',
+      })
       return createSession(transport, created.session_id)
     } catch (cause) {
       if (id && isRefusal(cause, 409)) return createSession(transport, id)

@@ -1,5 +1,5 @@
 import type { RunEvent, Schema } from '../api.ts'
-import { ConnectionFailed, isRefusal, RunFailed, RunLost } from '../errors.ts'
+import { ConnectionFailed, isRefusal, RunFailed, RunLost, wrongAnswer } from '../errors.ts'
 import { type EventId, follow, type IsEnd, LAST } from '../http/follow.ts'
 import { type Keyed, withKey } from '../http/key.ts'
 import type { OpenStream } from '../http/open-stream.ts'
@@ -171,7 +171,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   #take(link: Link): void {
     this.#newest = link
     const { event, data } = link.event
-    if (event === 'text') this.#texts.at(-1)?.push(data.text)
+    if (event === 'text') this.#texts.at(-1)?.push(data.text ?? wrongAnswer(data))
     if (event === 'turn_start') {
       this.#texts.length = data.turn_number // A turn that begins anew replaces its earlier texts.
       this.#texts.push([])

@@ -31,7 +31,7 @@ export type JournalBudget = {
   isExceeded(): boolean
 }
 
-export type Appended = { bytes: number; data: string | undefined }
+export type Appended = { bytes: number; data: string | undefined; isLast: boolean }
 
 /**
  * Stores a run's events as numbered frames in a bounded buffer, which any number of readers read at their own pace.
@@ -96,7 +96,7 @@ export class Journal implements JournalSource {
   }
 
   /**
-   * Appends an event's frame and returns its size in bytes, and its data unless the event is large. A terminal event ends the journal; an event after it
+   * Appends an event's frame and returns its size in bytes, its data unless the event is large, and whether it is the last one. A terminal event ends the journal; an event after it
    * is a bug and throws.
    */
   append(event: RunEvent): Appended {
@@ -109,7 +109,7 @@ export class Journal implements JournalSource {
     this.#isEnded = isTerminal(event)
     this.shrink()
     for (const reader of this.#readers) reader.onAppended(size)
-    return { bytes: size, data }
+    return { bytes: size, data, isLast: this.#isEnded }
   }
 
   /** `true` while a reader is so far behind that the producer should call `waitForDrain`. */

@@ -1,6 +1,6 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
-import { type ListPosition, pageOf, writeCursor } from '../list-page.ts'
+import { type ListPosition, mergePages, pageOf } from '../list-page.ts'
 
 /** One item of `GET /permissions?state=remembered`: a tool that is allowed for the rest of a session. */
 export type RememberedPermission = ApiType<'RememberedPermission'>
@@ -13,16 +13,10 @@ export function rememberedPage(all: readonly RememberedPermission[], request: Pa
   return { permissions: page, next_cursor: next }
 }
 
-/**
- * Merges the pages of several workers, all read with the same cursor and limit, into one page. A session that is being handed over may be in two
- * of them.
- */
+/** One page of the tools that several workers list. */
 export function mergeRemembered(pages: readonly RememberedPage[], limit: number): RememberedPage {
-  const all = new Map(pages.flatMap(({ permissions }) => permissions).map((each) => [positionOf(each).id, each]))
-  const merged = rememberedPage([...all.values()], { limit })
-  const last = merged.permissions.at(-1)
-  const hasMore = last && pages.some(({ next_cursor }) => next_cursor !== null)
-  return hasMore ? { ...merged, next_cursor: writeCursor(positionOf(last)) } : merged
+  const { page, rest } = mergePages(pages, { limit, itemsOf: ({ permissions }) => permissions, positionOf })
+  return { permissions: page, next_cursor: rest.next_cursor }
 }
 
 const positionOf = ({ remembered_at, session_id, tool_name }: RememberedPermission): ListPosition => ({

@@ -13,7 +13,18 @@ export async function withDeadline<T>(work: Promise<T>, withinMs: number, late: 
   }
 }
 
-/** The same for work that may take long while it makes progress: the time begins anew with each call of the function that `begin` gets. */
+/** Settles as `work` does, or resolves with `undefined` after `ms`. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), ms)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** As `withDeadline`, for work that may take long while it makes progress: the time begins anew with each call of the function that `begin` gets. */
 export async function withProgress<T>(
   begin: (onProgress: () => void) => Promise<T>,
   withinMs: number,

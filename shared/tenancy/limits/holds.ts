@@ -4,7 +4,7 @@ import { type BudgetHolds, type HoldAnswer, type HoldRequest, NOTHING_SPENT, typ
  * Decides what a process may hold back. A budget with less left than the next call may cost still allows it when nothing else is at work:
  * the call that reaches a budget may exceed it (D11.2).
  */
-export function decideHold({ limit, hold }: HoldRequest, spent: Spent, others: Spent): HoldAnswer {
+function decideHold({ limit, hold }: HoldRequest, spent: Spent, others: Spent): HoldAnswer {
   const fits = ({ tokens, costUsd }: Spent) =>
     spent.tokens + others.tokens + tokens <= limit.tokens && spent.costUsd + others.costUsd + costUsd <= limit.costUsd
   const isAlone = hold.atWork.tokens === 0 && others.tokens === 0 // Each call has tokens, not each has a price.

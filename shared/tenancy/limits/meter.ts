@@ -1,6 +1,7 @@
 import { CallCount, tokensIn } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
 import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
+import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { BudgetRefusal } from './budgets.ts'
@@ -100,16 +101,18 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
 
 type Metered = {
   reserve(): Promise<Reservation | BudgetRefusal>
-  open(): AsyncIterator<ModelPart>
+  open(): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
 }
 
-const OVER: IteratorResult<ModelPart> = { done: true, value: undefined }
+type Parts = Batched<ModelPart>
+
+const OVER: IteratorResult<Parts> = { done: true, value: undefined }
 
 /** Not a generator, because that would add several promises to every delta. */
-class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
+class MeteredAnswer implements AsyncIterableIterator<Parts> {
   readonly #call: Metered
-  #parts: AsyncIterator<ModelPart> | undefined
+  #parts: AsyncIterator<Parts> | undefined
   #reservation: Reservation | undefined
   readonly #counted = new CallCount()
   #isOver = false
@@ -122,18 +125,18 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
     return this
   }
 
-  next(): Promise<IteratorResult<ModelPart>> {
+  next(): Promise<IteratorResult<Parts>> {
     if (this.#parts) return this.#parts.next().then(this.#count, this.#fail)
     return this.#isOver ? Promise.resolve(OVER) : this.#start()
   }
 
-  async return(): Promise<IteratorResult<ModelPart>> {
+  async return(): Promise<IteratorResult<Parts>> {
     this.#end()
     await this.#parts?.return?.()
     return OVER
   }
 
-  async #start(): Promise<IteratorResult<ModelPart>> {
+  async #start(): Promise<IteratorResult<Parts>> {
     const reserved = await this.#call.reserve()
     if ('code' in reserved) {
       this.#isOver = true
@@ -148,10 +151,15 @@ class MeteredAnswer implements AsyncIterableIterator<ModelPart> {
     return this.#parts.next().then(this.#count, this.#fail)
   }
 
-  readonly #count = (result: IteratorResult<ModelPart>): IteratorResult<ModelPart> => {
-    if (!result.done) this.#counted.note(result.value)
-    if (result.done || result.value.type === 'finish' || result.value.type === 'failure') this.#end()
+  readonly #count = (result: IteratorResult<Parts>): IteratorResult<Parts> => {
+    if (result.done) this.#end()
+    else for (const part of eachOf(result.value)) this.#note(part)
     return result
+  }
+
+  #note(part: ModelPart): void {
+    this.#counted.note(part)
+    if (part.type === 'finish' || part.type === 'failure') this.#end()
   }
 
   readonly #fail = (cause: unknown): never => {

@@ -18,6 +18,7 @@ export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?
   metadata?: readonly string[]
   hasFailed: boolean
   input_tokens: number
+  cache_read_tokens: number
   output_tokens: number
   cost_usd: number
   ms: number
@@ -28,6 +29,8 @@ export type UsageSums = {
   runs: number
   failed: number
   input_tokens: number
+  /** Of the input. */
+  cache_read_tokens: number
   output_tokens: number
   cost_usd: number
   durations: Durations

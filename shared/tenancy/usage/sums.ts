@@ -11,12 +11,13 @@ const MAX_KEY_CHARS = 256
 export const dayOf = (time: string): string => `${time.slice(0, 10)}T00:00:00.000Z`
 
 /** The sums of a single run. */
-export const sumsOf = ({ hasFailed, input_tokens, output_tokens, cost_usd, ms }: RunUsage): UsageSums => ({
+export const sumsOf = ({ hasFailed, ms, ...used }: RunUsage): UsageSums => ({
   runs: 1,
   failed: hasFailed ? 1 : 0,
-  input_tokens,
-  output_tokens,
-  cost_usd,
+  input_tokens: used.input_tokens,
+  cache_read_tokens: used.cache_read_tokens,
+  output_tokens: used.output_tokens,
+  cost_usd: used.cost_usd,
   durations: new Map([[durationClass(ms), 1]]),
 })
 
@@ -53,7 +54,7 @@ function addSums(sums: OwnSums, other: UsageSums): void {
     sums.durations.set(index, capped((sums.durations.get(index) ?? 0) + count))
 }
 
-const SUMMED = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd'] as const
+const SUMMED = ['runs', 'failed', 'input_tokens', 'cache_read_tokens', 'output_tokens', 'cost_usd'] as const
 
 /** A sum stays a number that JSON and every store keep. */
 const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)

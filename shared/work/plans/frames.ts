@@ -1,25 +1,20 @@
-import type { FrameStream, Frames } from '../../cluster/journal/frame-stream.ts'
+import type { FollowedRun, Read } from '../../cluster/following/followed-run.ts'
+import type { Frames } from '../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../cluster/journal/frames.ts'
-import { type Read, watch } from '../queue/watch.ts'
+import { type WatchOptions, watch } from '../queue/watch.ts'
 import { eventsOf } from './events-of.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanRecord } from './port.ts'
 
-export type WatchedPlan = {
-  /** Number of the last frame that the reader has. */
-  after: number
-  /** The frames of the plan's run after this number, from the executor that runs it or will run it. */
-  follow(after: number): Promise<FrameStream>
-  read(): Promise<PlanRecord | undefined>
-  silentMs?: number
-  retryMs?: number
-}
+/** `follow`: from the executor that runs the plan or will run it. */
+export type WatchedPlan = Pick<WatchOptions, 'after' | 'silentMs' | 'retryMs'> &
+  Required<Pick<WatchOptions, 'follow'>> & { read(): Promise<PlanRecord | undefined> }
 
 /**
  * The frames of a plan that has not ended, through as many executors as it takes, until `plan_ended`. When no executor sends the end,
  * it is taken from the stored record.
  */
-export const watchPlan = ({ read, ...options }: WatchedPlan): AsyncIterableIterator<Frames> =>
+export const watchPlan = ({ read, ...options }: WatchedPlan): FollowedRun =>
   watch(undefined, {
     ...options,
     read: unreadFrames,
@@ -53,17 +48,17 @@ const HEAD = /^id: (\d+)\nevent: (\w+)\n/
  */
 function unreadFrames({ text, lastSeq, failure }: Frames, after: number): Read {
   if (failure !== undefined)
-    return { frames: { text: textOf(text).replace(/^id: \d+/, `id: ${after}`), lastSeq: after }, end: 'all' }
+    return { frames: { text: textOf(text).replace(/^id: \d+/, `id: ${after}`), lastSeq: after }, end: 'run' }
   const unread: string[] = []
   let end: Read['end']
   // An event is one line of JSON, so that only frames end with a blank line.
   for (const frame of textOf(text).split(/(?<=\n\n)/)) {
     const [, id, event] = HEAD.exec(frame) ?? []
-    if (event === 'plan_ended') end = 'all'
-    if (event === 'error') end = 'source'
+    if (event === 'plan_ended') end = 'run'
+    if (event === 'error') end = 'stream'
     else if (Number(id) > after) unread.push(frame)
   }
-  const last = end === 'source' ? lastSeq - 1 : lastSeq
+  const last = end === 'stream' ? lastSeq - 1 : lastSeq
   return { frames: unread.length > 0 ? { text: unread.join(''), lastSeq: last } : undefined, end }
 }
 

@@ -1,4 +1,5 @@
-import type { QueuedRunSource, QueuedRunState } from '../../cluster/queued-runs/run-source.ts'
+import type { SourceState } from '../../cluster/following/port.ts'
+import type { QueuedRunSource } from '../../cluster/following/queue-places.ts'
 import { planIdOf } from '../../kernel/ids.ts'
 import type { JobQueue } from '../queue/port.ts'
 import type { PlanRecord, Plans } from './port.ts'
@@ -35,9 +36,9 @@ export function createPlanRuns({ plans, queue, now }: PlanRunsDeps): QueuedRunSo
 
 export const isEnded = ({ status }: Pick<PlanRecord, 'status'>): boolean => status !== 'queued' && status !== 'running'
 
-function stateOf(plan: PlanRecord): QueuedRunState {
-  const { status, executor, created_at } = plan
-  if (status === 'queued') return { state: 'queued', started_at: created_at }
-  if (executor !== null) return { state: isEnded(plan) ? 'ended' : 'running', executor }
-  return { state: 'ended', executor, code: status === 'cancelled' ? 'cancelled' : 'worker_lost' }
+function stateOf(plan: PlanRecord): SourceState {
+  const { status, executor: epoch, created_at } = plan
+  if (status === 'queued') return { state: 'waiting', started_at: created_at }
+  if (epoch !== null) return { state: isEnded(plan) ? 'ended' : 'at', epoch }
+  return { state: 'ended', epoch, code: status === 'cancelled' ? 'cancelled' : 'worker_lost' }
 }

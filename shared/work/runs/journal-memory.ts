@@ -28,16 +28,32 @@ export class JournalMemory {
   }
 
   budgetOf(tenant: TenantId): JournalBudget {
-    return {
-      add: (bytes) => this.#add(tenant, bytes),
-      isExceeded: () => this.mustGiveWay(tenant),
-    }
+    return new TenantBudget(tenant, this)
   }
 
-  #add(tenant: TenantId, bytes: number): void {
+  add(tenant: TenantId, bytes: number): void {
     this.#bytes += bytes
     const used = this.usedBy(tenant) + bytes
     if (used > 0) this.#used.set(tenant, used)
     else this.#used.delete(tenant)
+  }
+}
+
+/** A class, since each run has two of them until it is forgotten: closures would take three times the memory. */
+class TenantBudget implements JournalBudget {
+  readonly #tenant: TenantId
+  readonly #memory: JournalMemory
+
+  constructor(tenant: TenantId, memory: JournalMemory) {
+    this.#tenant = tenant
+    this.#memory = memory
+  }
+
+  add(bytes: number): void {
+    this.#memory.add(this.#tenant, bytes)
+  }
+
+  isExceeded(): boolean {
+    return this.#memory.mustGiveWay(this.#tenant)
   }
 }

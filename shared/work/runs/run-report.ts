@@ -8,7 +8,7 @@ import { pairOf, type RunUsage } from '../../tenancy/usage/port.ts'
 import type { UsageSink } from '../../tenancy/usage/recorder.ts'
 import { describeRun, type RunFacts } from './records/record.ts'
 import type { RunRecorder } from './records/recorder.ts'
-import type { NotedFrame } from './records/recording.ts'
+import type { NotedFrame, RunRecording } from './records/recording.ts'
 import { RunFigures } from './run-figures.ts'
 import type { EarlierEvents, RunIdentity, RunKind } from './run-identity.ts'
 
@@ -62,40 +62,15 @@ export class RunReporter {
   }
 
   open(known: RunFacts): RunReport {
-    const { request_id, subject } = traceFields()
-    const facts = { ...known, request_id, subject }
-    const figures = new RunFigures()
-    // A plan has records of its own: this run is only the part of it that one executor carries out.
-    const recording = known.kind === 'plan' ? undefined : this.#deps.recorder?.begin(facts, figures)
-    return {
-      note: (event, frame) => {
-        const failover = figures.note(event)
-        if (failover) this.#reportFailover(known, failover)
-        recording?.note(event, frame)
-        if (frame.isLast) this.#reportEnd(known, figures)
-        if (frame.isLast && known.kind !== 'plan') this.#deps.usage?.add(known.tenant, usageOf(facts, figures))
-      },
-      restore({ events, reserved }) {
-        for (const [, event] of events) figures.note(event)
-        recording?.restore(events, reserved)
-      },
-      abandon: () => recording?.abandon(),
-      get details() {
-        return describeRun(facts, figures)
-      },
-      get phases() {
-        return recording?.phases
-      },
-      get isRecorded() {
-        return recording?.isRecorded ?? false
-      },
-      get isReplayable() {
-        return recording?.isReplayable ?? false
-      },
-    }
+    return new Report(known, this, this.#deps.recorder)
   }
 
-  #reportFailover(run: RunFacts, { detail: { from, to, reason } }: WarningEvent): void {
+  onEnded(facts: RunFacts, figures: RunFigures): void {
+    this.#reportEnd(facts, figures)
+    if (facts.kind !== 'plan') this.#deps.usage?.add(facts.tenant, usageOf(facts, figures))
+  }
+
+  reportFailover(run: RunFacts, { detail: { from, to, reason } }: WarningEvent): void {
     this.#deps.log.warn('another model took over', { ...namesOf(run), from, to, reason })
   }
 
@@ -128,6 +103,54 @@ export class RunReporter {
   }
 }
 
+/** A class, since a report is kept with its run: an object with these seven functions of its own would take a kilobyte more. */
+class Report implements RunReport {
+  readonly #facts: RunFacts
+  readonly #figures = new RunFigures()
+  readonly #reporter: RunReporter
+  readonly #recording: RunRecording | undefined
+
+  constructor(known: RunFacts, reporter: RunReporter, recorder: RunReporterDeps['recorder']) {
+    const { request_id, subject } = traceFields()
+    this.#facts = { ...known, request_id, subject }
+    this.#reporter = reporter
+    // A plan has records of its own: this run is only the part of it that one executor carries out.
+    this.#recording = known.kind === 'plan' ? undefined : recorder?.begin(this.#facts, this.#figures)
+  }
+
+  note(event: RunEvent, frame: NotedFrame): void {
+    const failover = this.#figures.note(event)
+    if (failover) this.#reporter.reportFailover(this.#facts, failover)
+    this.#recording?.note(event, frame)
+    if (frame.isLast) this.#reporter.onEnded(this.#facts, this.#figures)
+  }
+
+  restore({ events, reserved }: EarlierEvents): void {
+    for (const [, event] of events) this.#figures.note(event)
+    this.#recording?.restore(events, reserved)
+  }
+
+  abandon(): void {
+    this.#recording?.abandon()
+  }
+
+  get details() {
+    return describeRun(this.#facts, this.#figures)
+  }
+
+  get phases() {
+    return this.#recording?.phases
+  }
+
+  get isRecorded(): boolean {
+    return this.#recording?.isRecorded ?? false
+  }
+
+  get isReplayable(): boolean {
+    return this.#recording?.isReplayable ?? false
+  }
+}
+
 /** The fields by which a log line names its run. */
 const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFacts) => ({
   tenant,
@@ -139,9 +162,10 @@ const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFact
 
 const usageOf = (
   { kind, flow, customer_id: customer, subject, metadata }: RunFacts,
-  { code = 'internal', model, spent, ms }: RunFigures,
+  { code = 'internal', model, spent, cacheReadTokens, ms }: RunFigures,
 ): RunUsage => ({
-  ...{ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ...spent, ms },
+  ...{ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ms },
+  ...{ ...spent, cache_read_tokens: cacheReadTokens },
   ...(metadata && { metadata: Object.entries(metadata).map(pairOf) }),
 })
 

@@ -2,6 +2,7 @@ import { Steering } from '../../agent/engine/steering.ts'
 import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
+import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
 import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
@@ -28,7 +29,7 @@ export type RunHooks = {
 }
 
 /** Produces a run's events. The reason that `signal` is aborted with is a `CancelCode`. */
-export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<RunEvent>
+export type RunExecutor = (run: Run, signal: AbortSignal) => AsyncIterable<Batched<RunEvent>>
 
 /**
  * One run: its journal, its state, and the loop that moves the engine's events into the journal. Whether its client has it (`accept`) is apart
@@ -281,12 +282,14 @@ export class Run {
     }
   }
 
-  async #record(events: AsyncIterable<RunEvent>, signal: AbortSignal): Promise<void> {
-    for await (const event of events) {
+  async #record(events: AsyncIterable<Batched<RunEvent>>, signal: AbortSignal): Promise<void> {
+    for await (const batch of events) {
       const turn = this.#loop.enter()
       if (turn) await turn
-      this.#append(event)
-      if (this.journal.isBackpressured) await this.journal.waitForDrain(signal)
+      for (const event of eachOf(batch)) {
+        this.#append(event)
+        if (this.journal.isBackpressured) await this.journal.waitForDrain(signal)
+      }
     }
   }
 
@@ -297,10 +300,10 @@ export class Run {
     if (given.type === 'permission_request') this.#asks ??= new OpenAsks()
     this.#asks?.note(given)
     const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
-    const { bytes, data } = this.journal.append(event)
+    const appended = this.journal.append(event)
     this.#hooks.onEvent()
-    this.#report?.note(event, { bytes, data, isLast: this.journal.isEnded })
-    if (!this.journal.isEnded) return
+    this.#report?.note(event, appended)
+    if (!appended.isLast) return
     if (event.type === 'error') this.#errorCode = event.code
     this.#end(event)
     this.#hooks.onEnded?.(this, event)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { run } from '../../../shared/agent/engine/run.ts'
 import type { ModelRoute } from '../../../shared/agent/providers/port.ts'
 import { succeed, type Tool } from '../../../shared/agent/tools/port.ts'
+import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
 import { connect, type Dialect } from '../providers/ai-sdk/setup.ts'
@@ -63,7 +64,7 @@ describe(`a conversation of ${TURNS} turns with tools, of which the fallback tak
     const second = FORMATS[(index + 1) % FORMATS.length] ?? first
     it(`D5.5: has the same text over ${first} and then ${second}, and no request is refused`, async () => {
       const events: AgentEvent[] = []
-      for await (const event of await start(first, second)) events.push(event)
+      for await (const event of oneByOne(await start(first, second))) events.push(event)
       const texts = events.flatMap((event) => (event.type === 'text' ? [event.text] : []))
       expect(texts).to.deep.equal(Array.from({ length: TURNS }, (_, i) => `turn ${i + 1} `))
       const results = events.filter((event) => event.type === 'tool_result')

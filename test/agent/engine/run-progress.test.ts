@@ -23,6 +23,9 @@ const stepOf = (calls: StepState['calls'], agents: StepState['agents'] = {}): St
   ...{ turn: 1, model: 'm', answer: { ...ANSWER, blocks: [], toolCalls: [] }, calls, agents, agentAsks: [] },
 })
 
+const askOf = (id: string) => ({ id, created_at: SOON, expires_at: SOON })
+const asking = (id: string, file = 'a') => ({ id, toolName: 'Write', input: { path: file } })
+
 describe('the progress of a run', () => {
   it('D35.2c: a call that may have changed files counts when they are stored, and the model reads which are not', async () => {
     const { progress } = setUp()
@@ -173,14 +176,32 @@ describe('the progress of a run', () => {
   })
 
   it('D32.9b: the permission requests of a sub-agent, and of those that it starts, are stored with the step', async () => {
-    const { progress, stored } = setUp({ step: { ...stepOf({}), agentAsks: ['perm_0'] } })
+    const earlier = { ...askOf('perm_0'), call: 'of another process' }
+    const { progress, stored } = setUp({ step: { ...stepOf({}), agentAsks: [earlier] } })
     const child = progress.ofAgent('c1 0')
     expect(progress.takeStep(false)).to.equal(undefined)
-    await child.ask('c9', { id: 'perm_1', created_at: SOON, expires_at: SOON })
-    expect(progress.takeStep(false)).to.deep.include({ agents: {}, agentAsks: ['perm_0', 'perm_1'] })
+    await child.ask(asking('c9'), askOf('perm_1'))
+    const step = progress.takeStep(false)
+    expect(step).to.deep.include({ agents: {} })
+    expect(step?.agentAsks.map(({ id }) => id)).to.deep.equal(['perm_0', 'perm_1'])
     await child.ofAgent('c9 0').begin('c10')
     expect(progress.takeStep(false)).to.deep.include({ agents: { 'c1 0': {} } })
     expect(stored.count).to.equal(2)
+  })
+
+  it('D32.9c: a sub-agent that begins anew and makes an equal call has the request of that call, once; the others are dropped', async () => {
+    const first = setUp().progress
+    for (const [i, file] of ['a', 'a', 'b'].entries())
+      await first.ofAgent('c1 0').ask(asking(`c${i}`, file), askOf(`perm_${i}`))
+    const { agentAsks = [] } = first.takeStep(true) ?? {}
+    const { progress, stored } = setUp({ step: { ...stepOf({}), agentAsks } })
+    const child = progress.ofAgent('c1 0')
+    const idOf = (file: string) => child.earlierAsk(asking('new', file))?.id
+    expect([idOf('x'), idOf('a'), idOf('a'), idOf('a')]).to.deep.equal([undefined, 'perm_0', 'perm_1', undefined])
+    expect(progress.dropAgentAsks()).to.deep.equal(['perm_2'])
+    expect([idOf('b'), progress.dropAgentAsks()]).to.deep.equal([undefined, []])
+    expect(progress.takeStep(false)?.agentAsks.map(({ id }) => id)).to.deep.equal(['perm_0', 'perm_1'])
+    expect(stored.noted).to.equal(1)
   })
 
   it('D32.9b: a permission is not asked for when another process has the run', async () => {

@@ -29,7 +29,7 @@ async function play(parts: CallPart[], stopSequences: string[] = [], tools: read
   const toolBox = { tools, find: (name: string) => tools.find((each) => each.name === name) }
   const steps = readAnswer(stream(), { stopSequences, tools: toolBox }, UNCOUNTED)
   let next = await steps.next()
-  for (; !next.done; next = await steps.next()) events.push(next.value)
+  for (; !next.done; next = await steps.next()) events.push(...next.value)
   return { events, read, answer: next.value satisfies Answer }
 }
 
@@ -43,6 +43,26 @@ describe('the answer of a model', () => {
     ])
     expect(answer).to.deep.include({ blocks: [{ type: 'text', text: 'Hello' }], outcome: 'complete', usage: USAGE })
     expect(answer.outputChars).to.equal(5)
+  })
+
+  it('the events of parts that came together come together, and parts behind a stop sequence are not read', async () => {
+    async function* stream() {
+      yield [text('Hel'), text('lo')]
+      yield [text(' END'), text('never'), FINISH]
+    }
+    const steps = readAnswer(
+      stream(),
+      { stopSequences: ['END'], tools: { tools: [], find: () => undefined } },
+      UNCOUNTED,
+    )
+    const batches = []
+    let next = await steps.next()
+    for (; !next.done; next = await steps.next()) batches.push(next.value.map(({ type }) => type))
+    expect(batches).to.deep.equal([
+      ['text_delta', 'text_delta'],
+      ['text_delta', 'text'],
+    ])
+    expect(next.value).to.include({ outcome: 'stopped' })
   })
 
   it('a text block without an end is ended by the finish', async () => {

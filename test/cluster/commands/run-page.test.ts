@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mergePages } from '../../../shared/cluster/commands/run-page.ts'
+import { mergeRuns } from '../../../shared/cluster/commands/pages.ts'
 import type { RunPage, RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { pageOf } from '../../../shared/cluster/list-page.ts'
 import { encodeCursor } from '../../../shared/kernel/cursor.ts'
@@ -25,7 +25,7 @@ function readAll(workers: readonly RunSummary[][], limit: number): RunSummary[] 
       const { page, next } = pageOf(runs, positionOf, where)
       return { runs: page, next_cursor: next }
     })
-    const page = mergePages(pages, limit)
+    const page = mergeRuns(pages, limit)
     seen.push(...page.runs)
     cursor = page.next_cursor
   } while (cursor !== null)
@@ -45,13 +45,13 @@ describe('pages of runs', () => {
 
   it('D2.7: the last page has no cursor, even when it is full', () => {
     expect(pageOf([run(1)], positionOf, { limit: 1 })).to.deep.equal({ page: [run(1)], next: null })
-    expect(mergePages([{ runs: [run(1)], next_cursor: null }], 1).next_cursor).to.equal(null)
-    expect(mergePages([], 10)).to.deep.equal({ runs: [], next_cursor: null })
+    expect(mergeRuns([{ runs: [run(1)], next_cursor: null }], 1).next_cursor).to.equal(null)
+    expect(mergeRuns([], 10)).to.deep.equal({ runs: [], next_cursor: null })
   })
 
   it('D2.7: a merged page has a cursor when one worker has more runs, although the page holds all that came', () => {
     const { next } = pageOf([run(2), run(1)], positionOf, { limit: 1 })
-    const page = mergePages([{ runs: [run(2)], next_cursor: next }], 1)
+    const page = mergeRuns([{ runs: [run(2)], next_cursor: next }], 1)
     expect(page).to.deep.equal({ runs: [run(2)], next_cursor: next })
     expect(next).to.equal(encodeCursor([run(2).started_at, run(2).run_id]))
   })
@@ -95,7 +95,7 @@ describe('pages of runs', () => {
       { runs: [run(3)], next_cursor: cursor },
       { runs: [], next_cursor: null },
     ]
-    expect(mergePages(pages, 1).next_cursor).to.equal(cursor)
-    expect(mergePages(pages.toReversed(), 5).next_cursor).to.equal(cursor)
+    expect(mergeRuns(pages, 1).next_cursor).to.equal(cursor)
+    expect(mergeRuns(pages.toReversed(), 5).next_cursor).to.equal(cursor)
   })
 })

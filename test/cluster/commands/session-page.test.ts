@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Sessions } from '../../../services/worker/sessions/sessions.ts'
-import { mergeSessions } from '../../../shared/cluster/commands/session-page.ts'
+import { mergeSessions } from '../../../shared/cluster/commands/pages.ts'
 import type { SessionPage } from '../../../shared/cluster/commands/sessions.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { tenantId } from '../../support/tenant.ts'

@@ -294,13 +294,15 @@ describe('journal', () => {
     expect(await waiting).to.deep.equal({ done: true, value: undefined })
   })
 
-  it('tells the length of a frame, and its data unless the event is large', () => {
+  it('tells the length of a frame, its data unless the event is large, and whether it is the last', () => {
     const journal = new Journal(newBudget())
     expect(journal.append(delta('é'))).to.deep.equal({
       bytes: Buffer.byteLength(renderFrame(1, delta('é'))),
       data: '{"text":"é"}',
+      isLast: false,
     })
     expect(journal.append(delta('x'.repeat(70_000))).data).to.equal(undefined)
+    expect(journal.append(END).isLast).to.equal(true)
   })
 
   it('appending after the terminal event throws', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { inherit, openInherited } from '../../../shared/cluster/relay/inherited-sessions.ts'
-import type { WorkerCalls } from '../../../shared/cluster/relay/worker-calls.ts'
+import { openInherited } from '../../../shared/cluster/relay/gateway/open-inherited.ts'
+import type { WorkerCalls } from '../../../shared/cluster/relay/gateway/worker-calls.ts'
+import { inherit } from '../../../shared/cluster/relay/worker/inherit.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as tenant } from '../../../shared/kernel/tenant.ts'
 

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import type { Guarantee } from '../../harness/guarantee.ts'
 import { startConsole } from '../support/console.ts'
 import { goTo } from '../support/two-people.ts'
@@ -49,6 +50,22 @@ const PARTS = [
 const sized = (part: string) =>
   `${part.trim() === '' ? 'a' : ''}${part.repeat(Math.ceil(SIZE / part.length))}`.slice(0, SIZE)
 
+/** Puts a text into the field with the focus, as a person does. */
+async function paste(page: Page, text: string): Promise<void> {
+  await page.evaluate(`(${COPY})(${JSON.stringify(text)})`)
+  await page.keyboard.press('Control+v')
+}
+
+const COPY = `(text) => {
+  const field = document.activeElement
+  const other = document.body.appendChild(document.createElement('textarea'))
+  other.value = text
+  other.select()
+  document.execCommand('copy')
+  other.remove()
+  field.focus()
+}`
+
 /** 60,000 characters of each part in a chat, in requests that wait, and in the editor of a plan: no task takes long. */
 export async function tryTexts(count: number): Promise<Guarantee[]> {
   const pages = await startConsole()
@@ -89,6 +106,12 @@ export async function tryTexts(count: number): Promise<Guarantee[]> {
     await goTo(page, pages.at('/plans/new'))
     const editor = page.getByLabel('Plan', { exact: true })
     for (const part of parts) note('the editor', part, await longestOf(page, () => editor.fill(sized(part))))
+    note(
+      'the editor',
+      'as many lines as it takes',
+      await longestOf(page, () => paste(page, `${'a line'.repeat(3)} of 24\n`.repeat(2_499))),
+    )
+    if ((await editor.inputValue()).length < 50_000) throw new Error('the editor has not taken what was pasted')
     pages.expectNoFaults()
   } finally {
     await pages.close()

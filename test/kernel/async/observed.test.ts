@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { eachOf } from '../../../shared/kernel/async/batch.ts'
 import { Observed } from '../../../shared/kernel/async/observed.ts'
 
 describe('an observed iteration', () => {
@@ -8,7 +9,7 @@ describe('an observed iteration', () => {
     async function* count() {
       try {
         yield 1
-        yield 2
+        yield [2, 3]
         throw new Error('broken')
       } finally {
         isLeft = true
@@ -16,12 +17,12 @@ describe('an observed iteration', () => {
     }
     const read: number[] = []
     const failure = await (async () => {
-      for await (const value of new Observed(count(), (each) => seen.push(each))) {
-        expect(seen.at(-1)).to.equal(value)
-        read.push(value)
+      for await (const value of new Observed<number>(count(), (each) => seen.push(each))) {
+        read.push(...eachOf(value))
+        expect(seen).to.deep.equal(read)
       }
     })().catch((cause: Error) => cause.message)
-    expect([read, seen, failure]).to.deep.equal([[1, 2], [1, 2], 'broken'])
+    expect([read, seen, failure]).to.deep.equal([[1, 2, 3], [1, 2, 3], 'broken'])
     isLeft = false
     for await (const _ of new Observed(count(), () => {})) break
     expect(isLeft).to.equal(true)

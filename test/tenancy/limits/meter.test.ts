@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Models } from '../../../shared/agent/engine/resources.ts'
 import type { ModelPart, ModelProvider } from '../../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter, type Meter, NO_METER } from '../../../shared/tenancy/limits/meter.ts'
@@ -70,7 +71,7 @@ describe('a metered provider', () => {
 
   async function read(provider: ModelProvider, count = Number.POSITIVE_INFINITY): Promise<ModelPart[]> {
     const got: ModelPart[] = []
-    for await (const part of provider.stream(REQUEST, SIGNAL)) if (got.push(part) >= count) break
+    for await (const part of oneByOne(provider.stream(REQUEST, SIGNAL))) if (got.push(part) >= count) break
     return got
   }
   const metered = (parts: ModelPart[]) => meter.provider(TENANT, answering(parts))

@@ -12,7 +12,7 @@ const TENANT = tenantId('t_1')
 const PLACES = BUCKETS.length * (DIMENSIONS.length - 1)
 const USED: RunUsage = {
   ...{ kind: 'run', model: 'm', hasFailed: false },
-  ...{ input_tokens: 10, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
+  ...{ input_tokens: 10, cache_read_tokens: 0, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
 }
 
 type Taken = UsageAddition & { tenant: TenantId }
@@ -69,7 +69,14 @@ describe('the recorder of usage', () => {
     await recorder.close()
     const [early, late] = models(taken, 'hour')
     expect(early).to.include({ tenant: TENANT, start: '2026-11-22T10:00:00.000Z' })
-    expect(early?.rows.get('m')).to.include({ runs: 3, failed: 1, input_tokens: 30, output_tokens: 15, cost_usd: 1.5 })
+    expect(early?.rows.get('m')).to.include({
+      runs: 3,
+      failed: 1,
+      input_tokens: 30,
+      cache_read_tokens: 0,
+      output_tokens: 15,
+      cost_usd: 1.5,
+    })
     expect(late).to.include({ start: '2026-11-22T11:00:00.000Z' })
     expect([...(late?.rows.keys() ?? [])], 'no model').to.deep.equal([''])
     const [day, ...more] = models(taken, 'day')

@@ -6,7 +6,15 @@ import { type UsageQuery, UsageReport } from '../../../shared/tenancy/usage/repo
 const NOW = new Date('2026-11-22T10:30:00.000Z')
 const HOUR_MS = 3_600_000
 const sums = (runs: number, durations: [number, number][] = []): UsageSums => ({
-  ...{ runs, failed: 0, input_tokens: runs, output_tokens: 0, cost_usd: 0, durations: new Map(durations) },
+  ...{
+    runs,
+    failed: 0,
+    input_tokens: runs,
+    cache_read_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    durations: new Map(durations),
+  },
 })
 const hour = (n: number): string => new Date(Date.parse('2026-11-22T00:00:00.000Z') + n * HOUR_MS).toISOString()
 

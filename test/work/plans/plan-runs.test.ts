@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { joinRunSources } from '../../../shared/cluster/queued-runs/join-run-sources.ts'
-import type { QueuedRunSource } from '../../../shared/cluster/queued-runs/run-source.ts'
+import { UNKNOWN } from '../../../shared/cluster/following/port.ts'
+import { type QueuedRunSource, QueuePlaces } from '../../../shared/cluster/following/queue-places.ts'
 import { newPlanId, planRunId } from '../../../shared/kernel/ids.ts'
 import { createPlanRuns } from '../../../shared/work/plans/plan-runs.ts'
 import { useTestStore } from '../../support/test-store.ts'
@@ -8,6 +8,7 @@ import { OTHER, TENANT } from '../flows/setup.ts'
 import { AT, EXECUTOR, executorOf, openProcess, type Process, stepOf } from './calls-setup.ts'
 
 const NONE: QueuedRunSource = { find: async () => undefined }
+const ALL_ALIVE = { isAlive: async () => true }
 const CALL = { subject: 'ada' }
 
 describe('the runs of plans', () => {
@@ -29,22 +30,23 @@ describe('the runs of plans', () => {
 
   it('are where their plans are', async () => {
     const { runId, executor } = await submit()
-    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'waiting', started_at: AT })
     await executor.begin()
-    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'running', executor: EXECUTOR })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'at', epoch: EXECUTOR })
     await executor.beginStep('a')
     await executor.failStep('a', 'broken')
     await executor.finish()
-    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: EXECUTOR })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', epoch: EXECUTOR })
   })
 
   it('are taken once for queued by the process that has queued them, and are found in the store after that', async () => {
     const { runId, executor } = await submit()
     expect(runs.takeCreated?.(OTHER, runId)).to.equal(undefined)
-    expect(joinRunSources(NONE, runs).takeCreated?.(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
+    const joined = new QueuePlaces([NONE, runs], ALL_ALIVE)
+    expect(await joined.find({ tenant: TENANT, runId }, true)).to.deep.equal({ state: 'waiting', started_at: AT })
     expect(runs.takeCreated?.(TENANT, runId)).to.equal(undefined)
     await executor.begin()
-    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'running', executor: EXECUTOR })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'at', epoch: EXECUTOR })
   })
 
   it('are unknown to other tenants, and without a plan', async () => {
@@ -58,7 +60,7 @@ describe('the runs of plans', () => {
     const { id, runId } = await submit()
     expect(await runs.cancelWaiting?.(TENANT, runId)).to.equal(true)
     expect(await process.calls.get(TENANT, id)).to.include({ status: 'cancelled' })
-    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', executor: null, code: 'cancelled' })
+    expect(await runs.find(TENANT, runId)).to.deep.equal({ state: 'ended', epoch: null, code: 'cancelled' })
     expect(process.jobs).to.deep.equal([])
     const begun = await submit()
     await begun.executor.begin()
@@ -69,15 +71,19 @@ describe('the runs of plans', () => {
   it('are found beside those of other sources, each of which is asked in turn', async () => {
     const { runId } = await submit()
     const flow: QueuedRunSource = {
-      find: async (_tenant, id) => (id === 'run_of_flow' ? { state: 'running', executor: 1 } : undefined),
+      find: async (_tenant, id) => (id === 'run_of_flow' ? { state: 'at', epoch: 1 } : undefined),
       cancelWaiting: async (_tenant, id) => id === 'run_of_flow',
     }
-    const joined = joinRunSources(flow, runs)
-    expect(await joined.find(TENANT, 'run_of_flow')).to.deep.equal({ state: 'running', executor: 1 })
-    expect(await joined.find(TENANT, runId)).to.deep.equal({ state: 'queued', started_at: AT })
-    expect(await joined.find(TENANT, planRunId(newPlanId()))).to.equal(undefined)
-    expect(await joined.cancelWaiting?.(TENANT, 'run_of_flow')).to.equal(true)
-    expect(await joined.cancelWaiting?.(TENANT, runId)).to.equal(true)
-    expect(await joined.cancelWaiting?.(TENANT, runId)).to.equal(false)
+    const joined = new QueuePlaces([flow, runs], ALL_ALIVE)
+    const [ofFlow, ofPlan] = [
+      { tenant: TENANT, runId: 'run_of_flow' },
+      { tenant: TENANT, runId },
+    ]
+    expect(await joined.find(ofFlow)).to.deep.equal({ state: 'at', epoch: 1 })
+    expect(await joined.find(ofPlan)).to.deep.equal({ state: 'waiting', started_at: AT })
+    expect(await joined.find({ tenant: TENANT, runId: planRunId(newPlanId()) })).to.equal(UNKNOWN)
+    expect(await joined.cancelWaiting(ofFlow, undefined)).to.equal(true)
+    expect(await joined.cancelWaiting(ofPlan, undefined)).to.equal(true)
+    expect(await joined.cancelWaiting(ofPlan, undefined)).to.equal(false)
   })
 })

@@ -13,7 +13,14 @@ const TENANT = tenantId('t_1')
 const RUN: RunFacts = { tenant: TENANT, run_id: 'run_1', kind: 'run', started_at: '2026-11-24T10:00:00.000Z' }
 const TURN_START: RunEvent = { type: 'turn_start', turn_number: 1, model: 'm' }
 const DONE: RunEvent = {
-  ...{ type: 'done', total_input_tokens: 20, total_output_tokens: 7, total_tokens: 27, cost_usd: 0.5 },
+  ...{
+    type: 'done',
+    total_input_tokens: 20,
+    total_output_tokens: 7,
+    total_tokens: 27,
+    cost_usd: 0.5,
+    cache_read_tokens: 4,
+  },
   ...{ turn_count: 1, stop_reason: 'end_turn' },
 }
 
@@ -25,8 +32,8 @@ describe('the report of what a run has used', () => {
     const log = createLog({ level: 'info', write: (line) => lines.push(line) })
     const usage = { add: (tenant: TenantId, used: RunUsage) => void added.push([tenant, used]) }
     const reporter = new RunReporter({ log, metrics: NO_METRICS, usage })
-    const { note } = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
-    for (const [i, event] of events.entries()) note(event, { bytes: 1, isLast: i === events.length - 1 })
+    const opened = linked(subject === undefined ? undefined : { subject }, () => reporter.open(run))
+    for (const [i, event] of events.entries()) opened.note(event, { bytes: 1, isLast: i === events.length - 1 })
     return { added, lines }
   }
 
@@ -36,7 +43,7 @@ describe('the report of what a run has used', () => {
     const [[tenant, { ms, ...usage }] = expect.fail()] = added
     expect(tenant).to.equal(TENANT)
     expect(ms).to.be.at.least(0)
-    const spent = { input_tokens: 20, output_tokens: 7, cost_usd: 0.5 }
+    const spent = { input_tokens: 20, cache_read_tokens: 4, output_tokens: 7, cost_usd: 0.5 }
     const of = { kind: 'run', model: 'm', flow: 'f', customer: 'c-1', subject: 'ada' }
     expect(usage).to.deep.equal({ ...of, hasFailed: false, ...spent })
     expect(lines.join(), 'the log').not.to.include('c-1')

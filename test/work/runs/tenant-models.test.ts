@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { createDemoProvider } from '../../../shared/agent/providers/demo/demo.ts'
 import type { ModelPart } from '../../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../shared/kernel/events.ts'
 import { createLog } from '../../../shared/kernel/log.ts'
@@ -184,7 +185,7 @@ describe("a tenant's models", () => {
     const parts: ModelPart[] = []
     const { provider, model } = ofRun.main().primary
     const request = { model, messages: [], tools: [], stopSequences: [] }
-    for await (const part of provider.stream(request, new AbortController().signal)) parts.push(part)
+    for await (const part of oneByOne(provider.stream(request, new AbortController().signal))) parts.push(part)
     expect(parts).to.have.length(1)
     expect(parts[0]).to.have.nested.property('failure.code', 'provider_auth')
   })

@@ -5,7 +5,8 @@ import { BusyMarks } from '../../../services/worker/sessions/busy-marks.ts'
 import type { WorkerDeps } from '../../../services/worker/worker.ts'
 import { type BusySessions, createBusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
-import { succeed } from '../../../shared/agent/tools/port.ts'
+import { createAgentTools } from '../../../shared/agent/tools/agents/agents.ts'
+import { succeed, type ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
@@ -17,6 +18,21 @@ import { useTestStore } from '../../support/test-store.ts'
 import { until } from '../../support/until.ts'
 
 const IDLE_MS = 60_000
+
+/** A tool that asks, and one that starts sub-agents. */
+function agentsThatAsk(): ToolBox {
+  const ask = {
+    ...({ name: 'Ask', description: 'asks', inputSchema: {}, defaultPolicy: 'ask', isReadOnly: true } as const),
+    describe: () => 'Ask wants to run',
+    run: async () => succeed('it ran'),
+  }
+  const tools = [ask, ...createAgentTools()]
+  return {
+    ...{ tools, find: (name) => tools.find((each) => each.name === name), problemWith: async () => undefined },
+    policyOf: (name) => (name === 'Ask' ? 'ask' : 'allow'),
+  }
+}
+
 /** Longer than a test takes: what is handed over before its end is handed over at once. */
 const LONG_MS = 60_000
 
@@ -145,6 +161,27 @@ describe('stored runs of a worker that drains', () => {
     await leave(first)
     expect(await text).to.match(/run_recovered[^\n]*"reason":"drained"[^]*event: text\n[^\n]*late[^]*event: done/)
     expect(await text).not.to.include('worker_draining')
+  })
+
+  it('D37.4: a request of a sub-agent keeps its id, and is answered while nobody has the run', async () => {
+    const toolBox = agentsThatAsk()
+    const first = await openWorker({ toolBox })
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const task = JSON.stringify({ description: 'a task', prompt: '/tool Ask {"of": "the agent"}\n/say asked' })
+    const { frames } = await broker.sendMessage(TENANT, id, { prompt: `/tool Agent ${task}\n/say bye` })
+    const text = textOf(frames)
+    const [asked] = await asks(broker)
+    await first.drain(100)
+    await leave(first)
+    await broker.replyPermission(TENANT, id, asked?.id ?? '', { allow: true })
+    await openWorker({ toolBox })
+    const all = await text
+    expect(all).to.match(/run_recovered[^]*event: permission_resolved[^\n]*\n[^\n]*"how":"reply"[^]*event: done/)
+    const ids = [...all.matchAll(/event: permission_request\ndata: {"id":"(\w+)"/g)].map(([, each]) => each)
+    expect(new Set(ids)).to.deep.equal(new Set([asked?.id]))
+    expect(ids).to.have.length(2)
+    expect((await broker.listPermissions(TENANT, { limit: 9 })).permissions).to.deep.equal([])
   })
 
   it('D37.4: without another worker they are left to the next one, with their requests open', async () => {

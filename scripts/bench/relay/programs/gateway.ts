@@ -1,6 +1,6 @@
 import { createServer } from '../../../../services/http/server.ts'
 import { createRedisPorts } from '../../../../shared/cluster/redis-ports.ts'
-import { GatewayRelay } from '../../../../shared/cluster/relay/gateway.ts'
+import { GatewayRelay } from '../../../../shared/cluster/relay/gateway/gateway.ts'
 import { createLog } from '../../../../shared/kernel/log.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import { openRedisLink } from '../../../../shared/platform/redis/link.ts'

@@ -1,5 +1,5 @@
 import { render } from 'preact'
-import { showHiddenText } from '../../base/show-hidden-text.ts'
+import { showTexts } from '../../base/show-texts.ts'
 import { ClusterPage } from './cluster-page.tsx'
 import '../../style/tokens.css'
 import '../../style/base.css'
@@ -7,5 +7,5 @@ import '../../style/parts.css'
 
 const root = document.querySelector('#cluster')
 if (root === null) throw new Error('the page has no place for the cluster')
-showHiddenText()
+showTexts()
 render(<ClusterPage />, root)

@@ -7,6 +7,7 @@ const FIELDS = [
   'runs',
   'failed',
   'input_tokens',
+  'cache_read_tokens',
   'output_tokens',
   'cost_usd',
   'p50_ms',

@@ -3,13 +3,13 @@ import { money, short } from '../../base/format.ts'
 
 export type Row = Schema<'UsageRow'>
 
-export type Sum = Pick<Row, 'runs' | 'failed' | 'input_tokens' | 'output_tokens' | 'cost_usd'> & {
+export type Sum = Pick<Row, (typeof FIELDS)[number]> & {
   key: string
   /** The part of all, by the measure that is shown. */
   share: number
 }
 
-export const FIELDS = ['runs', 'failed', 'input_tokens', 'output_tokens', 'cost_usd'] as const
+export const FIELDS = ['runs', 'failed', 'input_tokens', 'cache_read_tokens', 'output_tokens', 'cost_usd'] as const
 
 type Amounts = Pick<Row, (typeof FIELDS)[number]>
 

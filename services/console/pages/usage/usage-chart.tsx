@@ -51,17 +51,21 @@ export function UsageChart({ rows, sums, measure, bucket, span }: ChartProps) {
           ))}
         </div>
       </div>
-      <figcaption class="row small legend">
-        {names.map((name, i) => (
-          <span key={name} style={{ '--key': `var(--key-${i})` }}>
-            {name}
-          </span>
-        ))}
-        {budget !== undefined && <span class="budget-line">budget of a day: {money(budget)}</span>}
-      </figcaption>
+      <Legend names={names} budget={budget} />
     </figure>
   )
 }
+
+const Legend = ({ names, budget }: { names: readonly string[]; budget: number | undefined }) => (
+  <figcaption class="row small legend">
+    {names.map((name, i) => (
+      <span key={name} style={{ '--key': `var(--key-${i})` }}>
+        {name}
+      </span>
+    ))}
+    {budget !== undefined && <span class="budget-line">budget of a day: {money(budget)}</span>}
+  </figcaption>
+)
 
 type ColumnProps = { bar: Bar; top: number; bucket: Bucket; isNamed: boolean; show(value: number): string }
 

@@ -41,19 +41,7 @@ export function Usage({ query }: PageProps) {
   return (
     <div class="page">
       <div class="row">
-        <Choice
-          name="measure"
-          value={measure}
-          choices={Object.keys(MEASURES)}
-          label={(each) => MEASURES[each as Measure].label}
-        />
-        <Choice name="by" value={by} choices={BY} label={(each) => `By ${each}`} />
-        <Choice
-          name="span"
-          value={query.get('span') ?? '7d'}
-          choices={Object.keys(SPANS)}
-          label={(each) => SPANS[each]?.label ?? each}
-        />
+        <Choices {...{ measure, by }} span={query.get('span') ?? '7d'} />
         <span class="grow" />
         <button
           type="button"
@@ -73,6 +61,19 @@ export function Usage({ query }: PageProps) {
     </div>
   )
 }
+
+const Choices = ({ measure, by, span }: { measure: Measure; by: string; span: string }) => (
+  <>
+    <Choice
+      name="measure"
+      value={measure}
+      choices={Object.keys(MEASURES)}
+      label={(each) => MEASURES[each as Measure].label}
+    />
+    <Choice name="by" value={by} choices={BY} label={(each) => `By ${each}`} />
+    <Choice name="span" value={span} choices={Object.keys(SPANS)} label={(each) => SPANS[each]?.label ?? each} />
+  </>
+)
 
 async function readRows(query: Record<string, string>): Promise<readonly Row[]> {
   const rows: Row[] = []

@@ -53,7 +53,7 @@ type InputFieldProps = {
 function InputField({ id, text, typed, isSeen, isWrong }: InputFieldProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const look = () => {
-    if (field.current && showsEnd(field.current)) isSeen.value = true
+    if (field.current && !field.current.readOnly && showsEnd(field.current)) isSeen.value = true
   }
   useLayoutEffect(() => {
     field.current?.focus()

@@ -7,7 +7,7 @@ type GutterProps = { lineCount: number; marks: Marks; onPick(line: number): void
 
 /** The numbers of the lines, with a mark at each that has a problem. The list of problems says the same to whoever does not see it. */
 export const Gutter = ({ lineCount, marks, onPick }: GutterProps) => (
-  <div class="gutter mono" aria-hidden="true">
+  <div class="gutter mono" style={{ '--digits': `${lineCount}`.length }} aria-hidden="true">
     <div class="scrolled">
       <Numbers count={lineCount} />
       {[...marks].map(([line, message]) => (

@@ -1,7 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
-import { useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { placesIn, type Span } from '../../../../shared/reading/json-places.ts'
+import { isHeavy, isLong } from '../../base/long-text.ts'
 import { Bands, Gutter, type Marks } from './gutter.tsx'
 import { useCodeKeys } from './use-code-keys.ts'
 import './editor.css'
@@ -26,7 +27,7 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
     <div class="editor">
       <div class={problems.length > 0 ? 'writing wrong' : 'writing'} ref={frame}>
         <Gutter
-          lineCount={lineAt(text.value, text.value.length)}
+          lineCount={isHeavy(text.value) ? 1 : lineAt(text.value, text.value.length)}
           marks={marks}
           onPick={(line) =>
             placed
@@ -57,10 +58,12 @@ type FieldProps = Pick<JsonEditorProps, 'label' | 'text' | 'rows'> & {
 }
 
 function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldProps) {
+  const late = useLate(text)
+  const keys = useCodeKeys(field)
   const readCaret = () => onCaret(field.current?.selectionStart ?? 0)
   return (
     <textarea
-      {...useCodeKeys(field)}
+      {...keys}
       ref={field}
       class="input mono"
       aria-label={label}
@@ -69,14 +72,30 @@ function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldPr
       spellcheck={false}
       wrap="off"
       aria-invalid={isWrong}
-      value={text.value}
-      onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      value={isLong(text.value) ? late.value : text.value}
+      onFocus={() => {
+        late.value = text.value
+        keys.onFocus()
+      }}
+      onInput={({ currentTarget }) => (late.value = text.value = currentTarget.value)}
       onSelect={readCaret}
       onKeyUp={readCaret}
       onClick={readCaret}
       onScroll={({ currentTarget }) => onScroll(currentTarget.scrollTop)}
     />
   )
+}
+
+/** A long text that changes elsewhere is shown here after a pause, or when somebody comes to write: a key there would wait for its lines. */
+const PAUSE_MS = 300
+
+function useLate(text: Signal<string>): Signal<string> {
+  const late = useSignal(text.value)
+  useEffect(() => {
+    const timer = setTimeout(() => (late.value = text.value), PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [text.value])
+  return late
 }
 
 const HINT = 'Tab indents; after Esc, Tab leads on'

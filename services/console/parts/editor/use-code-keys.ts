@@ -1,5 +1,6 @@
 import type { RefObject } from 'preact'
 import { useMemo } from 'preact/hooks'
+import { hasMoreLines } from '../../base/long-text.ts'
 import { breakLine, closeBracket, type Edit, indent, outdent, type Selected } from './editing.ts'
 
 type CodeKeys = { onKeyDown(event: KeyboardEvent): void; onPointerDown(): void; onFocus(): void }
@@ -39,10 +40,15 @@ function editOf(
   return key === '}' || key === ']' ? closeBracket(value, selected, key) : undefined
 }
 
-/** As typed text, which the browser can undo; a browser that cannot do that gets the text alone. */
+/** Chromium types lines one by one, and lays out the text for each. */
+const MOST_TYPED_LINES = 100
+
+/** As typed text, which the browser can undo; a browser that cannot do that, or not at once, gets the text alone. */
 function apply(field: HTMLTextAreaElement, { from, to, insert, select }: Edit): void {
   field.setSelectionRange(from, to)
-  const isTyped = insert === '' ? document.execCommand('delete') : document.execCommand('insertText', false, insert)
+  const isTyped =
+    !hasMoreLines(insert, MOST_TYPED_LINES) &&
+    (insert === '' ? document.execCommand('delete') : document.execCommand('insertText', false, insert))
   if (!isTyped) {
     field.setRangeText(insert, from, to)
     field.dispatchEvent(new Event('input', { bubbles: true }))

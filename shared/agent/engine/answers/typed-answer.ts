@@ -45,7 +45,7 @@ export type CheckedAnswer =
   | { kind: 'correct'; prompt: string; problems: readonly OutputProblem[] }
   | { kind: 'invalid'; problems: readonly OutputProblem[] }
 
-type Ask = (form: StructuredOutput | undefined) => AsyncGenerator<AgentEvent, Answer, undefined>
+type Ask = (form: StructuredOutput | undefined) => AsyncGenerator<readonly AgentEvent[], Answer, undefined>
 
 /** The tries of one agent to give an answer of the form. */
 export class TypedAnswer {

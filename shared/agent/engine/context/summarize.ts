@@ -1,3 +1,4 @@
+import { oneByOne } from '../../../kernel/async/batch.ts'
 import type { AgentEvent } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { callModel } from '../../providers/failures/failover.ts'
@@ -26,7 +27,7 @@ export async function* summarize(
   const counted = account.sideCall(call)
   let text = ''
   try {
-    for await (const part of callModel(call)) {
+    for await (const part of oneByOne(callModel(call))) {
       counted.note(part)
       if (part.type === 'warning') yield part
       if (part.type === 'text_delta') text += part.text

@@ -20,16 +20,14 @@ export type TurnInput = {
 }
 
 /**
- * One model call as an iteration over its parts. The next bytes are read when all parts of the last ones have been taken, so at
- * most one chunk is buffered here. Leaving the iteration at any point closes the connection.
+ * One model call as an iteration over its parts, those of one read of the connection together. The next bytes are read when the last parts have been
+ * taken. Leaving the iteration at any point closes the connection.
  */
-export class ChatTurn extends PullIterator<ModelPart> {
+export class ChatTurn extends PullIterator<readonly ModelPart[]> {
   readonly #input: TurnInput
   readonly #answer: ChatAnswer
   #exchange: ChatExchange | undefined
   #sent: readonly OptionalPart[] = []
-  #parts: readonly ModelPart[] = []
-  #takenCount = 0
   #isEnding = false
 
   constructor(input: TurnInput) {
@@ -40,27 +38,17 @@ export class ChatTurn extends PullIterator<ModelPart> {
     this.#answer = new ChatAnswer({ call, quirks, framing, stopSequences, mayBeEmpty: mayBeEmpty(request) })
   }
 
-  protected override pull(): ModelPart | Promise<ModelPart | undefined> {
-    const part = this.#parts[this.#takenCount]
-    if (part === undefined || this.#input.signal.aborted) return this.#readOn()
-    this.#takenCount++
-    return part
-  }
-
   protected override stop(): void {
-    this.#parts = []
     this.#answer.isOver = true
     this.#exchange?.close()
   }
 
-  /** Reads until there is a part, or to the end. */
-  async #readOn(): Promise<ModelPart | undefined> {
+  /** Reads until there are parts, or to the end. */
+  protected override async pull(): Promise<readonly ModelPart[] | undefined> {
     const { signal } = this.#input
     while (!this.#answer.isOver && !signal.aborted) {
-      this.#parts = await this.#readParts()
-      this.#takenCount = 1
-      const [part] = this.#parts
-      if (part && !signal.aborted) return part
+      const parts = await this.#readParts()
+      if (parts.length > 0 && !signal.aborted) return parts
     }
     return undefined
   }

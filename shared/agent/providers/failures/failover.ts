@@ -1,9 +1,11 @@
+import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
 import { failure } from './failures.ts'
 import {
   type CallPart,
+  failureOf,
   type PendingAnswer,
   RETRY_POLICY,
   type RetryPolicy,
@@ -25,7 +27,8 @@ export type ModelCall = {
  * of an answer has been yielded, after a `provider_failover` warning. The last part is the `finish` or `failure` of the model
  * that was called last. Aborting ends the iteration without one.
  */
-export const callModel = (call: ModelCall): AsyncIterableIterator<CallPart> => streamAnswer(startWithFallback(call))
+export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
+  streamAnswer(startWithFallback(call))
 
 async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
   const policy = { ...RETRY_POLICY, ...retry }
@@ -34,7 +37,7 @@ async function* startWithFallback({ primary, fallback, request, signal, retry }:
   const first = isPrimarySkipped
     ? skipped(primary)
     : yield* startWithRetry({ route: primary, ...call, hasFallback: fallback !== undefined })
-  const problem = failureOf(first)
+  const problem = first && failureOf(first)
   if (!isPrimarySkipped) noteOutcome(primary, first, policy)
   if (!fallback || !problem?.isFailover) return first
 
@@ -42,7 +45,7 @@ async function* startWithFallback({ primary, fallback, request, signal, retry }:
   yield failoverWarning(primary, fallback, problem)
   yield { type: 'served_by', route: fallback }
   const second = yield* startWithRetry({ route: fallback, ...call, hasFallback: false })
-  const last = failureOf(second)
+  const last = second && failureOf(second)
   noteOutcome(fallback, second, policy)
   if (!second || !last) return second
   const message = `${last.message} (the fallback was called because ${problem.message})`
@@ -51,7 +54,7 @@ async function* startWithFallback({ primary, fallback, request, signal, retry }:
 
 /** A rejected request says nothing about the provider, and an aborted call neither. */
 function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
-  const problem = failureOf(answer)
+  const problem = answer && failureOf(answer)
   if (problem?.isFailover) noteFailure(provider, now())
   else if (answer && !problem) noteSuccess(provider)
 }
@@ -64,9 +67,6 @@ function skipped({ provider }: ModelRoute): StartedAnswer {
 }
 
 const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
-
-const failureOf = (answer: StartedAnswer | undefined): Failure | undefined =>
-  answer?.first.type === 'failure' ? answer.first.failure : undefined
 
 function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, reason }: Failure): WarningEvent {
   const [from, to] = [describeRoute(primary), describeRoute(fallback)]

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
 import { tracedAnswer } from './traced-answer.ts'
@@ -42,8 +43,14 @@ export type CallNotice = WarningEvent | { type: 'served_by'; route: ModelRoute }
 /** One item of a call: a part of the model's answer, or a notice before it. */
 export type CallPart = ModelPart | CallNotice
 
-/** An answer whose first part has been read; `rest` yields the others. */
-export type StartedAnswer = { first: ModelPart; rest: AsyncIterator<ModelPart> }
+/** An answer whose first parts have been read; `rest` yields the others. */
+export type StartedAnswer = { first: Batched<ModelPart>; rest: AsyncIterator<Batched<ModelPart>> }
+
+/** The failure that an answer consists of. One behind other parts of it is no reason to call another time. */
+export function failureOf({ first }: StartedAnswer): Failure | undefined {
+  const [part] = eachOf(first)
+  return part?.type === 'failure' ? part.failure : undefined
+}
 
 /** Yields notices until an answer starts, then returns it; returns `undefined` when the call was aborted before. */
 export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined, undefined>
@@ -58,7 +65,7 @@ export async function* startWithRetry({ route, request, signal, policy, hasFallb
     const rest = tracedAnswer(route, () => route.provider.stream({ ...request, model: route.model }, signal))
     const { done, value: first } = await rest.next()
     if (done) return undefined
-    const failure = first.type === 'failure' ? first.failure : undefined
+    const failure = failureOf({ first, rest })
     if (!failure?.isRetryable || attempt >= policy.maxRequests) return { first, rest }
     if (failure.code === 'timeout' && ++timeouts >= policy.maxTimeouts) return { first, rest }
     if (hasFallback && (failure.retryAfterMs ?? 0) > policy.maxRetryAfterMs) return { first, rest }
@@ -108,9 +115,9 @@ function categoryOf(code: Failure['code'], reason: string): string {
  * Iterates over the notices of a pending answer and then over the answer. Not a generator: once the answer has started, `next`
  * is the answer's own, because a generator around it would add a promise to every delta.
  */
-export function streamAnswer(pending: PendingAnswer): AsyncIterableIterator<CallPart> {
-  let rest: AsyncIterator<CallPart> | undefined
-  const start = async (): Promise<IteratorResult<CallPart>> => {
+export function streamAnswer(pending: PendingAnswer): AsyncIterableIterator<Batched<CallPart>> {
+  let rest: AsyncIterator<Batched<CallPart>> | undefined
+  const start = async (): Promise<IteratorResult<Batched<CallPart>>> => {
     const { done, value } = await pending.next()
     if (!done) return { done: false, value }
     rest = value?.rest

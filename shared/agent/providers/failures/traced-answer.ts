@@ -1,3 +1,4 @@
+import { type Batched, eachOf } from '../../../kernel/async/batch.ts'
 import { type RecordedSpan, startSpan } from '../../../kernel/trace.ts'
 import type { ModelPart, ModelRoute } from '../port.ts'
 
@@ -5,7 +6,10 @@ import type { ModelPart, ModelRoute } from '../port.ts'
 const PROVIDER_NAMES: Readonly<Record<string, string>> = { google: 'gcp.gemini' }
 
 /** The parts of one call, in a span of their own that ends with them. The parts themselves when nothing is recorded. */
-export function tracedAnswer(route: ModelRoute, open: () => AsyncIterable<ModelPart>): AsyncIterator<ModelPart> {
+export function tracedAnswer(
+  route: ModelRoute,
+  open: () => AsyncIterable<Batched<ModelPart>>,
+): AsyncIterator<Batched<ModelPart>> {
   const { model, provider } = route
   const attributes = {
     'gen_ai.operation.name': 'chat',
@@ -17,23 +21,23 @@ export function tracedAnswer(route: ModelRoute, open: () => AsyncIterable<ModelP
   return span ? new TracedParts(parts, span) : parts
 }
 
-class TracedParts implements AsyncIterator<ModelPart> {
-  readonly #parts: AsyncIterator<ModelPart>
+class TracedParts implements AsyncIterator<Batched<ModelPart>> {
+  readonly #parts: AsyncIterator<Batched<ModelPart>>
   #span: RecordedSpan | undefined
 
-  constructor(parts: AsyncIterator<ModelPart>, span: RecordedSpan) {
+  constructor(parts: AsyncIterator<Batched<ModelPart>>, span: RecordedSpan) {
     this.#parts = parts
     this.#span = span
   }
 
-  async next(): Promise<IteratorResult<ModelPart>> {
+  async next(): Promise<IteratorResult<Batched<ModelPart>>> {
     const result = await this.#parts.next()
     if (result.done) this.#end('aborted')
-    else this.#read(result.value)
+    else for (const part of eachOf(result.value)) this.#read(part)
     return result
   }
 
-  async return(): Promise<IteratorResult<ModelPart>> {
+  async return(): Promise<IteratorResult<Batched<ModelPart>>> {
     this.#end()
     await this.#parts.return?.()
     return { done: true, value: undefined }

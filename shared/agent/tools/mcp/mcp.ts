@@ -41,8 +41,8 @@ export type McpTools = {
   tools: readonly Tool[]
   /** Calls `apply` when a server that was not ready can be reached, and when the tools of a server have changed. To be called once. */
   onChange(apply: (change: ToolChange) => Promise<void> | void): void
-  /** Resolves behind `onChange` when each server has listed its tools, or has failed to. */
-  readonly listed: Promise<void>
+  /** Resolves behind `onChange` when each server has listed its tools, or has failed to. `undefined`: there are no servers. */
+  readonly listed: Promise<void> | undefined
   /** What is known of each server by now. */
   servers(): { name: string; state: ServerState; instructions?: string }[]
   /** Ends the servers of a session, plan or run that is over. */

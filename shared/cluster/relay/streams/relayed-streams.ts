@@ -1,3 +1,4 @@
+import { within } from '../../../kernel/async/deadline.ts'
 import type { CounterName, Metrics } from '../../../kernel/metrics.ts'
 import type { Position } from '../../journal/frame-stream.ts'
 import type { ReaderFailure } from '../../journal/frames.ts'
@@ -89,9 +90,7 @@ export class RelayedStreams {
     if (this.#open.size === 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onEmpty = resolve
-    const timer = setTimeout(resolve, withinMs)
-    await promise
-    clearTimeout(timer)
+    await within(withinMs, promise)
   }
 
   /** Handles a record from the worker of epoch `from`. Records for another worker's stream are ignored. */

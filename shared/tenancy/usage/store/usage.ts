@@ -36,7 +36,12 @@ const MAX_WRITERS = 64
 
 /** The usage of a document, and the latest addition of each process that has added to it lately. */
 type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
-type StoredRow = Omit<UsageSums, 'durations'> & { key: string; durations: [index: number, count: number][] }
+/** A row of an older version has no `cache_read_tokens`. */
+type StoredRow = Omit<UsageSums, 'durations' | 'cache_read_tokens'> & {
+  cache_read_tokens?: number
+  key: string
+  durations: [index: number, count: number][]
+}
 
 export function createUsageStore(store: Store): UsageStore {
   const usage = store.collection(USAGE)
@@ -89,7 +94,9 @@ async function tryAdd(usage: Collection, tenant: TenantId, addition: UsageAdditi
 const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: (doc as UsageDoc).writers })
 
 const rowsOf = ({ rows }: UsageDoc): UsageRows =>
-  new Map(rows.map(({ key, durations, ...sums }) => [key, { ...sums, durations: new Map(durations) }]))
+  new Map(
+    rows.map(({ key, durations, ...sums }) => [key, { cache_read_tokens: 0, ...sums, durations: new Map(durations) }]),
+  )
 
 const storedRows = (rows: UsageRows): StoredRow[] =>
   [...rows].map(([key, { durations, ...sums }]) => ({ key, ...sums, durations: [...durations] }))

@@ -1,9 +1,9 @@
 import type { Frames } from '../../../cluster/journal/frame-stream.ts'
 import { renderFrame } from '../../../cluster/journal/frames.ts'
-import type { FlowAnswer } from '../../../kernel/events.ts'
+import { AppError, type ErrorKind } from '../../../kernel/errors.ts'
+import type { FlowAnswer, FlowFailure, RunErrorCode } from '../../../kernel/events.ts'
 import { answerOf, terminalEvent } from '../execute/outcome.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
-import { errorOf } from './failure.ts'
 
 /** The answer that an ended execution has stored. Throws its failure as an HTTP error. */
 export function storedAnswer(dispatch: Dispatch, output: DispatchOutput | undefined): FlowAnswer {
@@ -25,3 +25,29 @@ export function answerIn({ text }: Frames): FlowAnswer | undefined {
 /** The terminal frame of an ended execution for a reader who has not received it: it repeats the number of the last frame (D4.2). */
 export const terminalFrame = (dispatch: Dispatch, output: DispatchOutput | undefined, lastSeq: number): string =>
   renderFrame(lastSeq, terminalEvent(dispatch, output))
+
+/** Seconds after which a client may try again. */
+export const RETRY_SECS = 5
+
+/** The stored failure of an execution as the error of its HTTP answer. */
+export function errorOf({ status, type, message, code }: FlowFailure, traceId: string): AppError {
+  return new AppError(type.slice(0, -'_error'.length) as ErrorKind, message, {
+    status,
+    traceId,
+    ...(code !== undefined && { code: code as RunErrorCode }),
+    ...((status === 503 || status === 429) && { retryAfterSecs: RETRY_SECS }),
+  })
+}
+
+/** The same refusal, which names the execution that it refuses (D6.5). */
+export function withTrace(cause: AppError, traceId: string): AppError {
+  const { kind, message, param, code, status, retryAfterSecs } = cause
+  return new AppError(kind, message, {
+    param,
+    status,
+    traceId,
+    cause,
+    ...(code !== undefined && { code }),
+    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
+  })
+}

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shownProblems } from '../../../agent/engine/answers/output.ts'
 import type { Broker } from '../../../cluster/commands/broker.ts'
+import type { FollowedRun } from '../../../cluster/following/followed-run.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowAnswer, FlowFailure } from '../../../kernel/events.ts'
@@ -12,10 +13,8 @@ import { watch } from '../../queue/watch.ts'
 import type { FlowLibrary } from '../library.ts'
 import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
 import type { Execution } from '../transitions.ts'
-import { createAges } from './ages.ts'
-import { answerIn, storedAnswer, terminalFrame } from './answer.ts'
-import { settle } from './end-lost-execution.ts'
-import { errorOf } from './failure.ts'
+import { answerIn, errorOf, storedAnswer, terminalFrame } from './answer.ts'
+import { createAges, settle } from './end-lost-execution.ts'
 import { startOnce } from './once.ts'
 import { closeExecution, type StartDeps, startExecution } from './start-execution.ts'
 
@@ -105,9 +104,12 @@ export class FlowCalls {
     }
   }
 
-  #settle(tenant: TenantId, { traceId, since }: Awaited): ReturnType<typeof settle> {
+  /** The record of an execution that has ended; `undefined` while it goes on. Throws when its record was lost. */
+  async #ended(tenant: TenantId, { traceId, since }: Awaited): Promise<Dispatch | undefined> {
     const lostMs = (executor: number) => this.#lostMs(`${traceId} ${executor}`)
-    return settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
+    const dispatch = await settle(tenant, traceId, { ...this.#deps, knownMs: performance.now() - since, lostMs })
+    if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
+    return dispatch === 'running' ? undefined : dispatch
   }
 
   /** A process that does not answer is asked again until the execution has ended, or for as long as a silent executor stays a member. */
@@ -120,22 +122,20 @@ export class FlowCalls {
       } catch (cause) {
         const { kind } = toAppError(cause)
         if (kind !== 'not_found' && kind !== 'unavailable') throw cause
-        const dispatch = await this.#settle(tenant, awaited)
-        if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
-        if (dispatch !== 'running') return this.#deps.replay(tenant, traceId)
+        if (await this.#ended(tenant, awaited)) return this.#deps.replay(tenant, traceId)
         if (performance.now() > until) throw kind === 'not_found' ? notFollowed(traceId) : cause
         await sleep(LOOK_EVERY_MS)
       }
     }
   }
 
-  async #watch(tenant: TenantId, awaited: Awaited): Promise<AsyncIterableIterator<Frames>> {
+  async #watch(tenant: TenantId, awaited: Awaited): Promise<FollowedRun> {
     const stream = await this.#deps.broker.followRun(tenant, runIdOf(awaited.traceId), 0)
     return watch(stream, {
       after: 0,
       findEnd: async (lastSeq) => {
-        const dispatch = await this.#settle(tenant, awaited)
-        if (dispatch === 'running' || dispatch === undefined) return undefined
+        const dispatch = await this.#ended(tenant, awaited)
+        if (!dispatch) return undefined
         const text = terminalFrame(dispatch, await this.#deps.dispatches.output(tenant, dispatch), lastSeq)
         return { frames: { text, lastSeq } }
       },
@@ -143,15 +143,14 @@ export class FlowCalls {
   }
 
   async #answer(tenant: TenantId, awaited: Awaited, signal: AbortSignal): Promise<FlowAnswer> {
-    const { traceId, isReplayed, flow } = awaited
+    const { isReplayed, flow } = awaited
     let isExpectedToRun = !isReplayed
     for (;;) {
       const answer = isExpectedToRun ? await this.#waitForEnd(tenant, awaited, signal) : undefined
       signal.throwIfAborted()
       if (answer && flow) return this.#checked(tenant, answer, flow)
-      const dispatch = await this.#settle(tenant, awaited)
-      if (dispatch === undefined) throw errorOf(RECORD_LOST, traceId)
-      if (dispatch !== 'running') return this.#answerOf(tenant, dispatch)
+      const dispatch = await this.#ended(tenant, awaited)
+      if (dispatch) return this.#answerOf(tenant, dispatch)
       if (isExpectedToRun) await sleep(LOOK_EVERY_MS) // Following it broke off before its end.
       isExpectedToRun = true
     }

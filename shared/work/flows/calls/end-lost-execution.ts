@@ -1,4 +1,5 @@
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
+import { createCache } from '../../../kernel/cache.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
@@ -57,4 +58,21 @@ async function lossOf(
 
 async function requeue(tenant: TenantId, traceId: string, { queue }: SettleDeps): Promise<void> {
   await queue.add({ kind: 'flow', tenant, id: traceId }).catch(() => {}) // It is tried again at the next look.
+}
+
+/** With more executions than this, some are taken for younger than they are. */
+const MAX_KNOWN = 100_000
+
+/**
+ * Measures how long this process has known an execution, in milliseconds from the first question about it. `now` is a monotonic clock. The
+ * time that is stored with an execution comes from the wall clock of another process, which may be wrong by hours.
+ */
+export function createAges(now = () => performance.now()): (traceId: string) => number {
+  const since = createCache<string, number>(MAX_KNOWN)
+  return (traceId) => {
+    const at = now()
+    const first = since.get(traceId) ?? at
+    since.set(traceId, first)
+    return at - first
+  }
 }

@@ -1,4 +1,5 @@
-import type { QueuedRunSource, QueuedRunState } from '../../../cluster/queued-runs/run-source.ts'
+import type { SourceState } from '../../../cluster/following/port.ts'
+import type { QueuedRunSource } from '../../../cluster/following/queue-places.ts'
 import { traceIdOf } from '../../../kernel/ids.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import type { Dispatch, DispatchStore } from '../port.ts'
@@ -29,12 +30,12 @@ export function createFlowRuns({ dispatches, queue }: Deps): QueuedRunSource {
   }
 }
 
-function stateOf(dispatch: Dispatch): QueuedRunState {
-  const { status, executor, error, started_at } = dispatch
-  if (status === 'queued') return { state: 'queued', started_at }
-  if (executor !== null && status === 'running')
-    return { state: 'running', executor, ...(mayBeginAgain(dispatch) && { mayMove: { started_at } }) }
+function stateOf(dispatch: Dispatch): SourceState {
+  const { status, executor: epoch, error, started_at } = dispatch
+  if (status === 'queued') return { state: 'waiting', started_at }
+  if (epoch !== null && status === 'running')
+    return { state: 'at', epoch, ...(mayBeginAgain(dispatch) && { mayMove: { started_at } }) }
   const isCancelled = error?.code === 'cancelled'
-  if (executor !== null) return { state: 'ended', executor, ...(isCancelled && { code: 'cancelled' }) }
-  return { state: 'ended', executor, code: isCancelled ? 'cancelled' : 'worker_lost' }
+  if (epoch !== null) return { state: 'ended', epoch, ...(isCancelled && { code: 'cancelled' }) }
+  return { state: 'ended', epoch, code: isCancelled ? 'cancelled' : 'worker_lost' }
 }

@@ -12,8 +12,8 @@ import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
 import { type Execution, endBy, isLost, newDispatch, notStarted, rejected } from '../transitions.ts'
+import { RETRY_SECS, withTrace } from './answer.ts'
 import { checkInput, routesOf } from './choose-routes.ts'
-import { RETRY_SECS, withTrace } from './failure.ts'
 
 export type StartDeps = {
   compile: CompileFlow

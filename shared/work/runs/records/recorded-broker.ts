@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runHasEnded } from '../../../agent/engine/steering.ts'
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import { isLost, type RunSummary } from '../../../cluster/commands/runs.ts'
+import { FollowedRun } from '../../../cluster/following/followed-run.ts'
 import type { FrameStream, Frames } from '../../../cluster/journal/frame-stream.ts'
 import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
+import { type StoredSessions, withStoredSessions } from '../../sessions/stored-lists.ts'
 import { titleOf } from './record.ts'
-import { RecordedRest } from './recorded-rest.ts'
 import { isAway, type RunHistory } from './run-history.ts'
 import type { RunWitness } from './run-witness.ts'
 
@@ -15,17 +16,15 @@ export type RecordedBrokerDeps = {
   history: RunHistory
   /** Watches the runs that are started here. */
   witness?: RunWitness | undefined
-  /** Whether sessions outlive their worker (D32). */
-  areSessionsKept?: boolean
+  /** The sessions that are stored, which outlive their worker (D32). */
+  sessions?: StoredSessions | undefined
 }
 
-/** The broker, which also knows the runs that only their records tell of (D20). */
-export const createRecordedBroker = (
-  broker: Broker,
-  { history, witness, areSessionsKept = false }: RecordedBrokerDeps,
-): Broker => ({
+/** The broker, which also knows the runs that only their records tell of (D20), and the sessions that are in no worker's memory (D32). */
+export const createRecordedBroker = (broker: Broker, { history, witness, sessions }: RecordedBrokerDeps): Broker => ({
   ...broker,
   ...(witness && watchedStarts(broker, witness)),
+  ...(sessions && withStoredSessions(broker, sessions)),
   listRuns: (tenant, filter) => history.list(tenant, (known) => broker.listRuns(tenant, known), filter),
   getRun: (tenant, runId) =>
     orRecorded(
@@ -33,10 +32,11 @@ export const createRecordedBroker = (
       () => history.get(tenant, runId),
     ),
   followRun: (tenant, runId, after) => {
-    const read = (from: number) => replay(history, { tenant, runId, after: from, areSessionsKept })
+    const read = (from: number) =>
+      replay(history, { tenant, runId, after: from, areSessionsKept: sessions !== undefined })
     const readRest = async (from: number) => recordedSoon(await endOf(broker, tenant, runId), () => read(from))
     return orRecorded(
-      async () => new RecordedRest(await broker.followRun(tenant, runId, after), readRest),
+      async () => withRest(await broker.followRun(tenant, runId, after), readRest),
       () => read(after),
     )
   },
@@ -66,6 +66,25 @@ const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'start
     return run
   },
 })
+
+/**
+ * The frames of a run that a process knows. Where that has dropped the next ones, because the run has ended and others needed the memory, those
+ * of its record follow (D20.3), once. The rest of a large frame that has begun comes from nowhere else.
+ */
+export function withRest(
+  frames: FrameStream,
+  readRest: (after: number) => Promise<FrameStream | undefined>,
+): FrameStream {
+  let isRead = false
+  return new FollowedRun(frames, {
+    mayGoOn: (end) => end?.failure === 'stream_gap' && !isRead,
+    async followElsewhere({ failure, after, isInsideFrame }) {
+      isRead = true
+      const stream = isInsideFrame ? undefined : await readRest(after)
+      return stream ? { stream } : { end: failure }
+    },
+  })
+}
 
 /** A process that has the run knows more than the record, which is read when none does. */
 async function orRecorded<A, B>(ask: () => Promise<A>, read: () => Promise<B | undefined>): Promise<A | B> {

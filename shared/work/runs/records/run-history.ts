@@ -1,14 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import type { RunFilter, RunPage, RunSearch, RunSummary } from '../../../cluster/commands/runs.ts'
 import { writeCursor } from '../../../cluster/list-page.ts'
-import type { PageRequest } from '../../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor, invalidCursor, type PageRequest } from '../../../kernel/cursor.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
-import { type KnownPart, type Place, readPlace, writePlace } from './list-place.ts'
-import { ListedRuns } from './listed-runs.ts'
 import type { RunRecord } from './record.ts'
-import { isFound } from './run-search.ts'
 import type { RecordPosition, RunRecordStore } from './store.ts'
 
 export type RunHistoryDeps = {
@@ -136,3 +133,72 @@ async function* knownRows(
 }
 
 export const isAway = (cause: unknown): boolean => cause instanceof AppError && cause.kind === 'unavailable'
+
+const EQUAL = ['status', 'kind', 'code', 'session_id', 'customer_id', 'subject', 'model'] as const
+
+export function isFound(run: RunSummary, search: Pick<RunFilter, 'status'> & RunSearch): boolean {
+  const { since, until, min_cost, metadata = {} } = search
+  if (EQUAL.some((field) => search[field] !== undefined && search[field] !== run[field])) return false
+  if (Object.entries(metadata).some(([key, value]) => run.metadata?.[key] !== value)) return false
+  if (since !== undefined && run.started_at < since) return false
+  if (until !== undefined && run.started_at >= until) return false
+  return min_cost === undefined || (run.cost_usd ?? 0) >= min_cost
+}
+
+/** The list of runs has three parts: the runs that continue, those that have ended and are not recorded, and the records. */
+type Place = { part: KnownPart; cursor: string | undefined } | { part: 'records'; after: RecordPosition | undefined }
+type KnownPart = NonNullable<RunFilter['among']>
+
+/** The cursor of the page that begins behind a place. `listed` names runs of the pages before it. */
+const writePlace = (place: Place, listed: string): string =>
+  place.part === 'records'
+    ? encodeCursor([place.part, ...(place.after ?? []), listed])
+    : encodeCursor([place.part, place.cursor ?? '', listed])
+
+/** Throws `invalid_request` for a cursor that no list has returned. */
+function readPlace(cursor: string | undefined): { place: Place; listed: string } {
+  if (cursor === undefined) return { place: { part: 'live', cursor: undefined }, listed: '' }
+  try {
+    const [part, known, listed] = decodeCursor(cursor, ['string', 'string', 'string'])
+    if (part === 'live' || part === 'unrecorded') return { place: { part, cursor: known }, listed }
+  } catch {
+    const [part, startedAt, runId, listed] = decodeCursor(cursor, ['string', 'string', 'string', 'string'])
+    if (part === 'records') return { place: { part, after: [startedAt, runId] }, listed }
+  }
+  throw invalidCursor()
+}
+
+/** The runs that a cursor names: two of the longest pages. They fit into the longest cursor that a request may have. */
+const MAX_NAMED = 400
+/** The last digits of a run's id, which are random: enough to tell it from the runs that its tenant keeps. */
+const DIGITS = 10
+
+/**
+ * The runs that were listed before they had a record. A cursor names them, since the record of one that ends between two pages follows on a
+ * later page. Of more than it can name, the first are forgotten: their runs may be listed once more.
+ */
+class ListedRuns {
+  readonly #names: Set<string>
+
+  /** `text` is that of an earlier page. */
+  constructor(text: string) {
+    const digits = Buffer.from(text, 'base64url').toString('hex')
+    this.#names = new Set(digits.match(NAMES))
+  }
+
+  add(runId: string): void {
+    this.#names.add(nameOf(runId))
+  }
+
+  has(runId: string): boolean {
+    return this.#names.has(nameOf(runId))
+  }
+
+  get text(): string {
+    return Buffer.from([...this.#names].slice(-MAX_NAMED).join(''), 'hex').toString('base64url')
+  }
+}
+
+const NAMES = new RegExp(`.{${DIGITS}}`, 'g')
+
+const nameOf = (runId: string): string => runId.slice(-DIGITS)

@@ -5,6 +5,7 @@ import { run, taskInput } from '../../../../shared/agent/engine/run.ts'
 import { type EarlierProgress, RunProgress } from '../../../../shared/agent/engine/run-progress.ts'
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
 import type { ModelPart, ModelProvider } from '../../../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { digs, resourcesOf, says, says200, scripted, user } from '../context/setup.ts'
@@ -33,7 +34,7 @@ async function play(provider: ModelProvider, options: Options = {}) {
   const events: AgentEvent[] = []
   const states: EarlierProgress[] = []
   const { signal } = new AbortController()
-  for await (const event of run(input, { ...resourcesOf(models, 'gold'), signal })) {
+  for await (const event of oneByOne(run(input, { ...resourcesOf(models, 'gold'), signal }))) {
     events.push(event)
     if (event.type === 'turn_end') states.push({ state: progress.state })
   }

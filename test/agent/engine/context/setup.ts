@@ -13,6 +13,7 @@ import type {
   Usage,
 } from '../../../../shared/agent/providers/port.ts'
 import { succeed, type Tool } from '../../../../shared/agent/tools/port.ts'
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import type { Attachment } from '../../../../shared/kernel/attachment.ts'
 import type { AgentEvent, DoneEvent, WarningEvent } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
@@ -133,7 +134,7 @@ export async function play(provider: ModelProvider, setup: Setup) {
     steering,
     signal: signal ?? new AbortController().signal,
   })
-  for await (const event of running) events.push(event)
+  for await (const event of oneByOne(running)) events.push(event)
   const warnings = events.filter((event): event is WarningEvent => event.type === 'warning')
   const done = events.find((event): event is DoneEvent => event.type === 'done')
   return { events, warnings, done, last: events.at(-1), conversation, types: events.map(({ type }) => type) }

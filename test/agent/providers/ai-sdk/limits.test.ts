@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import { type Answer, type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, DIALECTS, failureOf, request, textOf } from './setup.ts'
 
@@ -96,7 +97,7 @@ for (const dialect of DIALECTS) {
       const provider = await connect(dialect, server)
       server.answer([{ text: 'so' }, { hang: true }])
       const asked = server.nextRequest()
-      for await (const part of provider.stream(request(), new AbortController().signal)) {
+      for await (const part of oneByOne(provider.stream(request(), new AbortController().signal))) {
         expect(part).to.deep.equal({ type: 'text_delta', text: 'so' })
         break
       }
@@ -129,7 +130,7 @@ describe('the limits of a call', () => {
     const provider = await connect('openai-compatible', server, { idleMs: 250 })
     server.answer({ steps: [{ tokens: 5_000 }] })
     let said = ''
-    for await (const part of provider.stream(request(), new AbortController().signal)) {
+    for await (const part of oneByOne(provider.stream(request(), new AbortController().signal))) {
       if (said === '') await once(AbortSignal.timeout(750), 'abort')
       if (part.type === 'text_delta') said += part.text
       expect(part.type).not.to.equal('failure')
@@ -197,7 +198,7 @@ describe('the limits of a call', () => {
     const held = Promise.withResolvers<void>()
     server.answer([{ text: 'before' }, { hold: held.promise }, { text: ' after' }])
     let said = ''
-    for await (const part of provider.stream(request(), new AbortController().signal)) {
+    for await (const part of oneByOne(provider.stream(request(), new AbortController().signal))) {
       if (said === '') setImmediate(() => block(700, held.resolve))
       if (part.type === 'text_delta') said += part.text
       expect(part.type).not.to.equal('failure')

@@ -1,6 +1,7 @@
 import { createProvider, type ProviderSettings } from '../../../../services/wiring/models/create-provider.ts'
 import type { ModelLimits } from '../../../../shared/agent/providers/limits.ts'
 import type { Failure, ModelPart, ModelProvider, ModelRequest } from '../../../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import type { ModelOptions } from '../../../../shared/kernel/model-options.ts'
 import type { ModelServer } from '../../../support/model-server/model-server.ts'
 
@@ -52,7 +53,7 @@ export const never = () => new AbortController().signal
 /** All parts of an answer. */
 export async function ask(provider: ModelProvider, asked = request(), signal = never()): Promise<ModelPart[]> {
   const parts: ModelPart[] = []
-  for await (const part of provider.stream(asked, signal)) parts.push(part)
+  for await (const part of oneByOne(provider.stream(asked, signal))) parts.push(part)
   return parts
 }
 

@@ -1,3 +1,4 @@
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 // Tests answer.ts, exchange.ts and turn.ts: a streamed answer as a provider gives it, over HTTP.
 
 import { expect } from 'chai'
@@ -185,7 +186,7 @@ describe('tool calls of a streamed chat completion', () => {
 })
 
 describe('the connection of a chat completion', () => {
-  it('is read only when all parts of the bytes before have been taken', async () => {
+  it('gives the parts of one read together, and is read again only when they have been taken', async () => {
     let pulls = 0
     const endless = {
       [Symbol.asyncIterator]: () => ({
@@ -197,9 +198,9 @@ describe('the connection of a chat completion', () => {
     }
     const send: Send = () => Promise.resolve({ status: 200, headers: {}, body: endless })
     const parts = (await provider(send)).stream(request(), never())[Symbol.asyncIterator]()
-    for (const expected of [1, 1, 2, 2, 3]) {
-      await parts.next()
-      expect(pulls).to.equal(expected)
+    for (const expected of [1, 2, 3]) {
+      const { value } = await parts.next()
+      expect([value, pulls]).to.deep.equal([['a', 'b'].map((piece) => ({ type: 'text_delta', text: piece })), expected])
     }
     await parts.return?.()
   })
@@ -237,7 +238,7 @@ describe('the connection of a chat completion', () => {
       return Promise.resolve({ status: 200, headers: {}, body })
     }
     const parts = (await provider(send)).stream(request(), caller.signal)
-    for await (const part of parts) if (part.type === 'finish') break
+    for await (const part of oneByOne(parts)) if (part.type === 'finish') break
     caller.abort('cancelled')
     expect(await closed.promise).to.equal(false)
   })

@@ -1,3 +1,4 @@
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 // Tests demo.ts and script.ts: the turns that a prompt scripts.
 
 import { expect } from 'chai'
@@ -133,7 +134,8 @@ describe('the demo model', () => {
   it('ends an aborted answer in the middle of a block', async () => {
     const caller = new AbortController()
     const seen: string[] = []
-    for await (const part of demo.stream(request({ messages: asking(`/say ${'word '.repeat(500)}`) }), caller.signal)) {
+    const asked = request({ messages: asking(`/say ${'word '.repeat(500)}`) })
+    for await (const part of oneByOne(demo.stream(asked, caller.signal))) {
       seen.push(part.type)
       if (seen.length === 40) caller.abort()
     }

@@ -2,6 +2,7 @@ import { callModel, type ModelCall } from '../../../../shared/agent/providers/fa
 import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
 import type { CallPart } from '../../../../shared/agent/providers/failures/retry.ts'
 import type { Failure, FailureCode, ModelPart, ModelProvider } from '../../../../shared/agent/providers/port.ts'
+import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import type { WarningEvent } from '../../../../shared/kernel/events.ts'
 import { never } from '../ai-sdk/setup.ts'
 
@@ -50,13 +51,15 @@ type Options = Partial<Pick<ModelCall, 'signal' | 'retry' | 'fallback'>>
 
 /** Calls the model `big` of a provider. The waits between requests are short enough for a test. */
 export const start = (provider: ModelProvider, { fallback, signal = never(), retry = {} }: Options = {}) =>
-  callModel({
-    primary: { provider, model: 'big' },
-    fallback,
-    request: { messages: [{ role: 'user', text: 'hi' }], tools: [], stopSequences: [] },
-    signal,
-    retry: { baseDelayMs: 2, random: () => 1, ...retry },
-  })
+  oneByOne(
+    callModel({
+      primary: { provider, model: 'big' },
+      fallback,
+      request: { messages: [{ role: 'user', text: 'hi' }], tools: [], stopSequences: [] },
+      signal,
+      retry: { baseDelayMs: 2, random: () => 1, ...retry },
+    }),
+  )
 
 /** All parts of a call. */
 export async function call(provider: ModelProvider, options: Options = {}) {

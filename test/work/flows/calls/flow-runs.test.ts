@@ -13,8 +13,8 @@ describe('the runs of flows that wait for an executor', () => {
     const { trace_id: id, started_at } = await history.queue({ idempotency_key: 'k' })
     await dispatches.begin(TENANT, id, 7)
     expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal({
-      state: 'running',
-      executor: 7,
+      state: 'at',
+      epoch: 7,
       mayMove: { started_at },
     })
     expect(await runs.cancelWaiting?.(TENANT, runIdOf(id)), 'it is not queued').to.equal(false)
@@ -32,6 +32,6 @@ describe('the runs of flows that wait for an executor', () => {
     await dispatches.begin(TENANT, id, 7)
     expect(await runs.cancelWaiting?.(TENANT, runIdOf(id), 7)).to.equal(true)
     expect(await dispatches.takeOver(TENANT, id, { from: 7, executor: 8 })).to.equal(undefined)
-    expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal({ state: 'ended', executor: 7, code: 'cancelled' })
+    expect(await runs.find(TENANT, runIdOf(id))).to.deep.equal({ state: 'ended', epoch: 7, code: 'cancelled' })
   })
 })

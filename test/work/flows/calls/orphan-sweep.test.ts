@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
-import { createAges } from '../../../../shared/work/flows/calls/ages.ts'
+import { createAges } from '../../../../shared/work/flows/calls/end-lost-execution.ts'
 import { sweepOrphans } from '../../../../shared/work/flows/calls/orphan-sweep.ts'
 import { INPUT, newDispatch } from '../../../contract/dispatch-setup.ts'
 import { tenantId, tenantIds } from '../../../support/tenant.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describeRun, lostRecord, recordOf, titleOf } from '../../../../shared/work/runs/records/record.ts'
-import { isFound } from '../../../../shared/work/runs/records/run-search.ts'
+import { isFound } from '../../../../shared/work/runs/records/run-history.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
 import { asStored, DONE, recordOf as example, factsOf } from './setup.ts'
 

@@ -5,8 +5,7 @@ import type { FrameStream, Frames } from '../../../../shared/cluster/journal/fra
 import { failureFrame, renderFrame } from '../../../../shared/cluster/journal/frames.ts'
 import { AppError, notFound } from '../../../../shared/kernel/errors.ts'
 import type { RunRecord } from '../../../../shared/work/runs/records/record.ts'
-import { createRecordedBroker } from '../../../../shared/work/runs/records/recorded-broker.ts'
-import { RecordedRest } from '../../../../shared/work/runs/records/recorded-rest.ts'
+import { createRecordedBroker, withRest } from '../../../../shared/work/runs/records/recorded-broker.ts'
 import { RunHistory } from '../../../../shared/work/runs/records/run-history.ts'
 import { recordOf, runId, TENANT, textOf } from './setup.ts'
 
@@ -177,7 +176,7 @@ describe('a broker with the records of runs', () => {
         kept(ended(5_000), { record: recordOf(1) }),
       ])
         expect((await follow(broker, 3)).map(({ failure }) => failure)).to.deep.equal(['stream_gap'])
-      const rest = new RecordedRest(pieces(), async () => expect.fail('it was read'))
+      const rest = withRest(pieces(), async () => expect.fail('it was read'))
       expect((await readAll(rest)).map(({ failure }) => failure)).to.deep.equal([undefined, 'stream_gap'])
     })
     async function* pieces(): AsyncGenerator<Frames> {

@@ -1,0 +1,70 @@
+/** A browser lays out no more of one text at a time: each line takes its time, and a line from right to left that of its square. */
+const MOST_WHOLE = { chars: 10_000, lines: 400 } as const
+const MOST_OF_PART = { chars: 2_000, lines: 100 } as const
+/** A part ends at a blank that is so near. */
+const NEAR = 200
+/** Where lines are wrapped, at the earliest: an end that is hidden below a part must not seem to be on the screen. */
+const COLUMNS = 40
+/** A browser lays out all of a field at once, with each change. */
+const MOST_LINES = 2_500
+const MOST_RIGHT_TO_LEFT = 10_000
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+
+export const FIELD_LIMIT = `A field takes up to ${MOST_LINES} lines, and ${MOST_RIGHT_TO_LEFT} characters of a line from right to left.`
+
+/** Whether a field cannot show a text: it has too many lines, or a line from right to left that is too long. */
+export const isHeavy = (text: string): boolean =>
+  hasMoreLines(text, MOST_LINES) ||
+  (text.length > MOST_RIGHT_TO_LEFT &&
+    text.split('\n').some((line) => line.length > MOST_RIGHT_TO_LEFT && RIGHT_TO_LEFT.test(line)))
+
+export const isLong = (text: string): boolean =>
+  text.length > MOST_WHOLE.chars || (text.length > MOST_WHOLE.lines && hasMoreLines(text, MOST_WHOLE.lines))
+
+export function hasMoreLines(text: string, most: number): boolean {
+  let at = -1
+  for (let lines = 0; lines < most; lines++) {
+    at = text.indexOf('\n', at + 1)
+    if (at < 0) return false
+  }
+  return true
+}
+
+/** The parts of a text, in order: they end behind a line where they can, else at a blank, and never within a character or an escape. */
+export function partsOf(text: string): string[] {
+  const parts: string[] = []
+  for (let from = 0; from < text.length; ) {
+    const to = endOfPart(text, from)
+    parts.push(text.slice(from, to))
+    from = to
+  }
+  return parts
+}
+
+function endOfPart(text: string, from: number): number {
+  const most = from + MOST_OF_PART.chars
+  let end = from
+  for (let lines = 0; lines < MOST_OF_PART.lines; lines++) {
+    const next = text.indexOf('\n', end) + 1
+    if (next === 0 || next > most) return text.length <= most ? text.length : end > from ? end : cutNear(text, most)
+    end = next
+  }
+  return end
+}
+
+function cutNear(text: string, most: number): number {
+  const before = text.slice(most - NEAR, most)
+  const blank = before.lastIndexOf(' ')
+  if (blank >= 0) return most - NEAR + blank + 1
+  const escape = /\\[^\\]{0,8}$/.exec(before)
+  if (escape) return most - escape[0].length
+  const around = new Intl.Segmenter().segment(text.slice(most - NEAR, most + NEAR))
+  return most - NEAR + (around.containing(NEAR)?.index || NEAR)
+}
+
+/** How many lines a part has on a narrow screen. */
+export const linesOf = (part: string): number =>
+  part
+    .replace(/\n$/, '')
+    .split('\n')
+    .reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / COLUMNS)), 0)

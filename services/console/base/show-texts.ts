@@ -1,0 +1,76 @@
+import { Fragment, h, options, type VNode } from 'preact'
+import { readable } from '../../../shared/reading/hidden.ts'
+import { tell } from './announce.ts'
+import { FIELD_LIMIT, isHeavy, isLong, linesOf, partsOf } from './long-text.ts'
+import './texts.css'
+
+/** Attributes that people read or hear. The value of a field stays as it is. */
+const READ: readonly string[] = [
+  'title',
+  'aria-label',
+  'aria-description',
+  'aria-valuetext',
+  'alt',
+  'placeholder',
+  'label',
+]
+
+/**
+ * Shows what texts hide, and texts of any length without keeping the page busy, whichever component prints them: each text of the page
+ * passes here.
+ */
+export function showTexts(): void {
+  const before = options.vnode
+  options.vnode = (vnode) => {
+    if (vnode.type === null) show(vnode)
+    else if (typeof vnode.type === 'string') showNames(vnode.props as object as Record<string, unknown>)
+    if (vnode.type === 'textarea') lighten(vnode.props as object as Record<string, unknown>)
+    before?.(vnode)
+  }
+  limitFields()
+}
+
+/** Preact keeps the text of a node in the place of its properties. */
+type TextNode = { type: unknown; props: unknown }
+
+function show(vnode: TextNode): void {
+  if (typeof vnode.props !== 'string') return
+  if (isLong(vnode.props)) Object.assign(vnode, { type: LongText, props: { text: vnode.props } })
+  else vnode.props = readable(vnode.props)
+}
+
+function showNames(props: Record<string, unknown>): void {
+  for (const name of READ) {
+    const value = props[name]
+    if (typeof value === 'string') props[name] = readable(value)
+  }
+}
+
+/** A long text in parts, of which the browser lays out those near the screen only. It is searched, read aloud and copied as a whole. */
+const LongText = ({ text }: { text: string }): VNode =>
+  h(
+    Fragment,
+    null,
+    partsOf(text).map((part, i, { length }) => {
+      const look = part.endsWith('\n') || i === length - 1 ? 'part' : 'part goes-on'
+      return h('span', { key: i, class: look, style: { '--lines': linesOf(part) } }, part)
+    }),
+  )
+
+/** A text area with a text that it cannot show says so in its place, and leaves it as it is. */
+function lighten(field: Record<string, unknown>): void {
+  const { value } = field
+  if (typeof value !== 'string' || !isHeavy(value)) return
+  Object.assign(field, { readOnly: true, value: `This text is too long to be changed here. ${FIELD_LIMIT}` })
+}
+
+/** Takes nothing into a text area that makes its text heavy, such as a paste. */
+const limitFields = (): void =>
+  addEventListener('beforeinput', (event) => {
+    const { target, data } = event
+    if (!(target instanceof HTMLTextAreaElement) || data === null || data.length < 2) return
+    const { value, selectionStart, selectionEnd } = target
+    if (!isHeavy(value.slice(0, selectionStart) + data.replaceAll(/\r\n?/g, '\n') + value.slice(selectionEnd))) return
+    event.preventDefault()
+    tell(`This text is too long to be written here. ${FIELD_LIMIT} ae and the API take it.`, 'bad')
+  })

@@ -1,0 +1,141 @@
+import { within } from '../../kernel/async/deadline.ts'
+import { hasKind } from '../../kernel/errors.ts'
+import type { ReaderFailure } from '../journal/frames.ts'
+import { endedBy, FollowedRun, type Following } from './followed-run.ts'
+import type { Run, RunPlaces, RunProcesses } from './port.ts'
+
+export type WaitingRunsDeps = {
+  places: Pick<RunPlaces, 'find'>
+  processes: Pick<RunProcesses, 'followRun'>
+  /** How often the runs are looked up. */
+  lookEveryMs?: number
+}
+
+type WaitingRun = {
+  run: Run
+  streams: Set<FollowedRun>
+  /** Its streams are being opened at its executor. */
+  isBeginning: boolean
+  /** How often the executor that runs it did not know it. */
+  misses: number
+}
+
+const LOOK_EVERY_MS = 500
+/** An executor that does not know its run this often has lost it. */
+const MAX_MISSES = 4
+/** The latest starts are remembered, for a reader whose look-up was under way when the start notice came. */
+const MAX_STARTS = 1_000
+
+/** The queued runs that somebody waits for. A start notice says when one has begun; since it may be lost, they are also looked up. */
+export class WaitingRuns {
+  readonly #deps: WaitingRunsDeps
+  readonly #runs = new Map<string, WaitingRun>()
+  /** Epochs of executors by the id of the run. */
+  readonly #starts = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+  #isLooking = false
+  #onEmpty = () => {}
+
+  constructor(deps: WaitingRunsDeps) {
+    this.#deps = deps
+  }
+
+  /** The number of streams. */
+  get count(): number {
+    return [...this.#runs.values()].reduce((count, { streams }) => count + streams.size, 0)
+  }
+
+  /** Returns the stream of a run that was found waiting. */
+  wait(run: Run, following: Following): FollowedRun {
+    const { runId: id } = run
+    const waiting = this.#runs.get(id) ?? { run, streams: new Set(), isBeginning: false, misses: 0 }
+    const stream = new FollowedRun('waiting', { ...following, onLeft: () => this.#remove(waiting, stream) })
+    waiting.streams.add(stream)
+    this.#runs.set(id, waiting)
+    this.#lookLater()
+    const epoch = this.#starts.get(id)
+    if (epoch !== undefined) void this.#begin(waiting, epoch)
+    return stream
+  }
+
+  /** Handles a start notice: an executor has begun this run. */
+  onStarted(id: string, epoch: number): void {
+    this.#starts.set(id, epoch)
+    if (this.#starts.size > MAX_STARTS) this.#starts.delete(this.#starts.keys().next().value ?? '')
+    const waiting = this.#runs.get(id)
+    if (waiting) void this.#begin(waiting, epoch)
+  }
+
+  /** Ends the streams of this run, or with `id` left out of all runs. */
+  fail(code: ReaderFailure, id?: string): void {
+    for (const each of this.#runs.values()) if (id === undefined || each.run.runId === id) this.#failRun(each, code)
+  }
+
+  /** Resolves when no stream waits any more, or after `withinMs`. */
+  async ended(withinMs: number): Promise<void> {
+    if (this.#runs.size === 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onEmpty = resolve
+    await within(withinMs, promise)
+  }
+
+  /** Opens the streams at the executor. Never rejects: those that cannot be opened wait for the next look-up. */
+  async #begin(waiting: WaitingRun, epoch: number): Promise<void> {
+    if (waiting.isBeginning) return
+    waiting.isBeginning = true
+    try {
+      for (const stream of waiting.streams) {
+        const frames = await this.#deps.processes.followRun({ ...waiting.run, epoch }, 0)
+        this.#remove(waiting, stream)
+        stream.begin(frames)
+      }
+    } catch (cause) {
+      if (hasKind(cause, 'not_found') && ++waiting.misses >= MAX_MISSES) this.#failRun(waiting, 'worker_lost')
+    } finally {
+      waiting.isBeginning = false
+    }
+  }
+
+  #lookLater(): void {
+    if (this.#isLooking) return
+    this.#timer ??= setTimeout(() => void this.#lookAtAll(), this.#deps.lookEveryMs ?? LOOK_EVERY_MS)
+  }
+
+  /** Looks the runs up one after the other, so that many waiting readers are no burden for the store. */
+  async #lookAtAll(): Promise<void> {
+    this.#timer = undefined
+    this.#isLooking = true
+    try {
+      for (const waiting of this.#runs.values()) await this.#look(waiting)
+    } catch {
+      // The store is away: all are looked up again.
+    }
+    this.#isLooking = false
+    if (this.#runs.size > 0) this.#lookLater()
+  }
+
+  async #look(waiting: WaitingRun): Promise<void> {
+    const now = await this.#deps.places.find(waiting.run)
+    if (now.state === 'waiting') return
+    if (now.state === 'moving' || now.state === 'unknown') return this.#failRun(waiting, 'worker_lost')
+    if (now.epoch !== null) return void this.#begin(waiting, now.epoch)
+    this.#failRun(waiting, (now.state === 'ended' && now.code) || 'worker_lost')
+  }
+
+  #failRun(waiting: WaitingRun, code: ReaderFailure): void {
+    for (const stream of waiting.streams) {
+      this.#remove(waiting, stream)
+      stream.begin(endedBy(code, 0))
+    }
+  }
+
+  #remove(waiting: WaitingRun, stream: FollowedRun): void {
+    waiting.streams.delete(stream)
+    if (waiting.streams.size > 0 || this.#runs.get(waiting.run.runId) !== waiting) return
+    this.#runs.delete(waiting.run.runId)
+    if (this.#runs.size > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#onEmpty()
+  }
+}

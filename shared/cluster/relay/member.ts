@@ -1,0 +1,54 @@
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { Lease } from '../members/lease.ts'
+import type { MemberAbout, MemberFields } from '../members/members.ts'
+import { type MemberReadiness, Membership, type MembershipHandlers } from './membership.ts'
+import type { ClusterPorts } from './ports.ts'
+import { Transport, type TransportHandlers } from './wire/transport.ts'
+
+export type MemberDeps = { pid: number; about?: MemberAbout | undefined; lease: Lease; log: Log; metrics: Metrics }
+
+/**
+ * What a process does in its role. By default it ignores that a receiver is gone, which its membership tells it, too, and that Redis has lost keys: it has
+ * no others there than its membership, which is restored already.
+ */
+export type MemberRole = Pick<TransportHandlers, 'onRecord'> &
+  Partial<Pick<TransportHandlers, 'onUndelivered'>> &
+  Omit<MembershipHandlers, 'onKeysLost'> &
+  Partial<Pick<MembershipHandlers, 'onKeysLost'>> & {
+    name: MemberFields['role']
+    isDraining(): boolean
+    load(): number
+  }
+
+/** A process of the cluster in its role: what it sends and receives, and its membership. */
+export class ClusterMember {
+  readonly transport: Transport
+  readonly membership: Membership
+  readonly #readiness: () => MemberReadiness
+
+  constructor({ bus, members }: Pick<ClusterPorts, 'bus' | 'members'>, deps: MemberDeps, role: MemberRole) {
+    const { pid, about, lease, log, metrics } = deps
+    const { name, isDraining, load, onUndelivered = () => {}, onKeysLost = () => {}, ...handlers } = role
+    const describe = (): MemberFields => ({
+      role: name,
+      state: isDraining() ? 'draining' : 'active',
+      load: load(),
+      pid,
+      ...about,
+    })
+    this.transport = new Transport({ role: name, bus, lease, metrics }, { ...handlers, onUndelivered })
+    const parts = { transport: this.transport, members, lease, log, describe }
+    this.membership = new Membership(parts, { ...handlers, onKeysLost })
+    this.#readiness = () => ({ isBusAway: bus.awayMs() > 0, isMember: lease.isHeld(), isDraining: isDraining() })
+  }
+
+  /** Changes when this process was evicted and has joined again. */
+  get epoch(): number {
+    return this.membership.epoch
+  }
+
+  readiness(): MemberReadiness {
+    return this.#readiness()
+  }
+}
