@@ -93,7 +93,6 @@ export async function* run(
   const input = withServers(givenInput, toolBox)
   const { agent, subAgentsFor, end } = agentOf(input, given, lineage)
   const { account, context, resources, steering } = agent
-  const { signal } = resources
   const { conversation, progress } = input
   const toolsWarning = createToolsWarning(toolBox)
   try {
@@ -105,12 +104,12 @@ export async function* run(
       if (turn === 1) yield* input.warnings
       yield* steer(conversation, steering, { turn, isAnswered: earlier !== undefined })
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
-      if (signal.aborted) return yield end(abortEvent(signal))
+      if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
       if (answer.failure) return yield end(failureEvent(answer.failure))
       if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
       const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
-      if (signal.aborted) await account.settled()
-      if (signal.aborted) return yield end(abortEvent(signal))
+      if (resources.signal.aborted) await account.settled()
+      if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
