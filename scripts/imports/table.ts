@@ -110,6 +110,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   '@opentelemetry/*': ['shared/platform/tracing/otel.ts'],
   aws4fetch: ['shared/platform/objects/s3.ts'],
   'file-type': ['shared/agent/files/media-type.ts'],
+  'image-size': ['shared/agent/files/media-type.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],
@@ -207,6 +208,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
   ['services/gateway/open-uploads.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
   ['shared/agent/files/**', 'file-type'],
+  ['shared/agent/files/**', 'image-size'],
   ['shared/agent/transcription/**', 'form-data'],
   ['shared/platform/api/**', 'yaml'],
   ['shared/work/flows/**', 'yaml'],

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/agent/providers/prices.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
-import { createCache } from '../../shared/kernel/cache.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -11,7 +10,10 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { NO_METER } from '../../shared/tenancy/limits/meter.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
 import { findInstance } from '../../shared/tenancy/tenant-config/settings.ts'
+import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import { executeFlow } from '../../shared/work/flows/execute/execute.ts'
+import { inputFiles } from '../../shared/work/flows/input-files.ts'
+import { createProbes } from '../wiring/models/create-probes.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { Executor } from './executor.ts'
 import { type ExecuteFlow, FlowJobs } from './flow-jobs.ts'
@@ -37,20 +39,23 @@ export function createFlowJobs(
 
 function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlow {
   const { flows, tools, workspaces, log } = parts
+  const { files } = parts.store
   const openModel = createModelOpener(parts.tenantConfig)
   const meter = parts.tenantConfig?.limits.meter ?? NO_METER
-  const supportsStructuredOutput = createStructuredOutputProbe(parts)
+  const probed = createProbes({ capabilities: parts.store.capabilities, tenantConfig: parts.tenantConfig })
   const priceOf = createPrices(settings.modelPrices)
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
     return executeFlow(execution, {
       openModel: async (instance) => meter.provider(tenant, await openModel(tenant, instance)),
-      supportsStructuredOutput: (instance, model) => supportsStructuredOutput(tenant, instance, model),
+      supportsStructuredOutput: async (instance, model) => (await probed(tenant, model, instance))?.structured_output,
       priceOf,
       windowOf,
       checker: flows.schemas.of(tenant),
       maxTurns: settings.maxTurns,
+      findFiles: () => inputFiles(tenant, inputOf(execution), files),
+      readFile: ({ file_id: id }) => files.read(tenant, id),
       signal,
       now: Date.now,
       onBug: (cause) => log.error('a flow failed by a bug', { run_id: runId, cause }),
@@ -65,6 +70,8 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
     })
   }
 }
+
+const inputOf = ({ flow, input }: FlowExecution) => ({ schema: flow.definition.input_schema, input })
 
 /** A provider is kept for as long as its instance is the same object, which is until the tenant's configuration changes. */
 function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
@@ -83,26 +90,6 @@ function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
     const opening = openInstance(instance, credentials.read(tenant, instance, config))
     opened.set(instance, opening)
     return opening
-  }
-}
-
-const MAX_PROBES = 10_000
-const PROBED_MS = 10_000
-
-/** The answer of the latest probe, which is read again after 10 s. */
-function createStructuredOutputProbe({ store, tenantConfig }: Pick<ExecutorParts, 'store' | 'tenantConfig'>) {
-  const known = createCache<string, { isSupported: boolean | undefined }>(MAX_PROBES, { ttl: PROBED_MS })
-  return async (tenant: TenantId, name: string, model: string): Promise<boolean | undefined> => {
-    const config = await tenantConfig?.configs.get(tenant)
-    if (!config) return undefined
-    const instance = findInstance(config, name)
-    const key = JSON.stringify([tenant, instance.name, instance.revision, model])
-    const cached = known.get(key)
-    if (cached) return cached.isSupported
-    const { probes } = await store.capabilities.read(tenant, instance)
-    const isSupported = probes.find((probe) => probe.model === model)?.capabilities.structured_output
-    known.set(key, { isSupported })
-    return isSupported
   }
 }
 

@@ -22,7 +22,7 @@ export function createPlanJobs(
     runs: executor.runs,
     draining: executor.draining,
     plans: store.plans,
-    stepsOf: createPlanSteps({ models, tools, workspaces, maxTurns, reporter, log }),
+    stepsOf: createPlanSteps({ models, tools, workspaces, files: store.files, maxTurns, reporter, log }),
     async removeFolder(tenant, planId) {
       const id = planRunId(planId)
       workspaces.openKept(tenant, id) // An earlier executor may have made it.

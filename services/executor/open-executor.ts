@@ -125,8 +125,8 @@ function dispatcherOf({ tenantConfig, store, metrics, log }: OpenParts): Webhook
 }
 
 function schedulesOf({ store, schedules }: OpenParts, leastSecs: number): PlanSchedules {
-  const { planSchedules, tickRecords: records, plans } = store
-  return new PlanSchedules({ store: planSchedules, records, schedules, plans, now: () => new Date(), leastSecs })
+  const { planSchedules, tickRecords: records, plans, files } = store
+  return new PlanSchedules({ store: planSchedules, records, schedules, plans, files, now: () => new Date(), leastSecs })
 }
 
 /** The jobs of kind `schedule` are ticks. One whose executors died is over: its plan is stored, or the next tick comes. */

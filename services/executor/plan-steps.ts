@@ -1,6 +1,7 @@
 import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts'
 import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
+import type { Files } from '../../shared/agent/files/files.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
 import { renderData } from '../../shared/cluster/journal/frames.ts'
 import { AppError, toAppError } from '../../shared/kernel/errors.ts'
@@ -25,6 +26,7 @@ export type PlanStepsDeps = {
   /** Their policies ask nobody (`unattended`). */
   tools: Pick<Tools, 'toolBox' | 'maxOutputChars' | 'canAct' | 'mayAct'>
   workspaces: Pick<Workspaces, 'openKept' | 'kept'>
+  files: Pick<Files, 'attached' | 'read'>
   maxTurns: number
   reporter: Pick<RunReporter, 'open'>
   log: Log
@@ -57,7 +59,9 @@ export const createPlanSteps =
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())
         const resources = resourcesOf(tenant, planId, { deps: { ...deps, tools: { ...tools, toolBox } }, signal })
         const onBug = (cause: unknown) => deps.log.error('a step failed by a bug', { run_id: step.run_id, cause })
-        const ended = await runStep(task, resources, { report, onBug })
+        const files = (step.attachments ?? []).map(({ file_id: id }) => id)
+        const find = () => deps.files.attached(tenant, files, () => '/attachments')
+        const ended = await runStep(async () => ({ ...task, files: await find() }), resources, { report, onBug })
         const { kept } = deps.workspaces
         const result =
           kept && !signal.aborted
@@ -78,7 +82,7 @@ function resourcesOf(
   planId: string,
   { deps, signal }: { deps: PlanStepsDeps; signal: AbortSignal },
 ): StepResources {
-  const { models, tools, workspaces, log } = deps
+  const { models, tools, workspaces, files, log } = deps
   const { kept } = workspaces
   const runId = planRunId(planId)
   return {
@@ -91,6 +95,7 @@ function resourcesOf(
       bringFiles: kept && (() => kept.bring(tenant, runId)),
       onToolBug: (tool, cause) => log.error('a tool failed by a bug', { run_id: runId, tool, cause }),
     },
+    readFile: ({ file_id: id }) => files.read(tenant, id),
     signal: withCode(signal),
   }
 }
@@ -105,7 +110,7 @@ function withCode(signal: AbortSignal): AbortSignal {
 }
 
 async function runStep(
-  task: Task,
+  taskOf: () => Promise<Task>,
   resources: StepResources,
   { report, onBug }: { report: ReturnType<RunReporter['open']>; onBug(cause: unknown): void },
 ): Promise<StepResult> {
@@ -117,7 +122,7 @@ async function runStep(
     report.note(event, { bytes: data?.length ?? 0, data, isLast: isTerminal(event) })
   }
   try {
-    const end = await runUnattended(task, resources, note)
+    const end = await runUnattended(await taskOf(), resources, note)
     const { spent } = figures
     return 'failure' in end ? { error: end.failure.error, spent } : { output: end.answer.text, spent }
   } catch (cause) {

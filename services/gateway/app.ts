@@ -54,6 +54,7 @@ import { type ListedTools, listTools } from './routes/tools.ts'
 import { type TranscriptionDeps, transcribeUpload } from './routes/transcriptions.ts'
 import { showUsage } from './routes/usage.ts'
 import { createAnswerStart } from './starting/answer-start.ts'
+import { withAttachments } from './starting/attach.ts'
 import { StartOnce } from './starting/start-once.ts'
 import type { EventStreams } from './streams/event-streams.ts'
 import { createRelay, type RelayLimits } from './streams/sse.ts'
@@ -171,7 +172,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(limitTenantRate(access.tenantLimiter, basePath))
   app.use(limitTenant(deps.configured?.tenantRequests, basePath))
 
-  const routes = guardedRoutes(deps)
+  const routes = guardedRoutes({ ...deps, broker: withAttachments(deps.broker, deps.stored?.files) })
   app.use(basePath, createRoutes(routes, EVERYWHERE))
 
   app.use(notFound(hintWith(basePath, { ...publicRoutes, ...routes })))
@@ -230,7 +231,7 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     '/audio/transcriptions': { post: transcribeUpload(configured?.transcription) },
     ...dialectRoutes(deps.dialects, {
       ...{ ...deps, ...deps.facts, ...queued, ...deps.output, ...limits.relay, config: configured?.config },
-      ...{ once, readBody, checkValue: createCheckValue(bodies), relay, admit },
+      ...{ once, files: stored?.files, readBody, checkValue: createCheckValue(bodies), relay, admit },
       authentication: deps.access.authentication,
       admitAnswers: answersWhileHeapIsHigh(limits.isHeapHigh),
     }),

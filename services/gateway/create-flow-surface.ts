@@ -1,3 +1,4 @@
+import type { Files } from '../../shared/agent/files/files.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
@@ -50,6 +51,7 @@ export async function createFlowSurface(
     executionOf(flows, {
       ...tenantConfig,
       evaluations: store.flowEvaluations,
+      files: store.files,
       keepsHistory: hasDispatchStore,
       ...parts,
     })
@@ -64,7 +66,11 @@ export async function createFlowSurface(
 }
 
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
-  Pick<OpenedTenantConfig, 'configs' | 'limits'> & { evaluations: FlowEvaluationStore; keepsHistory: boolean }
+  Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
+    evaluations: FlowEvaluationStore
+    files: Files
+    keepsHistory: boolean
+  }
 
 function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows

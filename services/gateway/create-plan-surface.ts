@@ -8,7 +8,7 @@ import type { OpenedStore } from '../wiring/open-store.ts'
 import type { PlanSurface } from './routes/plans.ts'
 
 type Parts = {
-  store: Pick<OpenedStore, 'plans' | 'planSchedules' | 'tickRecords' | 'idempotency'> | undefined
+  store: Pick<OpenedStore, 'plans' | 'planSchedules' | 'tickRecords' | 'idempotency' | 'files'> | undefined
   queue: JobQueue
   schedules: Schedules
   broker: Broker
@@ -21,9 +21,17 @@ export function createPlanSurface(
   { store, queue, schedules, broker, events }: Parts,
 ): PlanSurface | undefined {
   if (!store || !hasPlanQueue) return undefined
-  const { plans, idempotency, planSchedules, tickRecords: records } = store
+  const { plans, idempotency, planSchedules, tickRecords: records, files } = store
   return {
-    calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker }),
-    schedules: new PlanSchedules({ store: planSchedules, records, schedules, plans, now: () => new Date(), leastSecs }),
+    calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker, files }),
+    schedules: new PlanSchedules({
+      store: planSchedules,
+      records,
+      schedules,
+      plans,
+      files,
+      now: () => new Date(),
+      leastSecs,
+    }),
   }
 }

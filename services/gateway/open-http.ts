@@ -23,7 +23,7 @@ import { showOpenAccess } from './open-access.ts'
 import { openConsole } from './open-console.ts'
 import { openIdentify } from './open-identify.ts'
 import { openRateLimiters } from './open-rate-limit.ts'
-import { openUploads } from './open-uploads.ts'
+import { type OpenedUploads, openUploads } from './open-uploads.ts'
 import { EventStreams } from './streams/event-streams.ts'
 
 /** Both forms serve the same paths, under different prefixes (api.md Versioning 1). */
@@ -70,7 +70,7 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
     toolBox: parts.toolBox,
     queued: parts.queued,
     eventStreams,
-    stored: store && storedOf(store, uploads.receive),
+    stored: store && storedOf(store, uploads),
     configured: tenantConfig && configuredOf(tenantConfig, { settings, form, receive: uploads.receive }),
     access: { ...identity, ...limiters },
     origins: originsOf(settings),
@@ -96,11 +96,11 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
   }
 }
 
-const storedOf = (store: NonNullable<HttpParts['store']>, receive: ReceiveUpload): Stored => ({
+const storedOf = (store: NonNullable<HttpParts['store']>, { receive, fetchFile }: OpenedUploads): Stored => ({
   ledger: store.ledger,
   decided: store.decided,
   usage: new UsageReport(store.usage),
-  files: { files: store.files, receive },
+  files: { files: store.files, receive, fetchFile },
 })
 
 type Configuring = { settings: HttpSettings; form: Form; receive: ReceiveUpload }

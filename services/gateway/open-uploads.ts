@@ -1,16 +1,25 @@
 import { join } from 'node:path'
 import { openSpool } from '../../shared/agent/transcription/spool.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { Egress } from '../../shared/platform/net/port.ts'
 import { ownProcess } from '../wiring/process.ts'
 import type { ReceiveUpload } from './bodies/upload.ts'
+import { createFetchFile, type FetchFile } from './starting/fetch-file.ts'
 
 /** What receives uploads, which share the places and the disk of this gateway. */
-export type OpenedUploads = { receive: ReceiveUpload; close(): Promise<void> }
+export type OpenedUploads = { receive: ReceiveUpload; fetchFile: FetchFile; close(): Promise<void> }
 
-/** Opens the folder for uploads that are under way, DATA_DIR/spool. */
+/** Opens the folder for uploads that are under way, DATA_DIR/spool, and the way out to files that requests name. */
 export async function openUploads({ dataDir, ...limits }: Settings['http']['uploads']): Promise<OpenedUploads> {
   const spool = await openSpool(join(dataDir, 'spool'), ownProcess)
   const { tenantShare, uploadsPerGateway: maxUploads, uploadSpoolBytes: maxSpoolBytes } = limits
+  let egress: Promise<Egress> | undefined
+  const openEgress = () => {
+    egress ??= import('../../shared/platform/net/egress.ts').then(({ createEgress }) =>
+      createEgress({ allowPrivate: limits.allowsPrivateUrls }),
+    )
+    return egress
+  }
   let loading: Promise<ReceiveUpload> | undefined
   return {
     async receive(...args) {
@@ -20,6 +29,10 @@ export async function openUploads({ dataDir, ...limits }: Settings['http']['uplo
       )
       return (await loading)(...args)
     },
-    close: spool.close,
+    fetchFile: createFetchFile(openEgress),
+    async close() {
+      await (await egress)?.close()
+      await spool.close()
+    },
   }
 }

@@ -3,6 +3,7 @@ import type { PendingPermission } from '../../shared/cluster/permissions/store.t
 import type { RunEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { isoTime } from '../../shared/kernel/time.ts'
 import type { EventSink, TenantEvent } from '../../shared/tenancy/events/port.ts'
 import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { WebhookEvent } from '../../shared/tenancy/webhooks/port.ts'
@@ -22,7 +23,7 @@ export interface EventReporter {
   settled(): Promise<void>
 }
 
-type Outbox = Pick<WebhookOutbox, 'publish' | 'wants'>
+type Outbox = Pick<WebhookOutbox, 'publish' | 'mayWant'>
 
 /** `outbox` is missing without runtime configuration, where there are no webhooks. */
 export type ReporterDeps = {
@@ -38,23 +39,22 @@ export function createEventReporter({ events, outbox, audit, log }: ReporterDeps
     log.error(`an event for webhooks was lost: ${why}`, { ...what, cause }),
   )
   const runs = announceRuns(events)
-  const report = (tenant: TenantId, event: WebhookEvent) => {
-    if (!outbox) return
-    writes.add({ type: event.type, id: event.subject }, async () => {
-      if (await outbox.wants(tenant, event.type)) await outbox.publish(tenant, event)
-    })
+  const report = (tenant: TenantId, eventOf: () => WebhookEvent, type: WebhookEvent['type']) => {
+    if (!outbox?.mayWant(tenant, type)) return
+    const event = eventOf()
+    writes.add({ type, id: event.subject }, () => outbox.publish(tenant, event))
   }
   return {
     runStarted: runs.onStarted,
     runWaiting: runs.onWaiting,
     runEnded(run, last) {
       runs.onEnded(run, last)
-      report(run.tenant, runEnded(run, last))
+      report(run.tenant, () => runEnded(run, last), 'run.ended')
     },
     permissionRequested(request) {
       const event = permissionRequested(request)
       events.append(request.tenant, { type: 'permission.requested', at: event.at, data: event.data })
-      report(request.tenant, event)
+      report(request.tenant, () => event, event.type)
     },
     permissionResolved(request, decision) {
       events.append(request.tenant, permissionResolved(request, decision))
@@ -70,7 +70,7 @@ function runEnded(
   { id, sessionId, status, startedAt, endedAt = new Date(), metadata }: Run,
   last: RunEvent,
 ): WebhookEvent {
-  const [started_at, ended_at] = [startedAt.toISOString(), endedAt.toISOString()]
+  const [started_at, ended_at] = [isoTime(startedAt.getTime()), isoTime(endedAt.getTime())]
   const code = last.type === 'error' ? { code: last.code } : {}
   const data = {
     ...{ run_id: id, session_id: sessionId ?? null, status, ...code, started_at, ended_at },

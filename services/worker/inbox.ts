@@ -3,6 +3,7 @@ import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
 import { runHasEnded } from '../../shared/agent/engine/steering.ts'
 import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
+import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -11,12 +12,13 @@ import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
-import { titleOf } from '../../shared/work/runs/records/record.ts'
+import { aboutRequest } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
 import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts'
+import { checkFiles, type FileDeps } from './check-files.ts'
 import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
@@ -25,19 +27,20 @@ import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
-export type InboxOptions = ChoicesDeps & {
-  runs: Runs
-  sessions: Sessions
-  models: Pick<ModelSource, 'load'>
-  admission: Admission
-  prepareRun: PrepareRun
-  prepareOneShot: PrepareOneShot
-  /** Stores one-shot runs. Left out: they end with this worker. */
-  oneShots?: Pick<OneShots, 'post'> | undefined
-  draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
-  isHeapHigh: IsHeapHigh
-  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
-}
+export type InboxOptions = ChoicesDeps &
+  Pick<FileDeps, 'probes'> & {
+    runs: Runs
+    sessions: Sessions
+    models: FileDeps['models'] & Pick<ModelSource, 'load'>
+    admission: Admission
+    prepareRun: PrepareRun
+    prepareOneShot: PrepareOneShot
+    /** Stores one-shot runs. Left out: they end with this worker. */
+    oneShots?: Pick<OneShots, 'post'> | undefined
+    draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
+    isHeapHigh: IsHeapHigh
+    workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
+  }
 
 const DRAIN_RETRY_SECS = 5
 const ITS_CLIENT = { isAccepted: true }
@@ -121,8 +124,8 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
       const open = () => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
-        const { background: needsNoReader = false, customer_id, metadata, prompt } = request
-        const about = { customer_id, metadata, title: titleOf(prompt) }
+        const { background: needsNoReader = false } = request
+        const about = aboutRequest(request)
         const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
@@ -138,9 +141,9 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         sessions.checkRoom(session)
         session.checkPlace(message)
         const prepared = prepareRun(tenant, message)
-        const { background: needsNoReader = false, metadata, prompt } = message
+        const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: { metadata, title: titleOf(prompt) } })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message) })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
@@ -157,21 +160,22 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
   return run.asksDecided()
 }
 
-type Starting = { runId: string; request: Choices }
+type Starting = { runId: string; request: Choices & Pick<RunRequest, 'model' | 'files'> }
 
 /**
  * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. Its place is
  * held until its end.
  */
 function createBegin(
-  options: Pick<InboxOptions, 'models' | 'admission' | keyof ChoicesDeps>,
+  options: Pick<InboxOptions, 'models' | 'admission' | 'probes' | keyof ChoicesDeps>,
   loadingRuns: LoadingRuns,
 ) {
   const { models, admission } = options
   const admit = (tenant: TenantId, { runId, request }: Starting) => {
     const checked = checkChoices(tenant, request, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
-    return loading ? loading.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
+    const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
+    return taken ? taken.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
   }
   return (tenant: TenantId, { runId, request }: Starting, open: () => Run): Promise<void> | void => {
     const loading = admit(tenant, { runId, request })

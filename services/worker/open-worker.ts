@@ -8,6 +8,7 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
+import { createProbes } from '../wiring/models/create-probes.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openTools } from '../wiring/open-tools.ts'
@@ -29,7 +30,10 @@ export type WorkerParts = Pick<
   events: EventSink
   /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
   store:
-    | Pick<OpenedStore, 'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files'>
+    | Pick<
+        OpenedStore,
+        'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files' | 'capabilities'
+      >
     | undefined
 }
 
@@ -61,15 +65,14 @@ export async function openWorker(
     ...parts,
     lineStore: store,
     sessionStore: store?.sessions,
+    ...filesOf(store, tenantConfig),
     busyMarks: marksOf(store, { owner, claims: parts.sessionClaims }),
     models,
     reporter,
     usage,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
     ...{ toolBox, schemas },
-    workspaces,
-    limits,
-    log,
+    ...{ workspaces, limits, log },
   })
   return {
     worker,
@@ -84,6 +87,10 @@ export async function openWorker(
     },
   }
 }
+
+/** What messages with files need. */
+const filesOf = (store: WorkerParts['store'], tenantConfig: WorkerParts['tenantConfig']) =>
+  store && { files: store.files, probes: createProbes({ capabilities: store.capabilities, tenantConfig }) }
 
 const marksOf = (store: WorkerParts['store'], own: Pick<BusyMarksDeps, 'owner' | 'claims'>): BusyMarks | undefined =>
   store?.busySessions && store.sessions && new BusyMarks({ store: store.busySessions, logs: store.sessions, ...own })

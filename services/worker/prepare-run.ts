@@ -10,6 +10,7 @@ import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { Batched } from '../../shared/kernel/async/batch.ts'
+import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
@@ -24,6 +25,8 @@ export type EngineOptions = {
   workspaceOf(run: Run): string
   /** Where the processes share no folder: how the files of a run come here, and are stored. */
   files?: RunFiles | undefined
+  /** Reads the files of messages. Left out: this server keeps none. */
+  readFile?: ((tenant: TenantId, file: AttachedFile) => Promise<Buffer | undefined>) | undefined
   onToolBug(run: Run, toolName: string, cause: unknown): void
   /** Checks the answers of runs with a `response_schema`. */
   schemas: Pick<SchemaCheckers, 'of'>
@@ -69,6 +72,7 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
     const { prompt } = request
     const settings = {
       prompt,
+      files: request.files,
       systemPrompt: systemPromptOf(request),
       maxTurns: request.max_turns ?? options.maxTurns,
       stopSequences: request.stop_sequences ?? [],
@@ -130,6 +134,8 @@ function resourcesOf(
   const { tools, workspaceOf, onToolBug } = options
   const files = filesOf(run, options)
   const { store } = files ?? {}
+  const { readFile: readOf } = options
+  const readFile = readOf && ((file: AttachedFile) => readOf(run.tenant, file))
   return {
     models,
     tools: {
@@ -149,5 +155,6 @@ function resourcesOf(
     permissions,
     signal: run.signal,
     steering: run.steering,
+    readFile,
   }
 }

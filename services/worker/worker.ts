@@ -1,5 +1,6 @@
 import { LineCache } from '../../shared/agent/customers/cache.ts'
 import { type CustomerIdentity, CustomerLine, type LineStore } from '../../shared/agent/customers/line.ts'
+import type { Files } from '../../shared/agent/files/files.ts'
 import type { SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Fence } from '../../shared/cluster/members/fence.ts'
@@ -18,6 +19,7 @@ import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import type { IsHeapHigh } from '../http/heap.ts'
+import type { Probes } from './check-files.ts'
 import { Draining } from './draining.ts'
 import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
@@ -83,6 +85,10 @@ export type WorkerDeps = {
   isHeapHigh: IsHeapHigh
   metrics: Metrics
   workspaces: Workspaces
+  /** What probes have found of models. Left out: nothing is known. */
+  probes?: Probes | undefined
+  /** The files of messages. Left out: this server keeps none. */
+  files?: Pick<Files, 'read'> | undefined
   limits: WorkerLimits
   log: Log
 }
@@ -201,7 +207,7 @@ function logFailure(cause: unknown, log: Log): void {
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps): PrepareRun {
-  const { workspaces, models, toolBox, schemas, permissions, limits, fence, log, metrics, reporter } = deps
+  const { workspaces, models, toolBox, schemas, permissions, files, limits, fence, log, metrics, reporter } = deps
   const { kept } = workspaces
   const keepsOneShots = deps.busyMarks !== undefined
   return createPrepareRun({
@@ -218,6 +224,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
       keep: (run, events) => keepFiles(run, events, { kept, log }),
       ...(deps.sessionStore && { store: (run) => storeEffects(run, { kept, log }) }),
     },
+    readFile: files && ((tenant, { file_id }) => files.read(tenant, file_id)),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     schemas,
     maxTurns: limits.maxTurns,

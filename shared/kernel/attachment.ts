@@ -1,7 +1,31 @@
-/** A file that a tool gives the model beside its text. `base64` holds its bytes; `mediaType` is such as `image/png`. */
+/** A file that the model gets beside a text. `base64` holds its bytes; `mediaType` is such as `image/png`. */
 export type Attachment = { name: string; mediaType: string; base64: string }
 
-/** The largest file that all providers take. */
+/** A file that is attached to a message, without its bytes (D47). Its place in the workspace is given when it comes into a history. */
+export type AttachedFile = {
+  file_id: string
+  name: string
+  media_type: string
+  bytes: number
+  path?: string
+  /** Models are only told its name: it is old, and has made room. */
+  is_named?: true
+}
+
+export type FileKind = 'image' | 'pdf' | 'audio' | 'text'
+
+const KINDS: [kind: FileKind, types: RegExp][] = [
+  ['image', /^image\/(?:png|jpeg|gif|webp)$/],
+  ['pdf', /^application\/pdf$/],
+  ['audio', /^audio\//],
+  ['text', /^text\/|^application\/(?:json|jsonl|xml|yaml)$|^image\/svg\+xml$/],
+]
+
+/** What a model needs to be able to take for a file; `undefined` for what no model takes. */
+export const fileKindOf = (mediaType: string): FileKind | undefined =>
+  KINDS.find(([, types]) => types.test(mediaType))?.[0]
+
+/** The largest image that all providers take, and the largest file of a tool. */
 export const MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 
 /** How the files begin that models take. */
@@ -21,5 +45,11 @@ export function attachmentType(bytes: Uint8Array): string | undefined {
 
 /** Names an attachment in the text of a tool's output, which models read that do not take the file. */
 export function attachmentLine({ name, mediaType, base64 }: Attachment): string {
-  return `[${name}: ${mediaType}, ${Math.ceil((base64.length * 3) / 4 / 1024)} KiB, attached]`
+  return `[${name}: ${mediaType}, ${kib((base64.length * 3) / 4)}, attached]`
 }
+
+const kib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`
+
+/** Names a file that is attached to a message. `more`: why it is not shown. */
+export const fileLine = ({ name, path = name, media_type, bytes }: AttachedFile, more = ''): string =>
+  `[attached: ${JSON.stringify(path)}, ${media_type}, ${kib(bytes)}${more}]`

@@ -6,6 +6,7 @@ export type RunErrorCode =
   | 'provider_rejected'
   | 'context_too_long'
   | 'content_filtered'
+  | 'unsupported_attachment'
   | 'max_turns_exceeded'
   | 'invalid_output'
   | 'budget_exhausted'
@@ -268,6 +269,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   provider_rejected: "Check the model's name and the request: the provider rejects it as it is.",
   context_too_long: 'Shorten the prompt or start a new session.',
   content_filtered: "Change the prompt: the provider's filter stopped the answer.",
+  unsupported_attachment: 'Send the prompt without the file, or to a model that takes it.',
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
   invalid_output: 'Ask for less in one prompt, simplify the schema, or use a model that follows schemas better.',
   budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget with PUT /config/limits.',

@@ -6,6 +6,8 @@ export type PlanStep = {
   depends_on?: string[]
   writes?: string[]
   idempotent?: boolean
+  /** Files of the tenant that the step reads. */
+  attachments?: { file_id: string }[]
 }
 
 export type Plan = { title?: string; steps: PlanStep[]; parallel?: boolean }

@@ -11,6 +11,7 @@ import type { RunFacts } from '../../shared/work/runs/records/record.ts'
 import { NO_TOOLS } from '../support/app-defaults.ts'
 import { DEMO_MODELS } from '../support/demo-worker.ts'
 import { ALL_KEPT } from '../support/kept-files.ts'
+import { NO_FILES } from '../support/no-files.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 
 const STEP: StepRun = { id: 'write', prompt: '/say hello', run_id: 'run_1', beforeAction: async () => {} }
@@ -24,6 +25,7 @@ describe('the steps of a plan', () => {
       models: createServerModels(DEMO_MODELS),
       tools: { toolBox: { ...NO_TOOLS, tools: [] }, maxOutputChars: 100, canAct: async () => true, mayAct: () => true },
       workspaces: { openKept: () => '/nowhere' },
+      files: NO_FILES,
       maxTurns: 2,
       reporter: {
         open(facts) {

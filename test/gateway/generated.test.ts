@@ -12,6 +12,7 @@ import { type OpenedTenantConfig, openTenantConfig } from '../../services/wiring
 import type { Files } from '../../shared/agent/files/files.ts'
 import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { ApiDocument } from '../../shared/platform/api/document.ts'
@@ -125,6 +126,8 @@ const HEARD: EgressResponse = {
 /** Values that fit the schema, but refer to something that does not exist or may not be used. */
 const SEMANTIC: Record<string, RegExp> = {
   createSession: /^\/messages/,
+  startRun: /^\/attachments/,
+  sendMessage: /^\/attachments/,
   listInstances: /^\/cursor$/,
   listConfigChanges: /^\/cursor$/,
   listSecrets: /^\/cursor$/,
@@ -268,7 +271,11 @@ describe('values that are generated from the API description', () => {
       assertBudget: async () => {},
       receive: createReceiveUpload(dir.path),
     }
-    const fileSurface = { files, receive: transcription.receive }
+    const fileSurface = {
+      files,
+      receive: transcription.receive,
+      fetchFile: () => Promise.reject(invalidRequest('nothing is fetched here')),
+    }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never
     const surfaces = { flows: flows().surface(EXECUTION), dispatches: flows().history, plans: planning().surface }

@@ -4,6 +4,7 @@ import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
 import { MemorySchedules } from '../../shared/work/queue/memory-schedules.ts'
+import { NO_FILES } from '../support/no-files.ts'
 import { openTestStore } from '../support/test-store.ts'
 import { executorOf, openProcess, type Process, stepOf } from '../work/plans/calls-setup.ts'
 
@@ -29,6 +30,7 @@ export async function openPlanning(): Promise<Planning> {
     records: createTickRecords(store),
     schedules: timers,
     plans,
+    files: NO_FILES,
     now: () => new Date(),
     leastSecs: 10,
   })

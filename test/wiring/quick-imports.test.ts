@@ -1,4 +1,5 @@
-import type { ResolveFnOutput, ResolveHookContext } from 'node:module'
+import { createRequire, type ResolveFnOutput, type ResolveHookContext } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { findByName } from '../../services/wiring/quick-imports.ts'
 
@@ -11,6 +12,18 @@ describe('how a process finds the files that it imports', () => {
     const found = (url: string) => ({ url, format: 'module-typescript', shortCircuit: true })
     expect(find('./b.ts')).to.deep.equal(found('file:///app/services/b.ts'))
     expect(find('../shared/b.ts')).to.deep.equal(found('file:///app/shared/b.ts'))
+  })
+
+  it('gives Express its body parsers and its query parser when they are called, and others the packages themselves', () => {
+    for (const specifier of ['body-parser', 'qs']) {
+      const { url } = find(specifier, { parentURL: 'file:///app/node_modules/express/lib/express.js' }) as {
+        url: string
+      }
+      const late = createRequire(import.meta.url)(fileURLToPath(url))
+      expect(late.json({ limit: 1 })).to.be.a('function')
+      expect(late.parse('a[b]=c')).to.deep.equal({ a: { b: 'c' } })
+      expect(find(specifier, { parentURL: 'file:///app/node_modules/other/index.js' })).to.equal(BY_NODE)
+    }
   })
 
   it('leaves packages, Node modules, other files and the first file to Node', () => {

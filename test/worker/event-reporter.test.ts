@@ -32,7 +32,7 @@ describe('what a worker reports of its runs', () => {
       events: { append: (_tenant, event) => void told.push(event) },
       outbox: hasWebhooks
         ? {
-            wants: async (_tenant, type) => wanted.includes(type),
+            mayWant: (_tenant, type) => wanted.includes(type),
             publish: async (_tenant, event) => void published.push(event),
           }
         : undefined,

@@ -21,6 +21,12 @@ export const isHeavy = (text: string): boolean =>
 export const isLong = (text: string): boolean =>
   text.length > MOST_WHOLE.chars || (text.length > MOST_WHOLE.lines && hasMoreLines(text, MOST_WHOLE.lines))
 
+/** JSON for a field: indented, unless a field cannot show so many lines. */
+export function printJson(value: unknown): string {
+  const text = JSON.stringify(value, null, 2)
+  return isHeavy(text) ? JSON.stringify(value) : text
+}
+
 export function hasMoreLines(text: string, most: number): boolean {
   let at = -1
   for (let lines = 0; lines < most; lines++) {

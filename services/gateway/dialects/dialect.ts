@@ -5,6 +5,7 @@ import type { Authentication } from '../../../shared/platform/api/document.ts'
 import type { Idempotency } from '../../../shared/platform/store/idempotency.ts'
 import type { CheckValue, ReadBody } from '../bodies/body.ts'
 import type { ConfigSurface } from '../routes/config/enabled.ts'
+import type { FileSurface } from '../routes/files.ts'
 import type { FlowSurface } from '../routes/flows/flow-surface.ts'
 import type { PlanSurface } from '../routes/plans.ts'
 import type { StartOnce } from '../starting/start-once.ts'
@@ -31,6 +32,8 @@ export type DialectDeps = {
   flows: FlowSurface | undefined
   /** `undefined` when the process has no store, or no plan queue. */
   plans: Pick<PlanSurface, 'calls'> | undefined
+  /** `undefined` when the process has no store. */
+  files: FileSurface | undefined
   /** The server's own model; `null` without one. */
   model: string | null
   /** The version of this server. */

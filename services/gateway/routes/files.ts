@@ -11,11 +11,12 @@ import type { RouteTable } from '../../http/routes.ts'
 import type { ReceivedUpload, ReceiveUpload } from '../bodies/upload.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { type IdForm, pageRequestOf, pathId, queryNumber, queryValue, type ValueForm } from '../params.ts'
+import type { FetchFile } from '../starting/fetch-file.ts'
 import { requires } from './requires.ts'
 
-export type FileSurface = { files: Files; receive: ReceiveUpload }
+export type FileSurface = { files: Files; receive: ReceiveUpload; fetchFile: FetchFile }
 
-const FILE: IdForm = { noun: 'file', pattern: /^file_[0-9a-f]{32}$/ }
+export const FILE: IdForm = { noun: 'file', pattern: /^file_[0-9a-f]{32}$/ }
 /** A name of a file, without a folder. */
 const NAME: ValueForm = {
   pattern: /^(?!\.{1,2}$)[^/\\\p{Cc}]{1,255}$/u,
@@ -39,7 +40,11 @@ export function fileRoutes(surface: FileSurface | undefined): RouteTable {
           (req, res) =>
             listFiles(files, req, res),
       ),
-      post: withFiles((present) => (req, res) => addFile(present, req, res)),
+      post: withFiles((present) => async (req, res) => {
+        const name = queryValue(req, 'name', NAME)
+        const expiresInSecs = queryNumber(req, 'expires_in_secs', [60, MAX_RETENTION_SECS])
+        res.status(201).json(await keepUpload(present, { req, res }, { name, expiresInSecs }))
+      }),
     },
     '/files/:file_id': {
       get: ofFile(async (files, { res, id }) => void res.json(await files.get(tenantOf(res), id))),
@@ -60,16 +65,20 @@ async function listFiles(files: Files, req: Request, res: Response): Promise<voi
   res.json({ files: page, next_cursor })
 }
 
-async function addFile({ files, receive }: FileSurface, req: Request, res: Response): Promise<void> {
-  const name = queryValue(req, 'name', NAME)
-  const expiresInSecs = queryNumber(req, 'expires_in_secs', [60, MAX_RETENTION_SECS])
+type Keeping = { name?: string | undefined; expiresInSecs?: number | undefined }
+
+/** Receives a file, under the name that is given here or that its upload has, and keeps it. */
+export async function keepUpload(
+  { files, receive }: Pick<FileSurface, 'files' | 'receive'>,
+  { req, res }: { req: Request; res: Response },
+  { name, expiresInSecs }: Keeping = {},
+): Promise<FileRecord> {
   const upload = await receive(req, res, { takesBytes: true })
   try {
-    const record = await files.add(tenantOf(res), {
+    return await files.add(tenantOf(res), {
       ...(await newFileOf(upload, name)),
       ...(expiresInSecs !== undefined && { retentionMs: 1_000 * expiresInSecs }),
     })
-    res.status(201).json(record)
   } finally {
     await upload.discard()
   }
@@ -85,7 +94,10 @@ async function newFileOf({ file }: ReceivedUpload, given: string | undefined): P
 }
 
 /** Sends the bytes, or the part of them that `Range` names. A browser saves them and never shows them, whatever they are. */
-async function sendContent(files: Files, { req, res, id }: { req: Request; res: Response; id: string }): Promise<void> {
+export async function sendContent(
+  files: Files,
+  { req, res, id }: { req: Request; res: Response; id: string },
+): Promise<void> {
   const record = await files.get(tenantOf(res), id)
   res.setHeader('Accept-Ranges', 'bytes')
   res.setHeader('ETag', `"${record.sha256}"`)

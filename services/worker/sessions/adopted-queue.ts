@@ -16,7 +16,7 @@ import {
 import { listOf } from '../../../shared/kernel/text.ts'
 import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
-import { titleOf } from '../../../shared/work/runs/records/record.ts'
+import { aboutRequest } from '../../../shared/work/runs/records/record.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
 import type { EarlierEvents } from '../../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../../shared/work/runs/runs.ts'
@@ -69,11 +69,11 @@ type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, steers = [], earlier } = waiting
-  const { background: needsNoReader = false, customer_id, metadata }: RunRequest = message
+  const { background: needsNoReader = false }: RunRequest = message
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    about: { ...(customer_id !== undefined && { customer_id }), metadata, title: titleOf(message.prompt) },
+    about: aboutRequest(message),
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })

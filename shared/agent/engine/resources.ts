@@ -1,4 +1,5 @@
 import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
+import type { ReadFile } from '../providers/shown-files.ts'
 import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
 import type { Permissions } from './permissions.ts'
@@ -58,6 +59,8 @@ export type RunResources = {
   tools: Tools
   permissions: Permissions
   signal: AbortSignal
+  /** Reads the files of messages. Left out: this server keeps no files. */
+  readFile?: ReadFile | undefined
   /** Stores that tool calls begin. Left out: the run ends with its process. */
   progress?: CallProgress | undefined
   /** Left out: nobody can tell the run anything while it is at work. */

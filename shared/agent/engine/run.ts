@@ -1,4 +1,5 @@
 import type { Batched } from '../../kernel/async/batch.ts'
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import {
   type AgentEvent,
   type DoneEvent,
@@ -27,6 +28,7 @@ import {
   lastEvents,
   TypedAnswer,
 } from './answers/typed-answer.ts'
+import { placed, toolsWithFiles } from './attached-files.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import type { Route, RunResources } from './resources.ts'
@@ -49,6 +51,8 @@ import { withTotals } from './usage.ts'
 
 export type RunInput = {
   prompt: string
+  /** The files of the prompt. */
+  files?: readonly AttachedFile[] | undefined
   /** The history that the run continues and adds to. */
   conversation: Conversation
   systemPrompt: string | undefined
@@ -67,7 +71,7 @@ export type RunInput = {
 }
 
 /** The input of an agent that no client has asked: it continues nothing, unless a conversation is given. */
-export type Task = Pick<RunInput, 'prompt' | 'systemPrompt' | 'maxTurns' | 'output'> &
+export type Task = Pick<RunInput, 'prompt' | 'files' | 'systemPrompt' | 'maxTurns' | 'output'> &
   Partial<Pick<RunInput, 'conversation'>>
 
 export const taskInput = ({ conversation = new Conversation(), ...task }: Task): RunInput => ({
@@ -172,12 +176,13 @@ function withServers(input: RunInput, toolBox: ToolBox): RunInput {
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
   const models = createStickyModels(given.models)
-  const resources = { ...given, models, ...(progress && { progress }) }
+  const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
+  const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  if (!hasPrompt) conversation.append({ role: 'user', text: input.prompt })
+  if (!hasPrompt) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const { steering = new Steering() } = given
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
@@ -315,12 +320,16 @@ const SUB_AGENT =
 
 type Asked = Omit<RunInput, 'output'> & { output: StructuredOutput | undefined }
 
-function modelCall(input: Asked, route: Route, { tools, signal }: RunResources): ModelCall {
+function modelCall(input: Asked, route: Route, { tools, signal, readFile }: RunResources): ModelCall {
   const { systemPrompt: system, background, conversation, stopSequences, output, choices } = input
   const messages =
     background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
   const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output, choices }
-  return { ...route, request, signal }
+  return { ...route, request, signal, readFile }
+}
+
+function promptMessage({ prompt: text, files = [], conversation }: RunInput): Message {
+  return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
 }
 
 const userMessage = (text: string): Message => ({ role: 'user', text })

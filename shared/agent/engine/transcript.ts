@@ -1,3 +1,4 @@
+import { fileLine } from '../../kernel/attachment.ts'
 import { dataLine } from '../../kernel/prompt-data.ts'
 import { truncate } from '../../kernel/text.ts'
 import type { AssistantBlock, Message } from '../providers/port.ts'
@@ -15,11 +16,14 @@ export const renderMessages = (messages: readonly Message[], options: Transcript
 
 function entriesOf(message: Message, options: TranscriptOptions): object[] {
   const { maxCharsEach, hasToolDetails } = options
-  if (message.role === 'user') return [{ user: truncate(message.text, maxCharsEach) }]
+  if (message.role === 'user') return [{ user: truncate(textWithFiles(message), maxCharsEach) }]
   if (message.role === 'assistant') return message.blocks.flatMap((block) => entryOf(block, options))
   if (!hasToolDetails) return []
   return message.results.map(({ toolName, output }) => ({ result: toolName, output: truncate(output, maxCharsEach) }))
 }
+
+const textWithFiles = ({ text, files = [] }: Extract<Message, { role: 'user' }>): string =>
+  [text, ...files.map((file) => fileLine(file))].join('\n')
 
 function entryOf(block: AssistantBlock, { maxCharsEach, hasToolDetails }: TranscriptOptions): object[] {
   if (block.type === 'thinking') return []

@@ -1,11 +1,14 @@
 import { createReadStream } from 'node:fs'
-import { AppError, invalidRequest } from '../../kernel/errors.ts'
+import { buffer } from 'node:stream/consumers'
+import type { AttachedFile } from '../../kernel/attachment.ts'
+import { AppError, hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ByteRange, Objects } from '../../platform/objects/port.ts'
 import type { Store, Stored } from '../../platform/store/port.ts'
+import { attachable } from './attachable.ts'
 import { decode, FileContents } from './contents.ts'
-import { mediaTypeOf } from './media-type.ts'
+import { factsOf, headOf } from './media-type.ts'
 import { FILE_CONTENTS, FILES, type FileRecord } from './records.ts'
 
 export type FileLimits = {
@@ -21,8 +24,11 @@ export const FILE_LIMITS: FileLimits = {
   retentionMs: 30 * 24 * 3_600_000,
 }
 
-/** A file on this machine's disk that is to be kept. `retentionMs`: for how long; by default as the limits say. */
-export type NewFile = { path: string; name: string; bytes: number; sha256: string; retentionMs?: number }
+/** A file that is to be kept: on this machine's disk, or in memory. `retentionMs`: for how long; by default as the limits say. */
+export type NewFile = { name: string; bytes: number; sha256: string; retentionMs?: number } & (
+  | { path: string }
+  | { content: Buffer }
+)
 
 /** `after`: the creation and the id of the last file of the page before. */
 export type FilesQuery = { after?: readonly [createdAt: string, fileId: string] | undefined; limit: number }
@@ -54,13 +60,43 @@ export class Files {
   /** Keeps a file. Throws `invalid_request` (413) when the tenant has too many files, or too many bytes in them. */
   async add(tenant: TenantId, file: NewFile): Promise<FileRecord> {
     await this.#assertRoom(tenant, file.bytes)
-    const { path, name, bytes, sha256, retentionMs = this.#limits.retentionMs } = file
-    const media_type = await mediaTypeOf(path, name)
-    await this.#contents.use(tenant, { bytes, sha256, open: () => createReadStream(path) })
+    const { name, bytes, sha256, retentionMs = this.#limits.retentionMs } = file
+    const facts = await factsOf('path' in file ? await headOf(file.path) : file.content, name)
+    const open = () => ('path' in file ? createReadStream(file.path) : file.content)
+    await this.#contents.use(tenant, { bytes, sha256, open })
     const [created_at, expires_at] = [this.#now(), this.#now() + retentionMs].map((ms) => new Date(ms).toISOString())
-    const record = { file_id: newId('file'), name, media_type, bytes, sha256, created_at, expires_at } as FileRecord
+    const record = { file_id: newId('file'), name, ...facts, bytes, sha256, created_at, expires_at } as FileRecord
     await this.#records.insert(tenant, record)
     return record
+  }
+
+  /** Keeps a file unless the tenant has it under this name already, and for long enough: clients send a conversation's files again with each message. */
+  async keep(tenant: TenantId, file: NewFile): Promise<FileRecord> {
+    const same = (await this.#withContent(tenant, file.sha256)).map(recordOf).find(({ name, expires_at }) => {
+      return name === file.name && Date.parse(expires_at) > this.#now() + this.#limits.retentionMs / 2
+    })
+    return same ?? this.add(tenant, file)
+  }
+
+  /** The files of these ids as a message has them. Throws `not_found` as `get` does, and `invalid_request` for one that no model may get. */
+  async attached(
+    tenant: TenantId,
+    fileIds: readonly string[],
+    paramOf: (index: number) => string,
+  ): Promise<AttachedFile[]> {
+    const records: FileRecord[] = []
+    for (const id of fileIds) records.push(await this.get(tenant, id))
+    return attachable(records, paramOf)
+  }
+
+  /** The whole bytes of a file; `undefined` for one that `get` does not find. */
+  async read(tenant: TenantId, fileId: string): Promise<Buffer | undefined> {
+    try {
+      return await buffer((await this.open(tenant, fileId)).body)
+    } catch (cause) {
+      if (hasKind(cause, 'not_found')) return undefined
+      throw cause
+    }
   }
 
   /** Throws `not_found` for an unknown file, one of another tenant, and one that has expired. */

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { open } from 'node:fs/promises'
+import { fileKindOf } from '../../kernel/attachment.ts'
 
 /** Enough to know every format by, and to tell text from other bytes. */
 const HEAD_BYTES = 8 * 1024
+const IMAGE_HEAD_BYTES = 512 * 1024
 
 /** Types of text, which have no signature: the name decides among them. */
 const TEXT_TYPES: Readonly<Record<string, string>> = {
@@ -21,19 +23,40 @@ const TEXT_TYPES: Readonly<Record<string, string>> = {
   yml: 'application/yaml',
 }
 
-/** The media type of a file by its bytes (D43). Its name counts among the types of text only; other unknown bytes are `application/octet-stream`. */
-export async function mediaTypeOf(path: string, name: string): Promise<string> {
-  const head = await headOf(path)
+export type FileFacts = { media_type: string; width?: number; height?: number }
+
+/**
+ * What the first bytes of a file say of it: its media type, and the size of an image. Its name counts among the types of text only; other
+ * unknown bytes are `application/octet-stream` (D43).
+ */
+export async function factsOf(head: Buffer, name: string): Promise<FileFacts> {
+  const media_type = await mediaTypeOf(head.subarray(0, HEAD_BYTES), name)
+  return fileKindOf(media_type) === 'image' ? { media_type, ...(await sizeOf(head)) } : { media_type }
+}
+
+async function mediaTypeOf(head: Buffer, name: string): Promise<string> {
   const { fileTypeFromBuffer } = await import('file-type')
   const found = await fileTypeFromBuffer(head)
-  if (found !== undefined && !found.mime.startsWith('application/xml')) return found.mime
+  if (found !== undefined && !found.mime.startsWith('application/xml')) return found.mime.replace(/;.*/, '')
   if (!isText(head)) return 'application/octet-stream'
   return TEXT_TYPES[/\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? found?.mime ?? 'text/plain'
 }
 
-async function headOf(path: string): Promise<Buffer> {
+/** By the header alone: nothing here decodes an image. `undefined` where it has none that can be read. */
+async function sizeOf(head: Buffer): Promise<{ width: number; height: number } | undefined> {
+  const { imageSize } = await import('image-size')
+  try {
+    const { width, height } = imageSize(head)
+    return { width, height }
+  } catch {
+    return undefined
+  }
+}
+
+/** The first bytes of a file: a JPEG may have its size behind a preview and a profile. */
+export async function headOf(path: string): Promise<Buffer> {
   await using file = await open(path)
-  const { bytesRead, buffer } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(IMAGE_HEAD_BYTES), 0, IMAGE_HEAD_BYTES, 0)
   return buffer.subarray(0, bytesRead)
 }
 

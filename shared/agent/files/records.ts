@@ -5,6 +5,9 @@ export type FileRecord = {
   file_id: string
   name: string
   media_type: string
+  /** The pixels of an image, as its header says. */
+  width?: number
+  height?: number
   bytes: number
   sha256: string
   created_at: string

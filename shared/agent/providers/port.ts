@@ -1,5 +1,5 @@
 import type { Batched } from '../../kernel/async/batch.ts'
-import type { Attachment } from '../../kernel/attachment.ts'
+import type { AttachedFile, Attachment } from '../../kernel/attachment.ts'
 import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
 
@@ -22,9 +22,6 @@ export type ToolResultBlock = {
   artifacts?: readonly Artifact[]
 }
 
-/** `base64` holds the image's bytes; `mediaType` is such as `image/png`. */
-export type Image = { mediaType: string; base64: string }
-
 /**
  * The place of a message in its session. `seq` rises through the history; `runId` is `null` for a message that no run has added. `at` is an
  * ISO 8601 timestamp. `parent` is the id of the message before, and `null` where a branch begins.
@@ -32,8 +29,11 @@ export type Image = { mediaType: string; base64: string }
 export type MessageStamp = { seq: number; runId: string | null; at: string; id: string; parent: string | null }
 
 /** One entry of a conversation's history. The messages of sessions have a stamp, and `client`, the id that a client has given it. No provider reads either. */
-export type Message = { stamp?: MessageStamp; client?: string } & (
-  | { role: 'user'; text: string; images?: readonly Image[] }
+export type Message = {
+  stamp?: MessageStamp
+  client?: string
+} /** `files` are what the history keeps of attached files; a provider gets `attachments` in their place. */ & (
+  | { role: 'user'; text: string; files?: readonly AttachedFile[]; attachments?: readonly Attachment[] }
   | { role: 'assistant'; blocks: AssistantBlock[] }
   | { role: 'tool'; results: ToolResultBlock[] }
 )
@@ -77,6 +77,7 @@ export type FailureCode = Extract<
   | 'provider_rejected'
   | 'context_too_long'
   | 'content_filtered'
+  | 'unsupported_attachment'
   | 'timeout'
   | 'budget_exhausted'
   | 'storage_unavailable'
@@ -130,6 +131,8 @@ export interface ModelProvider {
   askCapabilities?(model: string, signal: AbortSignal): Promise<readonly string[] | undefined>
   /** Whether the model takes tools, as far as is known: one that has refused them gets none. Missing: it does. */
   takesTools?(model: string): boolean
+  /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
+  takesFile?(model: string, mediaType: string): boolean
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
 

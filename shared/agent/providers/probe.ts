@@ -79,7 +79,7 @@ const LOOK: Question = {
     {
       role: 'user',
       text: 'Which colour has this image? Answer with one word.',
-      images: [{ mediaType: 'image/png', base64: RED_PNG }],
+      attachments: [{ name: 'red.png', mediaType: 'image/png', base64: RED_PNG }],
     },
   ],
   tools: [],

@@ -1,3 +1,4 @@
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
@@ -6,8 +7,14 @@ import type { ApiType } from '../../platform/api/api-type.ts'
  * along (D31).
  */
 export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'> & {
-  messages?: readonly ApiType<'SeedMessage'>[]
-}
+  messages?: readonly SeedMessage[]
+} & WithFiles
+
+/** Where `attachments` have become files of the tenant, which the gateway sees to (D47). */
+export type WithFiles = { files?: AttachedFile[] }
+
+/** A message that a conversation begins with, and the id that its client has given it. */
+export type SeedMessage = ApiType<'SeedMessage'> & { client?: string } & WithFiles
 
 export const RUN_STATUSES = ['running', 'waiting', 'done', 'failed', 'cancelled'] as const
 export type RunStatus = ApiType<'RunStatus'>

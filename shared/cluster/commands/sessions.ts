@@ -1,8 +1,11 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
+import type { SeedMessage, WithFiles } from './runs.ts'
+
+export type { SeedMessage } from './runs.ts'
 
 /** Body of `POST /sessions/{id}/messages`, checked. `system_prompt` is for this message, where a dialect has one (D31). */
-export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string } & ListedMessage
+export type MessageRequest = ApiType<'SendMessageRequest'> & { system_prompt?: string } & ListedMessage & WithFiles
 /** A message in the list of a client (D38). */
 export type ListedMessage = {
   /** The client's own id of the message. */
@@ -30,8 +33,6 @@ export type SessionBranch = {
 export type SessionBegin = readonly SeedMessage[] | SessionBranch
 
 export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | null; incomplete?: true }
-/** A message that a new session begins with, and the id that its client has given it. */
-export type SeedMessage = ApiType<'SeedMessage'> & { client?: string }
 /**
  * `runId`: only the messages that this run has added. `head`: those up to this message, or to the end of this run; by default up to the newest.
  * A worker of an older version knows no such filters.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { isoTime } from '../../kernel/time.ts'
 import { type Limits } from '../tenant-config/config.ts'
 import type { KnownLimits } from './known-limits.ts'
 import { addSpent, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
@@ -113,7 +114,7 @@ export class Budgets {
   }
 
   #dayOf(tenant: TenantId): Day {
-    const day = this.#now().toISOString().slice(0, 'yyyy-mm-dd'.length)
+    const day = isoTime(this.#now().getTime()).slice(0, 'yyyy-mm-dd'.length)
     const key = `${day} ${tenant}`
     const known = this.#days.get(key)
     if (known) return known
@@ -151,7 +152,7 @@ export class Budgets {
   }
 
   async #writeAll(): Promise<void> {
-    const today = this.#now().toISOString().slice(0, 'yyyy-mm-dd'.length)
+    const today = isoTime(this.#now().getTime()).slice(0, 'yyyy-mm-dd'.length)
     for (const [key, entry] of this.#days) {
       if (entry.isDirty) await this.#write(entry)
       if (!entry.isDirty && entry.day !== today) this.#days.delete(key)

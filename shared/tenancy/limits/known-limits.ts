@@ -45,7 +45,7 @@ export class KnownLimits {
   }
 
   #remember(tenant: TenantId, limits: Limits): Limits {
-    this.#last.set(tenant, limits)
+    if (this.#last.get(tenant) !== limits) this.#last.set(tenant, limits)
     return this.#effective(tenant, limits)
   }
 

@@ -9,7 +9,15 @@ import { renderEvents, watchPlan } from './frames.ts'
 import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
 import { readOutputs } from './step-output.ts'
-import { type PlanRequest, type SubmitDeps, type Submitted, submitPlan, submitRetry } from './submit.ts'
+import {
+  assertFiles,
+  type PlanRequest,
+  type StepFiles,
+  type SubmitDeps,
+  type Submitted,
+  submitPlan,
+  submitRetry,
+} from './submit.ts'
 import { requestCancel } from './transitions.ts'
 import { type PlanSummary, type PlanView, planSummary, planView } from './view.ts'
 
@@ -17,6 +25,7 @@ export type PlanCallsDeps = Omit<SubmitDeps, 'plans' | 'queue'> & {
   plans: Pick<Plans, 'create' | 'created' | 'get' | 'list' | 'change' | 'outputs' | 'takeBack'>
   queue: Pick<JobQueue, 'add' | 'remove'>
   broker: Pick<Broker, 'followRun' | 'cancelRun'>
+  files: StepFiles
 }
 
 /** The outputs of one answer, in characters of all steps together. */
@@ -42,6 +51,7 @@ export class PlanCalls {
 
   /** Throws `invalid_request` (D7.2), and `conflict` for a key that another request has used (D6.6). */
   async submit(tenant: TenantId, request: PlanRequest, call: PlanCall): Promise<ShownSubmission> {
+    await assertFiles(tenant, request, this.#deps)
     return this.#shown(tenant, await submitPlan(tenant, { request, ...call }, this.#deps))
   }
 

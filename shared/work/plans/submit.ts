@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Files } from '../../agent/files/files.ts'
 import type { QueuePlan } from '../../agent/tools/port.ts'
 import { retryUntil } from '../../kernel/async/retry.ts'
 import { hasKind, invalidRequest } from '../../kernel/errors.ts'
@@ -174,14 +175,29 @@ export function checkedPlan({ title, steps, parallel, timeout_secs }: PlanReques
   return plan
 }
 
-const knownStep = ({ id, prompt, title, depends_on, writes, idempotent }: PlanStep): PlanStep => ({
+const knownStep = ({ id, prompt, title, depends_on, writes, idempotent, attachments }: PlanStep): PlanStep => ({
   id,
   prompt,
   ...(title !== undefined && { title }),
   ...(depends_on !== undefined && { depends_on }),
   ...(writes !== undefined && { writes }),
   ...(idempotent !== undefined && { idempotent }),
+  ...(attachments?.length && { attachments: attachments.map(({ file_id }) => ({ file_id })) }),
 })
+
+/** Finds the files of a plan's steps (D47.6). Throws `not_found`, and `invalid_request` for one that no model may get. */
+export async function assertFiles(
+  tenant: TenantId,
+  { steps }: Pick<PlanRequest, 'steps'>,
+  { files, at = '' }: { files: StepFiles; at?: string },
+): Promise<void> {
+  for (const [i, { attachments = [] }] of steps.entries()) {
+    const ids = attachments.map(({ file_id: id }) => id)
+    await files.attached(tenant, ids, (each) => `${at}/steps/${i}/attachments/${each}`)
+  }
+}
+
+export type StepFiles = Pick<Files, 'attached'>
 
 /** The subject of a plan that no request has submitted (D3.5). */
 export const NOBODY = 'anonymous'

@@ -1,15 +1,15 @@
 import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import { isoTime } from '../../kernel/time.ts'
 import type { EventSink } from '../../tenancy/events/port.ts'
 import type { Run, RunHooks } from './run.ts'
 
 /** Tells the tenant's readers that a run begins, waits for a permission, and has ended (D16a). */
 export function announceRuns(events: EventSink): Required<Pick<RunHooks, 'onStarted' | 'onWaiting' | 'onEnded'>> {
-  const now = () => new Date().toISOString()
   return {
-    onStarted: (run) => events.append(run.tenant, { type: 'run.started', at: now(), data: dataOf(run) }),
-    onWaiting: (run) => events.append(run.tenant, { type: 'run.waiting', at: now(), data: dataOf(run) }),
+    onStarted: (run) => events.append(run.tenant, { type: 'run.started', at: isoTime(), data: dataOf(run) }),
+    onWaiting: (run) => events.append(run.tenant, { type: 'run.waiting', at: isoTime(), data: dataOf(run) }),
     onEnded(run, last) {
-      const at = run.endedAt?.toISOString() ?? now()
+      const at = isoTime(run.endedAt?.getTime())
       events.append(run.tenant, { type: 'run.ended', at, data: endOf(run, { last, at }) })
     },
   }
@@ -20,7 +20,7 @@ const dataOf = ({ id, sessionId, kind, status, startedAt, metadata }: Run): Json
   session_id: sessionId ?? null,
   kind,
   status,
-  started_at: startedAt.toISOString(),
+  started_at: isoTime(startedAt.getTime()),
   ...(metadata && { metadata }),
 })
 

@@ -1,3 +1,4 @@
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import { type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
@@ -44,6 +45,8 @@ export type RunAbout = {
   customer_id?: string | undefined
   /** The caller's own pairs (D42.5). */
   metadata?: Readonly<Record<string, string>> | undefined
+  /** The files of its prompt. */
+  attachments?: AttachedFile[] | undefined
   /** The flow's name, and its execution, if it is the run of a flow. */
   flow?: string
   trace_id?: string

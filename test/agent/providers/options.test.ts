@@ -144,8 +144,8 @@ describe('the options of a model', () => {
     })
 
     it(`an image reaches ${dialect}`, async () => {
-      const images = [{ mediaType: 'image/png', base64: 'aGVsbG8=' }]
-      const { body } = await sent(dialect, {}, { messages: [{ role: 'user', text: 'look', images }] })
+      const attachments = [{ name: 'a.png', mediaType: 'image/png', base64: 'aGVsbG8=' }]
+      const { body } = await sent(dialect, {}, { messages: [{ role: 'user', text: 'look', attachments }] })
       expect(JSON.stringify(body)).to.contain('aGVsbG8=').and.to.contain('look')
       if (dialect !== 'ollama natively') expect(JSON.stringify(body)).to.contain('image/png')
     })

@@ -9,7 +9,7 @@ import { MongoProxy } from '../proxy/mongo-proxy.ts'
 import { gatewayFor } from '../sessions.ts'
 import { World } from '../world.ts'
 import { Standalone } from './ledger/standalone.ts'
-import { CountingModel, measureRefusals, type RefusalSize, type StoreFault } from './refusals/measure.ts'
+import { CountingModel, measureRefusals, measureStarts, type RefusalSize, type StoreFault } from './refusals/measure.ts'
 
 const SHORT: RefusalSize = { clients: 6, tries: 0 }
 const FULL: RefusalSize = { clients: 24, tries: 10_000 }
@@ -50,7 +50,8 @@ async function inCluster({ isFull, random, say }: ScenarioOptions): Promise<Guar
   let n = 0
   const urlOf = () => gatewayFor(world, n++).url
   const size = isFull ? FULL : SHORT
-  return await measureRefusals({ form: { name: 'cluster', urlOf, faults }, model, size, random, say })
+  const measuring = { form: { name: 'cluster', urlOf, faults }, model, size, random, say }
+  return [...(await measureRefusals(measuring)), ...(isFull ? await measureStarts(measuring) : [])]
 }
 
 /** Another process that writes to the file keeps the product from it: a statement fails after 200 ms. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isHeavy, isLong, partsOf } from '../../../services/console/base/long-text.ts'
+import { isHeavy, isLong, partsOf, printJson } from '../../../services/console/base/long-text.ts'
 
 const TEXTS = [
   ...[
@@ -44,6 +44,8 @@ describe('a field', () => {
   it('takes a text unless its lines, or its lines from right to left, keep the page busy', () => {
     const heavy = ['\n'.repeat(2_500), `"${'אב '.repeat(4_000)}"`]
     const light = ['\n'.repeat(2_499), 'a'.repeat(60_000), 'אב \n'.repeat(2_499), '字'.repeat(60_000)]
+    expect(printJson({ a: 1 })).to.equal('{\n  "a": 1\n}')
+    expect(printJson(Array(3_000).fill(1))).to.match(/^\[1,1.*1\]$/)
     expect([...heavy, ...light].map(isHeavy)).to.deep.equal([true, true, false, false, false, false])
   })
 })

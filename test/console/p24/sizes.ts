@@ -82,9 +82,11 @@ const SIZES: Readonly<Record<string, (pages: ConsoleUnderTest, page: Page) => Pr
       while (await page.evaluate<boolean>(SHOW_MORE)) continue
     }),
   'Flows, two versions that differ in 10,000 lines': async (pages, page) => {
-    const lines = (word: string) => Array.from({ length: 5_000 }, (_, i) => `${word} ${i}`).join('\n')
-    for (const word of ['one', 'other'])
-      await pages.product.call('PUT', '/flows/long', { ...flowOf(1), system_prompt_template: lines(word) })
+    for (const word of ['one', 'other']) {
+      const choices = Array.from({ length: 5_000 }, (_, i) => `${word} ${i}`)
+      const input = { type: 'object', properties: { field: { enum: choices } } }
+      await pages.product.call('PUT', '/flows/long', { ...flowOf(1), input_schema: input })
+    }
     return opened(page, pages.at('/flows/long/history'), '.diff .added')
   },
   'Flows, keys in the editor with 300 fields': async (pages, page) => {

@@ -56,6 +56,22 @@ export function openaiTests(product: RunningProduct): void {
     expect([text, usage]).to.deep.equal([whole.choices[0]?.message.content, whole.usage?.total_tokens])
   })
 
+  it('D48.2: files are uploaded, named in a message, listed, read and deleted', async () => {
+    const { files } = client()
+    const added = await files.create({ file: new File(['%PDF-1.7 plan'], 'plan.pdf'), purpose: 'user_data' })
+    expect(added).to.include({ object: 'file', bytes: 13, filename: 'plan.pdf', purpose: 'user_data' })
+    const content = [
+      { type: 'input_text', text: 'Sum it up.' },
+      { type: 'input_file', file_id: added.id },
+    ] as const
+    const answer = await respond([{ role: 'user', content: [...content] }])
+    expect(answer.output_text).to.include('[attached: "attachments/plan.pdf", application/pdf, 1 KiB]')
+    expect((await files.list({ limit: 100 })).data.map(({ id }) => id)).to.include(added.id)
+    expect(await (await files.content(added.id)).text()).to.equal('%PDF-1.7 plan')
+    expect(await files.delete(added.id)).to.deep.equal({ id: added.id, object: 'file', deleted: true })
+    expect(await errorOf(files.retrieve(added.id))).to.include({ status: 404 })
+  })
+
   const openChat = (content: string) =>
     client()
       .chat.completions.create({ model: 'main', messages: [{ role: 'user', content }], stream: true })

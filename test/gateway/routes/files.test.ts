@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { createReceiveUpload } from '../../../services/gateway/bodies/upload.ts'
 import { Files } from '../../../shared/agent/files/files.ts'
 import type { FileRecord } from '../../../shared/agent/files/records.ts'
+import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import { openDisk } from '../../../shared/platform/objects/disk.ts'
 import { useTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
@@ -22,7 +23,11 @@ describe('the routes of files', () => {
   before(async () => {
     const files = new Files(store.store, await openDisk(join(folder.path, 'objects')))
     gateway = await start({
-      files: { files, receive: createReceiveUpload(folder.path) },
+      files: {
+        files,
+        receive: createReceiveUpload(folder.path),
+        fetchFile: () => Promise.reject(invalidRequest('nothing is fetched here')),
+      },
       identify: async (tenant = 'acme') => ({ tenant: tenantId(tenant), subject: 'ada' }),
     })
     file = (await (await send('/files?name=a.txt', { method: 'POST', body: TEXT })).json()) as FileRecord

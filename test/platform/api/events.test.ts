@@ -155,6 +155,7 @@ const RUN_ERRORS = members<RunErrorCode>({
   provider_rejected: true,
   context_too_long: true,
   content_filtered: true,
+  unsupported_attachment: true,
   max_turns_exceeded: true,
   invalid_output: true,
   budget_exhausted: true,

@@ -51,12 +51,16 @@ describe('the outbox of webhooks', () => {
     expect(test.payload).to.deep.include({ data: { webhook: 'a' } })
   })
 
-  it('whether an event is wanted is known by its type: a disabled webhook wants none', async () => {
-    const wanted = (type: 'run.ended' | 'plan.ended') => webhooks.outbox.wants(TENANT, type)
+  it('whether an event may be wanted is known by its type where the configuration is kept: a disabled webhook wants none', async () => {
+    const wanted = async (type: 'run.ended' | 'plan.ended') => {
+      await webhooks.configs.get(TENANT)
+      return webhooks.outbox.mayWant(TENANT, type)
+    }
     await webhooks.put('disabled', { enabled: false })
     expect(await wanted('run.ended')).to.equal(false)
     await webhooks.put('a')
     expect([await wanted('run.ended'), await wanted('plan.ended')]).to.deep.equal([true, false])
+    expect(webhooks.outbox.mayWant('unread' as typeof TENANT, 'plan.ended')).to.equal(true)
   })
 
   it('each test is a message of its own, also for a webhook that is disabled', async () => {

@@ -11,6 +11,7 @@ import type { PlanRecord, Plans } from '../../../shared/work/plans/port.ts'
 import { StoredPlans } from '../../../shared/work/plans/store/plans.ts'
 import { beginStep, endStep, finish } from '../../../shared/work/plans/transitions.ts'
 import type { Job } from '../../../shared/work/queue/port.ts'
+import { NO_FILES } from '../../support/no-files.ts'
 import { FedStream } from '../flows/calls/fed-stream.ts'
 import { begin } from './plan-setup.ts'
 
@@ -80,6 +81,7 @@ export function openProcess(store: Store, wrap: (plans: Plans) => Plans = (plans
     queue,
     events: NO_EVENTS,
     broker,
+    files: NO_FILES,
     now: () => new Date(AT),
   })
   return Object.assign(parts, { calls })

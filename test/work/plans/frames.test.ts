@@ -96,6 +96,21 @@ describe('the watched frames of a plan', () => {
     expect(followed).to.deep.equal([0, 1, 1, 1, 2, 2])
   })
 
+  it('look into the record, and wait, before they follow an executor again that has sent nothing', async () => {
+    const looked = Promise.withResolvers<void>()
+    const read = async () => {
+      looked.resolve()
+      return RUNNING
+    }
+    const stopped = streamOf(framesFrom(1, [errorEvent('worker_draining', 'this executor shuts down')]))
+    const { plan, followed } = watch([stopped, streamOf(framesTo(1, 4))], { retryMs: 60_000, read })
+    const reading = plan.next()
+    await Promise.race([looked.promise, reading])
+    expect(followed).to.deep.equal([0])
+    await plan.return()
+    expect((await reading).done).to.equal(true)
+  })
+
   it('end with the events of the record when no executor sends them', async () => {
     const ends: (FedStream | Error)[][] = [
       [notFound('its run is forgotten')],

@@ -12,6 +12,7 @@ import { createTickRecords } from '../../../shared/work/plans/store/tick-records
 import { PlanTicks } from '../../../shared/work/plans/ticks.ts'
 import type { Job, Timing } from '../../../shared/work/queue/port.ts'
 import { tickId } from '../../../shared/work/queue/schedule-times.ts'
+import { NO_FILES } from '../../support/no-files.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { stepOf } from './calls-setup.ts'
 
@@ -41,7 +42,7 @@ export function openSchedules(store: Store, { limits, admits = () => true, ...op
       remove: (_tenant: TenantId, name: string) => tell(name, undefined),
     },
   }
-  const schedules = new PlanSchedules({ ...parts, plans, now: () => state.now, leastSecs: LEAST_SECS })
+  const schedules = new PlanSchedules({ ...parts, plans, files: NO_FILES, now: () => state.now, leastSecs: LEAST_SECS })
   const ticks = new PlanTicks({
     ...parts,
     plans,

@@ -11,6 +11,7 @@ import { terminalEvent } from '../../../shared/work/flows/execute/outcome.ts'
 import { Runs } from '../../../shared/work/runs/runs.ts'
 import { inputOf, talk } from '../../agent/engine/context/setup.ts'
 import { newDispatch } from '../../contract/dispatch-setup.ts'
+import { NO_FILES } from '../../support/no-files.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { definitionOf, flowOf } from '../flows/execute/setup.ts'
 import { reports, resources, STOP, type Story, stage, story, sumOf, TENANT, totalsOf } from './spending-setup.ts'
@@ -116,7 +117,14 @@ describe('what the budget shows of a run, however it ends', () => {
       const { reporter, used } = reports()
       const runStep = createPlanSteps({
         models: { load: () => undefined, modelsFor: () => on.models },
-        ...{ tools, workspaces: { openKept: () => '/nowhere' }, maxTurns: 4, reporter, log: SILENT_LOG },
+        ...{
+          tools,
+          workspaces: { openKept: () => '/nowhere' },
+          files: NO_FILES,
+          maxTurns: 4,
+          reporter,
+          log: SILENT_LOG,
+        },
       })(TENANT, `plan_${'0'.repeat(32)}`)
       const step = { id: 'write', prompt: 'write', run_id: 'run_1', beforeAction: async () => {} }
       const { spent = {} } = await runStep(step, new Map(), on.caller.signal)

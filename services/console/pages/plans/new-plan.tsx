@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { get, send } from '../../api/engine.ts'
 import { tellFailure } from '../../base/announce.ts'
+import { printJson } from '../../base/long-text.ts'
 import { hrefOf, navigate } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { JsonEditor } from '../../parts/editor/json-editor.tsx'
@@ -53,7 +54,7 @@ async function takeFrom(id: string, text: Signal<string>): Promise<void> {
   const plan = await get<Plan>(`/plans/${encodeURIComponent(id)}`).catch(tellFailure)
   if (!plan) return
   const { title, steps, parallel, timeout_secs } = plan
-  text.value = JSON.stringify({ title, steps, parallel, timeout_secs }, null, 2)
+  text.value = printJson({ title, steps, parallel, timeout_secs })
 }
 
 const Waves = ({ waves }: { waves: readonly (readonly string[])[] }) => (

@@ -2,8 +2,10 @@ import type { Request } from 'express'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { canonicalHash } from '../../../../shared/platform/store/idempotency.ts'
 import { FLOW, idempotencyKeyOf, PERMISSION, SESSION } from '../../params.ts'
+import type { Attachment } from '../../starting/attach.ts'
 import type { PermissionAnswer } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
+import { filesIn } from '../shared/file-parts.ts'
 
 /** A message of a client: its ids, its text and the objects among its parts. */
 export type IncomingMessage = {
@@ -13,6 +15,7 @@ export type IncomingMessage = {
   contextId: string | undefined
   text: string
   data: Fields[]
+  attachments: Attachment[]
   /** The flow that is to run. */
   flow: string | undefined
   /** The plan that is to be carried out. */
@@ -26,8 +29,8 @@ export function readMessage(params: Fields): IncomingMessage {
     throw fields.wrong('contextId', `an id that matches ${SESSION.pattern.source}`)
   fields.get('role') // Every message of a client is the user's.
   const parts = fields.objects('parts')
+  const attachments = filesIn(fields, 'parts')
   const data = parts.filter((part) => part.has('data')).map((part) => part.object('data'))
-  if (parts.some((part) => part.has('raw') || part.has('url'))) throw fields.wrong('parts', 'texts and data')
   return {
     fields,
     messageId: fields.text('messageId'),
@@ -38,15 +41,18 @@ export function readMessage(params: Fields): IncomingMessage {
       .join('\n\n')
       .trim(),
     data,
-    ...workOf(fields, data),
+    attachments,
+    ...workOf(fields, data, attachments.length > 0),
   }
 }
 
 /** The flow or the plan that `metadata` names; without either the message is part of a conversation. The first data of the message may be the plan. */
-function workOf(fields: Fields, data: readonly Fields[]): Pick<IncomingMessage, 'flow' | 'plan'> {
+function workOf(fields: Fields, data: readonly Fields[], hasFiles: boolean): Pick<IncomingMessage, 'flow' | 'plan'> {
   const metadata = fields.has('metadata') ? fields.object('metadata') : new Fields({})
   const flow = metadata.optionalText('flow')
   if (flow !== undefined && !FLOW.pattern.test(flow)) throw metadata.wrong('flow', 'the name of a flow')
+  if (hasFiles && (flow !== undefined || metadata.has('plan')))
+    throw fields.wrong('parts', 'texts and data for a flow or a plan, which name files by their ids')
   if (!metadata.has('plan')) return { flow, plan: undefined }
   if (flow !== undefined) throw metadata.wrong('plan', 'left out where flow is set')
   const plan = metadata.get('plan') === true ? data[0] : metadata.object('plan')
@@ -92,9 +98,9 @@ function answerOf(answer: Fields): PermissionAnswer {
 export const inputOf = ({ data: [object], text }: IncomingMessage): JsonObject => object?.value ?? { text }
 
 /** The prompt for the agent: the text of a message, and its objects as JSON. */
-export function promptOf({ fields, text, data }: IncomingMessage): string {
+export function promptOf({ fields, text, data, attachments }: IncomingMessage): string {
   const objects = data.map(({ value }) => JSON.stringify(value))
   const prompt = [text, ...objects].filter((each) => each !== '').join('\n\n')
-  if (prompt === '') throw fields.wrong('parts', 'a list with a text or data')
+  if (prompt === '' && attachments.length === 0) throw fields.wrong('parts', 'a list with a text, data or a file')
   return prompt
 }

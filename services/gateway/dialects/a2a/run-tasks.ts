@@ -19,10 +19,15 @@ import type { TaskRef } from './task-id.ts'
 
 /** Sends a message to the session of its context. */
 export async function sendToSession(deps: DialectDeps, call: Call, message: IncomingMessage): Promise<OpenedTask> {
-  const { messageId, fields } = message
+  const { messageId, fields, attachments } = message
   const given = message.contextId === undefined ? undefined : sessionIdIn(fields, 'contextId')
   const key = given === undefined ? idempotencyKeyOf(call.req) : `${given} ${messageId}`
-  const sent = { sessionId: given, message: { prompt: promptOf(message) }, seed: () => [], key }
+  const sent = {
+    sessionId: given,
+    message: { prompt: promptOf(message), ...(attachments.length > 0 && { attachments }) },
+    seed: () => [],
+    key,
+  }
   const { runId, frames, sessionId: contextId } = await deps.conversations.send(call.res, 'a2a', sent)
   const ref = { runId, contextId }
   const leave = () => leaveRunning({ runId, frames }, () => deps.broker.followRun(tenantOf(call.res), runId, 0))

@@ -50,9 +50,9 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
 }
 
 /** The thread of a client that has none of its messages: those before the newest answer, whose run is repeated, or goes on. `undefined` where there is nothing. */
-async function show({ broker }: DialectDeps, res: Response, threadId: string): Promise<Opened | undefined> {
+async function show({ broker, basePath }: DialectDeps, res: Response, threadId: string): Promise<Opened | undefined> {
   const tenant = tenantOf(res)
-  const shown = await uiMessages({ broker, tenant, signal: new AbortController().signal }, threadId)
+  const shown = await uiMessages({ broker, tenant, basePath, signal: new AbortController().signal }, threadId)
   const engineRunId = await newestRun(broker, tenant, threadId)
   if (shown.length === 0 && engineRunId === undefined) return undefined
   if (engineRunId === undefined) return { engineRunId, frames: NO_FRAMES, messages: threadMessages(shown) }
@@ -90,9 +90,13 @@ async function start(
   { threadId, runId, said, context }: AgUiRequest,
   before?: () => Promise<void>,
 ): Promise<Opened> {
-  const { prompt, system: instructions, listed, unanswered, seed } = said()
+  const { prompt, attachments, system: instructions, listed, unanswered, seed } = said()
   const system = systemPromptOf(instructions, context)
-  const message = { prompt, ...listed, ...(system !== undefined && { system_prompt: system }) }
+  const message = {
+    ...{ prompt, ...listed },
+    ...(attachments.length > 0 && { attachments }),
+    ...(system !== undefined && { system_prompt: system }),
+  }
   const sent = {
     sessionId: threadId,
     message,

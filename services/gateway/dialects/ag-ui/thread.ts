@@ -11,8 +11,20 @@ export const threadMessages = (messages: readonly UiMessage[]): JsonObject[] =>
 
 const promptOf = ({ id, role, parts }: UiMessage): JsonObject => ({
   ...{ id, role },
-  content: parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n\n'),
+  content: contentOf(parts),
 })
+
+/** A text, or with files a list of parts. */
+function contentOf(parts: readonly JsonObject[]): string | JsonObject[] {
+  const text = parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : [])).join('\n\n')
+  const files = parts.filter(({ type }) => type === 'file')
+  return files.length === 0 ? text : [{ type: 'text', text }, ...files.map(mediaOf)]
+}
+
+function mediaOf({ mediaType, url }: JsonObject): JsonObject {
+  const [, kind = 'document'] = /^(image|audio)\//.exec(String(mediaType)) ?? []
+  return { type: kind, source: { type: 'url', value: url, mimeType: mediaType } }
+}
 
 /** An answer that a session began with has one id in the history, which then is that of its last message. */
 const named = (id: string, messages: readonly JsonObject[]): JsonObject[] =>

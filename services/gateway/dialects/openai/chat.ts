@@ -57,6 +57,8 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     if (target.flow !== undefined) {
       if (isTyped)
         throw unsupportedField(fields, 'response_format', 'the answer of a flow fits its own schema; leave it out')
+      if (said.attachments.length > 0)
+        throw unsupportedField(fields, 'messages', 'a flow takes files in its own input; send the text alone')
       return runFlow(deps, { req, res }, { flow: target.flow, prompt: said.prompt, options, isStream })
     }
     const onDisconnect = onDisconnectOf(req)
@@ -86,6 +88,7 @@ async function start(
   const request = {
     ...chosen.choices,
     prompt: said.prompt,
+    ...(said.attachments.length > 0 && { attachments: said.attachments }),
     ...(target.model !== undefined && { model: target.model }),
     ...(said.system !== undefined && { system_prompt: said.system }),
     ...(messages.length > 0 && { messages }),

@@ -117,7 +117,7 @@ type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; b
 async function start(
   deps: DialectDeps,
   { req, res }: { req: Request; res: Response },
-  { fields, said: { prompt, system, seed }, before, created, echo }: Sent,
+  { fields, said: { prompt, attachments, system, seed }, before, created, echo }: Sent,
 ): Promise<Opened> {
   const given = before?.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
@@ -131,6 +131,7 @@ async function start(
   const message = {
     ...choices,
     prompt,
+    ...(attachments.length > 0 && { attachments }),
     ...(model !== undefined && { model }),
     ...(instructions !== undefined && { system_prompt: instructions }),
     ...(before && { after: before.runId }),

@@ -1,11 +1,18 @@
 import type { ListedMessage, SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { type AppError, invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { isJsonObject, parseJson } from '../../../../shared/kernel/json.ts'
+import type { Attachment } from '../../starting/attach.ts'
 import { Fields } from './fields.ts'
+import { fileOf, filesIn, pastFilesIn } from './file-parts.ts'
 import { type Past, seedOf } from './seed.ts'
 
 /** The new prompt of a list of messages, and what was said before. */
-export type Prompted = { prompt: string; system: string | undefined; seed(): SeedMessage[] }
+export type Prompted = {
+  prompt: string
+  attachments: Attachment[]
+  system: string | undefined
+  seed(): SeedMessage[]
+}
 
 /** Where a list has its new message, and the id that the client has given it. */
 export type Listed = Pick<ListedMessage, 'id' | 'path'>
@@ -18,11 +25,13 @@ export function readMessages(messages: readonly Fields[], at: string): Prompted 
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const [before, asked] = [said.slice(0, first), said.slice(first)]
   const prompt = asked.map(({ message }) => textOf(message)).join('\n\n')
-  if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
+  const attachments = asked.flatMap(({ message }) => filesIn(message, 'content'))
+  if (prompt.trim() === '' && attachments.length === 0)
+    throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textOf(message))
   const outputs = outputsIn(messages, textOf)
   const past = before.flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textOf }))
-  return { prompt, system: system.length > 0 ? system.join('\n\n') : undefined, seed: () => seedOf(past) }
+  return { prompt, attachments, system: system.length > 0 ? system.join('\n\n') : undefined, seed: () => seedOf(past) }
 }
 
 /** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
@@ -36,12 +45,14 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   const said = messages.map((message) => ({ role: message.text('role'), message }))
   const last = said.at(-1)
   const prompt = last?.role === 'user' ? textOf(last.message) : ''
-  if (prompt.trim() === '') throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
+  const attachments = last?.role === 'user' ? filesIn(last.message, 'content') : []
+  if (prompt.trim() === '' && attachments.length === 0)
+    throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const outputs = outputsIn(messages, textsOf)
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
   return {
-    prompt,
+    ...{ prompt, attachments },
     system: system.length > 0 ? system.join('\n\n') : undefined,
     listed: placeInList(messages, { isList: true }),
     unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
@@ -90,9 +101,10 @@ function textOf(message: Fields): string {
   const texts = message.objects('content').map((part) => {
     const type = part.text('type')
     if (TEXTS.includes(type)) return part.text(type === 'refusal' ? 'refusal' : 'text')
-    throw part.wrong('type', 'text: this server takes neither images nor files in a prompt')
+    if (message.get('role') === 'user' && fileOf(part)) return ''
+    throw part.wrong('type', 'text, or the type of an image or a file in a message of the user')
   })
-  return texts.join('\n\n')
+  return texts.filter((text) => text !== '').join('\n\n')
 }
 
 /** The outputs of a client's own tools, by the ids of their calls. */
@@ -107,7 +119,7 @@ type Reading = { outputs: ReadonlyMap<unknown, string>; read(message: Fields): s
 
 function pastOf(role: string, message: Fields, { outputs, read }: Reading): Past[] {
   const { id } = placeInList([message], { isList: false })
-  if (role === 'user') return [{ id, role, text: read(message) }]
+  if (role === 'user') return [{ id, role, text: read(message), attachments: pastFilesIn(message, 'content') }]
   if (role !== 'assistant') return []
   const calls = message.objects(message.has('toolCalls') ? 'toolCalls' : 'tool_calls').flatMap((call): Past[] => {
     const output = outputs.get(call.get('id'))

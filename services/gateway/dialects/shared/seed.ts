@@ -1,13 +1,14 @@
 import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { jsonBytes } from '../../../../shared/kernel/json.ts'
+import type { Attachment } from '../../starting/attach.ts'
 
 /** A call of a tool that has ended, as the history of a client shows it. */
 export type PastCall = { id: string; toolName: string; input: JsonObject; output: string; isError: boolean }
 
 /** One entry of a client's history, in its order. Texts that follow one another belong together. `id` is that of its message. */
 export type Past = { id?: string | undefined } & (
-  | { role: 'user' | 'assistant'; text: string }
+  | { role: 'user' | 'assistant'; text: string; attachments?: Attachment[] }
   | { role: 'call'; call: PastCall }
 )
 
@@ -21,7 +22,8 @@ const MAX_BYTES = 1_000_000
  */
 export function seedOf(past: readonly Past[]): SeedMessage[] {
   const turns = turnsOf(past)
-  const fits = (messages: SeedMessage[]) => messages.length <= MAX_MESSAGES && jsonBytes(messages) <= MAX_BYTES
+  const fits = (messages: SeedMessage[]) =>
+    messages.length <= MAX_MESSAGES && jsonBytes(messages.map(withoutFiles)) <= MAX_BYTES
   for (let from = 0; from < turns.length; from += Math.max(1, Math.floor((turns.length - from) / 2))) {
     const messages = turns.slice(from).flat()
     if (fits(messages)) return messages
@@ -31,7 +33,7 @@ export function seedOf(past: readonly Past[]): SeedMessage[] {
 
 /** Each turn begins with a message of the user and ends with the text of the assistant. */
 function turnsOf(past: readonly Past[]): SeedMessage[][] {
-  const turns: { prompt: { text: string; id?: string | undefined }[]; answer: Past[] }[] = []
+  const turns: { prompt: Asked[]; answer: Past[] }[] = []
   for (const each of past) {
     const last = turns.at(-1)
     if (each.role !== 'user') last?.answer.push(each)
@@ -40,10 +42,17 @@ function turnsOf(past: readonly Past[]): SeedMessage[][] {
   }
   return turns.flatMap(({ prompt, answer }) => {
     const content = joined(prompt.map(({ text }) => text))
-    if (content === '' || answer.length === 0) return []
-    return [[named({ role: 'user', content }, prompt), ...answerOf(answer)]]
+    const attachments = prompt.flatMap(({ attachments: files = [] }) => files)
+    if ((content === '' && attachments.length === 0) || answer.length === 0) return []
+    const said = { role: 'user' as const, content, ...(attachments.length > 0 && { attachments }) }
+    return [[named(said, prompt), ...answerOf(answer)]]
   })
 }
+
+type Asked = { text: string; id?: string | undefined; attachments?: Attachment[] }
+
+/** Bytes of files do not stay in a history. */
+const withoutFiles = ({ attachments: _files, ...message }: SeedMessage): SeedMessage => message
 
 /** A message that was made of several has the id of the last one. */
 function named(message: SeedMessage, of: readonly Pick<Past, 'id'>[]): SeedMessage {

@@ -9,8 +9,8 @@ import { type UiMessage, UiMessageProjection } from './message.ts'
 import { artifactChunks } from './projection.ts'
 
 type Message = MessagePage['messages'][number]
-/** `basePath` begins the addresses of files. */
-type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath?: string }
+/** `basePath`: where the files of messages are read. */
+type Reading = { broker: Broker; tenant: TenantId; signal: AbortSignal; basePath: string }
 
 /** So many runs without an answer in the history, the newest ones, are shown as their events tell of them. */
 const MAX_REPLAYED = 20
@@ -56,10 +56,7 @@ export async function uiMessages(reading: Reading, sessionId: string): Promise<U
 /** What one run has added, or what follows one message of the user in the history that a session began with. */
 type Turn = { runId: string | null; asked: UiMessage[]; answer: UiMessage | undefined }
 
-function fold(
-  messages: readonly Message[],
-  { sessionId, basePath = '' }: { sessionId: string; basePath?: string | undefined },
-): Turn[] {
+function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId: string; basePath: string }): Turn[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
@@ -77,7 +74,8 @@ function fold(
     const isNew = last?.runId !== runId || isBehindAnswer
     const turn: Turn = isNew || !last ? { runId, asked: [], answer: undefined } : last
     if (turn !== last) turns.push(turn)
-    if (role === 'user') turn.asked.push({ id: clientId, role, parts: blocks.map((block) => ({ ...block })) })
+    if (role === 'user')
+      turn.asked.push({ id: clientId, role, parts: blocks.map((block) => askedPart(block, basePath)) })
     if (role === 'assistant') {
       const answer = answerIn(turn, message, sessionId)
       if (runId === null) answer.id = clientId
@@ -102,6 +100,12 @@ type Block = Message['blocks'][number]
 
 const textOf = (blocks: readonly Block[]): string =>
   blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
+
+function askedPart(block: Block, basePath: string): JsonObject {
+  if (block.type !== 'file') return { ...block }
+  const { name: filename, media_type: mediaType, file_id: id } = block
+  return { type: 'file', mediaType, filename, url: `${basePath}/files/${id}/content` }
+}
 
 function partOf(block: Block): JsonObject {
   if (block.type === 'text') return { type: 'text', text: block.text, state: 'done' }

@@ -3,8 +3,10 @@ import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
+import type { Attachment } from '../../starting/attach.ts'
 import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
+import { fileOf, filesIn, pastFilesIn } from '../shared/file-parts.ts'
 import { type Listed, OWN_TOOLS, placeInList, refuseUnsupported } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
@@ -23,7 +25,14 @@ export type UiRequest = {
 } & (Prompt | { kind: 'answers'; runId: string; known: ReadonlySet<string> })
 
 type Again = 'never' | 'ended' | 'always'
-type Prompt = { kind: 'prompt'; prompt: string; listed: Listed; again: Again; seed(): SeedMessage[] }
+type Prompt = {
+  kind: 'prompt'
+  prompt: string
+  attachments: Attachment[]
+  listed: Listed
+  again: Again
+  seed(): SeedMessage[]
+}
 
 /** Throws `invalid_request` for what this server cannot take. The field `message` stands for a list with it alone. */
 export function readUiRequest(body: JsonObject): UiRequest {
@@ -43,12 +52,13 @@ export function readUiRequest(body: JsonObject): UiRequest {
     return { ...common, ...asked, answers: [...earlier, ...answers], ignored }
   }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
-  const prompt = textOf(last)
-  if (prompt === '') throw last.wrong('parts', 'a list with a part of the type text')
+  const [prompt, attachments] = [textOf(last), filesIn(last, 'parts')]
+  if (prompt === '' && attachments.length === 0)
+    throw last.wrong('parts', 'a list with a part of the type text or file')
   return {
     ...common,
     kind: 'prompt',
-    prompt,
+    ...{ prompt, attachments },
     listed: placeInList(messages, { isList: !fields.has('message') }),
     again,
     answers: earlier,
@@ -66,9 +76,13 @@ function againOf(fields: Fields): Again {
 function textOf(message: Fields): string {
   const texts = message.objects('parts').map((part) => {
     if (part.text('type') === 'text') return part.text('text')
-    throw part.wrong('type', 'text: this server takes no files in a prompt')
+    if (fileOf(part)) return ''
+    throw part.wrong('type', 'text or file')
   })
-  return texts.join('\n\n').trim()
+  return texts
+    .filter((text) => text !== '')
+    .join('\n\n')
+    .trim()
 }
 
 const approvalsIn = (message: Fields) =>
@@ -113,7 +127,9 @@ function pastOf(message: Fields): Past[] {
   const role = message.get('role')
   if (role !== 'user' && role !== 'assistant') return []
   const id = message.optionalText('id')
-  return message.objects('parts').flatMap((part): Past[] => {
+  const attachments = role === 'user' ? pastFilesIn(message, 'parts') : []
+  const files: Past[] = attachments.length > 0 ? [{ id, role: 'user', text: '', attachments }] : []
+  const said = message.objects('parts').flatMap((part): Past[] => {
     const [text, output] = [part.get('text'), part.get('output') ?? part.get('errorText')]
     if (part.get('type') === 'text' && typeof text === 'string') return [{ id, role, text }]
     if (role === 'user' || output === undefined) return []
@@ -126,6 +142,7 @@ function pastOf(message: Fields): Past[] {
     }
     return [{ id, role: 'call', call }]
   })
+  return [...said, ...files]
 }
 
 /** A tool that the page knows has its name in the type of the part. */

@@ -52,10 +52,11 @@ function chat(deps: DialectDeps): RequestHandler {
       const frames = await broker.followRun(tenantOf(res), runId, 0)
       return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
-    const { prompt, listed, again, seed } = request
+    const { prompt, attachments, listed, again, seed } = request
     const system = systemPromptOf(request.system)
     const message = {
       ...{ prompt, ...listed },
+      ...(attachments.length > 0 && { attachments }),
       ...(model !== undefined && { model }),
       ...(system !== undefined && { system_prompt: system }),
     }

@@ -6,7 +6,16 @@ import type { Conversation } from '../conversation.ts'
 import type { Models } from '../resources.ts'
 import type { Answer } from '../turn.ts'
 import { type CompactionPlan, planCompaction } from './history.ts'
-import { charsOf, type FixedParts, fixedChars, isCutSilently, type Measure, tokensOf, tokensPerChar } from './size.ts'
+import {
+  charsOf,
+  type FixedParts,
+  fixedChars,
+  hasShownFiles,
+  isCutSilently,
+  type Measure,
+  tokensOf,
+  tokensPerChar,
+} from './size.ts'
 import { summarize } from './summarize.ts'
 import { digestOf, summaryMessage } from './summary.ts'
 
@@ -53,7 +62,8 @@ export function createContext(options: ContextOptions): Context {
       if (!usage?.input || usage.input <= 0) return
       const { chars, compactions, measured } = conversation
       const now = { tokens: usage.input, chars, fixedChars: sizes.fixedChars, model, compactions }
-      if (!isCutSilently(measured, now)) return conversation.measure(now)
+      // What a file costs is a guess, too rough to tell that a part is missing.
+      if (!isCutSilently(measured, now) || hasShownFiles(conversation.messages)) return conversation.measure(now)
       conversation.noteCut(now)
       yield cutWarning(now)
     },
@@ -160,7 +170,7 @@ function targetTokens({ reason, window }: Size, tokens: number): number {
 
 async function* summaryOf({ older, summaryChars }: CompactionPlan, maxChars: number, options: ContextOptions) {
   const text = yield* summarize(older, { maxChars, summaryChars }, options)
-  return summaryMessage(text ?? digestOf(older, summaryChars))
+  return summaryMessage(text ?? digestOf(older, summaryChars), older)
 }
 
 const windowWarning = ({ model }: ModelRoute, window: number, fixed: number): WarningEvent => ({

@@ -1,3 +1,4 @@
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { countChars, truncate, truncateStart } from '../../../kernel/text.ts'
 import type { Message, ToolResultBlock } from '../../providers/port.ts'
 import { charsOf } from './size.ts'
@@ -47,7 +48,7 @@ const TURNS_KEPT = 2
 
 type Trimmed = { messages: readonly Message[]; trimmedOutputs: number }
 
-/** Files of older turns are left out. The last turns keep their outputs: the model has not used them yet. */
+/** Files of older turns are left out, and those of earlier prompts are only named. The last turns keep their outputs: the model has not used them yet. */
 function trimOutputs(messages: readonly Message[]): Trimmed {
   const turns = indexesOf(messages, 'assistant')
   const untrimmedFrom = turns.at(-TURNS_KEPT) ?? 0
@@ -60,8 +61,20 @@ function trimOutputs(messages: readonly Message[]): Trimmed {
     const note = `\n[trimmed to make room: ${KEPT_CHARS} of ${chars} characters are left]`
     return { ...result, output: truncate(result.output, KEPT_CHARS, note) }
   }
-  return { messages: withResults(messages, (index) => index < untrimmedFrom, trim), trimmedOutputs }
+  const prompt = messages.findLastIndex(({ role }) => role === 'user')
+  const named = messages.map((message, index) => {
+    if (message.role !== 'user' || index >= prompt || !message.files?.some(({ is_named }) => !is_named)) return message
+    trimmedOutputs++
+    return { ...message, files: namedFiles([message]) }
+  })
+  return { messages: withResults(named, (index) => index < untrimmedFrom, trim), trimmedOutputs }
 }
+
+/** The files of messages, of which models are only told the names. */
+export const namedFiles = (messages: readonly Message[]): AttachedFile[] =>
+  messages.flatMap((message) =>
+    message.role === 'user' ? (message.files ?? []).map((file) => ({ ...file, is_named: true as const })) : [],
+  )
 
 /** The least that is left of an output of the newest turns. */
 const MIN_OUTPUT_CHARS = 1_000

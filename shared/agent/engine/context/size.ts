@@ -44,7 +44,7 @@ export const charsOf = (messages: readonly Message[]): number =>
   messages.reduce((chars, message) => chars + charsOfOne(message), 0)
 
 function charsOfOne(message: Message): number {
-  if (message.role === 'user') return message.text.length
+  if (message.role === 'user') return message.text.length + charsOfFiles(message)
   if (message.role === 'tool') return message.results.reduce((chars, result) => chars + charsOfResult(result), 0)
   return message.blocks.reduce(
     (chars, block) => chars + (block.type === 'tool_use' ? JSON.stringify(block.input).length : block.text.length),
@@ -57,6 +57,20 @@ const ATTACHMENT_CHARS = 6_000
 
 const charsOfResult = ({ output, attachments = [] }: ToolResultBlock) =>
   output.length + attachments.length * ATTACHMENT_CHARS
+
+const charsOfFiles = (message: UserMessage): number => shownFiles(message).length * ATTACHMENT_CHARS
+
+type UserMessage = Extract<Message, { role: 'user' }>
+
+const shownFiles = ({ files = [], attachments }: UserMessage) =>
+  attachments ?? files.filter(({ is_named: isNamed }) => !isNamed)
+
+/** Whether the model sees more than text of a history. */
+export const hasShownFiles = (messages: readonly Message[]): boolean =>
+  messages.some((message) => {
+    if (message.role === 'tool') return message.results.some(({ attachments }) => attachments)
+    return message.role === 'user' && shownFiles(message).length > 0
+  })
 
 /** The ratio of English prose, for as long as no provider has counted. */
 const TOKENS_PER_CHAR = 1 / 4

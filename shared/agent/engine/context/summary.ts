@@ -2,11 +2,18 @@ import { dataLine, inTags } from '../../../kernel/prompt-data.ts'
 import { countChars, truncate } from '../../../kernel/text.ts'
 import type { Message, ModelRequest } from '../../providers/port.ts'
 import { renderMessages } from '../transcript.ts'
+import { namedFiles } from './history.ts'
 
 const MARK = '[Summary of the earlier conversation, which was shortened because it had become too long]\n'
 
-/** Renders a summary as the history keeps it. */
-export const summaryMessage = (summary: string): Message => ({ role: 'user', text: MARK + summary })
+/** The newest so many files of older messages stay named behind their summary. */
+const MAX_NAMED = 50
+
+/** Renders a summary of messages as the history keeps it. */
+export function summaryMessage(summary: string, older: readonly Message[] = []): Message {
+  const files = namedFiles(older).slice(-MAX_NAMED)
+  return { role: 'user', text: MARK + summary, ...(files.length > 0 && { files }) }
+}
 
 const CHARS_PER_WORD = 8
 

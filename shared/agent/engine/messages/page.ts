@@ -1,3 +1,4 @@
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { decodeCursor, encodeCursor, invalidCursor } from '../../../kernel/cursor.ts'
 import { invalidRequest } from '../../../kernel/errors.ts'
 import { jsonBytes } from '../../../kernel/json.ts'
@@ -71,10 +72,15 @@ const show = (message: Stamped): Shown => ({
 })
 
 function blocksOf(message: Message): Block[] {
-  if (message.role === 'user') return [{ type: 'text', text: message.text }]
+  if (message.role === 'user') return [{ type: 'text', text: message.text }, ...(message.files ?? []).map(showFile)]
   if (message.role === 'tool') return message.results.map(showResult)
   return message.blocks.map(showBlock)
 }
+
+const showFile = ({ file_id, name, media_type, bytes }: AttachedFile): Block => ({
+  type: 'file',
+  ...{ file_id, name, media_type, bytes },
+})
 
 /** Files are left out: the output names them. */
 const showResult = ({ id, toolName, output, isError, artifacts }: ToolResultBlock): Block => ({

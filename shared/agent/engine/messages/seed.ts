@@ -1,9 +1,10 @@
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { type AppError, invalidRequest } from '../../../kernel/errors.ts'
 import { jsonBytes } from '../../../kernel/json.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { AssistantBlock, Message, ToolResultBlock } from '../../providers/port.ts'
 
-type Seed = ApiType<'SeedMessage'> & { client?: string }
+type Seed = ApiType<'SeedMessage'> & { client?: string; files?: readonly AttachedFile[] }
 type Role = Seed['role']
 type Block = NonNullable<Seed['blocks']>[number]
 type Typed<T extends AssistantBlock['type']> = Extract<AssistantBlock, { type: T }>
@@ -16,18 +17,26 @@ const MAX_BYTES = 1024 * 1024
  * assistant take turns, each tool call has its result in the next message, and the assistant has the last word.
  */
 export function seedHistory(seeds: readonly Seed[]): Message[] {
-  if (jsonBytes(seeds) > MAX_BYTES)
+  const measured = seeds.map(({ attachments: _data, ...seed }) => seed) // Bytes of files do not stay in the history.
+  if (jsonBytes(measured) > MAX_BYTES)
     throw invalidRequest(`messages must have at most ${MAX_BYTES} bytes as JSON; send fewer of them, or shorter ones`, {
       param: '/messages',
     })
   let next: Next = { role: 'user', calls: [] }
   const history = seeds.map((seed, index) => {
-    const message = readMessage(seed, index, next)
+    const message = withFiles(readMessage(seed, index, next), seed, index)
     next = nextAfter(message)
     return seed.client === undefined ? message : { ...message, client: seed.client }
   })
   if (seeds.length > 0 && next.role !== 'user') throw unfinished(seeds.length - 1, next.role)
   return history
+}
+
+function withFiles(message: Message, { attachments, files }: Seed, index: number): Message {
+  if (!attachments?.length && !files?.length) return message
+  if (message.role !== 'user')
+    throw wrong(`/messages/${index}/attachments`, 'left out of a message that is not the user’s')
+  return files ? { ...message, files } : message
 }
 
 /** The role that the next message must have, and the calls that its results answer. */
@@ -47,9 +56,13 @@ function readMessage(seed: Seed, index: number, { role, calls }: Next): Message 
   const { content = '', blocks = [{ type: 'text' as const, text: content }] } = seed
   if (role === 'tool') return { role, results: readResults(blocks, `${at}/blocks`, calls) }
   if (role === 'assistant') return { role, blocks: readAnswer(blocks, at) }
-  const texts = blocks.map((block, i) => textOf(checked(block, `${at}/blocks/${i}`, ['text']), `${at}/blocks/${i}`))
+  const texts = blocks.flatMap((block, i) => {
+    const place = `${at}/blocks/${i}`
+    return checked(block, place, ['text', 'file']).type === 'file' ? [] : [textOf(block, place)]
+  })
   const text = texts.join('\n\n')
-  if (text.trim() === '') throw wrong(at, 'a message with text that is not white space alone')
+  if (text.trim() === '' && !seed.files?.length && !seed.attachments?.length)
+    throw wrong(at, 'a message with text that is not white space alone')
   return { role, text }
 }
 

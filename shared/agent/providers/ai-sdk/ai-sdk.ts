@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { fileKindOf } from '../../../kernel/attachment.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import type { ProviderType } from '../../../kernel/provider-types.ts'
 import { apiBase } from '../base-url.ts'
@@ -44,6 +45,10 @@ export async function createAiSdkProvider(settings: AiSdkSettings): Promise<Mode
     type,
     contextWindow: options.context_window,
     takesTools: (model) => !leftOut.has(model, 'tools'),
+    takesFile: (_model, mediaType) => {
+      const kind = fileKindOf(mediaType)
+      return kind !== undefined && (kind !== 'audio' || vendor.takesAudio === true)
+    },
     stream(request, signal) {
       if (configFailure) return failWith(configFailure)
       const call: FailedCall = { type, model: request.model, apiKey, instance }

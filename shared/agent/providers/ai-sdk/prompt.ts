@@ -1,5 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import { type Attachment, fileKindOf } from '../../../kernel/attachment.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
+import { textOfFile } from '../attachments.ts'
 import type {
   AssistantBlock,
   Message,
@@ -110,19 +112,27 @@ const toTool = ({ name, description, inputSchema }: ToolDefinition) => ({
 })
 
 function toMessage(message: Message, vendor: Vendor): LanguageModelV4Message {
-  if (message.role === 'user') return { role: 'user', content: toUserParts(message) }
+  if (message.role === 'user') return { role: 'user', content: toUserParts(message, vendor) }
   if (message.role === 'tool') return { role: 'tool', content: message.results.map(toResult) }
   return { role: 'assistant', content: message.blocks.flatMap((block) => toParts(block, vendor)) }
 }
 
-function toUserParts({ text, images = [] }: Extract<Message, { role: 'user' }>): UserContent {
-  const files = images.map(({ mediaType, base64 }) => ({
-    type: 'file' as const,
-    mediaType,
-    data: { type: 'data' as const, data: base64 },
-  }))
-  return [...textPart(text), ...files]
+const toUserParts = (
+  { text, attachments = [] }: Extract<Message, { role: 'user' }>,
+  { takesTextFiles }: Vendor,
+): UserContent => [...textPart(text), ...attachments.map((file) => toUserPart(file, takesTextFiles === true))]
+
+function toUserPart(file: Attachment, takesTextFiles: boolean): UserContent[number] {
+  if (fileKindOf(file.mediaType) !== 'text') return toFilePart(file)
+  return takesTextFiles ? toFilePart({ ...file, mediaType: 'text/plain' }) : { type: 'text', text: textOfFile(file) }
 }
+
+const toFilePart = ({ name: filename, mediaType, base64: data }: Attachment) => ({
+  type: 'file' as const,
+  mediaType,
+  filename,
+  data: { type: 'data' as const, data },
+})
 
 /** Anthropic refuses a text of white space alone. */
 const textPart = (text: string) => (text.trim() === '' ? [] : [{ type: 'text' as const, text }])
@@ -140,13 +150,7 @@ function toParts(block: AssistantBlock, vendor: Vendor): AssistantContent {
 
 function toResult({ id: toolCallId, toolName, output, isError, attachments }: ToolResultBlock): ToolContent[number] {
   if (attachments) {
-    const files = attachments.map(({ name: filename, mediaType, base64: data }) => ({
-      type: 'file' as const,
-      mediaType,
-      filename,
-      data: { type: 'data' as const, data },
-    }))
-    const value = [{ type: 'text' as const, text: output }, ...files]
+    const value = [{ type: 'text' as const, text: output }, ...attachments.map(toFilePart)]
     return { type: 'tool-result', toolCallId, toolName, output: { type: 'content', value } }
   }
   const type = isError ? 'error-text' : 'text'

@@ -26,6 +26,9 @@ export type Vendor = {
   /** Marks the end of a prefix to be cached; missing where the provider caches without marks. */
   cachePoint?: SharedV4ProviderOptions
   toolIds: IdForm
+  /** What it takes of files besides images and PDFs. Others get a text in the message. */
+  takesAudio?: true
+  takesTextFiles?: true
   /** Tells whether an error part only reports an event that the package does not know. */
   isIgnorable?(error: unknown): boolean
 }
@@ -64,6 +67,7 @@ const anthropic = (provider: (id: string) => LanguageModelV4): Vendor => ({
   parallelToolCalls: (isAllowed) => ({ disableParallelToolUse: !isAllowed }),
   cachePoint: { anthropic: { cacheControl: { type: 'ephemeral' } } },
   toolIds: ANTHROPIC_IDS,
+  takesTextFiles: true,
   isIgnorable: isUnknownAnthropicEvent,
 })
 
@@ -82,4 +86,6 @@ const google = (provider: (id: string) => LanguageModelV4): Vendor => ({
   namespace: 'google',
   model: (id) => provider(PATH_ID.test(id) ? id : encodeURIComponent(id.toWellFormed())),
   toolIds: COMMON_IDS,
+  takesAudio: true,
+  takesTextFiles: true,
 })

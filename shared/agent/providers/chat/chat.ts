@@ -1,5 +1,7 @@
+import { fileKindOf } from '../../../kernel/attachment.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import { PROVIDER_TYPES, type ProviderType } from '../../../kernel/provider-types.ts'
+import { isWav } from '../attachments.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
 import type { HttpsProxy, ModelProvider } from '../port.ts'
@@ -52,6 +54,7 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     type,
     contextWindow: options.context_window,
     takesTools: (model) => !leftOut.has(model, 'tools'),
+    takesFile: (_model, mediaType) => (isOwnFormat ? isTakenByOllama(mediaType) : isTakenInChat(mediaType)),
     ...(isOllama && { askWindow: facts.askWindow, askCapabilities: facts.askCapabilities }),
     stream(request, signal) {
       const call: FailedCall = { type, model: request.model, apiKey, instance }
@@ -62,6 +65,13 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
     },
   }
 }
+
+function isTakenInChat(mediaType: string): boolean {
+  const kind = fileKindOf(mediaType)
+  return kind !== undefined && (kind !== 'audio' || isWav(mediaType) || mediaType === 'audio/mpeg')
+}
+
+const isTakenByOllama = (mediaType: string): boolean => /^(?:image|text)$/.test(fileKindOf(mediaType) ?? '')
 
 /** An address that names the server only, or its own API, is called in Ollama's format; any other selects the chat format. */
 const isOllamaRoot = (baseUrl: string | undefined): boolean =>

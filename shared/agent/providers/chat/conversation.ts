@@ -1,5 +1,6 @@
-import type { Attachment } from '../../../kernel/attachment.ts'
+import { type Attachment, fileKindOf } from '../../../kernel/attachment.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
+import { isWav, textOfFile } from '../attachments.ts'
 import type { AssistantBlock, Message, ModelRequest, ProviderMeta, ToolResultBlock } from '../port.ts'
 import { COMMON_IDS, MISTRAL_IDS, withToolIds } from '../tool-ids.ts'
 
@@ -63,19 +64,20 @@ function toFiles(results: readonly ToolResultBlock[]): JsonObject[] {
   ]
 }
 
-function toFile({ name, mediaType, base64 }: Attachment): JsonObject {
+function toFile(file: Attachment): JsonObject {
+  const { name, mediaType, base64 } = file
   const url = `data:${mediaType};base64,${base64}`
-  if (mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url } }
-  return { type: 'file', file: { filename: name, file_data: url } }
+  const kind = fileKindOf(mediaType)
+  if (kind === 'text') return { type: 'text', text: textOfFile(file) }
+  if (kind === 'image') return { type: 'image_url', image_url: { url } }
+  if (kind !== 'audio') return { type: 'file', file: { filename: name, file_data: url } }
+  return { type: 'input_audio', input_audio: { data: base64, format: isWav(mediaType) ? 'wav' : 'mp3' } }
 }
 
-function toContent({ text, images = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {
-  if (images.length === 0) return text
-  const parts = images.map(({ mediaType, base64 }) => ({
-    type: 'image_url',
-    image_url: { url: `data:${mediaType};base64,${base64}` },
-  }))
-  return [{ type: 'text', text }, ...parts]
+/** A message of files alone has no text, and a blank one is refused by some servers. */
+function toContent({ text, attachments = [] }: Extract<Message, { role: 'user' }>): string | JsonObject[] {
+  if (attachments.length === 0) return text
+  return [...(text.trim() === '' ? [] : [{ type: 'text', text }]), ...attachments.map(toFile)]
 }
 
 /**

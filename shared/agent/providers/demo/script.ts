@@ -18,6 +18,7 @@ const FAILURE_CODES: Record<FailureCode, true> = {
   provider_rejected: true,
   context_too_long: true,
   content_filtered: true,
+  unsupported_attachment: true,
   timeout: true,
   budget_exhausted: true,
   storage_unavailable: true,

@@ -1,6 +1,7 @@
 import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
 import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
 import { failure } from './failures.ts'
 import {
@@ -9,6 +10,7 @@ import {
   type PendingAnswer,
   RETRY_POLICY,
   type RetryPolicy,
+  type RoutedCall,
   type StartedAnswer,
   startWithRetry,
   streamAnswer,
@@ -18,6 +20,8 @@ export type ModelCall = {
   primary: ModelRoute
   fallback: ModelRoute | undefined
   request: Omit<ModelRequest, 'model'>
+  /** Reads the files of the messages. Left out: they have none. */
+  readFile?: ReadFile | undefined
   signal: AbortSignal
   retry?: Partial<RetryPolicy> | undefined
 }
@@ -30,13 +34,13 @@ export type ModelCall = {
 export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
   streamAnswer(startWithFallback(call))
 
-async function* startWithFallback({ primary, fallback, request, signal, retry }: ModelCall): PendingAnswer {
+async function* startWithFallback({ primary, fallback, retry, ...given }: ModelCall): PendingAnswer {
   const policy = { ...RETRY_POLICY, ...retry }
-  const call = { request, signal, policy }
+  const call = { ...given, policy }
   const isPrimarySkipped = fallback !== undefined && isSkipped(primary.provider, policy.now())
   const first = isPrimarySkipped
     ? skipped(primary)
-    : yield* startWithRetry({ route: primary, ...call, hasFallback: fallback !== undefined })
+    : yield* start({ route: primary, ...call, hasFallback: fallback !== undefined })
   const problem = first && failureOf(first)
   if (!isPrimarySkipped) noteOutcome(primary, first, policy)
   if (!fallback || !problem?.isFailover) return first
@@ -44,7 +48,7 @@ async function* startWithFallback({ primary, fallback, request, signal, retry }:
   await first?.rest.return?.()
   yield failoverWarning(primary, fallback, problem)
   yield { type: 'served_by', route: fallback }
-  const second = yield* startWithRetry({ route: fallback, ...call, hasFallback: false })
+  const second = yield* start({ route: fallback, ...call, hasFallback: false })
   const last = second && failureOf(second)
   noteOutcome(fallback, second, policy)
   if (!second || !last) return second
@@ -52,9 +56,22 @@ async function* startWithFallback({ primary, fallback, request, signal, retry }:
   return { ...second, first: { type: 'failure', failure: { ...last, message } } }
 }
 
+/** What a model takes of files is its own, so they are shown to each of them anew. */
+async function* start({ readFile, ...call }: RoutedCall & Pick<ModelCall, 'readFile'>): PendingAnswer {
+  const { route, request } = call
+  if (!readFile || !hasFiles(request.messages)) return yield* startWithRetry(call)
+  const shown = await showFiles(request.messages, route, readFile)
+  if ('failure' in shown) return failed(shown.failure)
+  const answer = yield* startWithRetry({ ...call, request: { ...request, messages: shown.messages } })
+  const problem = answer && failureOf(answer)
+  if (!answer || !problem) return answer
+  return { ...answer, first: { type: 'failure', failure: fileRefusal(problem, shown.messages, route) } }
+}
+
 /** A rejected request says nothing about the provider, and an aborted call neither. */
 function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
   const problem = answer && failureOf(answer)
+  if (problem?.code === 'unsupported_attachment') return
   if (problem?.isFailover) noteFailure(provider, now())
   else if (answer && !problem) noteSuccess(provider)
 }
@@ -63,8 +80,10 @@ function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined
 function skipped({ provider }: ModelRoute): StartedAnswer {
   const message = `${provider.type} is not called for a while, because it has failed several runs in a row`
   const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
-  return { first: { type: 'failure', failure: problem }, rest: NO_PARTS }
+  return failed(problem)
 }
+
+const failed = (problem: Failure): StartedAnswer => ({ first: { type: 'failure', failure: problem }, rest: NO_PARTS })
 
 const NO_PARTS: AsyncIterator<ModelPart> = { next: () => Promise.resolve({ done: true, value: undefined }) }
 

@@ -63,14 +63,17 @@ export async function readUpTo(handle: FileHandle, maxBytes: number): Promise<Bu
  * Replaces or creates a file atomically: a reader sees either the old content or the new. Throws what `assertMayAct` throws, which is
  * called right before the file is put in place.
  */
-export async function writeText(
-  { workspace, assertMayAct }: Pick<ToolContext, 'workspace' | 'assertMayAct'>,
-  path: string,
-  content: string,
-): Promise<void> {
+export function writeText(place: Writing, path: string, content: string): Promise<void> {
   const bytes = Buffer.from(content)
   if (bytes.length > FILE_MAX_BYTES)
     throw invalidRequest(`${quoted(path)}: more than ${FILE_MAX_BYTES} bytes cannot be written.`)
+  return writeBytes(place, path, bytes)
+}
+
+type Writing = Pick<ToolContext, 'workspace' | 'assertMayAct'>
+
+/** The same for any bytes. */
+export async function writeBytes({ workspace, assertMayAct }: Writing, path: string, bytes: Uint8Array): Promise<void> {
   await makeWorkspace(workspace)
   const place = await locate(workspace, path)
   const before = place.exists ? await lstat(place.path) : undefined
@@ -91,7 +94,7 @@ export async function writeText(
  * Creates the temporary file and checks that it lies inside the workspace. Its random name makes the later rename safe: if the
  * folder is swapped in between, the new folder holds no file of that name and the rename fails.
  */
-async function writeNew(place: Place, bytes: Buffer, mode: number | undefined): Promise<void> {
+async function writeNew(place: Place, bytes: Uint8Array, mode: number | undefined): Promise<void> {
   const handle = await open(place.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE)
   try {
     await assertInside(handle, place)

@@ -1,3 +1,4 @@
+import type { Files } from '../../../agent/files/files.ts'
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import { retryUntil } from '../../../kernel/async/retry.ts'
 import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
@@ -10,6 +11,7 @@ import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts
 import type { JobQueue } from '../../queue/port.ts'
 import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
+import { inputFiles } from '../input-files.ts'
 import type { Dispatch, Dispatches } from '../port.ts'
 import { type Execution, endBy, isLost, newDispatch, notStarted, rejected } from '../transitions.ts'
 import { RETRY_SECS, withTrace } from './answer.ts'
@@ -21,6 +23,7 @@ export type StartDeps = {
   dispatches: Pick<Dispatches, 'create' | 'end'>
   configs: Pick<LiveConfigs, 'get'>
   queue: Pick<JobQueue, 'add'>
+  files: Pick<Files, 'attached'>
   executors: KnownExecutors
   /** Rejects with `rate_limit` when the tenant's limits allow no further run. */
   admission: Pick<Admission, 'admit' | 'release'>
@@ -106,6 +109,7 @@ async function admit({ flow, request }: Execution, { tenant, config, requested, 
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
   }
   await checkInput(flow.definition, request, checkers.of(tenant))
+  await inputFiles(tenant, { schema: flow.definition.input_schema, input: request.input }, deps.files)
   const { primary, fallback } = routesOf(flow.definition, request, config)
   if (!executors.hasAny()) {
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })

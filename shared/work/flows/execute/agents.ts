@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Tools } from '../../../agent/engine/resources.ts'
 import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
+import type { ReadFile } from '../../../agent/providers/shown-files.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import { AppError, toAppError } from '../../../kernel/errors.ts'
 import type { FlowEvent, FlowFailure, JsonObject, WarningEvent } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
@@ -38,6 +40,9 @@ export type FlowResources = {
   windowOf: WindowOf
   /** All tools of the process, with policies that ask nobody (`unattended`). Each agent gets those that the flow names. */
   tools: Tools
+  /** Finds the files that the input names, and reads them. Left out: it names none. */
+  findFiles?: (() => Promise<AttachedFile[]>) | undefined
+  readFile?: ReadFile | undefined
   checker: Pick<SchemaChecker, 'check'>
   supportsStructuredOutput: SupportsStructuredOutput
   /** The limit of each run of the engine. */
@@ -61,7 +66,7 @@ export const runAgents = (call: FlowExecution, context: Context): Promise<AgentR
     const { definition } = call.flow
     if (call.isRecovered) await context.log.warn(MAIN_AGENT, RECOVERED)
     await context.log.add(startedEvent(call, context.log.at))
-    const deps = depsOf(call, context)
+    const deps = await depsOf(call, context)
     const values = { input: call.input, sub_outputs: {}, memory: call.memory }
     const subAgents = definition.sub_agents.map((own) => subAgentOf(own, call.templates, { values, context }))
     const sub = await runSubAgents(subAgents, deps, context)
@@ -99,11 +104,12 @@ const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): Flow
   at,
 })
 
-function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Context): AgentDeps {
-  const { priceOf, windowOf, checker, maxTurns } = resources
+async function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Context): Promise<AgentDeps> {
+  const { priceOf, windowOf, checker, maxTurns, readFile } = resources
   const opened = new Map<string, Promise<ModelProvider>>()
   return {
     routes: new CallRoutes(route, fallback),
+    files: await resources.findFiles?.(),
     structured: new StructuredOutputs(resources.supportsStructuredOutput),
     signal: stop.signal,
     log,
@@ -111,6 +117,7 @@ function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Co
     windowOf,
     checker,
     maxTurns,
+    readFile,
     openModel(instance) {
       const provider = opened.get(instance) ?? resources.openModel(instance)
       opened.set(instance, provider)

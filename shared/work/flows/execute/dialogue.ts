@@ -1,6 +1,8 @@
 import type { Models, Tools } from '../../../agent/engine/resources.ts'
 import { runUnattended } from '../../../agent/engine/unattended-run.ts'
 import type { ModelRoute, PriceOf, StructuredOutput, WindowOf } from '../../../agent/providers/port.ts'
+import type { ReadFile } from '../../../agent/providers/shown-files.ts'
+import type { AttachedFile } from '../../../kernel/attachment.ts'
 import type { AgentEvent, ErrorEvent, OutputProblem } from '../../../kernel/events.ts'
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { FlowRoute } from '../port.ts'
@@ -26,6 +28,9 @@ export type DialogueDeps = {
   priceOf: PriceOf
   windowOf: WindowOf
   maxTurns: number
+  /** Those of the input, which every agent reads. */
+  files?: readonly AttachedFile[] | undefined
+  readFile?: ReadFile | undefined
 }
 
 /** `text` is that of the last turn. */
@@ -41,12 +46,12 @@ export async function converse(
   { route, model }: { route: FlowRoute; model: ModelRoute },
   deps: DialogueDeps,
 ): Promise<Ending> {
-  const { checker, structured, maxTurns, signal, log } = deps
+  const { checker, structured, maxTurns, signal, log, files, readFile } = deps
   const output = { ...form, checker, native: structured.of(route) }
   const reader = new TurnReader(name, log)
   const end = await runUnattended(
-    { prompt, systemPrompt: system, maxTurns, output },
-    { models: modelsOf(model, deps), tools, signal },
+    { prompt, files, systemPrompt: system, maxTurns, output },
+    { models: modelsOf(model, deps), tools, signal, readFile },
     (event) => reader.read(event),
   )
   const text = end.answer.texts.join('')

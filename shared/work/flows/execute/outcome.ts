@@ -50,6 +50,7 @@ const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
   provider_rejected: UPSTREAM,
   context_too_long: UPSTREAM,
   content_filtered: UPSTREAM,
+  unsupported_attachment: { status: 400, type: 'invalid_request_error' },
   max_turns_exceeded: UPSTREAM,
   invalid_output: UPSTREAM,
   budget_exhausted: RATE_LIMIT,

@@ -148,12 +148,12 @@ function surplusOf(waiting: readonly WaitingEnd[], count: number): Set<WaitingEn
   return surplus
 }
 
-/** Title and events show what a prompt and its answer say. */
+/** Title, attachments and events show what a prompt and its answer say. */
 function asKept(
   { tenant, record, events, eventBytes }: WaitingEnd,
   { store_payloads, retention_days: keptDays }: Kept,
 ): EndedRun {
   if (store_payloads) return { tenant, record, events, eventBytes, keptDays }
-  const { title: _title, ...withoutTitle } = record
-  return { tenant, record: withoutTitle, keptDays }
+  const { title: _title, attachments: _attachments, ...withoutPayload } = record
+  return { tenant, record: withoutPayload, keptDays }
 }

@@ -1,7 +1,8 @@
-import type { RunSummary } from '../../../cluster/commands/runs.ts'
+import type { RunRequest, RunSummary } from '../../../cluster/commands/runs.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { RunFigures } from '../run-figures.ts'
+import type { RunAbout } from '../run-identity.ts'
 
 /** The facts of a run that are known when it begins to exist. */
 export type RunFacts = {
@@ -12,6 +13,7 @@ export type RunFacts = {
   session_id?: string | undefined
   customer_id?: string | undefined
   metadata?: RunSummary['metadata']
+  attachments?: RunSummary['attachments']
   plan_id?: string | undefined
   step_id?: string | undefined
   flow?: string | undefined
@@ -25,6 +27,14 @@ export type EndedStatus = Extract<RunSummary['status'], 'done' | 'failed' | 'can
 
 /** The record of a run that has ended (D20). */
 export type RunRecord = RunSummary & { status: EndedStatus; ended_at: string }
+
+/** What the record of a run says of the request that began it. */
+export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt }: Begun): RunAbout => ({
+  ...{ customer_id, metadata, attachments },
+  title: titleOf(prompt),
+})
+
+type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
 
 /** Code points of a title. */
 const TITLE_CHARS = 120
@@ -57,6 +67,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
     session_id: facts.session_id,
     customer_id: knownCustomer(facts.customer_id),
     metadata: facts.metadata,
+    attachments: facts.attachments,
     plan_id: facts.plan_id,
     step_id: facts.step_id,
     flow: facts.flow,

@@ -8,7 +8,7 @@ import { failureFrame, LOST_SEQ } from '../../../cluster/journal/frames.ts'
 import { hasKind } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { type StoredSessions, withStoredSessions } from '../../sessions/stored-lists.ts'
-import { titleOf } from './record.ts'
+import { aboutRequest } from './record.ts'
 import { isAway, type RunHistory } from './run-history.ts'
 import type { RunWitness } from './run-witness.ts'
 
@@ -54,15 +54,13 @@ export const createRecordedBroker = (broker: Broker, { history, witness, session
 
 const watchedStarts = (broker: Broker, witness: RunWitness): Pick<Broker, 'startRun' | 'sendMessage'> => ({
   async startRun(tenant, request, onNamed) {
-    const { customer_id, metadata, prompt } = request
     const run = await broker.startRun(tenant, request, onNamed)
-    witness.watch(run, { tenant, kind: 'run', customer_id, metadata, title: titleOf(prompt) })
+    witness.watch(run, { tenant, kind: 'run', ...aboutRequest(request) })
     return run
   },
   async sendMessage(tenant, session_id, message, onNamed) {
     const run = await broker.sendMessage(tenant, session_id, message, onNamed)
-    const { metadata, prompt } = message
-    witness.watch(run, { tenant, kind: 'message', session_id, metadata, title: titleOf(prompt) })
+    witness.watch(run, { tenant, kind: 'message', session_id, ...aboutRequest(message) })
     return run
   },
 })

@@ -15,7 +15,10 @@ export type RunWitnessDeps = {
 }
 
 /** A run that a gateway starts, and what is known of it. */
-export type WitnessedRun = Pick<RunFacts, 'tenant' | 'kind' | 'session_id' | 'customer_id' | 'metadata' | 'title'>
+export type WitnessedRun = Pick<
+  RunFacts,
+  'tenant' | 'kind' | 'session_id' | 'customer_id' | 'metadata' | 'attachments' | 'title'
+>
 
 /** Longer than it takes until a dead worker is noticed. */
 const REMEMBER_MS = 20_000

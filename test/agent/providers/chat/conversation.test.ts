@@ -33,10 +33,10 @@ describe("a history in OpenAI's chat format", () => {
   })
 
   it('joins neighbours of one role, but no results of tools', () => {
-    const image = { mediaType: 'image/png', base64: 'AA==' }
+    const image = { name: 'a.png', mediaType: 'image/png', base64: 'AA==' }
     const url = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
     expect(convert([user('one'), user(''), user('two')])).to.deep.equal([{ role: 'user', content: 'one\n\ntwo' }])
-    expect(convert([user('one'), { role: 'user', text: 'two', images: [image] }])).to.deep.equal([
+    expect(convert([user('one'), { role: 'user', text: 'two', attachments: [image] }])).to.deep.equal([
       { role: 'user', content: [{ type: 'text', text: 'one' }, { type: 'text', text: 'two' }, url] },
     ])
     expect(convert([assistant(call('a'), call('b')), result('a'), result('b')])).to.have.length(3)

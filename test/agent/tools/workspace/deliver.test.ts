@@ -22,7 +22,7 @@ describe('Deliver', () => {
       async add(_tenant: string, file: NewFile) {
         if (kept.size === room) throw invalidRequest('there is no room')
         const file_id = `file_${kept.size + 1}`
-        kept.set(file_id, { file, content: await readFile(file.path, 'utf8') })
+        kept.set(file_id, { file, content: 'path' in file ? await readFile(file.path, 'utf8') : '' })
         return { file_id, name: file.name, media_type: 'text/plain', bytes: file.bytes } as FileRecord
       },
       delete: async (_tenant: string, id: string) => void kept.delete(id),

@@ -46,6 +46,11 @@ export class RefusedClient {
     return new RefusedClient(talking, (body as { session_id: string }).session_id)
   }
 
+  /** Starts a run with a key, again and again until it is accepted. */
+  static start(token: string, talking: Talking): Promise<void> {
+    return new RefusedClient(talking, '').#say(token, { what: 'run', hasKey: true })
+  }
+
   async until(isOver: () => boolean, pauseMs = 0): Promise<void> {
     const { n, random, hasPlans = false } = this.#talking
     for (let count = 1; !isOver(); count++) {

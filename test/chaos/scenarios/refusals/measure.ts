@@ -77,6 +77,33 @@ export async function measureRefusals({ form, model, size, random, say }: Measur
   return guaranteesOf(form.name, { told, histories, plans, calls: model.calls, events })
 }
 
+const STARTS = 200
+
+/** Begins so many runs with keys at the same time right after each fault has begun: the model is called once for each, whatever was answered before. */
+export async function measureStarts({ form, model, random, say }: Measuring): Promise<Guarantee[]> {
+  const guarantees: Guarantee[] = []
+  for (const [n, fault] of form.faults.entries()) {
+    const told = nothingTold()
+    const tokens = Array.from({ length: STARTS }, (_, i) => `start-${n}-${i}.`)
+    await fault.inject()
+    const healed = sleep(fault.forMs).then(() => fault.heal())
+    await Promise.all(
+      tokens.map((token, i) => RefusedClient.start(token, { n: i, ...form, random: random.fork(token), told })),
+    )
+    await healed
+    say(`${form.name}, ${fault.what}, ${STARTS} starts with keys: ${tell(told)}`)
+    const wrong = tokens.filter((token) => model.calls.get(token) !== 1)
+    const ends = told.accepted.filter(({ end }) => end !== 'done').map(({ token, end }) => `${token} ${end}`)
+    const title = (what: string) => `${form.name}, ${fault.what}, ${STARTS} starts with keys: ${what}`
+    guarantees.push(
+      allOf(title('accepted'), told.accepted.length, STARTS),
+      noneOf(title('that did not reach the model once'), wrong),
+      noneOf(title('never accepted, or that did not end with done'), [...told.wrong, ...ends]),
+    )
+  }
+  return guarantees
+}
+
 /** The plans that are not done when none of them is queued or running any more. */
 async function notDone(urlOf: () => string, plans: Told['plans']): Promise<string[]> {
   const until = now() + PAIRED_WITHIN_MS

@@ -156,7 +156,7 @@ describe('POST /a2a', () => {
       [request('SendMessage', []), -32_602],
       [request('SendMessage', { message: { ...message, parts: [] } }), -32_602],
       [request('SendMessage', { message: { ...message, contextId: 'a/b' } }), -32_602],
-      [request('SendMessage', { message: { ...message, parts: [{ url: 'x' }] } }), -32_602],
+      [request('SendMessage', { message: { ...message, parts: [{ url: 'x' }], metadata: { flow: 'main' } } }), -32_602],
       [request('GetTask', { id: 'x' }), -32_001],
       [request('CreateTaskPushNotificationConfig'), -32_003],
       [request('GetExtendedAgentCard'), -32_004],

@@ -121,9 +121,9 @@ describe("OpenAI's messages", () => {
     expect(seed().map(({ role }) => role)).to.deep.equal(['user', 'assistant', 'tool', 'assistant'])
   })
 
-  it('are refused without a text of the user at their end, and with an image', () => {
+  it('are refused without a text of the user at their end, and with a part that is none', () => {
     expect(() => read({ role: 'user', content: 'a' }, { role: 'assistant', content: 'b' })).to.throw(/must end with/)
-    expect(() => read({ role: 'user', content: [{ type: 'image_url' }] })).to.throw(/type must be text/)
+    expect(() => read({ role: 'user', content: [{ type: 'hologram' }] })).to.throw(/type must be text/)
   })
 })
 

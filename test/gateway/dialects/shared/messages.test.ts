@@ -33,7 +33,7 @@ describe('a list of messages that a client sends whole', () => {
       '/messages',
     )
     expect([prompt, unanswered, seed()]).to.deep.equal(['u4', ['u2'], []])
-    expect(() => readNewMessage(listOf([user('u1', image)]), '/messages')).to.throw('neither images nor files')
+    expect(() => readNewMessage(listOf([user('u1', image)]), '/messages')).to.throw('source.type must be a string')
     expect(() => readNewMessage(listOf([]), '/messages')).to.throw('must end with a text of the user')
   })
 

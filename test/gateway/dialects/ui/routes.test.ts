@@ -31,7 +31,7 @@ describe('POST /ui/chat', () => {
       [{ id: 'c', messages: [7] }, '/messages/0'],
       [{ id: 'c', messages: [{ role: 'system', parts: [] }] }, '/messages/0/role'],
       [{ id: 'c', messages: [text(' ')] }, '/messages/0/parts'],
-      [{ id: 'c', messages: [{ role: 'user', parts: [{ type: 'file', url: 'data:,' }] }] }, '/messages/0/parts/0/type'],
+      [{ id: 'c', messages: [{ role: 'user', parts: [{ type: 'data-x', data: 1 }] }] }, '/messages/0/parts/0/type'],
       [{ id: 'c', model: 7, messages: [text('hi')] }, '/model'],
       [{ id: 'c', messages: [{ id: RUN_ID, role: 'assistant', parts: [] }] }, '/messages/0'],
       [{ id: 'c', messages: [{ id: 'msg-1', role: 'assistant', parts: [] }] }, '/messages/0/id'],

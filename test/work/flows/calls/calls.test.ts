@@ -14,6 +14,7 @@ import { FlowCalls, type FlowCallsDeps } from '../../../../shared/work/flows/cal
 import type { Dispatches, Flow } from '../../../../shared/work/flows/port.ts'
 import type { Job } from '../../../../shared/work/queue/port.ts'
 import { FAILED, OK, OUTPUT } from '../../../contract/dispatch-setup.ts'
+import { NO_FILES } from '../../../support/no-files.ts'
 import { until } from '../../../support/until.ts'
 import { useHistory } from '../history-setup.ts'
 import { FedStream } from './fed-stream.ts'
@@ -70,6 +71,7 @@ describe('the calls of flows', () => {
       library: { published: async () => FLOW, definitionOf: async () => FLOW.definition },
       compile: async () => ({ templates: { subAgents: new Map() }, usesMemory: true }),
       checkers: checkersWith(CHECKER),
+      files: NO_FILES,
       dispatches: history.dispatches,
       idempotency: { reserve: refuse, replace: refuse, release: refuse },
       configs: { get: async () => CONFIG },

@@ -54,7 +54,7 @@ const resultsIn = (messages: readonly Message[]): ReadonlyMap<string, Result> =>
   )
 
 function blockOf(block: Message['blocks'][number], results: ReadonlyMap<string, Result>): Block[] {
-  if (block.type === 'tool_result') return []
+  if (block.type === 'tool_result' || block.type === 'file') return []
   if (block.type !== 'tool_use') return [{ kind: block.type, text: block.text, isOpen: false }]
   const { type: _type, ...call } = block
   const result = results.get(block.id)

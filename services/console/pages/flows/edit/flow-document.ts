@@ -1,5 +1,6 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { isObject, type JsonObject, type Path, withValue } from '../../../base/json-value.ts'
+import { printJson } from '../../../base/long-text.ts'
 import { ofTab } from '../../../base/tab.ts'
 
 type Flow = { name: string; definition: unknown; version: number }
@@ -23,19 +24,19 @@ export class FlowDocument {
 
   /** Shows what is stored, in place of what is written here. */
   take(flow: Flow): void {
-    this.text.value = print(flow.definition)
+    this.text.value = printJson(flow.definition)
     this.keep(flow)
   }
 
   /** The text was stored as this version. What was written meanwhile stays. */
   keep({ definition, version }: Flow): void {
     this.version.value = version
-    this.#saved.value = print(definition)
+    this.#saved.value = printJson(definition)
   }
 
   /** Changes one value, from the form. `undefined` takes it out. */
   change(path: Path, next: unknown): void {
-    if (this.value.peek()) this.text.value = print(withValue(this.value.peek(), path, next))
+    if (this.value.peek()) this.text.value = printJson(withValue(this.value.peek(), path, next))
   }
 }
 
@@ -66,8 +67,6 @@ function ordered(value: unknown): unknown {
   const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
   return Object.fromEntries(entries.map(([name, each]) => [name, ordered(each)]))
 }
-
-const print = (value: unknown) => JSON.stringify(value, null, 2)
 
 function parse(text: string): JsonObject | undefined {
   try {

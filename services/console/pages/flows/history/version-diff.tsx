@@ -1,4 +1,4 @@
-import { diffLines } from '../../../base/line-diff.ts'
+import { type DiffLine, diffLines } from '../../../base/line-diff.ts'
 import { setFilters } from '../../../base/router.ts'
 import type { Revision } from '../flow.ts'
 
@@ -53,21 +53,29 @@ function Lines({ before, after }: { before: string; after: string }) {
   if (!near.includes(true)) return <p class="padded-in soft">The definitions are the same.</p>
   return (
     <pre class="code diff" tabIndex={0}>
-      {lines.map((line, i) =>
-        near[i] ? (
-          <span key={i} class={line.kind}>
-            {SIGNS[line.kind]} {line.text}
-          </span>
-        ) : (
-          near[i - 1] === true && (
-            <span key={i} class="place">
-              …
-            </span>
-          )
-        ),
-      )}
+      {stretchesOf(lines, near).map(({ look, texts }, i) => (
+        <span key={i} class={look}>
+          {texts.join('\n')}
+        </span>
+      ))}
     </pre>
   )
+}
+
+type Stretch = { look: DiffLine['kind'] | 'place'; texts: string[] }
+
+/** Lines that look alike and follow each other are one text. `…` stands for those that are left out behind a change. */
+function stretchesOf(lines: readonly DiffLine[], near: readonly boolean[]): Stretch[] {
+  const stretches: Stretch[] = []
+  for (const [i, { kind, text }] of lines.entries()) {
+    if (!near[i] && near[i - 1] !== true) continue
+    const look = near[i] ? kind : 'place'
+    const shown = near[i] ? `${SIGNS[kind]} ${text}` : '…'
+    const last = stretches.at(-1)
+    if (last?.look === look) last.texts.push(shown)
+    else stretches.push({ look, texts: [shown] })
+  }
+  return stretches
 }
 
 const isChange = ({ kind }: { kind: string }) => kind !== 'same'

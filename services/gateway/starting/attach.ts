@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { attachable, MAX_ATTACHMENTS } from '../../../shared/agent/files/attachable.ts'
+import type { Files } from '../../../shared/agent/files/files.ts'
+import type { FileRecord } from '../../../shared/agent/files/records.ts'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import type { SeedMessage, WithFiles } from '../../../shared/cluster/commands/runs.ts'
+import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
+import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { ApiType } from '../../../shared/platform/api/api-type.ts'
+import type { FetchFile } from './fetch-file.ts'
+
+/** An attachment of a request. `at`: where a dialect has it, for messages. */
+export type Attachment = ApiType<'Attachment'> & { at?: string }
+
+export type AttachDeps = { files: Pick<Files, 'get' | 'keep'>; fetchFile: FetchFile }
+
+/**
+ * The broker, for requests with attachments: bytes and addresses become files of the tenant here, and what is behind has ids alone (D47).
+ * Without a store, a request with attachments is refused.
+ */
+export function withAttachments(broker: Broker, deps: AttachDeps | undefined): Broker {
+  const { attach, attachAll } = createAttach(deps)
+  return {
+    ...broker,
+    async createSession(tenant, id, begin) {
+      if (!begin || 'from' in begin) return broker.createSession(tenant, id, ...(begin ? [begin] : []))
+      return broker.createSession(tenant, id, await attachAll(tenant, begin))
+    },
+    async startRun(tenant, { messages, ...request }, onNamed) {
+      const past = messages && { messages: await attachAll(tenant, messages) }
+      return broker.startRun(tenant, { ...(await attach(tenant, request)), ...past }, onNamed)
+    },
+    async sendMessage(tenant, id, { seed, ...message }, onNamed) {
+      const past = seed && { seed: await attachAll(tenant, seed) }
+      return broker.sendMessage(tenant, id, { ...(await attach(tenant, message)), ...past }, onNamed)
+    },
+  }
+}
+
+function createAttach(deps: AttachDeps | undefined) {
+  const known = new WeakMap<Attachment, Promise<FileRecord>>()
+  const recordOf = (tenant: TenantId, attachment: Attachment, at: string): Promise<FileRecord> => {
+    const found = known.get(attachment) ?? recordFor(tenant, attachment, { at, deps: presentIn(deps) })
+    known.set(attachment, found) // A dialect may send a message twice: nothing is fetched twice.
+    return found
+  }
+  const filesOf = async (tenant: TenantId, given: readonly Attachment[], at: string): Promise<AttachedFile[]> => {
+    if (given.length > MAX_ATTACHMENTS) throw tooMany(at)
+    const placeOf = (index: number) => given[index]?.at ?? `${at}/${index}`
+    const records: FileRecord[] = []
+    for (const [i, each] of given.entries()) records.push(await recordOf(tenant, each, placeOf(i))) // One after the other: each is in memory.
+    return attachable(records, placeOf)
+  }
+  const attach = async <T extends Attaching>(tenant: TenantId, request: T, at = ''): Promise<T> => {
+    const { attachments, files: _files, ...rest } = request // No request brings files of its own.
+    if (!attachments?.length) return rest as T
+    return { ...(rest as T), files: await filesOf(tenant, attachments, `${at}/attachments`) }
+  }
+  const attachAll = async (tenant: TenantId, messages: readonly SeedMessage[]) => {
+    const attached: SeedMessage[] = []
+    for (const [i, each] of messages.entries()) {
+      const place = `/messages/${i}`
+      const attachments = [...fileBlocks(each, place), ...(each.attachments ?? [])]
+      attached.push(await attach(tenant, { ...each, attachments }, place))
+    }
+    return attached
+  }
+  return { attach, attachAll }
+}
+
+/** The files of a message as `GET /sessions/{id}/messages` lists it. */
+const fileBlocks = ({ blocks = [] }: SeedMessage, at: string): Attachment[] =>
+  blocks.flatMap(({ type, file_id: fileId }, i) => {
+    if (type !== 'file') return []
+    const place = `${at}/blocks/${i}/file_id`
+    if (fileId === undefined) throw invalidRequest('a block of a file must have its file_id', { param: place })
+    return [{ file_id: fileId, at: place }]
+  })
+
+type Attaching = { attachments?: Attachment[] | undefined } & WithFiles
+type Placed = { at: string; deps: AttachDeps }
+
+async function recordFor(tenant: TenantId, attachment: Attachment, { at, deps }: Placed): Promise<FileRecord> {
+  const { file_id: fileId, data, url, name, media_type: mediaType } = attachment
+  if ([fileId, data, url].filter((each) => each !== undefined).length !== 1)
+    throw invalidRequest('an attachment must have one of file_id, data and url', { param: at })
+  if (fileId !== undefined) return deps.files.get(tenant, fileId)
+  if (url !== undefined) {
+    const fetched = await deps.fetchFile(url, `${at}/url`)
+    return deps.files.keep(tenant, newFile(fetched.content, name ?? fetched.name))
+  }
+  const content = bytesOf(data ?? '', `${at}/data`)
+  return deps.files.keep(tenant, newFile(content, name ?? nameFor(mediaType)))
+}
+
+const newFile = (content: Buffer, name: string) => ({
+  ...{ content, name, bytes: content.length },
+  sha256: createHash('sha256').update(content).digest('hex'),
+})
+
+/** Base64 as RFC 4648 has it, in the alphabet of URLs, too. `Buffer` alone would skip what it does not know. */
+function bytesOf(data: string, param: string): Buffer {
+  const content = /^[A-Za-z0-9+/_-]+={0,2}$/.test(data) ? Buffer.from(data, 'base64') : Buffer.alloc(0)
+  if (content.length > 0) return content
+  throw invalidRequest(`${param.slice(1)} must be the bytes of a file in base64`, { param })
+}
+
+/** The types of text have no other sign than the name. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'application/json': 'json',
+  'application/pdf': 'pdf',
+  'audio/mpeg': 'mp3',
+  'image/jpeg': 'jpg',
+  'image/svg+xml': 'svg',
+  'text/markdown': 'md',
+  'text/plain': 'txt',
+}
+
+function nameFor(mediaType = ''): string {
+  const [, subtype] = /^\w+\/([a-z0-9]{1,5})$/.exec(mediaType) ?? []
+  const end = EXTENSIONS[mediaType] ?? subtype
+  return end === undefined ? 'file' : `file.${end}`
+}
+
+function presentIn(deps: AttachDeps | undefined): AttachDeps {
+  if (deps) return deps
+  throw new AppError('unavailable', 'this server keeps no files: set MONGODB_URL, or leave the attachments out')
+}
+
+const tooMany = (param: string) =>
+  invalidRequest(`a message can have ${MAX_ATTACHMENTS} attachments at most`, { param })
