@@ -13,8 +13,8 @@ export type Work = {
 
 type Folder = { scopeId: string; run: RunSummary | undefined }
 
-/** The clock of a file system goes on in steps of some milliseconds: a time of it may be older than the call that has made it. */
-const STEP_MS = 10
+/** The clocks of a file system and of a run are not the same, and both are read late. Of a call that names its file that does no harm. */
+const SLACK_MS = { named: 100, other: 10 }
 /** The runs of a session that are looked at, the newest ones. */
 const MAX_RUNS = 20
 /** The built-in tools that change no file themselves. */
@@ -69,6 +69,8 @@ const callsOf = (run: RunSummary): Work[] =>
   (run.phases ?? []).flatMap(({ kind, name, started_ms, ended_ms, tool_use_id: call, path }): Work[] => {
     if (kind !== 'tool' || call === undefined || HARMLESS.has(name)) return []
     const start = startOf(run)
-    const time = { fromMs: start + started_ms - STEP_MS, toMs: ended_ms === null ? Infinity : start + ended_ms + 1 }
-    return [{ ...time, path: CHANGE_ONE.has(name) ? path : undefined, by: { run_id: run.run_id, tool_use_id: call } }]
+    const file = CHANGE_ONE.has(name) ? path : undefined
+    const slack = file === undefined ? SLACK_MS.other : SLACK_MS.named
+    const toMs = ended_ms === null ? Infinity : start + ended_ms + slack
+    return [{ fromMs: start + started_ms - slack, toMs, path: file, by: { run_id: run.run_id, tool_use_id: call } }]
   })
