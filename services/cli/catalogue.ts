@@ -51,6 +51,18 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/reply.ts')).defineDeny,
   },
   {
+    name: 'tool-calls',
+    group: DAILY,
+    summary: 'the calls of your own tools that wait for their answers',
+    load: async () => (await import('./commands/tool-calls.ts')).defineToolCalls,
+  },
+  {
+    name: 'answer',
+    group: DAILY,
+    summary: 'answer a call of your own tools',
+    load: async () => (await import('./commands/tool-calls.ts')).defineAnswer,
+  },
+  {
     name: 'ls',
     group: DAILY,
     summary: 'what runs and has run',
@@ -91,6 +103,12 @@ export const CATALOGUE: readonly Entry[] = [
     group: DAILY,
     summary: 'the tools that agents have here',
     load: async () => (await import('./commands/tools.ts')).defineTools,
+  },
+  {
+    name: 'files',
+    group: DAILY,
+    summary: 'files that prompts and flows name',
+    load: async () => (await import('./commands/files.ts')).defineFiles,
   },
   {
     name: 'transcribe',

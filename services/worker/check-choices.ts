@@ -1,6 +1,8 @@
 import { allowedOnly, unknownRule } from '../../shared/agent/tools/allowed.ts'
+import { type ClientTool, MAX_CLIENT_TOOLS_CHARS, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import { policyProblems } from '../../shared/agent/tools/registry.ts'
+import { MCP_PREFIX } from '../../shared/agent/tools/usable-tools.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
@@ -10,7 +12,7 @@ import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import { unusableSchema } from '../../shared/platform/schemas/problems.ts'
 
 export type ChoicesDeps = { toolBox: ToolBox; schemas: Pick<SchemaCheckers, 'of'> }
-export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'tool_choice'>
+export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'tool_choice' | 'client_tools'>
 
 /**
  * Throws `invalid_request` for a choice that this worker cannot carry out, before the run begins (D41.1, D42.1). `undefined` when there is
@@ -18,19 +20,46 @@ export type Choices = Pick<RunRequest, 'response_schema' | 'allowed_tools' | 'to
  */
 export function checkChoices(
   tenant: TenantId,
-  request: Choices,
-  { toolBox, schemas }: ChoicesDeps,
+  { kept = [], ...request }: Choices & { kept?: readonly ClientTool[] | undefined },
+  { toolBox: ofServer, schemas }: ChoicesDeps,
 ): Promise<void> | undefined {
-  const { response_schema: schema, allowed_tools: allowed } = request
+  const { response_schema: schema, allowed_tools: allowed, client_tools: own } = request
+  if (own) checkClientTools(own, ofServer)
+  const clients = own ?? kept
+  const toolBox = clients.length > 0 ? withClientTools(ofServer, clients, schemas.of(tenant)) : ofServer
   if (allowed) checkRules(allowed, toolBox)
   checkToolChoice(request, toolBox)
-  return schema && checkSchema(schema, schemas.of(tenant))
+  const given = [
+    ...(schema ? [{ at: '/response_schema', schema }] : []),
+    ...(own ?? []).flatMap(({ input_schema }, i) =>
+      input_schema ? [{ at: `/client_tools/${i}/input_schema`, schema: input_schema }] : [],
+    ),
+  ]
+  return given.length > 0 ? checkSchemas(given, schemas.of(tenant)) : undefined
 }
 
-async function checkSchema(schema: JsonObject, checker: ReturnType<SchemaCheckers['of']>): Promise<void> {
-  const [unusable] = await checker.findUnusable([schema])
+type PlacedSchema = { at: string; schema: JsonObject }
+
+async function checkSchemas(given: readonly PlacedSchema[], checker: ReturnType<SchemaCheckers['of']>): Promise<void> {
+  const [unusable] = await checker.findUnusable(given.map(({ schema }) => schema))
   if (!unusable) return
-  throw unusableSchema('/response_schema', unusable.problem)
+  throw unusableSchema(given[unusable.at]?.at ?? '', unusable.problem)
+}
+
+function checkClientTools(tools: readonly ClientTool[], toolBox: ToolBox): void {
+  if (JSON.stringify(tools).length > MAX_CLIENT_TOOLS_CHARS)
+    throw invalidRequest(`client_tools must have at most ${MAX_CLIENT_TOOLS_CHARS} characters as JSON; shorten them`, {
+      param: '/client_tools',
+    })
+  for (const [i, { name }] of tools.entries()) {
+    const param = `/client_tools/${i}/name`
+    if (toolBox.find(name) || name.startsWith(MCP_PREFIX))
+      throw invalidRequest(`${quoted(name)} is a tool of this server, or may be one: give yours another name`, {
+        param,
+      })
+    if (tools.findIndex((tool) => tool.name === name) < i)
+      throw invalidRequest(`${quoted(name)} is there twice: leave one out`, { param })
+  }
 }
 
 function checkRules(allowed: readonly string[], toolBox: ToolBox): void {

@@ -1,5 +1,5 @@
 import type { Decision } from '../../shared/agent/engine/permissions.ts'
-import type { PendingPermission } from '../../shared/cluster/permissions/store.ts'
+import { kindOf, type PendingPermission } from '../../shared/cluster/permissions/store.ts'
 import type { RunEvent } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -17,6 +17,7 @@ export interface EventReporter {
   runStarted(run: Run): void
   runWaiting(run: Run): void
   runEnded(run: Run, last: RunEvent): void
+  /** Of a permission request, or of a call that the client makes. */
   permissionRequested(request: PendingPermission): void
   permissionResolved(request: PendingPermission, decision: Decision): void
   /** Resolves when everything that was reported is stored. */
@@ -53,12 +54,12 @@ export function createEventReporter({ events, outbox, audit, log }: ReporterDeps
     },
     permissionRequested(request) {
       const event = permissionRequested(request)
-      events.append(request.tenant, { type: 'permission.requested', at: event.at, data: event.data })
+      events.append(request.tenant, { type: event.type, at: event.at, data: event.data })
       report(request.tenant, () => event, event.type)
     },
     permissionResolved(request, decision) {
       events.append(request.tenant, permissionResolved(request, decision))
-      audit?.record(request, decision)
+      if (kindOf(request.id) === 'permission') audit?.record(request, decision)
     },
     async settled() {
       await Promise.all([writes.settled(), audit?.settled()])
@@ -81,8 +82,15 @@ function runEnded(
 
 function permissionResolved(
   { id, scopeId, runId, details }: PendingPermission,
-  { allow, how, by, input }: Pick<Decision, 'allow' | 'how' | 'by' | 'input'>,
+  { allow, how, by, input, answer }: Pick<Decision, 'allow' | 'how' | 'by' | 'input' | 'answer'>,
 ): TenantEvent {
+  const at = new Date().toISOString()
+  if (kindOf(id) === 'tool_call') {
+    const { tool_name, tool_use_id } = details
+    const call = { session_id: scopeId, run_id: runId, tool_name, tool_use_id }
+    const outcome = { how, is_error: answer?.isError ?? true, ...(by !== undefined && { by }) }
+    return { type: 'tool_call.resolved', at, data: { ...call, ...outcome } }
+  }
   const data = {
     request_id: id,
     session_id: scopeId,
@@ -93,12 +101,13 @@ function permissionResolved(
     ...(by !== undefined && { by }),
     edited: input !== undefined,
   }
-  return { type: 'permission.resolved', at: new Date().toISOString(), data }
+  return { type: 'permission.resolved', at, data }
 }
 
 /** The tool's input is left out; `GET /permissions` shows it. */
-function permissionRequested({ id, scopeId, runId, details }: PendingPermission): WebhookEvent {
-  const { tool_name, tool_use_id, created_at, expires_at } = details
-  const data = { request_id: id, session_id: scopeId, run_id: runId, tool_name, tool_use_id, expires_at }
-  return { type: 'permission.requested', subject: id, at: created_at, data }
+function permissionRequested({ id, scopeId, runId, details }: PendingPermission) {
+  const { tool_name, tool_use_id, created_at: at, expires_at } = details
+  const data = { session_id: scopeId, run_id: runId, tool_name, tool_use_id, expires_at }
+  if (kindOf(id) === 'tool_call') return { type: 'tool_call.requested', subject: id, at, data } as const
+  return { type: 'permission.requested', subject: id, at, data: { request_id: id, ...data } } as const
 }

@@ -1,6 +1,7 @@
 import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
-import { runHasEnded } from '../../shared/agent/engine/steering.ts'
+import { runHasEnded } from '../../shared/agent/engine/messages/steering.ts'
+import type { ClientTool } from '../../shared/agent/tools/client-tools.ts'
 import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
@@ -147,7 +148,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
-      return begin(tenant, { runId, request: message }, open)
+      return begin(tenant, { runId, request: message, kept: sessions.get(tenant, sessionId).clientTools }, open)
     },
     cancelRun: (tenant, runId, client = ITS_CLIENT) =>
       loadingRuns.cancel(tenant, runId) ? undefined : end(runs, runs.get(tenant, runId), client),
@@ -160,7 +161,11 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
   return run.asksDecided()
 }
 
-type Starting = { runId: string; request: Choices & Pick<RunRequest, 'model' | 'files'> }
+type Starting = {
+  runId: string
+  request: Choices & Pick<RunRequest, 'model' | 'files'>
+  kept?: readonly ClientTool[] | undefined
+}
 
 /**
  * Returns the function that opens a run as soon as its choices are checked, its tenant's models are loaded and its limits allow it. Its place is
@@ -171,14 +176,14 @@ function createBegin(
   loadingRuns: LoadingRuns,
 ) {
   const { models, admission } = options
-  const admit = (tenant: TenantId, { runId, request }: Starting) => {
-    const checked = checkChoices(tenant, request, options)
+  const admit = (tenant: TenantId, { runId, request, kept }: Starting) => {
+    const checked = checkChoices(tenant, { ...request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
     return taken ? taken.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
   }
-  return (tenant: TenantId, { runId, request }: Starting, open: () => Run): Promise<void> | void => {
-    const loading = admit(tenant, { runId, request })
+  return (tenant: TenantId, { runId, ...request }: Starting, open: () => Run): Promise<void> | void => {
+    const loading = admit(tenant, { runId, ...request })
     const opening = loadingRuns.open(tenant, runId, {
       loading,
       open() {

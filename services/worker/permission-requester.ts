@@ -1,5 +1,12 @@
 import type { AskRequest, Decision, OpenAsk } from '../../shared/agent/engine/permissions.ts'
-import type { PendingPermission, PermissionDecision, PermissionStore } from '../../shared/cluster/permissions/store.ts'
+import type { ToolOutcome } from '../../shared/agent/tools/port.ts'
+import {
+  type AskKind,
+  clientCallId,
+  type PendingPermission,
+  type PermissionDecision,
+  type PermissionStore,
+} from '../../shared/cluster/permissions/store.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
 import type { JsonObject } from '../../shared/kernel/events.ts'
 import { newId } from '../../shared/kernel/ids.ts'
@@ -8,13 +15,16 @@ import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { EventReporter } from './event-reporter.ts'
 
+/** How long a request waits for its reply, by its kind. */
+export type AskTimes = Readonly<Record<AskKind, number>>
+
 /**
- * Asks a run's client for permission. A request is decided by the first of a reply, the timeout and the end of the run
- * (api.md "Permission request"). Without a decision the tool is denied.
+ * Asks a run's client for permission, or to make a call itself (D45). A request is decided by the first of a reply, the timeout and the end of the run
+ * (api.md "Permission request"). Without a decision the tool is denied, or the call has failed.
  */
 export function createPermissionRequester(
   store: PermissionStore,
-  timeoutMs: number,
+  times: AskTimes,
   {
     metrics,
     reporter,
@@ -23,6 +33,7 @@ export function createPermissionRequester(
 ): (run: Run) => OpenAsk {
   const measure = createMeasure(metrics)
   return (run) => async (ask) => {
+    const timeoutMs = times[ask.kind ?? 'permission']
     const request = requestOf(run, ask, timeoutMs)
     const { created_at, expires_at } = request.details
     if (!ask.earlier) await ask.keep?.({ id: request.id, created_at, expires_at })
@@ -71,12 +82,12 @@ function createMeasure(metrics: Metrics): (decision: Promise<Decision>) => Promi
 
 function requestOf(
   run: Run,
-  { toolUseId, toolName, input, message, preview, earlier }: AskRequest,
+  { kind, toolUseId, toolName, input, message, preview, earlier }: AskRequest,
   timeoutMs: number,
 ): PendingPermission {
   const now = Date.now()
   return {
-    id: earlier?.id ?? newId('perm'),
+    id: earlier?.id ?? (kind === 'tool_call' ? clientCallId(run.id, toolUseId) : newId('perm')),
     tenant: run.tenant,
     scopeId: run.scopeId,
     runId: run.id,
@@ -137,17 +148,21 @@ const decideUntilStored = (store: PermissionStore, request: PendingPermission, d
 /** A later message of the session has come that does not wait for an answer (D39.1). */
 const NEW_MESSAGE: PermissionDecision = { state: 'denied', reason: 'a new message came' }
 
-function decisionOf({ state, reason = '', remember, by, input }: PermissionDecision, timeoutMs: number): Decision {
+function decisionOf(
+  { state, reason = '', remember, by, input, answer }: PermissionDecision,
+  timeoutMs: number,
+): Decision {
   if (state === 'expired') {
     return { allow: false, how: 'timeout', reason: `nobody answered within ${timeoutMs / 1000} seconds` }
   }
   const how = state === 'withdrawn' ? 'cancelled' : 'reply'
   return {
-    allow: state === 'allowed',
+    allow: state === 'allowed' || state === 'answered',
     how,
     reason,
     ...(remember && { remember }),
     ...(by !== undefined && { by }),
     ...(input !== undefined && { input: JSON.parse(input) as JsonObject }),
+    ...(answer !== undefined && { answer: JSON.parse(answer) as ToolOutcome }),
   }
 }

@@ -7,6 +7,7 @@ import type { Models, RunResources, Tools } from '../../shared/agent/engine/reso
 import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
+import { type ClientTool, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { Batched } from '../../shared/kernel/async/batch.ts'
@@ -51,6 +52,8 @@ export type RunStart = {
   /** The tools that the session's client need not be asked for any more. Left out: none, and the run alone remembers. */
   remembered?: RememberedTools
   warnings: readonly WarningEvent[]
+  /** The tools of its client that the session keeps (D45). */
+  clientTools?: readonly ClientTool[] | undefined
   /** Stores how far the run is. Left out: it ends with this process. */
   progress?: RunProgress | undefined
 }
@@ -79,12 +82,17 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
       choices: choicesOf(request),
       output: formOf(tenant, request, options),
     }
-    const toolBox = toolBoxFor(request, options.tools.toolBox)
+    const boxFor = (kept: readonly ClientTool[]) => {
+      const toolBox = withClientToolsOf(tenant, request.client_tools ?? kept, options)
+      return toolBoxFor(request, toolBox)
+    }
     return {
       prompt,
-      execute: (run, { services, remembered = new RememberedTools(), ...start }) => {
+      execute: (run, { services, remembered = new RememberedTools(), clientTools = [], ...start }) => {
         const planMode = { isOn: request.plan_mode === true }
-        const permissions = { openAsk: options.openAskFor(run), remembered, planMode }
+        const toolBox = boxFor(clientTools)
+        const endsWithCalls = request.ends_with_calls === true
+        const permissions = { openAsk: options.openAskFor(run), remembered, planMode, endsWithCalls }
         const resources = resourcesOf(run, { models, services, permissions, toolBox }, options)
         const events = runEngine({ ...settings, ...start }, resources)
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
@@ -107,6 +115,12 @@ const formOf = (
   { response_schema: schema }: RunRequest,
   { schemas }: Pick<EngineOptions, 'schemas'>,
 ): RunInput['output'] => schema && { name: 'answer', schema, checker: schemas.of(tenant), native: triedForm() }
+
+const withClientToolsOf = (
+  tenant: TenantId,
+  given: readonly ClientTool[],
+  { tools, schemas }: EngineOptions,
+): ToolBox => (given.length === 0 ? tools.toolBox : withClientTools(tools.toolBox, given, schemas.of(tenant)))
 
 function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest, given: ToolBox): ToolBox {
   const toolBox = allowed ? allowedOnly(given, allowed) : given

@@ -25,7 +25,7 @@ import type { EventReporter } from './event-reporter.ts'
 import { createInbox } from './inbox.ts'
 import { keepBeforeMove, keepFiles, storeEffects } from './keep-files.ts'
 import { createOwnership } from './ownership.ts'
-import { createPermissionRequester } from './permission-requester.ts'
+import { type AskTimes, createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
 import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
@@ -47,6 +47,7 @@ export type WorkerLimits = {
   tenantShare: number
   sessionIdleMs: number
   permissionTimeoutMs: number
+  clientToolTimeoutMs: number
   maxTurns: number
   customerEngines: number
   /** Negative: a line is never removed for being idle. */
@@ -204,6 +205,11 @@ function logFailure(cause: unknown, log: Log): void {
   log.error('the data of an ended run or session could not be removed', { cause })
 }
 
+const askTimes = ({ permissionTimeoutMs: permission, clientToolTimeoutMs: tool_call }: WorkerLimits): AskTimes => ({
+  permission,
+  tool_call,
+})
+
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 function createPrepare(deps: WorkerDeps): PrepareRun {
@@ -213,7 +219,7 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
   return createPrepareRun({
     models,
     tools: { toolBox, ...createFenceGuard(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
-    openAskFor: createPermissionRequester(permissions, limits.permissionTimeoutMs, { metrics, reporter, log }),
+    openAskFor: createPermissionRequester(permissions, askTimes(limits), { metrics, reporter, log }),
     workspaceOf: ({ tenant, workspace, sessionId }) =>
       sessionId !== undefined || keepsOneShots
         ? workspaces.openKept(tenant, workspace)

@@ -15,6 +15,8 @@ export type TenantEvent = { id: string; event: TenantEventName | 'reset'; data: 
 export type TenantEventName =
   | 'permission.requested'
   | 'permission.resolved'
+  | 'tool_call.requested'
+  | 'tool_call.resolved'
   | 'run.started'
   | 'run.waiting'
   | 'run.ended'

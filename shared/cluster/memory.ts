@@ -7,7 +7,7 @@ import type { RunAccess, RunProcesses } from './following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from './following/queue-places.ts'
 import { RunFinder } from './following/run-finder.ts'
 import { CursorStream } from './journal/cursor-stream.ts'
-import { reply } from './permissions/reply.ts'
+import { answerCall, reply } from './permissions/reply.ts'
 import type { PermissionStore } from './permissions/store.ts'
 
 /** The executor of the same process, and its runs. The executor calls `runs.waiting.onStarted` for each run that it begins. */
@@ -56,6 +56,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     readFile: async (...args) => inbox.readFile(...args),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
+    answerCall: (tenant, scopeId, id, answer) => answerCall(permissions, { tenant, scopeId, id }, answer),
     listPermissions: (tenant, page) => permissions.list(tenant, page),
     listRemembered: async (tenant, page) => inbox.listRemembered(tenant, page),
     forgetRemembered: async (...args) => inbox.forgetRemembered(...args),

@@ -105,6 +105,11 @@ export type PermissionPreview =
 /** `cancelled`: the request was withdrawn before a reply came. */
 export type PermissionResolution = 'reply' | 'timeout' | 'cancelled'
 
+/** The client makes the call, and answers by then (D45). A run that ends with its calls has no deadline for them. */
+export type ClientExecution = { executor: 'client'; expires_at?: string }
+/** Of a call that the client makes: how its answer came, and the caller who sent it. */
+type ClientAnswered = { how: PermissionResolution; by?: string }
+
 type Asked = { input: JsonObject; message: string; preview?: PermissionPreview }
 
 /** `reason` may be empty. `by` is the caller who replied, `input` what the call ran with when the reply has changed it. */
@@ -157,8 +162,14 @@ export type AgentEvent =
   | { type: 'text'; text: string }
   | { type: 'thinking_delta'; text: string }
   | { type: 'thinking'; text: string }
-  | { type: 'tool_use'; id: string; tool_name: string; input: JsonObject }
-  | { type: 'tool_result'; id: string; tool_name: string; output: string; is_error: boolean }
+  | ({ type: 'tool_use'; id: string; tool_name: string; input: JsonObject } & Partial<ClientExecution>)
+  | ({
+      type: 'tool_result'
+      id: string
+      tool_name: string
+      output: string
+      is_error: boolean
+    } & Partial<ClientAnswered>)
   /** Comes before the `tool_result` of the call. */
   | ({ type: 'artifact'; tool_use_id: string } & Artifact)
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }

@@ -17,6 +17,7 @@ export type IdPrefix =
   | 'msg'
   | 'file'
   | 'steer'
+  | 'call'
 
 /** Creates a random id: the prefix and 32 hex digits, for example `run_…` (D2.8). */
 export function newId<P extends IdPrefix>(prefix: P): `${P}_${string}` {

@@ -40,7 +40,7 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^npm run (test:unit|test:for .*)$/, { by: 'test/scripts/test.test.ts', words: '--for' }],
   [/^npm run imports$/, { by: 'test/scripts/check-imports.test.ts', words: 'the import table' }],
   [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack)\b/, LONG],
-  [/^npm run try:(keycloak|mcp|clients)$/, { not: 'it fetches and runs programs of others, for minutes' }],
+  [/^npm run try:(keycloak|mcp|clients|tools)$/, { not: 'it fetches and runs programs of others, for minutes' }],
   [
     /^(pip|npm) install standardwebhooks$/,
     { by: 'test/documents/client-python-readme.test.ts', words: 'standardwebhooks' },

@@ -142,6 +142,7 @@ const SEMANTIC: Record<string, RegExp> = {
   listRunFiles: /^\/cursor$/,
   listRuns: /^\/(?:cursor|since|until)$/,
   showDispatchStats: /^\/(?:cursor|from)$/,
+  answerToolCall: /^\/(?:output|parts)/,
   listPermissions: /^\/(?:cursor|since)$/,
   listPlans: /^\/cursor$/,
   listPlanSchedules: /^\/cursor$/,

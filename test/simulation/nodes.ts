@@ -245,6 +245,7 @@ const LIMITS: WorkerLimits = {
   tenantShare: 1,
   sessionIdleMs: 600_000,
   permissionTimeoutMs: 6_000,
+  clientToolTimeoutMs: 6_000,
   maxTurns: 8,
   customerEngines: 8,
   customerIdleMs: 60_000,

@@ -25,6 +25,7 @@ const LIMITS: WorkerLimits = {
   tenantShare: 1,
   sessionIdleMs: 60_000,
   permissionTimeoutMs: 60_000,
+  clientToolTimeoutMs: 60_000,
   maxTurns: 8,
   customerEngines: 8,
   customerIdleMs: 60_000,
@@ -55,7 +56,12 @@ export function createDemoWorker(
   } as const
   return createWorker({
     models: createServerModels(DEMO_MODELS),
-    toolBox: { tools: [ask], find: () => ask, policyOf: () => 'ask', problemWith: async () => undefined },
+    toolBox: {
+      tools: [ask],
+      find: (name) => (name === ask.name ? ask : undefined),
+      policyOf: () => 'ask',
+      problemWith: async () => undefined,
+    },
     schemas: SCHEMAS,
     permissions,
     onSessionRemoved: undefined,

@@ -13,6 +13,8 @@ import { SILENT_LOG } from '../support/silent-log.ts'
 
 const WRITE = { toolUseId: 'call_1', toolName: 'Write', input: {}, message: 'Write wants to write' }
 
+const both = (ms: number) => ({ permission: ms, tool_call: ms })
+
 function setUp(timeoutMs: number) {
   const runs = new Runs(
     { maxLive: 1, resumeMs: 60_000, maxJournalBytes: 1e6 },
@@ -20,7 +22,7 @@ function setUp(timeoutMs: number) {
   )
   const run = runs.open({ id: newId('run'), tenant: DEFAULT_TENANT, sessionId: undefined })
   const store = createMemoryPermissionStore()
-  return { run, store, open: createPermissionRequester(store, timeoutMs, QUIET)(run) }
+  return { run, store, open: createPermissionRequester(store, both(timeoutMs), QUIET)(run) }
 }
 
 const QUIET = { metrics: NO_METRICS, reporter: NO_REPORTER, log: SILENT_LOG }
@@ -74,7 +76,7 @@ describe('a permission request', () => {
   it('stays undecided while the store is unreachable, and expires when it answers again', async () => {
     const { store, run } = setUp(0)
     const failing = flaky(store)
-    const ask = await createPermissionRequester(failing.store, 20, QUIET)(run)(WRITE)
+    const ask = await createPermissionRequester(failing.store, both(20), QUIET)(run)(WRITE)
     failing.isAway = true
     await failing.refused
     failing.isAway = false
@@ -84,7 +86,7 @@ describe('a permission request', () => {
   it('D37.1: is given up soon after the end of its run while the store is unreachable, and withdrawn when it answers again', async () => {
     const { store, run } = setUp(60_000)
     const failing = flaky(store)
-    const ask = await createPermissionRequester(failing.store, 60_000, QUIET)(run)(WRITE)
+    const ask = await createPermissionRequester(failing.store, both(60_000), QUIET)(run)(WRITE)
     failing.isAway = true
     run.cancel('cancelled')
     expect(await ask.decision).to.include({ allow: false, how: 'cancelled' })
@@ -102,7 +104,11 @@ describe('a permission request', () => {
       opened.resolve(request.id)
       throw new AppError('unavailable', 'no answer within a second')
     }
-    const error = await createPermissionRequester(failing.store, 60_000, QUIET)(run)(WRITE).catch((cause) => cause)
+    const error = await createPermissionRequester(
+      failing.store,
+      both(60_000),
+      QUIET,
+    )(run)(WRITE).catch((cause) => cause)
     expect(error).to.include({ kind: 'unavailable' })
     const request = { tenant: run.tenant, scopeId: run.id, id: await opened.promise }
     await store.decision(request)

@@ -9,7 +9,6 @@ import type { Bench } from '../bench.ts'
 import { Client } from '../client.ts'
 import type { Figure, Measured } from '../figure.ts'
 import type { Counts } from '../ladder/counts.ts'
-import { MASTER_KEY } from '../master-key.ts'
 import { threadsCpuMs } from '../proc.ts'
 import type { Running } from '../processes.ts'
 
@@ -43,14 +42,14 @@ const STEPS: Readonly<Record<string, Start>> = {
   '+ the provider, read and parsed': part('provider'),
   '+ engine': part('engine'),
   '+ runs of a worker': part('runs'),
-  '+ tools, records, usage, events': product('records'),
-  "+ tenants' limits and meter": product('tenants', { MASTER_KEY }),
+  '+ tools, limits, records, usage, events': product('records'),
   '+ traces': product('traces', {
-    ...{ MASTER_KEY, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   }),
 }
 /** The step of the product as it is installed. */
-const PRODUCT = '+ tools, records, usage, events'
+const PRODUCT = '+ tools, limits, records, usage, events'
 
 const AT_ONCE = 64
 const TOKENS = 20

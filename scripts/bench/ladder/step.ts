@@ -9,7 +9,7 @@ import { CursorStream } from '../../../shared/cluster/journal/cursor-stream.ts'
 import { Journal } from '../../../shared/cluster/journal/journal.ts'
 import { createMemoryBroker } from '../../../shared/cluster/memory.ts'
 import { createMemoryPermissionStore } from '../../../shared/cluster/permissions/memory-store.ts'
-import { eachOf, oneByOne } from '../../../shared/kernel/async/batch.ts'
+import { eachOf } from '../../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { newRunId } from '../../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
@@ -73,8 +73,8 @@ const PRODUCERS: Record<Exclude<StepName, 'runs'>, Produce> = {
       tools: [],
       stopSequences: [],
     }
-    for await (const part of oneByOne(provider.stream(asked, new AbortController().signal)))
-      if (part.type === 'text_delta') append(part)
+    for await (const parts of provider.stream(asked, new AbortController().signal))
+      for (const part of eachOf(parts)) if (part.type === 'text_delta') append(part)
     append(DONE)
   },
 

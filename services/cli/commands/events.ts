@@ -6,7 +6,8 @@ import { plainJson, plainLine } from '../text/plain.ts'
 import { wholeNumber } from './options.ts'
 
 const TYPES = [
-  ...['permission.requested', 'permission.resolved', 'run.started', 'run.waiting', 'run.ended', 'plan.queued'],
+  ...['permission.requested', 'permission.resolved', 'tool_call.requested', 'tool_call.resolved', 'run.started'],
+  ...['run.waiting', 'run.ended', 'plan.queued'],
   ...['plan.step', 'plan.ended', 'flow.ended', 'flow.changed', 'config.changed'],
 ] as TenantEventName[]
 

@@ -4,9 +4,11 @@ import { text as textOf } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
+import { isText, uploadAll } from '../connect/upload.ts'
 import { usageError } from '../exit-codes.ts'
 import { followRun } from '../follow/follow-run.ts'
 import type { Io } from '../io.ts'
+import { readDocument } from '../read-document.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 import { wholeNumber } from './options.ts'
 
@@ -17,6 +19,8 @@ type RunOptions = ApprovalOptions & {
   maxTurns?: number
   background?: boolean
   file?: string
+  attach: string[]
+  tools?: string
   key?: string
 }
 
@@ -28,7 +32,9 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--plan', 'let the agent make a plan first, and queue the plan that is approved')
     .option('--max-turns <n>', 'the most turns', wholeNumber)
     .option('--background', 'start it, print its id and leave')
-    .option('-f, --file <file>', 'a file with the prompt')
+    .option('-f, --file <file>', 'a file with the prompt; one that is no text is attached to it')
+    .option('--attach <file>', 'a file that the model reads with the prompt; may be repeated', addFile, [])
+    .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
     .option('--key <key>', 'the same key starts one run')
   addApprovalOptions(command)
     .addHelpText(
@@ -38,8 +44,17 @@ export function defineRun(command: Command, cli: Cli): void {
     .action((words: string[], options: RunOptions) => run(words, options, cli))
 }
 
-async function run(words: string[], options: RunOptions, { io, output, engine, exitWith }: Cli): Promise<void> {
-  const body = bodyOf(await promptOf(words, options.file, io), options)
+const addFile = (file: string, before: readonly string[]): string[] => [...before, file]
+
+async function run(words: string[], options: RunOptions, cli: Cli): Promise<void> {
+  const { io, output, engine, exitWith } = cli
+  const { attach, file } = options
+  const isPrompt = file === undefined || (await isText(resolve(io.cwd, file)))
+  const prompt = await promptOf(words, isPrompt ? file : undefined, io)
+  const own = options.tools === undefined ? {} : await readDocument(options.tools, io)
+  const files = isPrompt ? attach : [file, ...attach]
+  const attachments = await uploadAll(files, cli)
+  const body = { ...bodyOf(prompt, options), ...(attachments.length > 0 && { attachments }), ...pick(own) }
   const client = await engine()
   if (options.background) {
     const id = await client.runs.start(body, { idempotencyKey: options.key })
@@ -49,6 +64,10 @@ async function run(words: string[], options: RunOptions, { io, output, engine, e
   const start = (follow: object) => client.run(body, { ...follow, idempotencyKey: options.key })
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
 }
+
+/** The server says what is wrong with them. */
+const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
+  tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
 const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
   prompt,

@@ -2,28 +2,45 @@ import { ApiError, ConnectionFailed } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { accessTo } from './connect.ts'
 
+type Where = Pick<Cli, 'io' | 'target'>
+
 /** Sends a form, which the client does not: it sends JSON. Resolves with the text of a good answer, and throws what the client throws. */
 export async function postForm(
   path: string,
   { form, signal }: { form: FormData; signal: AbortSignal },
-  { io, target }: Pick<Cli, 'io' | 'target'>,
+  where: Where,
 ): Promise<string> {
+  const response = await send(path, { method: 'POST', body: form, signal }, where)
+  return response.text().catch((cause: unknown) => broken(cause, signal))
+}
+
+/** The bytes of a good answer. */
+export async function getBody(path: string, signal: AbortSignal, where: Where): Promise<Response['body']> {
+  return (await send(path, { signal }, where)).body
+}
+
+/** A token that is refused is asked for again, once. */
+async function send(
+  path: string,
+  init: RequestInit & { signal: AbortSignal },
+  { io, target }: Where,
+): Promise<Response> {
   const { url, token } = accessTo(io, await target())
-  const fail = (cause: unknown): never => {
-    throw signal.aborted ? cause : new ConnectionFailed('the connection failed', { cause })
-  }
-  const send = (bearer: string | undefined) =>
+  const sendWith = (bearer: string | undefined) =>
     fetch(url.replace(/\/+$/, '') + path, {
-      ...{ method: 'POST', body: form, signal },
+      ...init,
       headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
-    }).catch(fail)
+    }).catch((cause: unknown) => broken(cause, init.signal))
   const first = typeof token === 'function' ? await token() : token
-  let response = await send(first)
+  let response = await sendWith(first)
   if (response.status === 401 && typeof token === 'function') {
     await response.body?.cancel()
-    response = await send(await token(first))
+    response = await sendWith(await token(first))
   }
-  const body = await response.text().catch(fail)
-  if (!response.ok) throw new ApiError(response, body)
-  return body
+  if (response.ok) return response
+  throw new ApiError(response, await response.text().catch((cause: unknown) => broken(cause, init.signal)))
+}
+
+function broken(cause: unknown, { aborted }: AbortSignal): never {
+  throw aborted ? cause : new ConnectionFailed('the connection failed', { cause })
 }

@@ -1,12 +1,13 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import type { FollowOptions, PermissionAsk, RunStream } from '../../../shared/client/client.ts'
+import type { FollowOptions, PermissionAsk, RunEvent, RunStream } from '../../../shared/client/client.ts'
 import { RunFailed, RunLost } from '../../../shared/client/errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import type { Output } from '../output.ts'
-import { plainJson } from '../text/plain.ts'
+import { plainJson, plainLine } from '../text/plain.ts'
 import { createAnswers } from './answer-asks.ts'
 import type { Approval } from './approval.ts'
+import { callText } from './call-line.ts'
 import { RunScreen } from './run-screen.ts'
 
 export type RunFollow = {
@@ -37,6 +38,7 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
     for await (const event of run) {
       if (isJson) output.out(`${plainJson({ ...event, run_id: run.id })}\n`)
       screen.show(event, run.id)
+      showClientCall(event, run.id ?? '', screen)
     }
     const { output: text, usage, stopReason, planId, note } = await run.result()
     screen.end()
@@ -54,6 +56,13 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
   } finally {
     release()
   }
+}
+
+/** The caller's own program makes the call, or a person answers it. */
+function showClientCall({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
+  if (event !== 'tool_use' || !data.expires_at) return
+  const call = callText({ toolName: data.tool_name, input: data.input })
+  screen.print(`waiting for your tool (${call}): ae answer ${runId} ${plainLine(data.id)} OUTPUT`)
 }
 
 function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; leave: () => void }): () => void {

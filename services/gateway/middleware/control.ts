@@ -3,7 +3,7 @@ import type { Request } from 'express'
 /** The paths behind the base path, by method: what ends work or answers it, and the stream that makes polling needless. */
 const CONTROL: Readonly<Record<string, RegExp>> = {
   GET: /^\/events$/,
-  POST: /^\/(sessions\/[^/]+\/permissions\/[^/]+|plans\/[^/]+\/cancel|openai\/v1\/responses\/[^/]+\/cancel)$/,
+  POST: /^\/(sessions\/[^/]+\/permissions\/[^/]+|runs\/[^/]+\/tool-calls\/[^/]+|plans\/[^/]+\/cancel|openai\/v1\/responses\/[^/]+\/cancel)$/,
   DELETE: /^\/((runs|sessions)\/[^/]+|ui\/chat\/[^/]+\/stream)$/,
 }
 

@@ -1,5 +1,9 @@
 import type { RequestHandler } from 'express'
 import { MAX_TRIES } from '../../../shared/agent/engine/answers/typed-answer.ts'
+import { MAX_ATTACHMENTS, MAX_PIXELS } from '../../../shared/agent/files/attachable.ts'
+import { MAX_SHOWN_BYTES } from '../../../shared/agent/providers/shown-files.ts'
+import { MAX_CLIENT_TOOLS_CHARS } from '../../../shared/agent/tools/client-tools.ts'
+import { MAX_ATTACHMENT_BYTES } from '../../../shared/kernel/attachment.ts'
 import { MAX_SCHEMA_BYTES } from '../../../shared/platform/schemas/budget.ts'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
@@ -12,6 +16,7 @@ export type ServerFacts = {
   /** The server's own model; `null` without one. */
   model: string | null
   permissionTimeoutMs: number
+  clientToolTimeoutMs: number
   runResumeMs: number
   /** Requests per minute and client; 0 for no limit. */
   rateLimitRpm: number
@@ -21,6 +26,8 @@ type Deps = {
   basePath: string
   facts: ServerFacts
   toolBox: { readonly tools: readonly { name: string }[] }
+  /** `undefined` when the process has no store. */
+  stored: object | undefined
   /** `undefined`: runtime configuration is disabled. */
   configured: { config: ConfigSurface } | undefined
   queued: { flows: FlowSurface | undefined; plans: object | undefined; dispatches: object | undefined }
@@ -45,6 +52,7 @@ export function describeCaller(deps: Deps): RequestHandler {
       run_limits: RUN_LIMITS,
       rate_limit_rpm: facts.rateLimitRpm,
       permission_timeout_secs: facts.permissionTimeoutMs / 1000,
+      client_tool_timeout_secs: facts.clientToolTimeoutMs / 1000,
       run_resume_secs: facts.runResumeMs / 1000,
       model: engine?.routing.main?.model ?? facts.model,
     })
@@ -52,7 +60,7 @@ export function describeCaller(deps: Deps): RequestHandler {
 }
 
 /** The features that are configured here. The list of tools may grow. */
-const featuresOf = ({ toolBox, configured, queued, pages }: Deps) => ({
+const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   config: configured !== undefined,
   flows: queued.flows?.execution !== undefined,
   plans: queued.plans !== undefined,
@@ -62,6 +70,8 @@ const featuresOf = ({ toolBox, configured, queued, pages }: Deps) => ({
   explorer: pages.hasExplorer,
   typed_answers: true,
   run_choices: true,
+  files: stored !== undefined,
+  client_tools: true,
 })
 
 /** Limits of one run's request, as the API document has them. */
@@ -69,5 +79,11 @@ const RUN_LIMITS = {
   response_schema_bytes: MAX_SCHEMA_BYTES,
   response_schema_tries: MAX_TRIES,
   allowed_tools: 64,
+  client_tools: 64,
+  client_tools_chars: MAX_CLIENT_TOOLS_CHARS,
   metadata_pairs: 16,
+  attachments: MAX_ATTACHMENTS,
+  attachment_bytes: MAX_SHOWN_BYTES,
+  image_bytes: MAX_ATTACHMENT_BYTES,
+  image_pixels: MAX_PIXELS,
 }

@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express'
-import type { ToolBox } from '../../../shared/agent/tools/port.ts'
+import { mayRunEdited, type ToolBox } from '../../../shared/agent/tools/port.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { DecidedPermissions } from '../../../shared/cluster/permissions/decided.ts'
 import { invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
@@ -11,6 +11,7 @@ import type { ReadBody } from '../bodies/body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
 import { PERMISSION, pageRequestOf, pathId, queryText, queryValue, SESSION } from '../params.ts'
 import { required } from './requires.ts'
+import { toolCallRoutes } from './tool-calls.ts'
 
 type Deps = {
   broker: Broker
@@ -24,12 +25,13 @@ export type ReplyToolBox = Pick<ToolBox, 'find' | 'policyOf' | 'problemWith' | '
 const STATE = { pattern: /^(pending|remembered|decided)$/, wanted: 'pending, remembered or decided' }
 
 /**
- * Lists and answers pending permission requests, and revokes what replies have allowed for the rest of a session. The first id in the path
- * of a reply is a session's or a one-shot run's (D4.1, D4.12).
+ * Lists and answers pending permission requests and the calls that clients make, and revokes what replies have allowed for the rest of a session. The
+ * first id in the path of a reply is a session's or a one-shot run's (D4.1, D4.12).
  */
 export function permissionRoutes(deps: Deps): RouteTable {
   const { broker, decided } = deps
   return {
+    ...toolCallRoutes(deps),
     '/sessions/:id/permissions/:request_id': { post: replyTo(deps) },
     '/permissions': {
       async get(req, res) {
@@ -116,7 +118,7 @@ async function assertUsable(toolBox: ReplyToolBox, toolName: string, input: Json
   if (!toolBox.find(toolName)) return
   const problem = await toolBox.problemWith(toolName, input)
   if (problem !== undefined) throw refuse(problem)
-  if (toolBox.policyOf(toolName, input, true) === 'deny')
+  if (!mayRunEdited(toolBox.policyOf(toolName, input, true)))
     throw refuse(
       `this server's policy forbids ${toolName} with this input, or it may run what the policy forbids; change it, or deny the call`,
     )

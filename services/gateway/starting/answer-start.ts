@@ -49,7 +49,7 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
         .json({ run_id: runId, ...(waiting && { waiting_for_permission: waitingBody(waiting) }) })
     } else if (wantsJson(req)) {
       await answerUntilLeft(res, async (signal) => {
-        const answer = await answerOf(started, signal)
+        const { calls: _, ...answer } = await answerOf(started, signal)
         named()
         return answer
       })

@@ -8,23 +8,31 @@ import { FrameDecoder } from '../streams/run-events.ts'
 /** The answer of a run to a client that asks for JSON (D25c). */
 export type RunAnswer = ApiType<'RunAnswer'>
 
+/** The calls that its client makes, when the run has ended with them. */
+type ClientCall = Extract<AgentEvent, { type: 'tool_use' }>
+
 /** Reads a run to its end. Throws its failure with the status that D25c gives it. When `signal` is aborted the reader leaves the run. */
-export async function answerOf({ runId, frames }: OpenedRun, signal: AbortSignal): Promise<RunAnswer> {
+export async function answerOf(
+  { runId, frames }: OpenedRun,
+  signal: AbortSignal,
+): Promise<RunAnswer & { calls: readonly ClientCall[] }> {
   const texts: string[] = []
+  const calls: ClientCall[] = []
   const decoder = new FrameDecoder<AgentEvent>(WANTED)
   for await (const each of untilAborted(frames, signal)) {
     for (const { event } of decoder.take(each)) {
       if (event.type === 'text') texts.push(event.text)
       else if (event.type === 'error') throw failure(runId, event)
-      else if (event.type === 'done') return doneAnswer(runId, texts, event)
-      else if (event.type === 'plan_queued') return planAnswer(runId, texts, event)
+      else if (event.type === 'done') return { ...doneAnswer(runId, texts, event), calls }
+      else if (event.type === 'plan_queued') return { ...planAnswer(runId, texts, event), calls }
+      else if (event.type === 'tool_use' && event.executor && !event.expires_at) calls.push(event)
     }
   }
   signal.throwIfAborted()
   throw new AppError('unavailable', 'the end of the run was not delivered; follow the run to read it')
 }
 
-const WANTED = new Set(['text', 'done', 'plan_queued', 'error'])
+const WANTED = new Set(['text', 'tool_use', 'done', 'plan_queued', 'error'])
 
 /** Ends, and leaves the run, when `signal` is aborted. */
 export async function* untilAborted(frames: OpenedRun['frames'], signal: AbortSignal) {

@@ -5,10 +5,15 @@ import { within } from '../../../shared/kernel/async/deadline.ts'
 import { hasKind } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 
-/** A run that waits for these permission requests, and the number of its events by then. */
-export type WaitingRun = { runId: string; permissionIds: readonly string[]; eventCount: number }
+/** A run that waits for these permission requests, and for its client to make these calls, and the number of its events by then. */
+export type WaitingRun = {
+  runId: string
+  permissionIds: readonly string[]
+  toolCallIds: readonly string[]
+  eventCount: number
+}
 
-/** Finds the run of the session that waits for permission requests, other than `except`. A session that is unknown has none. */
+/** Finds the run of the session that waits for somebody's answer, other than `except`. A session that is unknown has none. */
 export async function findWaitingRun(
   broker: Pick<Broker, 'getSession' | 'getRun'>,
   tenant: TenantId,
@@ -18,8 +23,11 @@ export async function findWaitingRun(
   try {
     const { active_run_id: runId } = await broker.getSession(tenant, sessionId)
     if (runId === null || runId === except) return undefined
-    const { permission_ids: permissionIds = [], event_count: eventCount } = await broker.getRun(tenant, runId)
-    return permissionIds.length === 0 ? undefined : { runId, permissionIds, eventCount }
+    const run = await broker.getRun(tenant, runId)
+    const { permission_ids: permissionIds = [], tool_call_ids: toolCallIds = [], event_count: eventCount } = run
+    return permissionIds.length + toolCallIds.length === 0
+      ? undefined
+      : { runId, permissionIds, toolCallIds, eventCount }
   } catch (cause) {
     if (hasKind(cause, 'not_found')) return undefined
     throw cause
@@ -79,16 +87,17 @@ export class AnnouncedFrames implements AsyncIterableIterator<Frames, undefined>
   }
 }
 
-export const waitingBody = ({ runId, permissionIds }: WaitingRun) => ({
+export const waitingBody = ({ runId, permissionIds, toolCallIds }: WaitingRun) => ({
   run_id: runId,
   permission_ids: [...permissionIds],
+  ...(toolCallIds.length > 0 && { tool_call_ids: [...toolCallIds] }),
 })
 
 const announcement = (waiting: WaitingRun): string =>
   renderFrame(0, {
     type: 'warning',
     code: 'waiting_for_permission',
-    message: `the message waits for ${waiting.runId}, which waits for permission`,
+    message: `the message waits for ${waiting.runId}, which waits for ${waiting.permissionIds.length > 0 ? 'permission' : 'its client'}`,
     detail: {
       ...waitingBody(waiting),
       suggestion: 'Answer the requests, or send messages with "if_waiting": "deny".',

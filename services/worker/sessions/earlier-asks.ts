@@ -1,8 +1,14 @@
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
-import type { PermissionKey, PermissionStore, PermissionSummary } from '../../../shared/cluster/permissions/store.ts'
+import {
+  kindOf,
+  type PermissionKey,
+  type PermissionStore,
+  type PermissionSummary,
+} from '../../../shared/cluster/permissions/store.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import { unanswered } from '../../../shared/work/runs/open-asks.ts'
 import type { EventReporter } from '../event-reporter.ts'
 
 export type EarlierAsksDeps = {
@@ -79,7 +85,7 @@ export class EarlierAsks {
     const isLeft = ({ id }: PermissionSummary) => this.#own.includes(id) && !shown.has(id)
     return open.filter(isLeft).flatMap((request) => {
       const events = resolved(request)
-      return shown.has(request.tool_use_id) ? events.slice(1) : events
+      return shown.has(request.tool_use_id) ? events.slice(kindOf(request.id) === 'tool_call' ? 2 : 1) : events
     })
   }
 
@@ -103,9 +109,12 @@ export class EarlierAsks {
 const CANCELLED = { allow: false, how: 'cancelled', reason: '' } as const
 
 function resolved({ id, tool_use_id, tool_name, input, message, preview, expires_at }: PermissionSummary): RunEvent[] {
+  const call = { id: tool_use_id, tool_name, input }
+  if (kindOf(id) === 'tool_call')
+    return [{ type: 'tool_use', ...call, executor: 'client', expires_at }, unanswered(call)]
   const subject = { id, tool_use_id, tool_name }
   return [
-    { type: 'tool_use', id: tool_use_id, tool_name, input },
+    { type: 'tool_use', ...call },
     { type: 'permission_request', ...subject, input, message, ...(preview && { preview }), expires_at },
     { type: 'permission_resolved', ...subject, ...CANCELLED },
   ]

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../../../shared/kernel/events.ts'
+import { waitsForClient } from '../../../shared/work/runs/open-asks.ts'
 
 /**
  * Where the run of a session that was begun can go on at another worker, and nothing that its client has seen is void (D37.4): while it waits
@@ -7,7 +8,7 @@ import type { RunEvent } from '../../../shared/kernel/events.ts'
 export class SafePoint {
   /** The calls of the present turn that have no result. */
   readonly #calls = new Set<unknown>()
-  /** Its permission requests that are open, by their ids. Those of sub-agents are none: sub-agents begin anew elsewhere. */
+  /** Its permission requests that are open, and the calls that the client makes, by their ids. Those of sub-agents are none: sub-agents begin anew elsewhere. */
   readonly #asks = new Set<string>()
   #isTurnComplete = false
   #wanted: PromiseWithResolvers<void> | undefined
@@ -16,8 +17,8 @@ export class SafePoint {
   /** Call it with each event of the run. `isLast`: its last turn is complete, and only its end is missing. */
   note(event: RunEvent, isLast: boolean): void {
     if (event.type === 'turn_start') this.#begin()
-    else if (event.type === 'tool_use') this.#calls.add(event.id)
-    else if (event.type === 'tool_result') this.#calls.delete(event.id)
+    else if (event.type === 'tool_use') this.#add(event)
+    else if (event.type === 'tool_result') this.#remove(event.id)
     else if (event.type === 'permission_request' && this.#calls.has(event.tool_use_id)) this.#asks.add(event.id)
     else if (event.type === 'permission_resolved') this.#asks.delete(event.id)
     else if (event.type === 'turn_end') this.#isTurnComplete = !isLast
@@ -54,6 +55,17 @@ export class SafePoint {
 
   get #isReached(): boolean {
     return this.#isTurnComplete || (this.#asks.size > 0 && this.#asks.size === this.#calls.size)
+  }
+
+  /** A call that the client makes waits as one that has asked. */
+  #add(call: Extract<RunEvent, { type: 'tool_use' }>): void {
+    this.#calls.add(call.id)
+    if (waitsForClient(call)) this.#asks.add(call.id)
+  }
+
+  #remove(callId: string): void {
+    this.#calls.delete(callId)
+    this.#asks.delete(callId)
   }
 
   #begin(): void {

@@ -1,6 +1,7 @@
 import type { Conversation } from '../../../shared/agent/engine/conversation.ts'
 import type { LogEntry, LogWrite, SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import type { SessionHead } from '../../../shared/agent/sessions/store.ts'
+import type { ClientTool } from '../../../shared/agent/tools/client-tools.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { SessionRuns } from './session-runs.ts'
@@ -34,6 +35,7 @@ export type LoggedSession = {
   readonly conversation: Pick<Conversation, 'all' | 'compactions' | 'bytes'>
   readonly facts: SessionFacts
   readonly memories: readonly string[]
+  readonly clientTools: readonly ClientTool[]
   readonly runs?: Pick<SessionRuns, 'take'> | undefined
 }
 
@@ -44,7 +46,12 @@ export type LogTimes = { renewalMs: number; lifeMs: number; now(): number }
 type LogEnd = 'moved' | 'deleted' | 'refused'
 
 /** How far the session is stored. */
-type Saved = { messages: number; compactions: number; memories: readonly string[] }
+type Saved = {
+  messages: number
+  compactions: number
+  memories: readonly string[]
+  clientTools: readonly ClientTool[]
+}
 /** An entry that is on its way. A repeated try sends the same, because the first one may have been stored. */
 type Pending = { write: LogWrite; saved: Saved; version: number; onStored: (() => void) | undefined }
 type Waiter = { version: number; resolve: (isStored: boolean) => void }
@@ -201,7 +208,7 @@ export class SessionLog {
   }
 
   #build(session: LoggedSession, { renewalMs, lifeMs, now }: LogTimes): Pending {
-    const { tenant, conversation, memories } = session
+    const { tenant, conversation, memories, clientTools } = session
     const { all: messages, compactions } = conversation
     const isCompacted = compactions !== this.#saved.compactions
     const mayFollow = Math.max(MIN_ENTRIES, conversation.bytes / BYTES_AN_ENTRY)
@@ -214,6 +221,7 @@ export class SessionLog {
       facts: session.facts,
       messages: isBase ? messages : messages.slice(this.#saved.messages),
       ...((isBase || memories !== this.#saved.memories) && { memories }),
+      ...((isBase ? clientTools.length > 0 : clientTools !== this.#saved.clientTools) && { client_tools: clientTools }),
       ...(runs && { runs: runs.entry }),
       ...(isBase && { isBase }),
     }
@@ -222,7 +230,7 @@ export class SessionLog {
     const busyAt = this.#nextSeq === 1 ? this.#busyAt : undefined
     return {
       write: { tenant, ...place, entry, expiresMs: now() + lifeMs, busyAt },
-      saved: { messages: messages.length, compactions, memories },
+      saved: { messages: messages.length, compactions, memories, clientTools },
       version: this.#version,
       onStored: runs?.onStored,
     }

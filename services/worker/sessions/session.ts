@@ -1,15 +1,17 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
-import type { KnownSteer } from '../../../shared/agent/engine/steering.ts'
+import type { KnownSteer } from '../../../shared/agent/engine/messages/steering.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
+import type { ClientTool } from '../../../shared/agent/tools/client-tools.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
 import type { Batched } from '../../../shared/kernel/async/batch.ts'
 import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
+import { jsonBytes } from '../../../shared/kernel/json.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { truncate } from '../../../shared/kernel/text.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
@@ -78,6 +80,8 @@ export type SessionState = SessionIdentity &
     /** Names the folder of the session's tools; made of the first token by default. */
     workspace?: string
     memories?: readonly string[] | undefined
+    /** The tools of its client (D45.3). */
+    clientTools?: readonly ClientTool[] | undefined
     remembered?: readonly RememberedTool[] | undefined
     /** Left out: the session is not stored. */
     log?: LogState | undefined
@@ -101,6 +105,8 @@ export class Session {
   /** `undefined`: its runs end with this worker. */
   readonly runs: SessionRuns | undefined
   title: string | undefined
+  #clientTools: readonly ClientTool[] = []
+  #clientToolBytes = 0
   readonly #memory: SessionMemory
   readonly #usage: SessionUsage
   readonly #options: SessionOptions
@@ -112,7 +118,21 @@ export class Session {
   readonly #accepting = new Set<Promise<unknown>>()
 
   constructor(
-    { id, tenant, token, workspace, createdAt, title, from, used, memories, remembered, log, ...history }: SessionState,
+    {
+      id,
+      tenant,
+      token,
+      workspace,
+      createdAt,
+      title,
+      from,
+      used,
+      memories,
+      clientTools = [],
+      remembered,
+      log,
+      ...history
+    }: SessionState,
     options: SessionOptions,
   ) {
     this.id = id
@@ -123,15 +143,16 @@ export class Session {
     this.from = from
     this.#options = options
     this.#usage = new SessionUsage(used)
+    this.#keepClientTools(clientTools)
     this.conversation = new Conversation(history, {
-      onResize: (bytes) => options.place.resize(bytes),
+      onResize: (bytes) => options.place.resize(bytes + this.#clientToolBytes),
       ...(!isOneShotSession(id) && { runId: () => this.#queue.active?.id ?? null }),
     })
     this.title = title ?? titleOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
     const saved = { messages: log?.nextSeq === 1 ? 0 : history.messages.length, compactions: 0 }
-    this.log = log && options.keep && new SessionLog(log, { ...saved, memories: this.#memory.entries })
+    this.log = log && options.keep && new SessionLog(log, { ...saved, memories: this.#memory.entries, clientTools })
     this.runs = this.log && options.keepRuns && new SessionRuns(options.keepRuns(this), log?.endedFrom)
     this.#restartIdle()
   }
@@ -163,6 +184,11 @@ export class Session {
     }
   }
 
+  /** The tools of its client, for messages that bring none. */
+  get clientTools(): readonly ClientTool[] {
+    return this.#clientTools
+  }
+
   get memories(): readonly string[] {
     return this.#memory.entries
   }
@@ -180,7 +206,14 @@ export class Session {
       ...(this.runs && { fromSeq: this.runs.fromSeqOf(run.id) }),
     }))
     const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }
-    const history = { messages, messageCount, memories, remembered, ...(log && { log }) }
+    const history = {
+      messages,
+      messageCount,
+      memories,
+      clientTools: this.#clientTools,
+      remembered,
+      ...(log && { log }),
+    }
     return { id, tenant, token, workspace, createdAt, title, from, used: this.#usage.state, ...history, waiting }
   }
 
@@ -189,8 +222,10 @@ export class Session {
     const { background } = this.#memory
     const { conversation, remembered, runs } = this
     if (this.#begun && !runs?.progress?.hasPrompt) this.#place(this.#begun.message)
+    this.#keepClientTools(this.#begun?.message.client_tools)
     const services = { memory: this.#memory }
-    return { conversation, background, services, remembered, warnings: [], progress: runs?.progress }
+    const kept = { conversation, remembered, clientTools: this.#clientTools }
+    return { ...kept, background, services, warnings: [], progress: runs?.progress }
   }
 
   /** Throws `invalid_request` for a message that follows one which the session does not have. */
@@ -313,6 +348,13 @@ export class Session {
     conversation.prepare({ after: placeOf(message, conversation.all) })
     conversation.append(...seedHistory(message.seed ?? []))
     conversation.prepare({ client: message.id })
+  }
+
+  /** A message without any leaves them as they are. */
+  #keepClientTools(tools: readonly ClientTool[] | undefined): void {
+    if (!tools || tools.length + this.#clientTools.length === 0) return
+    this.#clientTools = tools
+    this.#clientToolBytes = tools.length > 0 ? jsonBytes(tools) : 0
   }
 
   #restartIdle(): void {

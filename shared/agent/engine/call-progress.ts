@@ -29,7 +29,8 @@ export interface CallProgress {
   earlierAsk(call: AskingCall): AskState | undefined
   /** The client is about to be asked. Resolves with `false` when it must not be. */
   ask(call: AskingCall, ask: AskState): Promise<boolean>
-  end(callId: string, result: ToolResultBlock): void
+  /** `isAnswer`: the client has made the call. Its answer counts although the call had no effect here. */
+  end(callId: string, result: ToolResultBlock, isAnswer?: boolean): void
   /** After a call that may have changed files: those of which the store lacks the newest content. */
   noteFiles(files: readonly UnstoredFile[]): void
   /** The files that an earlier process had changed and that are not here, once. */

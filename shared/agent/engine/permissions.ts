@@ -1,8 +1,9 @@
 import type { JsonObject, PermissionPreview, PermissionResolution } from '../../kernel/events.ts'
+import type { ToolOutcome } from '../tools/port.ts'
 import type { AskState } from './call-progress.ts'
 import type { RememberedTools } from './remembered-tools.ts'
 
-/** The answer to a permission request, in the words of its reply and of its event. */
+/** The answer to an ask, in the words of its reply and of its event: a permission, or the result of a call that the client makes (`answer`). */
 export type Decision = {
   allow: boolean
   how: PermissionResolution
@@ -14,18 +15,21 @@ export type Decision = {
   by?: string
   /** The input that the call runs with instead of the model's. */
   input?: JsonObject
+  answer?: ToolOutcome
 }
 
 /**
- * An open permission request: its id, which is part of the reply's path, its deadline, and the decision once there is one. The end of the run is one:
+ * An open permission request, or a call that the client makes: its id, which is part of the reply's path, its deadline, and the decision once there is one. The end of the run is one:
  * the decision comes within a second after the run's signal is aborted, and the run does not end before.
  */
 export type Ask = { id: string; expiresAt: string; decision: Promise<Decision> }
 
-/** Opens a permission request of a run. The promise resolves after the request is stored, so that no reply can come too early. */
+/** Opens an ask of a run. The promise resolves after the request is stored, so that no reply can come too early. */
 export type OpenAsk = (request: AskRequest) => Promise<Ask>
 
 export type AskRequest = {
+  /** The client makes the call (D45). Left out: it is asked for permission. */
+  kind?: 'tool_call'
   toolUseId: string
   toolName: string
   input: JsonObject
@@ -45,4 +49,6 @@ export type Permissions = {
   openAsk: OpenAsk
   remembered?: RememberedTools
   planMode?: PlanMode
+  /** The run ends with the calls that its client makes, instead of waiting for them. */
+  endsWithCalls?: boolean
 }

@@ -2,8 +2,8 @@ import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ReadFile } from '../providers/shown-files.ts'
 import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
+import type { Steering } from './messages/steering.ts'
 import type { Permissions } from './permissions.ts'
-import type { Steering } from './steering.ts'
 
 /** The model of a turn, and the one that may replace it. */
 export type Route = {

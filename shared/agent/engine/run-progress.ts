@@ -214,9 +214,9 @@ export class RunProgress implements CallProgress {
   }
 
   /** The result of a call that had no effect is not needed: the call is made again. */
-  end(callId: string, result: ToolResultBlock): void {
-    if (!this.earlier(callId)?.hasBegun) return
-    this.#change('calls', callId, { result })
+  end(callId: string, result: ToolResultBlock, isAnswer = false): void {
+    if (!isAnswer && !this.earlier(callId)?.hasBegun) return
+    this.#change('calls', callId, { hasBegun: true, result })
     this.#keeper.note()
   }
 

@@ -29,12 +29,13 @@ import {
   TypedAnswer,
 } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
+import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
+import { Steering, steerMessage } from './messages/steering.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
-import { Steering, steerMessage } from './steering.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
 import {
   createSubAgents,
@@ -44,12 +45,13 @@ import {
   narrow,
   type SubAgentOptions,
 } from './sub-agents.ts'
-import { callTools, toolUseBlocks } from './tool-step.ts'
+import { callTools, type ToolStep, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
 import { type Answer, readAnswer } from './turn.ts'
 import { withTotals } from './usage.ts'
 
 export type RunInput = {
+  /** Empty behind results of tools, which the model reads next (D45.6). */
   prompt: string
   /** The files of the prompt. */
   files?: readonly AttachedFile[] | undefined
@@ -110,15 +112,15 @@ export async function* run(
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
       if (answer.failure) return yield end(failureEvent(answer.failure))
-      if (!earlier) progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
-      const { results, ending } = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
+      if (!earlier) beginStep(input, agent, { turn, answer, route })
+      const step = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
       if (resources.signal.aborted) await account.settled()
       if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
-      const { stopReason, checked } = yield* endTurn(input, agent, { answer, results, route })
-      if (ending) return yield end(ending)
+      const { stopReason, checked } = yield* endTurn(input, agent, { answer, step, route })
+      if (step.ending) return yield end(step.ending)
       if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
     yield end(outOfTurns(input.maxTurns))
@@ -182,7 +184,8 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  if (!hasPrompt) conversation.append(promptMessage(input))
+  const continues = input.prompt === '' && conversation.messages.at(-1)?.role === 'tool'
+  if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const { steering = new Steering() } = given
   const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
@@ -190,7 +193,17 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
 
-type Turn = { answer: Answer; results: ToolResultBlock[]; route: ModelRoute }
+/** The model has answered, and its calls come next. */
+function beginStep(
+  { conversation, progress }: RunInput,
+  { account, resources }: Agent,
+  { turn, answer, route }: Answered & { turn: number },
+): void {
+  answer.toolCalls = withOwnIds(answer.toolCalls, { ...resources, messages: conversation.messages })
+  progress?.beginStep(turn, route.model, { ...answer, spent: account.turn })
+}
+
+type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }
 type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
 
 /**
@@ -200,13 +213,13 @@ type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: Ch
 async function* endTurn(
   { conversation, progress }: RunInput,
   { account, typed, steering }: Agent,
-  { answer, results, route }: Turn,
+  { answer, step: { results, isHandedOver }, route }: Turn,
 ): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
   const given = stopReasonOf(answer, results)
-  const checked = given && !steering.isWaiting ? await typed?.check(answer.blocks) : undefined
+  const checked = given && !isHandedOver && !steering.isWaiting ? await typed?.check(answer.blocks) : undefined
   conversation.append(...turnMessages(answer, results))
   if (checked?.kind !== 'correct') {
-    const stopReason = given && steering.close() ? given : undefined
+    const stopReason = given && (steering.close() || isHandedOver) ? given : undefined
     yield* account.endTurn(route, stopReason)
     return { stopReason, checked }
   }

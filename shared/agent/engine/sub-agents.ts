@@ -2,7 +2,7 @@ import { type Batched, oneByOne } from '../../kernel/async/batch.ts'
 import { type AgentEvent, isTerminal, type SubAgentEndEvent, type SubAgentEvent } from '../../kernel/events.ts'
 import { newId } from '../../kernel/ids.ts'
 import { inSpan } from '../../kernel/trace.ts'
-import type { AgentReport, AgentTask, SubAgents, ToolBox } from '../tools/port.ts'
+import type { AgentReport, AgentTask, SubAgents, Tool, ToolBox } from '../tools/port.ts'
 import type { AgentTree } from './account.ts'
 import type { CallProgress } from './call-progress.ts'
 import { knownName } from './known-call.ts'
@@ -190,12 +190,20 @@ const STARTERS: ReadonlySet<string> = new Set(['Agent', 'Skill', 'Dream'])
 export function narrow(toolBox: ToolBox, depth: number, names?: readonly string[]): ToolBox {
   const isWithheld = (name: string) => ROOT_ONLY.has(name) || (depth >= MAX_DEPTH && STARTERS.has(name))
   const known = names?.map((name) => knownName(name, toolBox))
+  const isClients = (tool: Tool | undefined) => tool?.defaultPolicy === 'client'
   const isNamed = (name: string) => known === undefined || known.includes(name)
   return {
-    tools: toolBox.tools.filter(({ name }) => !isWithheld(name) && isNamed(name)),
+    tools: toolBox.tools.filter((tool) => !isWithheld(tool.name) && isNamed(tool.name) && !isClients(tool)),
     servers: () => toolBox.servers?.() ?? [],
-    find: (name) => (name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined),
-    policyOf: (...call) => toolBox.policyOf(...call),
+    find(name) {
+      const tool = name !== 'ExitPlanMode' && (isNamed(name) || isWithheld(name)) ? toolBox.find(name) : undefined
+      return isClients(tool) ? undefined : tool
+    },
+    // The client makes the calls of the run itself alone (D45.2b).
+    policyOf(...call) {
+      const policy = toolBox.policyOf(...call)
+      return policy === 'client' ? 'deny' : policy
+    },
     problemWith: (name, input) => toolBox.problemWith(name, input),
   }
 }

@@ -1,10 +1,10 @@
 import { AppError, hasKind } from '../../kernel/errors.ts'
 import type { AgentEvent, JsonObject } from '../../kernel/events.ts'
 import { showControls } from '../../kernel/text.ts'
-import { fail, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
+import { fail, mayRunEdited, type Tool, type ToolBox, type ToolOutcome } from '../tools/port.ts'
 import type { AskingCall, AskState, CallProgress } from './call-progress.ts'
 import type { EventQueue } from './event-queue.ts'
-import type { AskRequest, Decision } from './permissions.ts'
+import type { AskRequest, Decision, Permissions } from './permissions.ts'
 import type { RunResources } from './resources.ts'
 
 /** A call of a known tool with a valid input. `id` is that of its `tool_use` event. */
@@ -22,8 +22,9 @@ export async function permit(call: ReadyCall, step: PermissionStep): Promise<Per
   const { planMode, remembered } = step.permissions
   const { tool, input } = call
   const { name } = tool
-  if (planMode?.isOn && !tool.isReadOnly && !tool.endsPlanMode) return refuse(`${name} is not run: ${PLAN_MODE}`)
+  if (isRefusedByPlan(tool, step.permissions)) return refuse(`${name} is not run: ${PLAN_MODE}`)
   const policy = step.tools.toolBox.policyOf(name, input)
+  if (policy === 'client') return refuse(notHandedOver(name, step.permissions))
   if (policy === 'deny') return refuse(`${name} is switched off by this server's policy. Go on without it.`)
   const mustAsk = policy === 'ask' && (tool.alwaysAsks || !remembered?.has(name))
   const permitted = mustAsk ? await askFor(call, step) : { input }
@@ -32,6 +33,16 @@ export async function permit(call: ReadyCall, step: PermissionStep): Promise<Per
 }
 
 const refuse = (output: string): Permit => ({ refusal: fail(output) })
+
+/** Until its plan is approved the run may only look. */
+export const isRefusedByPlan = (tool: Tool, { planMode }: Permissions): boolean =>
+  planMode?.isOn === true && !tool.isReadOnly && !tool.endsPlanMode
+
+/** Why a call that the client makes was not made, although nothing is wrong with it. */
+const notHandedOver = (toolName: string, { endsWithCalls }: Permissions): string =>
+  endsWithCalls
+    ? `${toolName} was not called: it can only be called alone, or together with tools of its kind. Read the other results, and call it again if you still need it.`
+    : `${toolName} is called by the client of this run, which could not be asked. Go on without it.`
 
 const PLAN_MODE =
   'this run may only look until the user has approved a plan. Show the plan with ExitPlanMode before you change anything.'
@@ -44,8 +55,7 @@ async function askFor(call: ReadyCall, step: PermissionStep): Promise<Permit> {
   const message = showControls(tool.describe(input))
   const preview = await previewOf(call, tools)
   if (signal.aborted) return refuse('The run has ended.')
-  const asking = { id: toolUseId, toolName, input }
-  const kept = progress && { earlier: progress.earlierAsk(asking), keep: keepAsk(progress, asking) }
+  const kept = keptAsk(progress, { id: toolUseId, toolName, input })
   const decision = await askClient({ toolUseId, toolName, input, message, preview, ...kept }, step)
   if (!decision) return refuse(`Permission to use ${toolName} was denied: the permission could not be asked`)
   const { allow, reason, input: edited, remember } = decision
@@ -73,9 +83,14 @@ export async function askClient(
   return decision
 }
 
-const keepAsk = (progress: CallProgress, call: AskingCall) => async (ask: AskState) => {
-  if (!(await progress.ask(call, ask))) throw new AppError('unavailable', 'another process has the run')
-}
+/** An ask that another process can go on with, and the one that an earlier process has opened. */
+export const keptAsk = (progress: CallProgress | undefined, call: AskingCall) =>
+  progress && {
+    earlier: progress.earlierAsk(call),
+    async keep(ask: AskState) {
+      if (!(await progress.ask(call, ask))) throw new AppError('unavailable', 'another process has the run')
+    },
+  }
 
 /** A preview that fails is left out: the request is made without it. */
 async function previewOf({ tool, input }: ReadyCall, tools: PermissionStep['tools']) {
@@ -94,7 +109,7 @@ async function previewOf({ tool, input }: ReadyCall, tools: PermissionStep['tool
 async function checkEdited(name: string, input: JsonObject, { tools: { toolBox } }: PermissionStep): Promise<Permit> {
   const problem = await toolBox.problemWith(name, input)
   if (problem !== undefined) return refuse(`The user allowed ${name} with another input, which is wrong. ${problem}`)
-  if (toolBox.policyOf(name, input, true) === 'deny')
+  if (!mayRunEdited(toolBox.policyOf(name, input, true)))
     return refuse(
       `The user allowed ${name} with another input, which this server's policy forbids, or may forbid. Go on without it.`,
     )

@@ -5,7 +5,8 @@ import { inSpan } from '../../kernel/trace.ts'
 import type { AssistantBlock, ToolResultBlock } from '../providers/port.ts'
 import { type AskPerson, fail, type Tool, type ToolBox, type ToolContext, type ToolOutcome } from '../tools/port.ts'
 import { createAskPerson } from './ask-person.ts'
-import type { RunResources } from './resources.ts'
+import { type ClientCalls, type ClientOutcome, clientOutcome, openClientCalls } from './client-calls.ts'
+import type { RunResources, Tools } from './resources.ts'
 import { StepEvents } from './step-events.ts'
 import { type Emit, type EngineSubAgents, keptSubAgents } from './sub-agents.ts'
 import { MAX_INPUT_DEPTH, parseInput, visibleInput } from './tool-input.ts'
@@ -21,8 +22,11 @@ export type ToolStepResources = Pick<RunResources, 'tools' | 'permissions' | 'si
 const MAX_CALLS = 64
 const MAX_QUEUED = 256
 
-/** The results of a turn's tool calls, in the order of the calls. `ending`, if there is one, ends the run. */
-export type ToolStep = { results: ToolResultBlock[]; ending: PlanQueuedEvent | undefined }
+/**
+ * The results of a turn's tool calls, in the order of the calls. `ending`, if there is one, ends the run, and so do calls that are handed over to the
+ * client.
+ */
+export type ToolStep = { results: ToolResultBlock[]; ending: PlanQueuedEvent | undefined; isHandedOver?: true }
 
 /** Renders tool calls as the history keeps them. */
 export const toolUseBlocks = (calls: readonly ToolCall[]): AssistantBlock[] =>
@@ -45,20 +49,27 @@ export async function* callTools(
 ): AsyncGenerator<AgentEvent, ToolStep, undefined> {
   const { signal } = resources
   if (calls.length === 0) return { results: [], ending: undefined }
+  const opening = openClientCalls(calls.slice(0, MAX_CALLS), resources, (call) => checkCall(call, resources.tools))
+  const clientCalls = opening instanceof Promise ? await opening : opening
   for (const { id, toolName, input } of calls) {
-    yield { type: 'tool_use', id, tool_name: toolName, input: visibleInput(input) }
+    const shown = clientCalls.get(id)?.shown
+    yield { type: 'tool_use', id, tool_name: toolName, input: visibleInput(input), ...shown }
   }
-  const events = new StepEvents(MAX_QUEUED)
+  if (clientCalls.size > 0 && resources.permissions.endsWithCalls) return HANDED_OVER
+  const events = new StepEvents(MAX_QUEUED, clientCalls.keys())
   const close = () => events.close()
   const abort = () => events.abort()
   signal.addEventListener('abort', abort, { once: true })
-  const step = { ...resources, events, agents: subAgentsFor((event) => events.send(event)) }
+  if (signal.aborted) abort()
+  const step = { ...resources, events, clientCalls, agents: subAgentsFor((event) => events.send(event)) }
   const settled = Promise.all(calls.map((call, index) => callTool(call, index < MAX_CALLS, step)))
   settled.then(close, close)
   yield* events
   signal.removeEventListener('abort', abort)
   return signal.aborted ? { results: [], ending: undefined } : stepOf(await settled)
 }
+
+const HANDED_OVER: ToolStep = { results: [], ending: undefined, isHandedOver: true }
 
 type Settled = { result: ToolResultBlock; ending: PlanQueuedEvent | undefined }
 
@@ -67,29 +78,40 @@ const stepOf = (settled: readonly Settled[]): ToolStep => ({
   ending: settled.find(({ ending }) => ending)?.ending,
 })
 
-type Step = Omit<ToolStepResources, 'subAgentsFor'> & { events: StepEvents; agents: EngineSubAgents }
+type Step = Omit<ToolStepResources, 'subAgentsFor'> & {
+  events: StepEvents
+  clientCalls: ClientCalls
+  agents: EngineSubAgents
+}
 
 async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Promise<Settled> {
   const { id, toolName } = call
   const known = earlierResult(call, step)
   if (known) return announce(withLostFiles(known, step), step)
   const { maxOutputChars } = step.tools
-  const outcome = isWithinLimit
+  const outcome: Outcome = isWithinLimit
     ? await tracedOutcomeOf(call, step)
     : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
-  const { isError, attachments, artifacts, ending } = outcome
+  const { isError, attachments, artifacts, ending, answered } = outcome
   const files = { ...(attachments && { attachments }), ...(artifacts && { artifacts }) }
   const result = withLostFiles({ id, toolName, output, isError, ...files }, step)
-  step.progress?.end(id, result)
-  return announce(result, step, ending)
+  step.progress?.end(id, result, answered !== undefined)
+  return announce(result, step, { ending, answered })
 }
 
-function announce(result: ToolResultBlock, { events }: Pick<Step, 'events'>, ending?: PlanQueuedEvent): Settled {
+/** `answered`: of a call that the client makes. */
+type Outcome = ToolOutcome & Partial<Pick<ClientOutcome, 'answered'>>
+
+function announce(
+  result: ToolResultBlock,
+  { events }: Pick<Step, 'events'>,
+  { ending, answered }: { ending?: ToolOutcome['ending'] | undefined; answered?: Outcome['answered'] } = {},
+): Settled {
   const { id, toolName, output, isError, artifacts = [] } = result
   for (const artifact of artifacts) events.push({ type: 'artifact', ...artifact, tool_use_id: id })
-  events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: isError })
+  events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: isError, ...answered })
   return { result, ending }
 }
 
@@ -100,7 +122,7 @@ function earlierResult({ id, toolName }: ToolCall, { progress }: Step): ToolResu
   return result ?? { id, toolName, output: interrupted(toolName), isError: true }
 }
 
-function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
+function tracedOutcomeOf(call: ToolCall, step: Step): Promise<Outcome> {
   const { id, toolName } = call
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',
@@ -115,23 +137,35 @@ function tracedOutcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
 }
 
 /** Checks, asks for permission, runs: each stage may settle the call. Every failure is a value that the model reads. */
-async function outcomeOf(call: ToolCall, step: Step): Promise<ToolOutcome> {
+async function outcomeOf(call: ToolCall, step: Step): Promise<Outcome> {
+  const ask = step.clientCalls.get(call.id)?.ask
+  if (ask) return clientOutcome(call.toolName, ask)
+  const ready = await checkCall(call, step.tools)
+  if ('refusal' in ready) return ready.refusal
+  const permitted = await permit({ id: call.id, ...ready }, step)
+  if ('refusal' in permitted) return permitted.refusal
+  const outcome = await runTool(ready.tool, permitted.input, { call, step })
+  return permitted.isEdited ? { ...outcome, output: `${editNote(permitted.input)}\n\n${outcome.output}` } : outcome
+}
+
+/** The tool of a call and its input, or why the call is not made. */
+async function checkCall(
+  call: ToolCall,
+  { toolBox }: Pick<Tools, 'toolBox'>,
+): Promise<{ tool: Tool; input: JsonObject } | { refusal: ToolOutcome }> {
   const { toolName } = call
-  const { toolBox } = step.tools
-  if (call.isCut) return fail(cutCall(toolName))
+  const refuse = (output: string) => ({ refusal: fail(output) })
+  if (call.isCut) return refuse(cutCall(toolName))
   const tool = toolBox.find(toolName)
-  if (!tool) return fail(`There is no tool ${toolName}. The tools are: ${namesOf(toolBox)}.`)
+  if (!tool) return refuse(`There is no tool ${toolName}. The tools are: ${namesOf(toolBox)}.`)
   const input = parseInput(call.input)
   if (!input) {
     const problem = `The input of ${toolName} is not a JSON object of at most ${MAX_INPUT_DEPTH} levels.`
-    return fail(`${problem} Call it again with valid JSON.`)
+    return refuse(`${problem} Call it again with valid JSON.`)
   }
   const problem = await toolBox.problemWith(toolName, input)
-  if (problem !== undefined) return fail(call.isReread ? `${problem} ${REREAD}` : problem)
-  const permitted = await permit({ id: call.id, tool, input }, step)
-  if ('refusal' in permitted) return permitted.refusal
-  const outcome = await runTool(tool, permitted.input, { call, step })
-  return permitted.isEdited ? { ...outcome, output: `${editNote(permitted.input)}\n\n${outcome.output}` } : outcome
+  if (problem === undefined) return { tool, input }
+  return refuse(call.isReread ? `${problem} ${REREAD}` : problem)
 }
 
 /**

@@ -7,7 +7,7 @@ import type { FileRecord } from './records.ts'
 /** The files that a message has at most. */
 export const MAX_ATTACHMENTS = 20
 /** A picture of a few KB may be one of gigabytes when it is decoded. */
-const MAX_PIXELS = 16_000_000
+export const MAX_PIXELS = 16_000_000
 const MEGABYTE = 1024 * 1024
 
 /** The files as a message has them. Throws `invalid_request` where no model may get one of them (D47). `paramOf`: where a file stands in the request. */

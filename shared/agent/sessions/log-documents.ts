@@ -2,6 +2,7 @@ import { SYSTEM_TENANT, type TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { CollectionSpec, OwnedDocument } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
+import type { ClientTool } from '../tools/client-tools.ts'
 import { isOneShotSession } from './one-shot.ts'
 import type { RunsEntry } from './open-runs.ts'
 
@@ -53,6 +54,8 @@ export type LogEntry = {
   messages: readonly Message[]
   /** The session's memories, if they have changed. */
   memories?: readonly string[]
+  /** The tools of the session's client, if they have changed (D45.3). */
+  client_tools?: readonly ClientTool[]
   /** The runs of its messages, as far as they have changed. */
   runs?: RunsEntry
   /** The messages are the whole history, and the memories and the open runs all: before this one, entries only tell of runs that have ended. */

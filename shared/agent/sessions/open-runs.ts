@@ -1,6 +1,6 @@
 import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import type { KnownSteer } from '../engine/messages/steering.ts'
 import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/run-progress.ts'
-import type { KnownSteer } from '../engine/steering.ts'
 
 /** A message that was accepted. */
 export type AcceptedMessage = { run_id: string; started_at: string; message: JsonObject }

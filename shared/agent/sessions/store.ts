@@ -4,6 +4,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
 import type { Message } from '../providers/port.ts'
+import type { ClientTool } from '../tools/client-tools.ts'
 import { type Appended, type EndedLog, SessionLogs } from './log.ts'
 import { type LogEntry, type LogWrite, NO_FACTS, type PlacedEntry, type SessionFacts } from './log-documents.ts'
 import { isOneShotSession, runOfOneShot } from './one-shot.ts'
@@ -32,6 +33,7 @@ export type LoadedSession = {
   head: SessionHead
   messages: readonly Message[]
   memories: readonly string[]
+  clientTools: readonly ClientTool[]
   facts: SessionFacts
   runs: StoredRuns
   /** The first place that is free. */
@@ -262,7 +264,7 @@ async function readLog(
   return {
     head: { session_id, workspace, created_at },
     messages: entries.flatMap(({ messages }) => messages),
-    memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
+    ...lastOf(entries),
     facts: last?.facts ?? NO_FACTS,
     runs: { open, ended: ended.filter(({ endedAt }) => Date.parse(endedAt) >= recentMs) },
     nextSeq: newest + 1,
@@ -272,6 +274,12 @@ async function readLog(
     usedAt: last?.at ?? created_at,
   }
 }
+
+/** What an entry holds only when it has changed. */
+const lastOf = (entries: readonly PlacedEntry[]) => ({
+  memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
+  clientTools: entries.findLast(({ client_tools: tools }) => tools !== undefined)?.client_tools ?? [],
+})
 
 type PageReading = PageStart & { show(head: SessionHead): Promise<StoredSummary | undefined> }
 

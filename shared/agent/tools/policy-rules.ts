@@ -17,7 +17,7 @@ export type PolicyRules = {
   denies(tool: Pick<Tool, 'name'>): boolean
 }
 
-const STRICTNESS: Record<Policy, number> = { allow: 0, ask: 1, deny: 2 }
+const STRICTNESS: Record<Policy, number> = { allow: 0, ask: 1, client: 2, deny: 3 }
 
 export const isStricter = (one: Policy, other: Policy): boolean => STRICTNESS[one] > STRICTNESS[other]
 
@@ -51,14 +51,16 @@ type Decided = { policy: Policy | undefined; mayBeDenied: boolean }
 
 /** `rules` are those for the tool, the one that counts most first. */
 function decide(rules: readonly Rule[], subject: RuleSubject | undefined): Decided {
-  let [mustAsk, mayBeDenied] = [false, false]
+  let least: Policy = 'allow'
+  let mayBeDenied = false
   for (const { subject: named, policy } of rules) {
     const isWhole = named === undefined || subject?.isOnly(named)
-    if (isWhole) return { policy: mustAsk && policy === 'allow' ? 'ask' : policy, mayBeDenied }
+    if (isWhole) return { policy: isStricter(least, policy) ? least : policy, mayBeDenied }
     const isPart = subject?.includes(named)
     if (isPart && policy === 'deny') return { policy, mayBeDenied }
     if (policy === 'deny' && subject && isPart === undefined) mayBeDenied = true
-    if (policy !== 'allow' && subject && isPart !== false) mustAsk = true
+    const atLeast = policy === 'deny' ? 'ask' : policy
+    if (subject && isPart !== false && isStricter(atLeast, least)) least = atLeast
   }
-  return { policy: mustAsk ? 'ask' : undefined, mayBeDenied }
+  return { policy: least === 'allow' ? undefined : least, mayBeDenied }
 }

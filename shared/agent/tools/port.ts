@@ -5,8 +5,11 @@ import type { TenantId } from '../../kernel/tenant.ts'
 
 export type { Plan, PlanStep } from '../../kernel/plan-step.ts'
 
-/** The effect of a tool call: it runs, the client is asked for permission first, or it is refused (D5.1). */
-export type Policy = 'allow' | 'ask' | 'deny'
+/** The effect of a tool call: it runs, the client is asked for permission first, the client makes it (D45), or it is refused (D5.1). */
+export type Policy = 'allow' | 'ask' | 'client' | 'deny'
+
+/** Whether a call with an input that a person has written may run here: nobody is asked again. */
+export const mayRunEdited = (policy: Policy): boolean => policy === 'allow' || policy === 'ask'
 
 /** The result of a call, as the model reads it. A failure is a result too: its text says what to do next. */
 export type ToolOutcome = {

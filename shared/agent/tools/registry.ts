@@ -49,7 +49,7 @@ export async function createToolRegistry({ tools, permissions, schemas }: ToolRe
       const tool = find(name)
       if (!tool) return 'deny'
       const policy = rules.policyOf(tool, input, isEdited) ?? tool.defaultPolicy
-      return policy === 'allow' && tool.alwaysAsks ? 'ask' : policy
+      return policy !== 'deny' && tool.alwaysAsks ? 'ask' : policy
     },
     async problemWith(name, input) {
       const tool = find(name)

@@ -22,7 +22,7 @@ export function unattended(toolBox: ToolBox, policies: ReadonlyMap<string, Polic
     policyOf(name, input, isEdited) {
       const tool = toolBox.find(name)
       const policy = toolBox.policyOf(name, input, isEdited)
-      if (policy === 'deny' || !tool || tool.alwaysAsks) return 'deny'
+      if (policy === 'deny' || policy === 'client' || !tool || tool.alwaysAsks) return 'deny'
       const usual = policy === 'allow' || WORKSPACE_TOOLS.has(name) ? 'allow' : 'deny'
       return (rules.policyOf(tool, input) ?? usual) === 'allow' ? 'allow' : 'deny'
     },

@@ -136,6 +136,14 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
     await this.#origin.transport.json('DELETE', path`/runs/${await this.started()}`)
   }
 
+  /** Answers a call of the caller's own tools. Throws `ApiError` 409 when it was answered, and 404 when it is too late. */
+  async answer(toolUseId: string, body: Schema<'ToolCallAnswerRequest'>): Promise<void> {
+    await this.#origin.transport.json('POST', path`/runs/${await this.started()}/tool-calls/${toolUseId}`, {
+      body,
+      isSafe: true,
+    })
+  }
+
   /** Calls the listener for each event, or permission request, that is read. Returns a function that stops that. */
   on<Name extends keyof Listeners>(name: Name, listener: Listeners[Name]): () => void {
     const listeners = this.#listeners[name]
@@ -144,7 +152,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   }
 
   get #knownId(): string {
-    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: set CORS_RESUME at the server')
+    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: server needs CORS_RESUME')
     return this.#id
   }
 

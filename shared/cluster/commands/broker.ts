@@ -3,8 +3,8 @@ import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
-import type { SignedReply } from '../permissions/reply.ts'
-import type { PermissionPage, PermissionSummary } from '../permissions/store.ts'
+import type { SignedAnswer, SignedReply } from '../permissions/reply.ts'
+import type { ListedAsks, PermissionPage, PermissionSummary } from '../permissions/store.ts'
 import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
 import type {
@@ -70,14 +70,16 @@ export interface Broker {
    * Throws `conflict` when an earlier reply decided the request, `not_found` when the request timed out or never existed.
    */
   replyPermission(tenant: TenantId, scopeId: string, requestId: string, reply: SignedReply): Promise<void>
+  /** The same for a call that the client makes: `requestId` is its `clientCallId`. */
+  answerCall(tenant: TenantId, scopeId: string, requestId: string, answer: SignedAnswer): Promise<void>
   /** Finds a pending permission request of the session or one-shot run `scopeId`, or without it of any of the tenant. */
   findPermission(
     tenant: TenantId,
     scopeId: string | undefined,
     requestId: string,
   ): Promise<PermissionSummary | undefined>
-  /** Lists the tenant's pending permission requests, oldest first. */
-  listPermissions(tenant: TenantId, page: PageRequest): Promise<PermissionPage>
+  /** Lists the tenant's pending permission requests, or the calls that clients make, oldest first. */
+  listPermissions(tenant: TenantId, page: ListedAsks): Promise<PermissionPage>
   /** Lists the tools that are allowed for the rest of the tenant's sessions, newest first. */
   listRemembered(tenant: TenantId, page: PageRequest): Promise<RememberedPage>
   /**

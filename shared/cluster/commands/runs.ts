@@ -4,10 +4,12 @@ import type { ApiType } from '../../platform/api/api-type.ts'
 
 /**
  * Body of `POST /agent/run`, checked, without the fields that no run reads. `messages` is the history that a dialect without sessions sends
- * along (D31).
+ * along (D31). With `ends_with_calls` the run ends with the calls that its client makes, and where `prompt` is empty it begins with the results
+ * that end the history (D45.6).
  */
 export type RunRequest = Omit<ApiType<'RunRequest'>, 'stream' | 'tools' | 'provider_instance'> & {
   messages?: readonly SeedMessage[]
+  ends_with_calls?: boolean
 } & WithFiles
 
 /** Where `attachments` have become files of the tenant, which the gateway sees to (D47). */

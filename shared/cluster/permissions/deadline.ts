@@ -6,4 +6,4 @@ export const waitMsOf = ({ details }: Pick<PendingPermission, 'details'>): numbe
 
 /** Whether a client made this decision: only such a decision has a deadline. */
 export const isReply = (state: PermissionDecision['state'] | undefined): boolean =>
-  state === 'allowed' || state === 'denied'
+  state === 'allowed' || state === 'denied' || state === 'answered'

@@ -1,16 +1,17 @@
-import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
-import type {
-  Decided,
-  PendingPermission,
-  PermissionDecision,
-  PermissionKey,
-  PermissionPage,
-  PermissionStore,
-  PermissionSummary,
-  SoughtPermission,
+import {
+  type Decided,
+  kindOf,
+  type ListedAsks,
+  type PendingPermission,
+  type PermissionDecision,
+  type PermissionKey,
+  type PermissionPage,
+  type PermissionStore,
+  type PermissionSummary,
+  type SoughtPermission,
 } from './store.ts'
 
 type Entry = {
@@ -103,28 +104,28 @@ class PendingList {
 
   async page(
     tenant: TenantId,
-    { limit, cursor }: PageRequest,
+    { limit, cursor, kind = 'permission' }: ListedAsks,
     isLive = async (_runId: string) => true,
   ): Promise<PermissionPage> {
     const after = cursor === undefined ? 0 : readPlace(cursor)
     const permissions: PermissionSummary[] = []
     let bytes = 0
     let last = after
-    for (const listed of this.#tenants.get(tenant)?.values() ?? []) {
+    const all = [...(this.#tenants.get(tenant)?.values() ?? [])].filter(({ summary }) => kindOf(summary.id) === kind)
+    for (const listed of all) {
       if (listed.place <= after || isOver(listed.deadline) || !(await isLive(listed.summary.run_id))) continue
       bytes += listed.bytes
       const isFull = permissions.length === limit || (permissions.length > 0 && bytes > MAX_PAGE_BYTES)
-      if (isFull) return { permissions, next_cursor: writePlace(last), total: await this.#count(tenant, isLive) }
+      if (isFull) return { permissions, next_cursor: writePlace(last), total: await count(all, isLive) }
       permissions.push(listed.summary)
       last = listed.place
     }
     return { permissions, next_cursor: null }
   }
+}
 
-  async #count(tenant: TenantId, isLive: (runId: string) => Promise<boolean>): Promise<number> {
-    let count = 0
-    for (const { deadline, summary } of this.#tenants.get(tenant)?.values() ?? [])
-      if (!isOver(deadline) && (await isLive(summary.run_id))) count++
-    return count
-  }
+async function count(all: readonly ListedRequest[], isLive: (runId: string) => Promise<boolean>): Promise<number> {
+  let sum = 0
+  for (const { deadline, summary } of all) if (!isOver(deadline) && (await isLive(summary.run_id))) sum++
+  return sum
 }

@@ -97,25 +97,32 @@ export const FORGET: Script = {
 }
 
 /**
- * Reads a part of the tenant's list: rows of place and summary, how the part ended (`last`: the list's end; `more`: its limit;
- * `full`: the limit of bytes), the place of the last id it has read, and how many ids the list has.
+ * Reads a part of the tenant's list, of calls that clients make with '1' as the fourth argument, else of permissions: rows of place and summary, how the
+ * part ended (`last`: the list's end; `more`: its limit; `full`: the limit of bytes), the place of the last id it has read, and how many ids of
+ * the kind the list has.
  */
 export const LIST: Script = {
   name: 'aePending',
   keys: 3,
   lua: `${DROP} ${NOW}
+    local function isOfKind(id) return (string.sub(id, 1, 5) == 'call_') == (ARGV[4] == '1') end
+    local function count()
+      local sum = 0
+      for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do if isOfKind(id) then sum = sum + 1 end end
+      return sum
+    end
     local ids = redis.call('ZRANGEBYSCORE', KEYS[2], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[2])
     local rows, bytes, upTo = {}, 0, false
     for i = 1, #ids, 2 do
       local expires, summary = string.match(redis.call('HGET', KEYS[3], ids[i]) or '', '^(%d+) (.*)$')
       if not expires or tonumber(expires) <= now then
         drop(ids[i])
-      else
+      elseif isOfKind(ids[i]) then
         bytes = bytes + #summary
-        if #rows > 0 and bytes > tonumber(ARGV[3]) then return { rows, 'full', upTo, redis.call('ZCARD', KEYS[2]) } end
+        if #rows > 0 and bytes > tonumber(ARGV[3]) then return { rows, 'full', upTo, count() } end
         rows[#rows + 1] = { ids[i + 1], summary }
       end
       upTo = ids[i + 1]
     end
-    return { rows, #ids == ARGV[2] * 2 and 'more' or 'last', upTo, redis.call('ZCARD', KEYS[2]) }`,
+    return { rows, #ids == ARGV[2] * 2 and 'more' or 'last', upTo, count() }`,
 }

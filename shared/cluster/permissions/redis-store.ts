@@ -1,4 +1,3 @@
-import type { PageRequest } from '../../kernel/cursor.ts'
 import { newToken } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { RedisLink } from '../../platform/redis/link.ts'
@@ -6,7 +5,7 @@ import { isReply, waitMsOf } from './deadline.ts'
 import { MAX_PAGE_BYTES, readPlace, writePlace } from './page.ts'
 import { type DecisionKeys, Decisions, type Entry } from './redis-decisions.ts'
 import { DECIDE, FIND, FORGET, LIST, OPEN } from './redis-scripts.ts'
-import type { PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from './store.ts'
+import type { ListedAsks, PermissionDecision, PermissionPage, PermissionStore, PermissionSummary } from './store.ts'
 
 /** Requests that a crashed process could not delete expire a day after they could be replied to. */
 const KEEP_SECS = 86_400
@@ -59,7 +58,7 @@ function createStore(link: RedisLink, { channel, decisions }: Own): PermissionSt
 /** One step usually reads the whole page; more are needed only when dead workers have left many requests. */
 const MIN_STEP = 50
 
-type ListRequest = PageRequest & { isLive: ((runId: string) => Promise<boolean>) | undefined }
+type ListRequest = ListedAsks & { isLive: ((runId: string) => Promise<boolean>) | undefined }
 type Step = [
   rows: [place: string, summary: string][],
   end: 'last' | 'more' | 'full',
@@ -70,7 +69,7 @@ type Step = [
 async function listPending(
   link: RedisLink,
   tenant: TenantId,
-  { limit, cursor, isLive = async () => true }: ListRequest,
+  { limit, cursor, kind, isLive = async () => true }: ListRequest,
 ): Promise<PermissionPage> {
   const found: { place: string; summary: PermissionSummary }[] = []
   let from = cursor === undefined ? '-inf' : `(${readPlace(cursor)}`
@@ -78,7 +77,7 @@ async function listPending(
   let hasMore = false
   let total = 0
   while (!isOver) {
-    const args = [from, Math.max(MIN_STEP, limit + 1), MAX_PAGE_BYTES]
+    const args = [from, Math.max(MIN_STEP, limit + 1), MAX_PAGE_BYTES, kind === 'tool_call' ? 1 : 0]
     const [rows, end, upTo, count] = (await link.run(LIST, keysOf(tenant, ''), args)) as Step
     for (const [place, text] of rows) {
       const summary = JSON.parse(text) as PermissionSummary

@@ -1,3 +1,4 @@
+import type { Attachment } from '../../kernel/attachment.ts'
 import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import { isReply } from './deadline.ts'
@@ -31,6 +32,28 @@ export async function reply(
     throw conflict(`permission request ${request.id} was already replied to: it was ${state}`)
   }
   throw notFound(`no pending permission request ${request.id}: it expired, its run ended, or it never existed`)
+}
+
+/** The result of a call that the client has made, and the caller who sent it. */
+export type SignedAnswer = { answer: ToolAnswer; by?: string }
+type ToolAnswer = { output: string; isError: boolean; attachments?: readonly Attachment[] }
+
+/**
+ * Answers a call that the client makes (D45). Throws `conflict` when it was answered, and `not_found` when its time is over, its run has ended, or there is no
+ * such call.
+ */
+export async function answerCall(
+  store: PermissionStore,
+  request: PermissionKey,
+  { answer, by }: SignedAnswer,
+): Promise<void> {
+  const decision = { state: 'answered', answer: JSON.stringify(answer), ...(by !== undefined && { by }) } as const
+  const { isWon, state } = await store.decide(request, decision)
+  if (isWon) return
+  if (isReply(state)) throw conflict('this tool call was already answered')
+  throw notFound(
+    'no tool call of this run waits for an answer under this id: it expired, its run ended, or it never existed',
+  )
 }
 
 const REMEMBER = { param: '/remember' }

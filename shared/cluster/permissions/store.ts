@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
@@ -8,7 +9,17 @@ export type PermissionSummary = ApiType<'PendingPermission'>
 /** `total`: how many are pending in all, where the page has not all of them. */
 export type PermissionPage = { permissions: PermissionSummary[]; next_cursor: string | null; total?: number }
 
-/** A request for permission to make a tool call, as it is stored until it is decided (api.md "Permission request"). */
+/** A request has two kinds: a permission to make a tool call (api.md "Permission request"), or a call that the client makes itself (D45). */
+export type AskKind = 'permission' | 'tool_call'
+
+/** The kind of a request stands in its id. */
+export const kindOf = (id: string): AskKind => (id.startsWith('call_') ? 'tool_call' : 'permission')
+
+/** The id of the request for a call that the client makes: whoever answers it knows the run and the call alone. */
+export const clientCallId = (runId: string, toolUseId: string): string =>
+  `call_${hash('sha256', JSON.stringify([runId, toolUseId])).slice(0, 32)}`
+
+/** A request, as it is stored until it is decided. */
 export type PendingPermission = {
   id: string
   tenant: TenantId
@@ -18,6 +29,9 @@ export type PendingPermission = {
   details: Omit<PermissionSummary, 'id' | 'session_id' | 'run_id'>
 }
 
+/** A page of one kind: of permissions, unless given. */
+export type ListedAsks = PageRequest & { kind?: AskKind | undefined }
+
 export type PermissionKey = Pick<PendingPermission, 'tenant' | 'scopeId' | 'id'>
 
 /** Without `scopeId` it may be of any session or run of the tenant. */
@@ -25,13 +39,15 @@ export type SoughtPermission = Pick<PendingPermission, 'tenant' | 'id'> & { scop
 
 /** How a permission request ended. `expired`: no reply came in time. `withdrawn`: the run ended before a reply came. */
 export type PermissionDecision = {
-  state: 'allowed' | 'denied' | 'expired' | 'withdrawn'
+  state: 'allowed' | 'denied' | 'answered' | 'expired' | 'withdrawn'
   reason?: string
   remember?: 'session'
   /** The caller who replied. */
   by?: string
   /** The input that the call runs with instead of the model's, as JSON text, which no store takes apart. */
   input?: string
+  /** The result of a call that the client has made, as JSON text. */
+  answer?: string
 }
 
 /** `isWon` is `true` when this call decided the request. Otherwise `state` is the earlier decision, or `undefined` for an unknown request. */
@@ -44,7 +60,7 @@ export type Decided = { isWon: boolean; state: PermissionDecision['state'] | und
 export interface PermissionStore {
   open(request: PendingPermission): Promise<void>
   /**
-   * Decides the request unless it is decided. An `allowed` or `denied` after the deadline does not win: it lets the request expire.
+   * Decides the request unless it is decided. A reply after the deadline does not win: it lets the request expire.
    * The store compares its own clock with the deadline in the step that decides.
    */
   decide(request: PermissionKey, decision: PermissionDecision): Promise<Decided>
@@ -53,10 +69,10 @@ export interface PermissionStore {
   /** Resolves when the request is decided. Whoever aborts `signal` does not wait any more. */
   decision(request: PermissionKey, signal?: AbortSignal): Promise<PermissionDecision>
   /**
-   * Lists the tenant's requests that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
+   * Lists the tenant's requests of a kind that are pending and not expired, oldest first. With `isLive`, only requests of runs for which it
    * returns `true`. A page may be shorter than its limit. Throws `invalid_request` for a malformed cursor.
    */
-  list(tenant: TenantId, page: PageRequest, isLive?: (runId: string) => Promise<boolean>): Promise<PermissionPage>
+  list(tenant: TenantId, page: ListedAsks, isLive?: (runId: string) => Promise<boolean>): Promise<PermissionPage>
   /**
    * Deletes the requests of a session or one-shot run, or with `runId` those of one run. Those that are pending are withdrawn; later
    * replies find no request.

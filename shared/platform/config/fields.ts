@@ -199,15 +199,20 @@ export const FIELDS = {
     or(seconds(1), '300'),
     'Seconds that a tool call waits for its permission before it is denied.',
   ),
+  clientToolTimeoutMs: field(
+    'CLIENT_TOOL_TIMEOUT_SECS',
+    or(seconds(1), '300'),
+    'Seconds that a run waits for its client to make a call of its own tools.',
+  ),
   toolPermissions: field(
     'TOOL_PERMISSIONS',
     or(toolPolicies, '{}'),
-    'Policies that replace the built-in ones: {"<rule>": "allow", "ask" or "deny"}; a rule is `Write`, `mcp__github__*` or `Bash(npm test)`, and the longest that matches wins. A rule for Bash compares the words of the command: to allow `git *`, `npm *` or an interpreter allows every command, since they start others. A denial also makes a line ask that may run what it names, as behind `sudo`, `env` or `xargs`, in variables and quotes or by `find -delete`, and such a line is not accepted as a changed input. What scripts and programs do by themselves no rule sees.',
+    'Policies that replace the built-in ones: {"<rule>": "allow", "ask", "client" or "deny"}; with `client` the program that has started the run makes the call itself; a rule is `Write`, `mcp__github__*` or `Bash(npm test)`, and the longest that matches wins. A rule for Bash compares the words of the command: to allow `git *`, `npm *` or an interpreter allows every command, since they start others. A denial also makes a line ask that may run what it names, as behind `sudo`, `env` or `xargs`, in variables and quotes or by `find -delete`, and such a line is not accepted as a changed input. What scripts and programs do by themselves no rule sees.',
   ),
   planPermissions: field(
     'PLAN_PERMISSIONS',
     or(toolPolicies, '{}'),
-    'Policies for flows and queued plans, in which nobody can be asked: as TOOL_PERMISSIONS; without an entry Write and Edit are allowed.',
+    'Policies for flows and queued plans, in which nobody can be asked: as TOOL_PERMISSIONS, where `ask` and `client` deny; without an entry Write and Edit are allowed.',
   ),
   isBashEnabled: field('ENABLE_BASH', or(flag, 'false'), 'Offer the Bash tool.'),
   flowsDir: field('FLOWS_DIR', optional(path), 'Folder of flow definitions in YAML, loaded as drafts at start.'),

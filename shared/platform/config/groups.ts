@@ -80,6 +80,7 @@ const workerLimitsIn = pick(
   'tenantShare',
   'sessionIdleMs',
   'permissionTimeoutMs',
+  'clientToolTimeoutMs',
   'maxTurns',
   'customerEngines',
   'customerIdleMs',
@@ -113,7 +114,7 @@ const corsIn = pick('corsOrigins', 'corsResume', 'corsAllowHeaders', 'corsExpose
 const accessIn = pick('host', 'publishedAddress', 'apiToken', 'oidcIssuer')
 const rateLimitsIn = pick('rateLimitRpm', 'rateLimitStore', 'oidcIssuer')
 const uploadsIn = pick('dataDir', 'tenantShare', 'uploadsPerGateway', 'uploadSpoolBytes', 'allowsPrivateUrls')
-const factsIn = pick('permissionTimeoutMs', 'runResumeMs', 'rateLimitRpm')
+const factsIn = pick('permissionTimeoutMs', 'clientToolTimeoutMs', 'runResumeMs', 'rateLimitRpm')
 const streamsIn = pick('keepaliveMs')
 const consoleIn = pick('hasConsole', 'consoleClientId', 'consoleScope', 'consoleOrigins', 'oidcIssuer', 'oidcAudience')
 const appIn = pick('hasExplorer', 'adminScope', 'tenantShare', 'dialects')

@@ -10,7 +10,7 @@ export const modelPrices = jsonMap(
   'a JSON object: model -> {"input", "output", "cache_read"?, "cache_write"?}, all from 0 to 1000000',
 )
 
-export const toolPolicies = jsonMap(isPolicy, 'a JSON object: tool -> "allow", "ask" or "deny"')
+export const toolPolicies = jsonMap(isPolicy, 'a JSON object: tool -> "allow", "ask", "client" or "deny"')
 
 /** Options of a model, checked like those of a tenant's instance. */
 export const modelOptions: Parse<ModelOptions> = (raw) => {
@@ -46,6 +46,6 @@ function isPrice(value: unknown): value is ModelPrice {
 const MAX_PRICE = 1_000_000
 const isAmount = (value: unknown) => typeof value === 'number' && value >= 0 && value <= MAX_PRICE
 
-function isPolicy(value: unknown): value is 'allow' | 'ask' | 'deny' {
-  return value === 'allow' || value === 'ask' || value === 'deny'
+function isPolicy(value: unknown): value is 'allow' | 'ask' | 'client' | 'deny' {
+  return value === 'allow' || value === 'ask' || value === 'client' || value === 'deny'
 }

@@ -5,6 +5,8 @@ import type { TenantId } from '../../kernel/tenant.ts'
 export const TENANT_EVENT_TYPES = [
   'permission.requested',
   'permission.resolved',
+  'tool_call.requested',
+  'tool_call.resolved',
   'run.started',
   'run.waiting',
   'run.ended',

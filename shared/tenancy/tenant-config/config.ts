@@ -51,7 +51,12 @@ export type StoredInstance = {
 }
 
 /** The events that a webhook can ask for (D10.2). */
-export type WebhookEventType = 'run.ended' | 'permission.requested' | 'plan.ended' | 'flow.ended'
+export type WebhookEventType =
+  | 'run.ended'
+  | 'permission.requested'
+  | 'tool_call.requested'
+  | 'plan.ended'
+  | 'flow.ended'
 
 /** A receiver of the tenant's events. Its secret is in `sealed` alone and never shown. */
 export type StoredWebhook = {

@@ -5,6 +5,7 @@ import type { WebhookEvent } from './port.ts'
 const PATHS: Record<WebhookEventType, (subject: string) => string> = {
   'run.ended': (runId) => `activity/${runId}`,
   'permission.requested': (requestId) => `approvals/${requestId}`,
+  'tool_call.requested': () => 'approvals',
   'plan.ended': (planId) => `plans/${planId}`,
   'flow.ended': (traceId) => `activity/${runIdOf(traceId)}`,
 }

@@ -4,9 +4,19 @@ type Request = Extract<AgentEvent, { type: 'permission_request' }>
 /** `wrapped`: the same request as an event of the sub-agent that has made it. */
 type Asked = { request?: Request; wrapped?: SubAgentEvent }
 
-/** The permission requests of one run that are not resolved: those that its events show, and the decisions that it waits for. */
+type ClientCall = Extract<AgentEvent, { type: 'tool_use' }> & { expires_at: string }
+
+/** Whether the run waits for its client to make this call. */
+export const waitsForClient = (event: RunEvent): event is ClientCall =>
+  event.type === 'tool_use' && event.expires_at !== undefined
+
+/**
+ * The permission requests of one run that are not resolved, and the calls that its client has not answered: those that its events show, and the
+ * decisions that it waits for.
+ */
 export class OpenAsks {
   readonly #asked = new Map<string, Asked>()
+  readonly #calls = new Map<string, ClientCall>()
   readonly #waiting = new Set<Promise<unknown>>()
 
   /** The ids of the requests that are open. */
@@ -14,9 +24,17 @@ export class OpenAsks {
     return [...this.#asked.keys()]
   }
 
+  /** The ids of the calls that the client makes and has not answered. */
+  get calls(): string[] {
+    return [...this.#calls.keys()]
+  }
+
   /** Call it with each event of the run. */
   note(event: RunEvent): void {
-    if (event.type === 'permission_request') this.#asked.set(event.id, { ...this.#asked.get(event.id), request: event })
+    if (waitsForClient(event)) this.#calls.set(event.id, event)
+    else if (event.type === 'tool_result') this.#calls.delete(event.id)
+    else if (event.type === 'permission_request')
+      this.#asked.set(event.id, { ...this.#asked.get(event.id), request: event })
     else if (event.type === 'permission_resolved') this.#asked.delete(event.id)
     else if (event.type === 'subagent_event' && event.event_type === 'permission_request')
       this.#asked.set(String(event['id']), { wrapped: event })
@@ -25,8 +43,10 @@ export class OpenAsks {
   /** Returns the events that resolve those that are open: those of a sub-agent are wrapped, and then plain (D4.13). */
   take(): RunEvent[] {
     const open = [...this.#asked.values()]
+    const calls = [...this.#calls.values()]
     this.#asked.clear()
-    return open.flatMap(cancelled)
+    this.#calls.clear()
+    return [...open.flatMap(cancelled), ...calls.map(unanswered)]
   }
 
   async waitFor<T>(decision: Promise<T>): Promise<T> {
@@ -39,6 +59,16 @@ export class OpenAsks {
     await Promise.allSettled(this.#waiting)
   }
 }
+
+/** The result of a call that the client has not answered when the run ends. */
+export const unanswered = ({ id, tool_name }: Pick<ClientCall, 'id' | 'tool_name'>): RunEvent => ({
+  type: 'tool_result',
+  id,
+  tool_name,
+  output: 'The run has ended.',
+  is_error: true,
+  how: 'cancelled',
+})
 
 function cancelled({ request, wrapped }: Asked): RunEvent[] {
   if (!request) return []

@@ -1,4 +1,4 @@
-import { Steering } from '../../agent/engine/steering.ts'
+import { Steering } from '../../agent/engine/messages/steering.ts'
 import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
@@ -7,7 +7,7 @@ import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
 import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
-import { OpenAsks } from './open-asks.ts'
+import { OpenAsks, waitsForClient } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
 import type { CancelCode, EarlierEvents, RunAbout, RunIdentity, RunKind } from './run-identity.ts'
 import type { ReportableRun, RunReport } from './run-report.ts'
@@ -141,11 +141,12 @@ export class Run {
 
   /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
   get description(): RunSummary {
-    const [phases, asked] = [this.#report?.phases ?? [], this.#asks?.ids ?? []]
+    const [phases, asked, calls] = [this.#report?.phases ?? [], this.#asks?.ids ?? [], this.#asks?.calls ?? []]
     return {
       ...this.summary,
       ...(phases.length > 0 && { phases }),
       ...(asked.length > 0 && { permission_ids: asked }),
+      ...(calls.length > 0 && { tool_call_ids: calls }),
       ...(!this.isEnded && { readers: this.journal.readerCount }),
     }
   }
@@ -297,7 +298,7 @@ export class Run {
   #append(given: RunEvent): void {
     if (isTerminal(given)) for (const decision of this.#asks?.take() ?? []) this.#append(decision)
     if (this.isAbandoned) return
-    if (given.type === 'permission_request') this.#asks ??= new OpenAsks()
+    if (given.type === 'permission_request' || waitsForClient(given)) this.#asks ??= new OpenAsks()
     this.#asks?.note(given)
     const event = given.type === 'error' ? { ...this.#usedBefore, ...given } : given // An end that the engine has not sent has no totals.
     const appended = this.journal.append(event)

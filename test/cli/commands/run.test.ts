@@ -73,6 +73,22 @@ describe('ae run, in a pipe', () => {
     )
   })
 
+  it('D45: a call of the caller’s own tools is printed with the line that answers it, listed, and answered as a failure too', async () => {
+    const tools = JSON.stringify({ client_tools: [{ name: 'get_order' }] })
+    const run = at.ae.start(['run', '-t', '-', '/tool get_order {"id":"A"}'])
+    run.child.stdin.end(tools)
+    const listed = async () => (await at.ae.run(['tool-calls', '-o', 'ids'])).out.trim() || undefined
+    const [runId = '', callId = ''] = (await until(listed, { what: 'the call to wait' })).split(' ')
+    expect((await at.ae.run(['tool-calls'])).out).to.match(/RUN +ID +TOOL +CALL +LEFT\n.*get_order/)
+    const answered = await at.ae.run(['answer', runId.slice(0, 16), callId, 'no', 'such', 'order', '--error'])
+    expect([answered.code, answered.out]).to.deep.equal([0, `${callId} answered\n`])
+    expect(await run.out).to.include('no such order')
+    expect(await run.err).to.include(
+      `waiting for your tool (get_order {"id":"A"}): ae answer ${runId} ${callId} OUTPUT`,
+    )
+    expect((await at.ae.run(['answer', runId, callId, 'again'])).code).to.not.equal(0)
+  })
+
   it('--allow allows what its rule names, and --approve never denies all else: the exit code is 3', async () => {
     const allowed = await at.ae.runProcess(['run', '--allow', 'Write(notes/*)', '--approve', 'never', WRITE])
     expect(allowed.code).to.equal(0)

@@ -51,6 +51,36 @@ export function agUiTests(product: RunningProduct): void {
     }
   })
 
+  it("D46.4: the page's own tools are called by it, their results begin its next run, and a message ends the wait for one", async () => {
+    const agent = thread()
+    const tools = [{ name: 'get_order', description: 'Looks an order up.', parameters: { type: 'object' } }]
+    const openCalls = () => {
+      const answered = agent.messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))
+      const calls = agent.messages.flatMap((each) => (each.role === 'assistant' ? (each.toolCalls ?? []) : []))
+      return calls.filter(({ id }) => !answered.includes(id))
+    }
+    agent.addMessage({
+      ...{ id: randomUUID(), role: 'user' },
+      content: `${LIST}\n${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say bye`,
+    })
+    await agent.runAgent({ tools })
+    for (const id of ['A', 'B']) {
+      const [call, ...others] = openCalls()
+      expect([call?.function, others]).to.deep.equal([{ name: 'get_order', arguments: JSON.stringify({ id }) }, []])
+      expect(agent.pendingInterrupts).to.deep.equal([])
+      agent.addMessage({ id: randomUUID(), role: 'tool', toolCallId: call?.id ?? '', content: `sent ${id}` })
+      await agent.runAgent({ tools })
+    }
+    expect(openCalls()).to.deep.equal([])
+    expect(textOf(agent)).to.match(/bye/).and.include('get_order answered: sent B')
+    agent.addMessage({ id: randomUUID(), role: 'user', content: `${tool('get_order', { id: 'C' })}\n/say not that` })
+    await agent.runAgent({ tools })
+    expect(openCalls()).to.have.length(1)
+    agent.addMessage({ id: randomUUID(), role: 'user', content: '/say instead' })
+    await agent.runAgent({ tools })
+    expect(textOf(agent)).to.match(/\|instead$/)
+  })
+
   it('a person who writes instead of answering abandons the interrupt; a client that has lost it gets it again', async () => {
     const agent = thread()
     await ask(agent, `${write('a.txt')}\n/say not that`)

@@ -188,12 +188,12 @@ export function openaiTests(product: RunningProduct): void {
       }),
     )
     expect(upstream).to.include({ status: 502, code: 'provider_rejected' })
-    const own = [{ type: 'function' as const, function: { name: 'f', parameters: {} } }]
+    const own = [{ type: 'function' as const, function: { name: 'Read', parameters: {} } }]
     const refused = await errorOf(
       client().chat.completions.create({ model: 'main', messages: [{ role: 'user', content: 'hi' }], tools: own }),
     )
     expect(refused).to.be.instanceOf(OpenAI.BadRequestError)
-    expect(refused).to.include({ param: '/tools', type: 'invalid_request_error' })
+    expect(refused).to.include({ param: '/tools/0/name', type: 'invalid_request_error' })
     expect(await errorOf(client().responses.retrieve('resp_x'))).to.be.instanceOf(OpenAI.NotFoundError)
     const stream = await client().chat.completions.create({
       ...{ model: 'main', messages: [{ role: 'user', content: '/say a\n/fail provider_rejected' }], stream: true },
@@ -204,6 +204,67 @@ export function openaiTests(product: RunningProduct): void {
       })(),
     )
     expect(broken).to.include({ code: 'provider_rejected' })
+  })
+
+  it("D46.1: runTools() of the package calls the caller's own tools, whole and as a stream, until the model has its answer", async () => {
+    const asked: unknown[] = []
+    const order = {
+      type: 'function' as const,
+      function: {
+        name: 'get_order',
+        description: 'Looks an order up.',
+        parameters: { type: 'object' as const, properties: { id: { type: 'string' as const } }, required: ['id'] },
+        parse: JSON.parse as (text: string) => { id: string },
+        function: ({ id }: { id: string }) => {
+          asked.push(id)
+          return `${id} was sent`
+        },
+      },
+    }
+    const content = `/say I look.\n${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say done`
+    for (const stream of [false, true]) {
+      const request = { model: 'main', messages: [{ role: 'user' as const, content }], tools: [order] }
+      const runner = stream
+        ? client().chat.completions.runTools({ ...request, stream })
+        : client().chat.completions.runTools(request)
+      expect(await runner.finalContent())
+        .to.include('done')
+        .and.include('get_order answered: B was sent')
+    }
+    expect(asked).to.deep.equal(['A', 'B', 'A', 'B'])
+  })
+
+  it("D46.2: a response ends with the caller's own calls, beside an approval; the next one brings the outputs, with its id or with the whole list", async () => {
+    const tools = [{ type: 'function' as const, name: 'get_order', parameters: { type: 'object' }, strict: false }]
+    const content = `${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say bye`
+    const outputs = (response: ModelResponse) =>
+      response.output.flatMap((item) =>
+        item.type === 'function_call'
+          ? [{ type: 'function_call_output' as const, call_id: item.call_id, output: `sent ${item.arguments}` }]
+          : [],
+      )
+    let asked = await respond(content, { tools })
+    expect(types(asked)).to.deep.equal(['message', 'function_call'])
+    expect(itemOf(asked, 'function_call')).to.include({
+      name: 'get_order',
+      arguments: '{"id":"A"}',
+      status: 'completed',
+    })
+    for (let i = 0; i < 2; i++) asked = await respond(outputs(asked), { previous_response_id: asked.id, tools })
+    expect(asked.output_text).to.include('bye').and.include('get_order answered: sent {"id":"B"}')
+    // Some packages name no response, and send the list of all items.
+    const list: OpenAI.Responses.ResponseInput = [{ role: 'user', content }]
+    for (;;) {
+      const response = await client().responses.stream({ model: 'main', input: list, tools }).finalResponse()
+      list.push(...(response.output as OpenAI.Responses.ResponseInputItem[]), ...outputs(response))
+      if (outputs(response).length > 0) continue
+      expect(response.output_text).to.include('bye').and.include('sent {"id":"B"}')
+      break
+    }
+    list.push({ role: 'user', content: '/say again' })
+    expect((await respond(list, { tools })).output_text).to.equal('again')
+    const foreign = await errorOf(respond([{ type: 'function_call_output', call_id: 'call_1', output: '' }], { tools }))
+    expect(foreign).to.include({ status: 400, param: '/input/0/call_id' })
   })
 
   it('D41.5: parse() of chat completions and of responses gets the value of its zod schema, whole and as a stream', async () => {

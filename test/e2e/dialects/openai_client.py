@@ -83,8 +83,21 @@ with client.responses.stream(model="main", input=f"/think hm\n{LIST}\n/say done"
 begun = client.responses.create(model="main", input="/sleep 60000", background=True)
 seen["cancel"] = [begun.status, client.responses.cancel(begun.id).status]
 
+ORDER = {"name": "get_order", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
+asked_for = '/tool get_order {"id": "A"}\n/say bye'
+messages = [{"role": "user", "content": asked_for}]
+called = client.chat.completions.create(model="main", messages=messages, tools=[{"type": "function", "function": ORDER}])
+message = called.choices[0].message
+messages += [message, {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "sent"}]
+ended = client.chat.completions.create(model="main", messages=messages, tools=[{"type": "function", "function": ORDER}])
+seen["own tools"] = [called.choices[0].finish_reason, message.tool_calls[0].function.arguments, ended.choices[0].finish_reason, "sent" in ended.choices[0].message.content]
+called = client.responses.create(model="main", input=asked_for, tools=[{"type": "function", **ORDER}])
+output = {"type": "function_call_output", "call_id": called.output[-1].call_id, "output": "sent"}
+ended = client.responses.create(model="main", input=[output], previous_response_id=called.id)
+seen["own functions"] = [types(called), "sent" in ended.output_text]
+
 seen["failed"] = client.responses.create(model="main", input="/fail provider_rejected").error.code
-seen["refused"] = refusal(lambda: chat("hi", tools=[{"type": "function", "function": {"name": "f"}}]))
+seen["refused"] = refusal(lambda: chat("hi", tools=[{"type": "function", "function": {"name": "Read"}}]))
 seen["upstream"] = refusal(lambda: chat("/fail provider_rejected"))
 seen["broken"] = refusal(lambda: list(chat("/say a\n/fail provider_rejected", stream=True)))
 seen["unknown"] = refusal(lambda: client.responses.retrieve("resp_x"))

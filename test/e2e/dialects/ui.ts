@@ -10,7 +10,12 @@ import { agent, BUSY_TRIES, pendingOf, type RunningProduct, replyNatively, tool,
 
 const STATE_OF_LIST = tool('TodoWrite', { todos: [] })
 
-type Packages = Pick<typeof seven, 'DefaultChatTransport' | 'lastAssistantMessageIsCompleteWithApprovalResponses'> &
+type Packages = Pick<
+  typeof seven,
+  | 'DefaultChatTransport'
+  | 'lastAssistantMessageIsCompleteWithApprovalResponses'
+  | 'lastAssistantMessageIsCompleteWithToolCalls'
+> &
   Pick<typeof react, 'Chat'>
 type Chat = InstanceType<typeof react.Chat<UIMessage>>
 
@@ -83,6 +88,40 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(callsOf(chat)).to.have.length(1)
     expect(callsOf(chat)[0]).to.include({ state: 'output-available' })
     expect([chat.messages.length, textOf(chat).split('|').at(1)]).to.deep.equal([2, 'bye'])
+  })
+
+  it('D46.3: the page calls its own tools in onToolCall, the same message goes on with their outputs, and a message ends the wait for one', async () => {
+    const get_order = { name: 'get_order', input_schema: { type: 'object', properties: { id: { type: 'string' } } } }
+    const asked: unknown[] = []
+    const chat: Chat = new packages.Chat<UIMessage>({
+      id: `chat-${randomUUID()}`,
+      transport: new packages.DefaultChatTransport({
+        api: `${product().url}/ui/chat`,
+        body: { client_tools: [get_order, { name: 'ask_person' }] },
+      }),
+      sendAutomaticallyWhen: packages.lastAssistantMessageIsCompleteWithToolCalls,
+      onToolCall({ toolCall: { toolName, toolCallId, input, dynamic } }) {
+        if (dynamic || toolName !== 'get_order') return
+        asked.push(input)
+        void chat.addToolOutput({ tool: 'get_order' as never, toolCallId, output: { state: 'sent' } })
+      },
+    })
+    const twice = `${tool('get_order', { id: 'A' })}\n${tool('get_order', { id: 'B' })}\n/say bye`
+    await chat.sendMessage({ text: `${STATE_OF_LIST}\n${twice}` })
+    await until(() => chat.status === 'ready' && textOf(chat).includes('bye'), {
+      what: 'the rest of the answer',
+      lastSeen: () => [chat.status, chat.error, chat.messages],
+    })
+    expect([chat.messages.length, asked]).to.deep.equal([2, [{ id: 'A' }, { id: 'B' }]])
+    const own = answerOf(chat).filter(({ type }) => type === 'tool-get_order')
+    expect(own.map((part) => 'output' in part && part.output)).to.deep.equal([{ state: 'sent' }, { state: 'sent' }])
+    expect(textOf(chat)).to.include('get_order answered: {"state":"sent"}')
+    await chat.sendMessage({ text: `${tool('ask_person', {})}\n/say not that` })
+    expect(answerOf(chat).at(-1)).to.include({ type: 'tool-ask_person', state: 'input-available' })
+    const reloaded = (await (await fetch(`${product().url}/ui/chat/${chat.id}`)).json()) as UIMessage[]
+    expect(reloaded.at(-1)?.parts.at(-1)).to.include({ type: 'tool-ask_person', state: 'input-available' })
+    await chat.sendMessage({ text: '/say instead' })
+    expect([chat.error, textOf(chat)]).to.deep.equal([undefined, 'instead'])
   })
 
   it('a denied call is shown as denied, with its reason, and the model goes on', async () => {

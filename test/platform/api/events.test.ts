@@ -66,8 +66,8 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
   text: { text: 'required' },
   thinking_delta: { text: 'required' },
   thinking: { text: 'required' },
-  tool_use: { ...CALL, input: 'required' },
-  tool_result: { ...CALL, output: 'required', is_error: 'required' },
+  tool_use: { ...CALL, input: 'required', executor: 'optional', expires_at: 'optional' },
+  tool_result: { ...CALL, output: 'required', is_error: 'required', how: 'optional', by: 'optional' },
   tool_progress: { ...CALL, progress: 'required', detail: 'required' },
   artifact: { ...FILE, tool_use_id: 'required' },
   permission_request: {
@@ -222,6 +222,7 @@ const ERROR_CODES = members<ErrorCode>({
 const WEBHOOK_EVENTS = members<WebhookEventType>({
   'run.ended': true,
   'permission.requested': true,
+  'tool_call.requested': true,
   'plan.ended': true,
   'flow.ended': true,
 })

@@ -26,6 +26,7 @@ describe('config: defaults', () => {
       hasExplorer: true,
       keepaliveMs: 15_000,
       permissionTimeoutMs: 300_000,
+      clientToolTimeoutMs: 300_000,
       sessionsPerWorker: 10_000,
       sessionIdleMs: 3_600_000,
       runsPerWorker: 256,

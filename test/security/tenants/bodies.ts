@@ -21,6 +21,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   'PATCH /sessions/:id': () => [{ title: 'mine' }],
   'POST /sessions/:id/messages': () => [{ prompt: 'hello' }],
   'POST /sessions/:id/permissions/:request_id': () => [{ allow: true }, { allow: false }],
+  'POST /runs/:run_id/tool-calls/:tool_use_id': () => [{ output: 'mine' }],
   'PUT /config/engine': ({ instance }) => [
     { routing: { main: { instance, model: 'm' } } },
     { routing: { compact: { instance, model: 'm', fallback_instance: instance, fallback_model: 'm' } } },

@@ -102,11 +102,13 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
 
   const { text: file } = await ask({ method: 'POST', path: '/files', body: fileForm(memory) })
   await prepare(url, { method: 'POST', path: '/sessions', body: { session_id: session }, headers })
-  model.answer([{ tool: 'Write', input: { path: 'a.txt', content: memory } }])
+  const toolCall = `call_${random()}`
+  const own = { tool: 'own_tool', input: { memory }, id: toolCall }
+  model.answer([own, { tool: 'Write', input: { path: 'a.txt', content: memory } }])
   const waiting = await EventStream.open(`${url}/sessions/${session}/messages`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ prompt }),
+    body: JSON.stringify({ prompt, client_tools: [{ name: own.tool, description: memory }] }),
   })
   const { data } = await waiting.until('permission_request')
   const cursors: Cursor[] = []
@@ -129,6 +131,7 @@ export async function ownEverything({ url, headers, model, backend }: Owning): P
       run: waiting.runId,
       response: responseOf({ run: waiting.runId, session }),
       permission: String(data['id']),
+      tool_call: toolCall,
     },
     canaries: {
       keys: [secretValue, ownKey, header, backendKey, signingSecret].filter((key) => key !== undefined),

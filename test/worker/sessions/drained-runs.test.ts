@@ -117,6 +117,21 @@ describe('stored runs of a worker that drains', () => {
     expect((await broker.listPermissions(TENANT, { limit: 9 })).permissions).to.deep.equal([])
   })
 
+  it('D45.4b: what waits for a call of its client moves at once, too, and takes the answer at the next worker', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const message = { prompt: '/tool get_order {}\n/say bye', client_tools: [{ name: 'get_order' }] }
+    const text = textOf((await broker.sendMessage(TENANT, id, message)).frames)
+    const listed = async () => (await broker.listPermissions(TENANT, { limit: 9, kind: 'tool_call' })).permissions[0]
+    const asked = await until(listed, { what: 'the run to call' })
+    await openWorker()
+    await first.drain(LONG_MS)
+    await leave(first)
+    await broker.answerCall(TENANT, id, asked.id, { answer: { output: 'sent', isError: false } })
+    expect(await text).to.match(/"reason":"drained"[^]*"output":"sent"[^]*event: done/)
+  })
+
   it('D37.4: what streams goes on at another worker behind its next complete turn, of which nothing is void', async () => {
     const released = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()

@@ -277,6 +277,60 @@ describe('runs that are stored', () => {
       expect(await textOf(behind.frames)).to.match(what === 'cancelled' ? /event: done/ : /session_deleted/)
     })
 
+  const clientCall = (broker: Broker, not = '') =>
+    until(
+      async () => {
+        const { permissions } = await broker.listPermissions(TENANT, { limit: 9, kind: 'tool_call' })
+        return permissions.find((each) => each.id !== not)
+      },
+      { what: 'the run to call a tool of its client' },
+    )
+
+  it('D45.4b: a call that the client makes can be answered while its worker is dead, and the session has its tools at the next one', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const message = { prompt: '/tool get_order {"id":"A"}\n/say bye', client_tools: [{ name: 'get_order' }] }
+    const asking = await broker.sendMessage(TENANT, id, message)
+    const behind = await send(broker, id, '/tool get_order {"id":"B"}\n/say next')
+    const asked = await clientCall(broker)
+    const second = await openWorker()
+    first.link.cut()
+    const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
+    await hasSession(second)
+    const answer = { answer: { output: 'sent', isError: false }, by: 'ada' }
+    await broker.answerCall(TENANT, id, asked.id, answer)
+    expect(await statusOf(broker.answerCall(TENANT, id, asked.id, answer))).to.equal(409)
+    const again = await text
+    expect(again).to.match(
+      /run_recovered[^]*event: tool_use[^\n]*\n[^\n]*"executor":"client"[^]*"output":"sent"[^\n]*"by":"ada"[^]*event: done/,
+    )
+    const deadlines = again.match(/"executor":"client","expires_at":"[^"]*"/g)
+    expect([deadlines?.length, new Set(deadlines).size], 'twice the same call with one deadline').to.deep.equal([2, 1])
+    const other = await clientCall(broker, asked.id)
+    expect(other.input).to.deep.equal({ id: 'B' })
+    await broker.answerCall(TENANT, id, other.id, answer)
+    expect(await next).to.match(/"output":"sent"[^]*event: done/)
+  })
+
+  it('D45.4a: a run that is cancelled while its worker is dead resolves the calls of its client, and takes no answer any more', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const run = { prompt: '/tool get_order {}', client_tools: [{ name: 'get_order' }] }
+    const { runId, frames } = await broker.startRun(TENANT, run)
+    const asked = await clientCall(broker)
+    const text = textOf(frames)
+    await openWorker()
+    first.link.cut()
+    await broker.cancelRun(TENANT, runId)
+    const answer = { answer: { output: 'late', isError: false } }
+    expect(await statusOf(broker.answerCall(TENANT, runId, asked.id, answer))).to.equal(404)
+    const last = (await text).slice((await text).lastIndexOf('run_recovered'))
+    expect(last).to.match(
+      /"executor":"client"[^]*event: tool_result[^\n]*\n[^\n]*"how":"cancelled"[^]*"code":"cancelled"/,
+    )
+  })
+
   it('D32.7a: runs that their worker has ended when nobody could hear it any more are found at another, with their ends', async () => {
     const first = await openWorker()
     const broker = await openBroker()

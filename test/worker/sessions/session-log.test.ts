@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type LoggedSession, type LogState, SessionLog } from '../../../services/worker/sessions/session-log.ts'
 import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
+import type { ClientTool } from '../../../shared/agent/tools/client-tools.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 
 const BEGUN_MS = Date.parse('2026-11-22T09:30:00.000Z')
@@ -22,10 +23,11 @@ describe('the log of a session, as its owner writes it', () => {
       conversation: { all: messages, compactions: 0, bytes: 100 },
       facts: FACTS,
       memories: ['boats'] as readonly string[],
+      clientTools: [] as readonly ClientTool[],
     }
     const head = { session_id: 's1', workspace: 'w1', created_at: new Date(BEGUN_MS).toISOString() }
     const state = { head, nextSeq: 4, baseMs: BEGUN_MS, headMs: BEGUN_MS, remembers: false, owner: 'me', ...changes }
-    const log = new SessionLog(state, { messages: 1, compactions: 0, memories: session.memories })
+    const log = new SessionLog(state, { ...session, messages: 1, compactions: 0 })
     let now = BEGUN_MS
     const times = { renewalMs: HOUR_MS, lifeMs: 2 * HOUR_MS, now: () => now }
     const take = (of: LoggedSession = session) => log.take(of, times)
@@ -44,6 +46,20 @@ describe('the log of a session, as its owner writes it', () => {
     log.note()
     const next = take({ ...session, memories: ['boats', 'ships'] })
     expect([next.seq, next.entry.messages, next.entry.memories]).to.deep.equal([6, [], ['boats', 'ships']])
+  })
+
+  it('D45.3: an entry holds the tools of the client only when they have changed, or with the whole history', () => {
+    const { log, take, session, pass } = setUp()
+    const clientTools = [{ name: 'get_order' }]
+    log.note()
+    expect(take({ ...session, clientTools }).entry.client_tools).to.deep.equal(clientTools)
+    log.onStored(1)
+    log.note()
+    expect(take({ ...session, clientTools }).entry).to.not.have.property('client_tools')
+    log.onStored(1)
+    log.note()
+    pass(HOUR_MS + 1)
+    expect(take({ ...session, clientTools }).entry.client_tools).to.deep.equal(clientTools)
   })
 
   it('an entry on its way is sent again as it was, whatever has come since', () => {

@@ -32,7 +32,14 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     },
     pages: { hasExplorer: false, console: undefined },
     dialects: [],
-    facts: { version: '0', model: null, permissionTimeoutMs: 300_000, runResumeMs: 30_000, rateLimitRpm: 0 },
+    facts: {
+      version: '0',
+      model: null,
+      permissionTimeoutMs: 300_000,
+      clientToolTimeoutMs: 300_000,
+      runResumeMs: 30_000,
+      rateLimitRpm: 0,
+    },
     limits: { relay: { keepaliveMs }, isHeapHigh: () => false },
     output: { log: createLog({ level: 'error' }), metrics: NO_METRICS },
   })

@@ -2,6 +2,7 @@ import { askForNotices, noticePermission } from '../../api/notices.ts'
 import type { PageProps } from '../../base/page-props.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
+import { ClientCalls } from './client-calls.tsx'
 import { DecidedList } from './decided-list.tsx'
 import { Inbox } from './inbox.tsx'
 import { RememberedList } from './remembered-list.tsx'
@@ -11,9 +12,10 @@ const TABS = [
   { id: '', label: 'Waiting' },
   { id: 'decided', label: 'Decided' },
   { id: 'remembered', label: 'Remembered' },
+  { id: 'programs', label: 'Programs' },
 ] as const
 
-/** The requests that wait for an answer, those that were decided, and the tools that no longer ask. */
+/** The requests that wait for an answer, those that were decided, the tools that no longer ask, and the calls that programs have to make. */
 export function Approvals({ params, query }: PageProps) {
   const tab = query.get('tab') ?? ''
   return (
@@ -24,10 +26,15 @@ export function Approvals({ params, query }: PageProps) {
             Notify me
           </button>
         )}
-        <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
+        {tab === 'programs' ? (
+          <CopyAs method="GET" path="/tool-calls" />
+        ) : (
+          <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
+        )}
       </Tabs>
       {tab === 'decided' && <DecidedList />}
       {tab === 'remembered' && <RememberedList />}
+      {tab === 'programs' && <ClientCalls />}
       {tab === '' && <Inbox id={params['id']} />}
     </div>
   )

@@ -10,6 +10,7 @@ import { Icon } from '../icon.tsx'
 import { Json } from '../json.tsx'
 import { memo } from '../memo.ts'
 import { StateBadge } from '../state-badge.tsx'
+import { Countdown } from '../time.tsx'
 
 type ToolCardProps = { block: ToolBlock; permission: PermissionView | undefined; sessionId: string }
 
@@ -35,6 +36,11 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
         {isOpen.value && <Details block={block} permission={permission} />}
       </details>
       {!block.result && block.progress && <Progress {...block.progress} />}
+      {!block.result && block.call.expires_at && (
+        <p class="small soft">
+          The program that started this run makes the call. Time left: <Countdown until={block.call.expires_at} />
+        </p>
+      )}
       {ask && permission?.state !== 'allowed' && permission?.state !== 'denied' && <AskCard key={ask.id} ask={ask} />}
       {permission?.resolution && <Overtaken id={permission.request.id} decided={permission.resolution} />}
     </>
@@ -44,10 +50,10 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
 const askFor = (toolUseId: string, sessionId: string): Ask | undefined =>
   asks().value.find(({ tool_use_id, session_id }) => tool_use_id === toolUseId && session_id === sessionId)
 
-function stateOf({ result }: ToolBlock, permission: PermissionView | undefined, isAsking: boolean): string {
+function stateOf({ call, result }: ToolBlock, permission: PermissionView | undefined, isAsking: boolean): string {
   if (permission?.state === 'denied') return 'denied'
   if (result) return result.is_error ? 'failed' : 'done'
-  return isAsking || permission?.state === 'pending' ? 'waiting' : 'running'
+  return isAsking || permission?.state === 'pending' || call.expires_at ? 'waiting' : 'running'
 }
 
 /** The value of the input that says most: a path, a command, a question. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import { waitsForClient } from '../../../../shared/work/runs/open-asks.ts'
 import { type AgUiEvent, callId, type Of } from './events.ts'
 
 const TYPES = [
@@ -18,6 +19,8 @@ type Block = 'text' | 'thinking'
 export class AgUiMessages {
   readonly #subagentId: string | undefined
   readonly #owner: JsonObject
+  /** The calls that the client makes: a run that has recovered shows them again. */
+  readonly #clientCalls = new Set<string>()
   #open: { block: Block; id: string; sent: number } | undefined
   #step: string | undefined
 
@@ -43,12 +46,19 @@ export class AgUiMessages {
       case 'thinking':
         return this.#whole(event.type, event.text, id)
       case 'tool_use':
-        return this.#call(event)
-      case 'tool_result':
-        return [this.#result(event, id)]
+        return waitsForClient(event) && this.#isKnown(event.id) ? [] : this.#call(event)
+      case 'tool_result': // A client has its own answer.
+        return this.#clientCalls.has(event.id) && event.how === 'reply' ? [] : [this.#result(event, id)]
       case 'tool_progress':
         return [this.#progress(event)]
     }
+  }
+
+  /** Whether the client was told of its call before. */
+  #isKnown(id: string): boolean {
+    const isKnown = this.#clientCalls.has(id)
+    this.#clientCalls.add(id)
+    return isKnown
   }
 
   /** Ends the block and the step that are open. */

@@ -84,7 +84,9 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       asking.get(subagentId)?.map(([id]) => this.#interruptId(id)),
     )
     const interrupts = [...calls.pending].flatMap(([id, call]) => this.#interrupt(id, call))
-    return [...suspended, ...this.#messages.end(), this.#finished({ type: 'interrupt', interrupts })]
+    // The calls that the client makes are no interrupts: it begins its next run with their results.
+    const outcome = interrupts.length > 0 ? { type: 'interrupt', interrupts } : { type: 'success' }
+    return [...suspended, ...this.#messages.end(), this.#finished(outcome)]
   }
 
   cut(code: ReaderFailure): AgUiEvent[] {

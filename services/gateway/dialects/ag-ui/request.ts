@@ -1,9 +1,10 @@
+import type { ClientTool } from '../../../../shared/agent/tools/client-tools.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { SESSION } from '../../params.ts'
-import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { type CallAnswer, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { type NewMessage, readNewMessage } from '../shared/messages.ts'
+import { type NewMessage, readNewMessage, textOf } from '../shared/messages.ts'
 
 /**
  * A request of AG-UI: answers to the interrupts of the run `resumed`, or a message of the user, or both: whoever abandons an interrupt may
@@ -18,6 +19,10 @@ export type AgUiRequest = {
   /** The client has no messages and says nothing: it asks for those of the thread. */
   isOpening: boolean
   said(): NewMessage
+  /** The client's own tools. */
+  clientTools: ClientTool[]
+  /** The results of calls that the client has made, behind the last message of the assistant. */
+  results: Omit<CallAnswer, 'runId'>[]
   /** What the page tells the model of itself. */
   context: readonly Fields[]
   /** The pointers of the fields that are not used. */
@@ -28,8 +33,7 @@ export type AgUiRequest = {
 export function readAgUiRequest(body: JsonObject): AgUiRequest {
   const fields = new Fields(body)
   const [threadId, runId, resumed] = [sessionIdIn(fields, 'threadId'), runIdIn(fields), fields.objects('resume')]
-  if (fields.objects('tools').length > 0)
-    throw fields.wrong('tools', 'an empty list: the tools are those of this server, which calls them itself')
+  const clientTools = fields.objects('tools').map(toolOf)
   const context = fields.objects('context')
   const messages = fields.objects('messages').filter((message) => !message.has('subagentRunId'))
   const entries = resumed.map(resumeOf)
@@ -44,10 +48,31 @@ export function readAgUiRequest(body: JsonObject): AgUiRequest {
     ...{ threadId, runId, isCurrent: CURRENT.test(fields.optionalText('protocolVersion') ?? ''), hasMessage },
     resumed: first && { engineRunId: first.engineRunId, answers },
     isOpening: messages.length === 0 && entries.length === 0,
+    clientTools,
+    results: resultsIn(messages),
     said: () => readNewMessage(messages, '/messages'),
     context,
     ignored: fields.unread,
   }
+}
+
+function toolOf(tool: Fields): ClientTool {
+  const description = tool.optionalText('description')
+  return {
+    name: tool.text('name'),
+    ...(description !== undefined && { description }),
+    ...(tool.has('parameters') && { input_schema: tool.object('parameters').value }),
+  }
+}
+
+function resultsIn(messages: readonly Fields[]): AgUiRequest['results'] {
+  const last = messages.findLastIndex((message) => message.get('role') === 'assistant')
+  const results = messages.slice(last + 1).filter((message) => message.get('role') === 'tool')
+  return results.map((message) => {
+    const error = message.optionalText('error')
+    const text = textOf(message)
+    return { toolUseId: message.text('toolCallId'), output: text || (error ?? ''), isError: error !== undefined }
+  })
 }
 
 /** As a message that is sent while a permission request waits denies it (D39.1). */

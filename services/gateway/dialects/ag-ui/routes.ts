@@ -9,6 +9,7 @@ import { endWithClient, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import type { WaitingRun } from '../../starting/waiting-run.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { systemPromptOf } from '../shared/caller-context.ts'
+import { inPlaces } from '../shared/places.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { newestRun, uiMessages } from '../ui/history.ts'
 import { AG_UI_WIRE } from './events.ts'
@@ -40,6 +41,8 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
   const { resumed, threadId } = request
   const shown = request.isOpening && hasScope(res, 'read') ? await show(deps, res, threadId) : undefined
   if (shown) return shown
+  const answered = await answerCalls(deps, res, request)
+  if (answered && !resumed && !request.hasMessage) return answered
   if (!resumed) return startOrAskAgain(deps, res, request)
   if (request.hasMessage) request.said() // A message that is refused answers nothing.
   await deps.conversations.answer(res, threadId, resumed.answers)
@@ -47,6 +50,24 @@ async function open(deps: DialectDeps, res: Response, request: AgUiRequest): Pro
   const { engineRunId, answers } = resumed
   const frames = await deps.broker.followRun(tenantOf(res), engineRunId, 0)
   return { engineRunId, frames, known: new Set(answers.map(({ id }) => id)) }
+}
+
+/** Goes on with the run whose calls the client has made; `undefined` when it brings no result. One that comes too late shows how the run went on. */
+async function answerCalls(
+  { broker, conversations }: DialectDeps,
+  res: Response,
+  { threadId, results }: AgUiRequest,
+): Promise<Opened | undefined> {
+  if (results.length === 0) return undefined
+  const runId =
+    (await conversations.waiting(res, threadId))?.runId ?? (await newestRun(broker, tenantOf(res), threadId))
+  if (runId === undefined) return undefined
+  await conversations.answerCalls(
+    res,
+    results.map((result) => ({ ...result, runId })),
+  )
+  const frames = await broker.followRun(tenantOf(res), runId, 0)
+  return { engineRunId: runId, frames, known: new Set(results.map(({ toolUseId }) => toolUseId)) }
 }
 
 /** The thread of a client that has none of its messages: those before the newest answer, whose run is repeated, or goes on. `undefined` where there is nothing. */
@@ -71,7 +92,9 @@ async function startOrAskAgain(deps: DialectDeps, res: Response, request: AgUiRe
   let waiting: WaitingRun | undefined
   const before = async () => {
     waiting = await deps.conversations.waiting(res, request.threadId)
-    if (waiting) throw new Error('the thread has open interrupts')
+    const isInterrupted = waiting && (waiting.permissionIds.length > 0 || !request.hasMessage)
+    if (isInterrupted) throw new Error('the thread has open interrupts')
+    waiting = undefined // A message ends the wait for calls that the client makes (D39.1).
   }
   try {
     if (!request.hasMessage) await before()
@@ -85,15 +108,19 @@ async function startOrAskAgain(deps: DialectDeps, res: Response, request: AgUiRe
 }
 
 async function start(
-  { conversations }: DialectDeps,
+  { conversations, checkValue }: DialectDeps,
   res: Response,
-  { threadId, runId, said, context }: AgUiRequest,
+  { threadId, runId, said, context, clientTools }: AgUiRequest,
   before?: () => Promise<void>,
 ): Promise<Opened> {
   const { prompt, attachments, system: instructions, listed, unanswered, seed } = said()
+  await inPlaces({ client_tools: '/tools' }, () =>
+    checkValue('SendMessageRequest', { prompt: '-', client_tools: clientTools }, ''),
+  )
   const system = systemPromptOf(instructions, context)
   const message = {
     ...{ prompt, ...listed },
+    client_tools: clientTools, // They are those of this request.
     ...(attachments.length > 0 && { attachments }),
     ...(system !== undefined && { system_prompt: system }),
   }
@@ -105,6 +132,7 @@ async function start(
     key: `${threadId} ${runId}`,
     ...(before && { before }),
   }
-  const started = await conversations.send(res, 'ag-ui', sent)
+  const send = () => conversations.send(res, 'ag-ui', sent)
+  const started = await inPlaces({ client_tools: '/tools' }, send)
   return { engineRunId: started.runId, frames: started.frames }
 }

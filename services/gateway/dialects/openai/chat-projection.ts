@@ -10,13 +10,19 @@ import { TextTemplate } from '../shared/text-template.ts'
 type Facts = { id: string; model: string; created: number }
 /** `isTyped`: the content is the value that fits the client's schema, and nothing else. */
 export type ChatOptions = Facts & { includesUsage: boolean; isTyped?: boolean }
-type Choice = { index: 0; delta: JsonObject; logprobs: null; finish_reason: 'stop' | null }
+type Finish = 'stop' | 'tool_calls'
+type Choice = { index: 0; delta: JsonObject; logprobs: null; finish_reason: Finish | null }
 export type ChatChunk = JsonObject & { choices?: Choice[] }
 
-/** The chunks of a chat completion. The calls of this server's tools do not show, and a permission is answered elsewhere while the stream waits. */
+/**
+ * The chunks of a chat completion. The calls of this server's tools do not show, and a permission is answered elsewhere while the stream waits. It ends with
+ * the calls that the client makes (D46.1).
+ */
 export class ChatProjection implements Projection<ChatChunk> {
   readonly #options: ChatOptions
   #hasText = false
+  /** The calls that the client makes: the run ends with them. */
+  #calls = 0
   /** The characters of the block that is open; `undefined` between two. */
   #sent: number | undefined
 
@@ -32,8 +38,11 @@ export class ChatProjection implements Projection<ChatChunk> {
     const { isTyped } = this.#options
     if (event.type === 'text_delta') return isTyped ? [] : this.#text(event.text)
     if (event.type === 'text') return isTyped ? [] : this.#endBlock(event.text)
-    if (event.type === 'done')
-      return [...(isTyped ? this.#text(JSON.stringify(event.output)) : []), ...this.#end(usageOf(event))]
+    if (event.type === 'tool_use' && event.executor === 'client') return [this.#call(event)]
+    if (event.type === 'done') {
+      const typed = isTyped && this.#calls === 0 ? this.#text(JSON.stringify(event.output)) : []
+      return [...typed, ...this.#end(usageOf(event))]
+    }
     if (event.type === 'plan_queued')
       return [...this.#text('plan_id' in event ? `The plan ${event.plan_id} was queued.` : event.note), ...this.#end()]
     // A client keeps the text that it has got, so the text of the turn that begins anew follows as a new block.
@@ -61,19 +70,32 @@ export class ChatProjection implements Projection<ChatChunk> {
     return chunks
   }
 
+  #call(call: ClientCall): ChatChunk {
+    return chatChunk(this.#options, { tool_calls: [{ index: this.#calls++, ...toolCall(call) }] })
+  }
+
   #end(usage?: JsonObject): ChatChunk[] {
-    return lastChunks(this.#options, usage)
+    return lastChunks(this.#options, usage, this.#calls > 0 ? 'tool_calls' : 'stop')
   }
 }
 
-export function chatChunk({ id, model, created }: Facts, delta: JsonObject, finishReason?: 'stop'): ChatChunk {
+/** A call that the client makes. */
+type ClientCall = Pick<Extract<AgentEvent, { type: 'tool_use' }>, 'id' | 'tool_name' | 'input'>
+
+const toolCall = ({ id, tool_name: name, input }: ClientCall): JsonObject => ({
+  id,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(input) },
+})
+
+export function chatChunk({ id, model, created }: Facts, delta: JsonObject, finishReason?: Finish): ChatChunk {
   const choice: Choice = { index: 0, delta, logprobs: null, finish_reason: finishReason ?? null }
   return { id, object: 'chat.completion.chunk', created, model, choices: [choice] }
 }
 
 /** The end of an answer, and what it has used when the client has asked for that. */
-export function lastChunks(options: ChatOptions, usage?: JsonObject): ChatChunk[] {
-  const last = chatChunk(options, {}, 'stop')
+export function lastChunks(options: ChatOptions, usage?: JsonObject, finish: Finish = 'stop'): ChatChunk[] {
+  const last = chatChunk(options, {}, finish)
   return options.includesUsage && usage ? [last, { ...last, choices: [], usage }] : [last]
 }
 
@@ -93,7 +115,11 @@ export const usageOf = ({ total_input_tokens, total_output_tokens, total_tokens 
 })
 
 /** A whole completion, for a client that takes no stream. */
-export const completion = ({ id, model, created }: Facts, content: string, usage: JsonObject): JsonObject => ({
+export const completion = (
+  { id, model, created }: Facts,
+  { content, calls = [] }: { content: string; calls?: readonly ClientCall[] },
+  usage: JsonObject,
+): JsonObject => ({
   id,
   object: 'chat.completion',
   created,
@@ -101,13 +127,16 @@ export const completion = ({ id, model, created }: Facts, content: string, usage
   choices: [
     {
       index: 0,
-      message: { role: 'assistant', content, refusal: null },
+      message: { role: 'assistant', refusal: null, ...saidBy({ content, calls }) },
       logprobs: null,
-      finish_reason: 'stop',
+      finish_reason: calls.length > 0 ? 'tool_calls' : 'stop',
     },
   ],
   usage,
 })
+
+const saidBy = ({ content, calls }: { content: string; calls: readonly ClientCall[] }): JsonObject =>
+  calls.length > 0 ? { content: content || null, tool_calls: calls.map(toolCall) } : { content }
 
 export function chatWire(): Wire<ChatChunk> {
   const template = new TextTemplate()

@@ -8,16 +8,16 @@ import { repeatedOf } from '../../starting/repeated.ts'
 import { answerOf } from '../../starting/run-answer.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { Fields } from '../shared/fields.ts'
-import { OWN_TOOLS, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { inPlaces } from '../shared/places.ts'
 import { streamOf } from '../shared/response-stream.ts'
 import { ChatProjection, chatWire, completion, usageOf } from './chat-projection.ts'
-import { type ChosenRun, inPlaces, nameIgnored, readChoices } from './choices.ts'
+import { type ChosenRun, nameIgnored, readChoices } from './choices.ts'
 import { runFlow } from './flow-completion.ts'
 import { readTarget, type Target } from './models.ts'
 
 const UNSUPPORTED = {
-  tools: OWN_TOOLS,
-  functions: OWN_TOOLS,
+  functions: 'send them as tools',
   audio: 'answers are text',
   prediction: 'leave it out',
 }
@@ -40,7 +40,10 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
     refuseUnsupported(fields, UNSUPPORTED)
-    const [target, said] = [readTarget(fields), readMessages(fields.objects('messages'), '/messages')]
+    const [target, said] = [
+      readTarget(fields),
+      readMessages(fields.objects('messages'), '/messages', { mayEndWithResults: true }),
+    ]
     if ((fields.get('n') ?? 1) !== 1) throw unsupportedField(fields, 'n', 'an answer has one choice')
     const isStream = fields.optionalFlag('stream') ?? false
     const includesUsage = fields.has('stream_options') && fields.object('stream_options').optionalFlag('include_usage')
@@ -48,13 +51,10 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     const chosen = await readChoices(fields, { ...NAMES, format }, deps.checkValue)
     nameIgnored(res, fields, { known: KNOWN, ...chosen })
     const isTyped = chosen.choices.response_schema !== undefined
-    const options = {
-      model: target.name,
-      created: Math.floor(Date.now() / 1000),
-      includesUsage: includesUsage ?? false,
-      isTyped,
-    }
+    const created = Math.floor(Date.now() / 1000)
+    const options = { model: target.name, created, includesUsage: includesUsage ?? false, isTyped }
     if (target.flow !== undefined) {
+      if (chosen.choices.client_tools) throw unsupportedField(fields, 'tools', 'a flow has its own tools; leave it out')
       if (isTyped)
         throw unsupportedField(fields, 'response_format', 'the answer of a flow fits its own schema; leave it out')
       if (said.attachments.length > 0)
@@ -68,9 +68,11 @@ export function chatCompletions(deps: DialectDeps): RequestHandler {
     if (onDisconnect === 'cancel') endWithClient(deps.broker, res, { runId })
     if (isStream) return deps.relay({ runId, ...streamOf(started, new ChatProjection(facts), chatWire()) }, res)
     await answerUntilLeft(res, async (signal) => {
-      const { output, usage } = await answerOf({ runId, ...started }, signal)
+      const { output, usage, calls } = await answerOf({ runId, ...started }, signal)
       res.setHeader('X-Run-ID', runId)
-      return completion(facts, isTyped ? JSON.stringify(output) : String(output), usage ? usageOf(usage) : NO_USAGE)
+      const isText = typeof output === 'string' && (!isTyped || calls.length > 0)
+      const content = isText ? output : JSON.stringify(output)
+      return completion(facts, { content, calls }, usage ? usageOf(usage) : NO_USAGE)
     })
   }
 }
@@ -85,8 +87,12 @@ async function start(
   { fields, target, said, chosen }: { fields: Fields; target: Target; said: Said; chosen: ChosenRun },
 ) {
   const [tenant, messages, stops] = [tenantOf(res), said.seed(), stopsOf(fields)]
+  const { client_tools: own, tool_choice: choice } = chosen.choices
   const request = {
     ...chosen.choices,
+    ...(own && { ends_with_calls: true }),
+    // What is required is one of the client's own: it reads the calls, and not what the server does.
+    ...(own && choice === 'required' && { allowed_tools: own.map(({ name }) => name) }),
     prompt: said.prompt,
     ...(said.attachments.length > 0 && { attachments: said.attachments }),
     ...(target.model !== undefined && { model: target.model }),

@@ -1,6 +1,5 @@
 import type { Response } from 'express'
 import type { RunRequest } from '../../../../shared/cluster/commands/runs.ts'
-import { AppError } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { escapePointer } from '../../../../shared/kernel/json.ts'
 import { ignoredFieldsHeader } from '../../../../shared/platform/api/ignored-fields.ts'
@@ -8,14 +7,13 @@ import { budgetProblem } from '../../../../shared/platform/schemas/budget.ts'
 import { unusableSchema } from '../../../../shared/platform/schemas/problems.ts'
 import type { CheckValue } from '../../bodies/body.ts'
 import type { Fields } from '../shared/fields.ts'
+import { inPlaces, type Places } from '../shared/places.ts'
+import { ownTools } from './own-tools.ts'
 
 type Choices = Pick<
   RunRequest,
-  'response_schema' | 'tool_choice' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
+  'response_schema' | 'tool_choice' | 'client_tools' | 'effort' | 'temperature' | 'max_output_tokens' | 'metadata'
 >
-
-/** The places of one run's choices in a request, as JSON pointers by the native names. */
-export type Places = Partial<Record<keyof Choices, string>>
 
 /** `ignored` are the places of values that no run takes. */
 export type ChosenRun = { choices: Choices; places: Places; ignored: readonly string[] }
@@ -25,7 +23,7 @@ type Names = { format: Fields | undefined; schema: string; effort: string; token
 
 const EFFORTS = ['low', 'medium', 'high']
 
-/** Reads what a request chooses for its run (D41.5, D42.6). Throws `invalid_request` for what this server cannot do. */
+/** Reads what a request chooses for its run (D41.5, D42.6, D46.1). Throws `invalid_request` for what this server cannot do. */
 export async function readChoices(fields: Fields, names: Names, checkValue: CheckValue): Promise<ChosenRun> {
   const tokens = names.tokens.find((name) => fields.has(name)) ?? ''
   const effort = valueAt(fields.value, names.effort) ?? undefined
@@ -33,6 +31,7 @@ export async function readChoices(fields: Fields, names: Names, checkValue: Chec
   const found: [keyof Choices, unknown, string][] = [
     ['response_schema', names.format && schemaOf(names.format, names.schema), (names.format?.at ?? '') + names.schema],
     ['tool_choice', toolChoiceOf(fields), '/tool_choice'],
+    ['client_tools', ownTools(fields), '/tools'],
     ['effort', isEffort ? effort : undefined, names.effort],
     ['temperature', fields.get('temperature'), '/temperature'],
     ['max_output_tokens', fields.get(tokens), `/${tokens}`],
@@ -44,7 +43,7 @@ export async function readChoices(fields: Fields, names: Names, checkValue: Chec
   await inPlaces(places, () => checkValue('SendMessageRequest', { ...choices, prompt: '-' }, ''))
   // The worker checks it as well, but by then there may be a session.
   const problem = choices.response_schema && budgetProblem(choices.response_schema)
-  if (problem) throw unusableSchema(places.response_schema ?? '', problem)
+  if (problem) throw unusableSchema(places['response_schema'] ?? '', problem)
   return { choices, places, ignored: effort === undefined || isEffort ? [] : [names.effort] }
 }
 
@@ -63,23 +62,6 @@ function toolChoiceOf(fields: Fields): unknown {
   if (typeof choice !== 'object') return choice
   const named = fields.object('tool_choice')
   return { name: (named.has('function') ? named.object('function') : named).text('name') }
-}
-
-/** Carries out a step, and tells of what is wrong by its place in the request. */
-export async function inPlaces<T>(places: Places, step: () => Promise<T>): Promise<T> {
-  try {
-    return await step()
-  } catch (cause) {
-    const place = cause instanceof AppError ? placeOf(places, cause) : undefined
-    if (!(cause instanceof AppError) || place === undefined) throw cause
-    throw new AppError(cause.kind, cause.message, { param: place, cause })
-  }
-}
-
-function placeOf(places: Places, { param = '' }: AppError): string | undefined {
-  const [, name = '', rest = ''] = /^\/(\w+)(.*)$/s.exec(param) ?? []
-  const place = places[name as keyof Choices]
-  return place === undefined ? undefined : place + rest
 }
 
 /** Names the fields that nothing reads, as on every other path (D2.4). */

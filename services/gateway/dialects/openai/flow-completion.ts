@@ -35,7 +35,7 @@ export async function runFlow(
   await answerUntilLeft(res, async (signal) => {
     const { output, verdict } = await started.answer(signal)
     if (verdict !== 'ok') throw new AppError('upstream', unfit)
-    return completion(facts, JSON.stringify(output), NO_USAGE)
+    return completion(facts, { content: JSON.stringify(output) }, NO_USAGE)
   })
 }
 

@@ -14,6 +14,18 @@ export type ResponseRef = {
 export const responseId = ({ runId, part, sessionId, isTyped }: ResponseRef): string =>
   `resp_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}${isTyped ? 't' : ''}_${sessionId}`
 
+/** The id of a call that the client makes tells the response that it was in: a client may send it back without naming that. */
+export const callIdOf = ({ runId, part }: Pick<ResponseRef, 'runId' | 'part'>, toolUseId: string): string =>
+  `call_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}_${toolUseId}`
+
+const CALL = /^call_([0-9a-f]{32})([0-9a-f]{2})_([A-Za-z0-9._:-]{1,128})$/
+
+/** `undefined` for an id of another form. */
+export function readCallId(id: string) {
+  const [, run, part = '', toolUseId = ''] = CALL.exec(id) ?? []
+  return run === undefined ? undefined : { runId: `run_${run}`, part: Number.parseInt(part, 16), toolUseId }
+}
+
 const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})(t?)_(.*)$/
 
 /** Throws `not_found` for an id of another form. */

@@ -39,6 +39,22 @@ export const approvalRequest = ({ id, tool_name: name, input }: Asked): JsonObje
   server_label: SERVER_LABEL,
 })
 
+/** A call that the client makes. */
+export const functionCall = ({
+  id,
+  callId,
+  name,
+  input,
+}: {
+  id: string
+  callId: string
+  name: string
+  input: JsonObject
+}) => ({
+  ...{ id: `fc_${id}`, type: 'function_call', call_id: callId, name },
+  ...{ arguments: JSON.stringify(input), status: 'completed' },
+})
+
 type EndedCall = {
   id: string
   toolName: string

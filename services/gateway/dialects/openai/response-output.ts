@@ -91,6 +91,24 @@ export class ResponseOutput {
     ]
   }
 
+  /** Adds a call that the client makes. */
+  addFunctionCall(item: JsonObject & { id: string; arguments: string }): ResponseEvent[] {
+    const closed = this.close()
+    const output_index = this.#items.push(item) - 1
+    const { id: item_id, arguments: input } = item
+    const at = { item_id, output_index }
+    return [
+      ...closed,
+      this.event('response.output_item.added', {
+        output_index,
+        item: { ...item, arguments: '', status: 'in_progress' },
+      }),
+      this.event('response.function_call_arguments.delta', { ...at, delta: input }),
+      this.event('response.function_call_arguments.done', { ...at, name: item['name'], arguments: input }),
+      this.event('response.output_item.done', { output_index, item }),
+    ]
+  }
+
   #begin(block: Block, id: string): ResponseEvent[] {
     const open = { block, id: `${block === 'text' ? 'msg' : 'rs'}_${id}`, index: this.#items.length, text: '' }
     this.#open = open

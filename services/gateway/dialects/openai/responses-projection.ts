@@ -1,14 +1,23 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import { waitsForClient } from '../../../../shared/work/runs/open-asks.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { isQuestion, type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
-import { approvalRequest, callItems } from './response-items.ts'
+import { callIdOf } from './response-id.ts'
+import { approvalRequest, callItems, functionCall } from './response-items.ts'
 import { type ResponseEvent, ResponseOutput } from './response-output.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 /** `isTyped`: its text is the value that fits the client's schema, and nothing else. */
-export type ResponseFacts = { id: string; runId: string; created: number; isTyped?: boolean; echo: JsonObject }
+export type ResponseFacts = {
+  id: string
+  runId: string
+  part: number
+  created: number
+  isTyped?: boolean
+  echo: JsonObject
+}
 
 type Status = 'in_progress' | 'completed' | 'failed' | 'cancelled'
 /** A call that was made, until it is shown with its result. */
@@ -19,6 +28,8 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
   readonly #facts: ResponseFacts
   readonly #calls = new Map<string, Call>()
   readonly #questions = new Set<string>()
+  /** The calls that the client makes: a run that has recovered shows them again. */
+  readonly #clientCalls = new Set<string>()
   readonly #output = new ResponseOutput()
   #usage = { input: 0, output: 0, cached: 0 }
   #status: Status = 'in_progress'
@@ -77,15 +88,14 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'thinking':
         return this.#said(event, id)
       case 'tool_use':
-        this.#calls.set(event.id, { input: event.input })
-        return []
+        return waitsForClient(event) ? this.#clientCall(event, id) : this.#begun(event)
       case 'permission_request':
       case 'permission_resolved': {
         const isOwn = calls.askedFor(event.id)?.subagentId === undefined
         return isOwn ? this.#ofPermission(event) : [] // That of a sub-agent has come wrapped before.
       }
       case 'tool_result':
-        return this.#result(event, id)
+        return this.#clientCalls.has(event.id) ? [] : this.#result(event, id) // The client has made the call.
       case 'subagent_event':
         return this.#nested(event)
       case 'artifact':
@@ -154,6 +164,17 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       return this.#output.add(approvalRequest(event))
     }
     if (call && event.input && !this.#questions.has(event.id)) call.input = event.input
+    return []
+  }
+
+  #clientCall({ id: toolUseId, tool_name: name, input }: Of<'tool_use'>, id: string): ResponseEvent[] {
+    if (this.#clientCalls.has(toolUseId)) return []
+    this.#clientCalls.add(toolUseId)
+    return this.#output.addFunctionCall(functionCall({ id, callId: callIdOf(this.#facts, toolUseId), name, input }))
+  }
+
+  #begun({ id, input }: Of<'tool_use'>): [] {
+    this.#calls.set(id, { input })
     return []
   }
 

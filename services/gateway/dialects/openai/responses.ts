@@ -10,13 +10,15 @@ import { leaveRunning } from '../../starting/answer-start.ts'
 import { endWithClient, type OnDisconnect, onDisconnectOf } from '../../starting/on-disconnect.ts'
 import { repeatedOf } from '../../starting/repeated.ts'
 import type { DialectDeps } from '../dialect.ts'
-import { lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { type CallAnswer, lacksPlace, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
-import { OWN_TOOLS, type Prompted, readMessages, refuseUnsupported, unsupportedField } from '../shared/messages.ts'
+import { type Prompted, readMessages, refuseUnsupported, textOf, unsupportedField } from '../shared/messages.ts'
+import { inPlaces } from '../shared/places.ts'
 import { readResponse, type Source, streamOf } from '../shared/response-stream.ts'
-import { inPlaces, nameIgnored, readChoices } from './choices.ts'
+import { nameIgnored, readChoices } from './choices.ts'
 import { readTarget } from './models.ts'
-import { type ResponseRef, readResponseId, responseId } from './response-id.ts'
+import { ownTools } from './own-tools.ts'
+import { type ResponseRef, readCallId, readResponseId, responseId } from './response-id.ts'
 import { responseWire } from './response-wire.ts'
 import { ResponsesProjection } from './responses-projection.ts'
 
@@ -39,14 +41,15 @@ const KNOWN: ReadonlySet<string> = new Set(
 )
 
 /** Clients read the form of the answer from the response. */
-const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'metadata', 'reasoning']
+const ECHOED = ['text', 'temperature', 'max_output_tokens', 'tool_choice', 'tools', 'metadata', 'reasoning']
 
 type Opened = { ref: ResponseRef; source: Source; created: number; echo: JsonObject }
 
 function create(deps: DialectDeps): RequestHandler {
   return async (req, res) => {
     const fields = new Fields(await deps.readBody(req, res, 'DialectRequest'))
-    refuseUnsupported(fields, { ...UNSUPPORTED, ...(isOnlyOwn(fields) ? {} : { tools: OWN_TOOLS }) })
+    refuseUnsupported(fields, UNSUPPORTED)
+    ownTools(fields) // Throws before anything is answered.
     nameIgnored(res, fields, { known: KNOWN })
     const target = readTarget(fields)
     if (target.flow !== undefined)
@@ -73,10 +76,6 @@ function create(deps: DialectDeps): RequestHandler {
   }
 }
 
-/** The tools of this server, as its own answers show them, may be named. */
-const isOnlyOwn = (fields: Fields): boolean =>
-  fields.objects('tools').every((tool) => tool.get('type') === 'mcp' && tool.get('server_label') === 'agent-engine')
-
 async function open(deps: DialectDeps, exchange: { req: Request; res: Response }, fields: Fields): Promise<Opened> {
   const previous = fields.optionalText('previous_response_id')
   const before = previous === undefined ? undefined : readResponseId(previous)
@@ -85,16 +84,19 @@ async function open(deps: DialectDeps, exchange: { req: Request; res: Response }
   const answers = items.filter(isAnswer)
   const created = Math.floor(Date.now() / 1000)
   const echo = { model: fields.text('model'), previous_response_id: previous ?? null }
-  if (answers.length > 0 && !before)
+  const outputs = lastOutputs(items).map(outputOf)
+  if (answers.length > 0 && !before && outputs.length === 0)
     throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
   const answer = async () => {
     if (before && answers.length > 0)
       await deps.conversations.answer(exchange.res, before.sessionId, answers.map(answerOf))
+    await deps.conversations.answerCalls(exchange.res, outputs)
   }
-  if (before && answers.length > 0 && !endsWithMessage(items)) {
+  const waiting = before ?? (await refOf(deps, { ...exchange, fields }, outputs[0]))
+  if (waiting && answers.length + outputs.length > 0 && !endsWithMessage(items)) {
     await answer()
-    const frames = await deps.broker.followRun(tenantOf(exchange.res), before.runId, 0)
-    return { ref: { ...before, part: before.part + 1 }, source: { frames, pauses: before.part }, created, echo }
+    const frames = await deps.broker.followRun(tenantOf(exchange.res), waiting.runId, 0)
+    return { ref: { ...waiting, part: waiting.part + 1 }, source: { frames, pauses: waiting.part }, created, echo }
   }
   const said = saidIn(items) // A message that is refused answers nothing.
   await answer()
@@ -102,15 +104,62 @@ async function open(deps: DialectDeps, exchange: { req: Request; res: Response }
 }
 
 const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
+const isOutput = (item: Fields): boolean => item.get('type') === 'function_call_output'
 const isMessage = (item: Fields): boolean => (item.get('type') ?? 'message') === 'message'
 
 /** Whether a message of the user comes with the answers, wherever these stand. */
 function endsWithMessage(items: readonly Fields[]): boolean {
-  const last = items.findLast((item) => !isAnswer(item))
-  return last !== undefined && isMessage(last) && last.get('role') === 'user'
+  const last = items.findLast((item) => !isAnswer(item) && !isOutput(item))
+  return (
+    last !== undefined && isMessage(last) && last.get('role') === 'user' && items.lastIndexOf(last) > lastCallAt(items)
+  )
 }
 
-const saidIn = (items: readonly Fields[]): Prompted => readMessages(items.filter(isMessage), '/input')
+const lastCallAt = (items: readonly Fields[]): number =>
+  items.findLastIndex((item) => item.get('type') === 'function_call')
+
+/** The outputs behind the last call, which answer it: those before belong to the history that a client sends whole. */
+function lastOutputs(items: readonly Fields[]): Fields[] {
+  const isOfAnswer = (item: Fields) => isMessage(item) && item.get('role') === 'assistant'
+  return items.slice(Math.max(lastCallAt(items), items.findLastIndex(isOfAnswer)) + 1).filter(isOutput)
+}
+
+type CallOutput = CallAnswer & { part: number }
+
+function outputOf(item: Fields): CallOutput {
+  const call = readCallId(item.text('call_id'))
+  if (!call) throw item.wrong('call_id', 'the id of a function call of this server, which waits for it')
+  return { ...call, output: textOf(item, 'output') }
+}
+
+/** The response with the call of this output. */
+async function refOf(
+  { broker }: DialectDeps,
+  { res, fields }: { res: Response; fields: Fields },
+  output: CallOutput | undefined,
+): Promise<ResponseRef | undefined> {
+  if (!output) return undefined
+  const { runId, part } = output
+  const { session_id: sessionId } = await broker.getRun(tenantOf(res), runId)
+  const isTyped = (formatOf(fields)?.text('type') ?? 'text') !== 'text'
+  return { runId, part, sessionId: sessionId ?? runId, ...(isTyped && { isTyped }) }
+}
+
+const formatOf = (fields: Fields): Fields | undefined =>
+  fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
+
+/** Functions that were called before are part of the history, in the form of chat completions. */
+function saidIn(items: readonly Fields[]): Prompted {
+  const messages = items.flatMap((item) => {
+    if (isMessage(item)) return [item]
+    if (isOutput(item))
+      return [new Fields({ role: 'tool', tool_call_id: item.get('call_id'), content: textOf(item, 'output') }, item.at)]
+    if (item.get('type') !== 'function_call') return []
+    const made = { name: item.text('name'), arguments: item.optionalText('arguments') ?? '{}' }
+    return [new Fields({ role: 'assistant', tool_calls: [{ id: item.get('call_id'), function: made }] }, item.at)]
+  })
+  return readMessages(messages, '/input')
+}
 
 type Sent = Omit<Opened, 'ref' | 'source'> & { fields: Fields; said: Prompted; before: ResponseRef | undefined }
 
@@ -122,14 +171,18 @@ async function start(
   const given = before?.sessionId ?? conversationOf(fields)
   const instructions = fields.optionalText('instructions') ?? system
   const { model } = readTarget(fields)
-  const format =
-    fields.has('text') && fields.object('text').has('format') ? fields.object('text').object('format') : undefined
-  const names = { format, schema: '/schema', effort: '/reasoning/effort', tokens: ['max_output_tokens'] }
+  const names = {
+    format: formatOf(fields),
+    schema: '/schema',
+    effort: '/reasoning/effort',
+    tokens: ['max_output_tokens'],
+  }
   const chosen = await readChoices(fields, names, deps.checkValue)
   const { choices, places } = chosen
   nameIgnored(res, fields, { known: KNOWN, ...chosen })
   const message = {
     ...choices,
+    client_tools: choices.client_tools ?? [], // They are those of this request.
     prompt,
     ...(attachments.length > 0 && { attachments }),
     ...(model !== undefined && { model }),
@@ -177,7 +230,14 @@ function conversationOf(fields: Fields): string | undefined {
 }
 
 const projectionOf = ({ ref, created, echo }: Opened) =>
-  new ResponsesProjection({ id: responseId(ref), runId: ref.runId, created, isTyped: ref.isTyped === true, echo })
+  new ResponsesProjection({
+    id: responseId(ref),
+    runId: ref.runId,
+    part: ref.part,
+    created,
+    isTyped: ref.isTyped === true,
+    echo,
+  })
 
 type Streamed = Opened & { onDisconnect?: OnDisconnect | undefined; after?: number | undefined }
 

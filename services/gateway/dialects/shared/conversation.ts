@@ -10,6 +10,7 @@ import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
 import { NEW_SESSION } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
+import { answerToolCall, cutAnswer } from '../../routes/tool-calls.ts'
 import type { Repeated } from '../../starting/repeated.ts'
 import type { StartedRun, StartOnce } from '../../starting/start-once.ts'
 import { findWaitingRun, type WaitingRun } from '../../starting/waiting-run.ts'
@@ -34,6 +35,9 @@ export type SentMessage = {
 
 /** The answer of a person to a permission request, as a dialect carries it. */
 export type PermissionAnswer = { id: string; allow: boolean; reason?: string; input?: JsonObject }
+
+/** The answer of a client to a call that it makes, as a dialect carries it. */
+export type CallAnswer = { runId: string; toolUseId: string; output: string; isError?: boolean }
 
 /** Whether the session has no message that this one could follow. */
 export const lacksPlace = (cause: unknown): boolean => hasKind(cause, 'invalid_request') && cause.param === '/after'
@@ -130,17 +134,30 @@ export class Conversations {
     return send({ ...rest, prompt: [...unanswered, prompt].filter((text) => text.trim() !== '').join('\n\n') })
   }
 
-  /** The run of the conversation that waits for permission requests; `undefined` when none does. */
+  /** The run of the conversation that waits for somebody's answer; `undefined` when none does. */
   waiting(res: Response, sessionId: string): Promise<WaitingRun | undefined> {
     return findWaitingRun(this.#broker, tenantOf(res), sessionId)
   }
 
   /** Replies to those of the requests that wait now: a client that sends its whole list sends the answers of before along. */
-  async answerWaiting(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
-    if (answers.length === 0) return
-    const { permissionIds = [] } = (await this.waiting(res, sessionId)) ?? {}
+  async answerWaiting(
+    res: Response,
+    sessionId: string,
+    { answers, outputs }: { answers: readonly PermissionAnswer[]; outputs: readonly CallAnswer[] },
+  ): Promise<void> {
+    if (answers.length + outputs.length === 0) return
+    const { runId, permissionIds = [], toolCallIds = [] } = (await this.waiting(res, sessionId)) ?? {}
     const open = answers.filter(({ id }) => permissionIds.includes(id))
     if (open.length > 0) await this.answer(res, sessionId, open)
+    const isOpen = (output: CallAnswer) => output.runId === runId && toolCallIds.includes(output.toolUseId)
+    await this.answerCalls(res, outputs.filter(isOpen))
+  }
+
+  /** Answers calls that the client makes. One that was answered before, or whose time is over, is left as it is, as a permission request. */
+  async answerCalls(res: Response, answers: readonly CallAnswer[]): Promise<void> {
+    const answer = ({ runId, toolUseId, output, isError = false }: CallAnswer) =>
+      answerToolCall(res, { broker: this.#broker, runId, toolUseId, answer: { output: cutAnswer(output), isError } })
+    for (const each of answers) await answer(each).catch(leaveDecided)
   }
 
   /**
@@ -150,9 +167,11 @@ export class Conversations {
   async answer(res: Response, sessionId: string, answers: readonly PermissionAnswer[]): Promise<void> {
     assertScope(res, 'approve')
     for (const { id, ...reply } of answers) {
-      await this.#reply(res, { scopeId: sessionId, requestId: id, reply }).catch((cause: unknown) => {
-        if (!hasKind(cause, 'conflict') && !hasKind(cause, 'not_found')) throw cause
-      })
+      await this.#reply(res, { scopeId: sessionId, requestId: id, reply }).catch(leaveDecided)
     }
   }
+}
+
+function leaveDecided(cause: unknown): void {
+  if (!hasKind(cause, 'conflict') && !hasKind(cause, 'not_found')) throw cause
 }

@@ -19,20 +19,27 @@ export type Listed = Pick<ListedMessage, 'id' | 'path'>
 
 const SYSTEM = ['system', 'developer']
 
-/** Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools are part of the history. */
-export function readMessages(messages: readonly Fields[], at: string): Prompted {
+/**
+ * Reads messages of OpenAI and of AG-UI, whose names are in camel case: their content is a text, or a list of parts with texts. Calls of a client's own tools
+ * are part of the history. With `mayEndWithResults` they may be its end: the prompt is empty then.
+ */
+export function readMessages(messages: readonly Fields[], at: string, { mayEndWithResults = false } = {}): Prompted {
   const said = messages.map((message) => ({ role: message.text('role'), message }))
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
   const [before, asked] = [said.slice(0, first), said.slice(first)]
   const prompt = asked.map(({ message }) => textOf(message)).join('\n\n')
   const attachments = asked.flatMap(({ message }) => filesIn(message, 'content'))
-  if (prompt.trim() === '' && attachments.length === 0)
-    throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textOf(message))
   const outputs = outputsIn(messages, textOf)
   const past = before.flatMap(({ role, message }) => pastOf(role, message, { outputs, read: textOf }))
-  return { prompt, attachments, system: system.length > 0 ? system.join('\n\n') : undefined, seed: () => seedOf(past) }
+  const endsWithResults = mayEndWithResults && said.at(-1)?.role === 'tool' && past.at(-1)?.role === 'call'
+  const common = { prompt, attachments, system: joinedOf(system), seed: () => seedOf(past, { endsWithResults }) }
+  if (prompt.trim() === '' && attachments.length === 0 && !endsWithResults)
+    throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
+  return common
 }
+
+const joinedOf = (texts: readonly string[]) => (texts.length > 0 ? texts.join('\n\n') : undefined)
 
 /** The new message of a list in which earlier ones have been sent before, and the texts of the user right before it. */
 export type NewMessage = Prompted & { listed: Listed; unanswered: string[] }
@@ -53,7 +60,7 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
   return {
     ...{ prompt, attachments },
-    system: system.length > 0 ? system.join('\n\n') : undefined,
+    system: joinedOf(system),
     listed: placeInList(messages, { isList: true }),
     unanswered: said.slice(first, -1).flatMap(({ message }) => (isTextAlone(message) ? [textsOf(message)] : [])),
     seed: () =>
@@ -95,10 +102,11 @@ function textsOf(message: Fields): string {
 
 const TEXTS = ['text', 'input_text', 'output_text', 'refusal']
 
-function textOf(message: Fields): string {
-  const content = message.get('content')
+/** The texts of a message, or of another field with the same forms. */
+export function textOf(message: Fields, name = 'content'): string {
+  const content = message.get(name)
   if (content === undefined || typeof content === 'string') return content ?? ''
-  const texts = message.objects('content').map((part) => {
+  const texts = message.objects(name).map((part) => {
     const type = part.text('type')
     if (TEXTS.includes(type)) return part.text(type === 'refusal' ? 'refusal' : 'text')
     if (message.get('role') === 'user' && fileOf(part)) return ''
@@ -149,5 +157,3 @@ export function refuseUnsupported(fields: Fields, unsupported: Readonly<Record<s
 
 export const unsupportedField = (fields: Fields, name: string, reason: string): AppError =>
   invalidRequest(`${name} is not supported: ${reason}`, { param: `${fields.at}/${name}` })
-
-export const OWN_TOOLS = 'the tools are those of this server, which calls them itself; leave it out'

@@ -1,4 +1,5 @@
 import type { JsonObject, PermissionPreview, RunEvent, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import { waitsForClient } from '../../../../shared/work/runs/open-asks.ts'
 
 /** The run itself, beside its sub-agents. */
 const MAIN = ''
@@ -16,12 +17,12 @@ export const isQuestion = ({ preview }: { preview?: PermissionPreview }): boolea
   preview?.kind === 'form' || preview?.kind === 'link'
 
 /**
- * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission and nothing
- * else is at work: each other open call waits, too, or belongs to a sub-agent that is at rest.
+ * The tool calls of a run that have no result yet, counted from its events. A run is at rest when a call waits for permission, or for the client that makes
+ * it, and nothing else is at work: each other open call waits, too, or belongs to a sub-agent that is at rest.
  */
 export class OpenCalls {
   readonly #scopes = new Map<string, Scope>([[MAIN, { parent: MAIN, calls: new Map(), children: 0 }]])
-  /** The permission requests that wait, by their ids. */
+  /** The permission requests that wait, by their ids, and the calls that the client makes, by theirs. */
   readonly #pending = new Map<string, CallKey>()
   /** The calls of all requests so far. */
   readonly #asked = new Map<string, CallKey>()
@@ -61,7 +62,7 @@ export class OpenCalls {
     return this.#asked.get(permissionId)
   }
 
-  /** The permission requests that wait now, and their calls. */
+  /** The permission requests and calls of the client that wait now, and their calls. */
   get pending(): ReadonlyMap<string, CallKey> {
     return this.#pending
   }
@@ -143,8 +144,10 @@ export class OpenCalls {
     const id = String(event['id'])
     switch (event.type) {
       case 'tool_use':
+        if (waitsForClient(event as RunEvent)) return this.#askClient(id)
         return this.#scopes.get(scopeId)?.calls.set(id, 'open') !== undefined
       case 'tool_result':
+        if (scopeId === MAIN) this.#pending.delete(id)
         return this.#scopes.get(scopeId)?.calls.delete(id) ?? false
       case 'permission_request':
         return this.#ask(id, keyOf(scopeId, String(event['tool_use_id'])))
@@ -162,6 +165,16 @@ export class OpenCalls {
     this.#pending.set(request, call)
     this.#scopes.get(call.subagentId ?? MAIN)?.calls.set(call.id, 'waiting')
     return true
+  }
+
+  /** A client that was told of its call before does not make it again: that is no change. */
+  #askClient(id: string): boolean {
+    const isKnown = this.#asked.has(id)
+    const call = keyOf(MAIN, id)
+    this.#asked.set(id, call)
+    this.#pending.set(id, call)
+    this.#scopes.get(MAIN)?.calls.set(id, 'waiting')
+    return !isKnown
   }
 
   #resolve(request: string): boolean {

@@ -18,10 +18,12 @@ const MAX_BYTES = 1_000_000
 
 /**
  * Makes the messages that a new session begins with. Where a client's history does not take turns as providers require, what is missing is
- * filled in, and what the assistant has not answered is left out. Of a history that is too long the newest part is taken.
+ * filled in, and what the assistant has not answered is left out. Of a history that is too long the newest part is taken. With
+ * `endsWithResults` the model reads the results of the last calls next, so no text of the assistant is filled in behind them.
  */
-export function seedOf(past: readonly Past[]): SeedMessage[] {
+export function seedOf(past: readonly Past[], { endsWithResults = false } = {}): SeedMessage[] {
   const turns = turnsOf(past)
+  if (endsWithResults) turns.at(-1)?.pop()
   const fits = (messages: SeedMessage[]) =>
     messages.length <= MAX_MESSAGES && jsonBytes(messages.map(withoutFiles)) <= MAX_BYTES
   for (let from = 0; from < turns.length; from += Math.max(1, Math.floor((turns.length - from) / 2))) {

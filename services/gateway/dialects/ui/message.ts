@@ -97,8 +97,9 @@ export class UiMessageProjection implements Projection<UiChunk> {
     const { toolCallId } = chunk
     const known = this.#callOf(toolCallId)
     if (chunk.type === 'tool-input-available') {
-      const { type: _type, dynamic: _dynamic, ...input } = chunk
-      const call = { type: 'dynamic-tool', ...given(input), state: 'input-available', approval: undefined }
+      const { type: _type, dynamic, toolName, ...input } = chunk
+      const name = dynamic ? { type: 'dynamic-tool', toolName } : { type: `tool-${toolName}` }
+      const call = { ...name, ...given(input), state: 'input-available', approval: undefined }
       if (known && !ENDED.has(String(known['state']))) Object.assign(known, call)
       else this.message.parts.push(call)
       return

@@ -1,5 +1,7 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import { parseJson } from '../../../../shared/kernel/json.ts'
+import { waitsForClient } from '../../../../shared/work/runs/open-asks.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { type CallKey, isQuestion, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
@@ -21,6 +23,8 @@ export class UiProjection implements Projection<UiChunk> {
   readonly #inputs = new Map<string, JsonObject>()
   /** The requests that ask for something else than a permission. */
   readonly #questions = new Set<string>()
+  /** The calls that the page makes: a run that has recovered shows them again. */
+  readonly #clientCalls = new Set<string>()
   /** The block that is open, and how many have been. */
   #open: { block: Block; id: string; sent: number } | undefined
   #blocks = 0
@@ -38,7 +42,7 @@ export class UiProjection implements Projection<UiChunk> {
   }
 
   take({ event }: Numbered<AgentEvent>, calls: OpenCalls): UiChunk[] {
-    return [...this.#closeBefore(event), ...closeVoid(calls), ...this.#chunksOf(event, calls)]
+    return [...this.#closeBefore(event), ...this.#closeVoid(calls), ...this.#chunksOf(event, calls)]
   }
 
   /** A page goes on by itself when each call has a result or an answer, so a call whose sub-agent waits shows a result for the time being. */
@@ -143,6 +147,7 @@ export class UiProjection implements Projection<UiChunk> {
     const { toolCallId } = tool
     switch (event.type) {
       case 'tool_use':
+        if (subagentId === undefined && waitsForClient(event)) return this.#clientCall(event)
         this.#denied.delete(toolCallId)
         this.#inputs.set(toolCallId, event.input)
         return [{ type: 'tool-input-available', ...tool, toolName: event.tool_name, input: event.input }]
@@ -157,8 +162,24 @@ export class UiProjection implements Projection<UiChunk> {
       case 'permission_resolved':
         return this.#answered(event, tool)
       case 'tool_result':
-        return [this.#resultOf(event, tool)]
+        return [this.#resultOf(event, this.#clientCalls.has(toolCallId) ? { toolCallId } : tool)]
     }
+  }
+
+  /** A page makes the calls of the tools that are no dynamic ones, and that no provider executes. */
+  #clientCall({ id: toolCallId, tool_name: toolName, input }: Of<'tool_use'>): UiChunk[] {
+    if (this.#clientCalls.has(toolCallId)) return []
+    this.#clientCalls.add(toolCallId)
+    return [{ type: 'tool-input-available', toolCallId, toolName, input }]
+  }
+
+  /** A call that is made again is another part, in the step of the new turn. Those of the page stay as they are. */
+  #closeVoid({ voided: { calls, agents } }: OpenCalls): UiChunk[] {
+    const own = calls.filter((call) => !this.#clientCalls.has(ofTool(call).toolCallId))
+    return [
+      ...own.map((call): UiChunk => ({ type: 'tool-output-error', ...ofTool(call), errorText: VOID_CALL })),
+      ...agents.map((id): UiChunk => ({ type: 'data-subagent', id, data: { status: 'cancelled', error: VOID_CALL } })),
+    ]
   }
 
   /**
@@ -179,11 +200,14 @@ export class UiProjection implements Projection<UiChunk> {
     return [...(goesOn ? [again] : []), { type: 'data-approval', id, data }]
   }
 
-  #resultOf({ output, is_error: isError }: Of<'tool_result'>, tool: ReturnType<typeof ofTool>): UiChunk {
+  #resultOf(
+    { output, is_error: isError, how }: Of<'tool_result'>,
+    tool: ReturnType<typeof ofTool> | { toolCallId: string },
+  ): UiChunk {
     const { toolCallId } = tool
     if (this.#denied.has(toolCallId)) return { type: 'tool-output-denied', toolCallId }
     if (isError) return { type: 'tool-output-error', ...tool, errorText: output }
-    return { type: 'tool-output-available', ...tool, output }
+    return { type: 'tool-output-available', ...tool, output: how ? valueOf(output) : output }
   }
 
   #nested(wrapped: SubAgentEvent): UiChunk[] {
@@ -212,12 +236,6 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
   return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
 }
 
-/** A call that is made again is another part, in the step of the new turn. */
-const closeVoid = ({ voided: { calls, agents } }: OpenCalls): UiChunk[] => [
-  ...calls.map((call): UiChunk => ({ type: 'tool-output-error', ...ofTool(call), errorText: VOID_CALL })),
-  ...agents.map((id): UiChunk => ({ type: 'data-subagent', id, data: { status: 'cancelled', error: VOID_CALL } })),
-]
-
 /** A chunk `file` has no name, so a part of our own has what else is known. */
 export function artifactChunks(
   { file_id: fileId, name, media_type: mediaType, bytes, title, tool_use_id: toolCallId }: Omit<Of<'artifact'>, 'type'>,
@@ -231,6 +249,12 @@ export function artifactChunks(
 }
 
 const WAITING = 'Its sub-agent waits for an approval.'
+
+/** What the page has answered, which the model has read as text. */
+function valueOf(output: string): unknown {
+  const value = parseJson(output)
+  return typeof value === 'object' && value !== null ? value : output
+}
 
 /** Events that may come within a block of text. */
 const STREAMED: ReadonlySet<AgentEvent['type']> = new Set(['text_delta', 'thinking_delta', 'text', 'thinking'])

@@ -1,13 +1,14 @@
+import type { ClientTool } from '../../../../shared/agent/tools/client-tools.ts'
 import type { SeedMessage } from '../../../../shared/cluster/commands/sessions.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { isJsonObject } from '../../../../shared/kernel/json.ts'
 import { PERMISSION, RUN } from '../../params.ts'
 import type { Attachment } from '../../starting/attach.ts'
-import { type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
+import { type CallAnswer, type PermissionAnswer, sessionIdIn } from '../shared/conversation.ts'
 import { Fields } from '../shared/fields.ts'
 import { fileOf, filesIn, pastFilesIn } from '../shared/file-parts.ts'
-import { type Listed, OWN_TOOLS, placeInList, refuseUnsupported } from '../shared/messages.ts'
+import { type Listed, placeInList, refuseUnsupported } from '../shared/messages.ts'
 import { type Past, seedOf } from '../shared/seed.ts'
 
 /**
@@ -20,6 +21,8 @@ export type UiRequest = {
   /** What the page instructs the model. */
   system: string | undefined
   answers: PermissionAnswer[]
+  /** The outputs of the page's own tools in the whole list. Most were sent before. */
+  outputs: CallAnswer[]
   /** The pointers of the fields that are not used. */
   ignored: string[]
 } & (Prompt | { kind: 'answers'; runId: string; known: ReadonlySet<string> })
@@ -31,6 +34,8 @@ type Prompt = {
   attachments: Attachment[]
   listed: Listed
   again: Again
+  /** The page's own tools, if it sends them. */
+  clientTools: ClientTool[] | undefined
   seed(): SeedMessage[]
 }
 
@@ -44,12 +49,15 @@ export function readUiRequest(body: JsonObject): UiRequest {
   const role = last.text('role')
   const again = againOf(fields)
   const common = { chatId, model: fields.optionalText('model'), system: fields.optionalText('system') }
-  refuseUnsupported(fields, { tools: OWN_TOOLS })
+  refuseUnsupported(fields, { tools: 'send the tools of the page as client_tools' })
+  const own = fields.objects('client_tools').map(({ value }) => value as ClientTool)
+  const clientTools = fields.has('client_tools') ? own : undefined
+  const outputs = messages.flatMap(outputsIn)
   const ignored = fields.unread
   const earlier = messages.slice(0, -1).flatMap(earlierAnswersIn)
   if (role === 'assistant') {
     const { answers, ...asked } = answered(last)
-    return { ...common, ...asked, answers: [...earlier, ...answers], ignored }
+    return { ...common, ...asked, answers: [...earlier, ...answers], outputs, ignored }
   }
   if (role !== 'user') throw last.wrong('role', 'user, or assistant for answers to its approvals')
   const [prompt, attachments] = [textOf(last), filesIn(last, 'parts')]
@@ -62,7 +70,7 @@ export function readUiRequest(body: JsonObject): UiRequest {
     listed: placeInList(messages, { isList: !fields.has('message') }),
     again,
     answers: earlier,
-    ignored,
+    ...{ outputs, clientTools, ignored },
     seed: () => seedOf(messages.slice(0, -1).flatMap(pastOf)),
   }
 }
@@ -108,10 +116,31 @@ function answered(message: Fields) {
   const answers = approvals.flatMap(({ state, approval }) =>
     state === 'approval-responded' ? [answerOf(approval)] : [],
   )
-  const known = new Set(approvals.map(({ approval }) => approval.text('id')))
-  if (answers.length > 0) return { kind: 'answers' as const, runId, answers, known }
-  throw invalidRequest('the last message is of the assistant and answers no approval: send a message of the user', {
+  const calls = ownCallsIn(message).map((part) => part.text('toolCallId'))
+  const known = new Set([...approvals.map(({ approval }) => approval.text('id')), ...calls])
+  if (answers.length + outputsIn(message).length > 0) return { kind: 'answers' as const, runId, answers, known }
+  throw invalidRequest('the last message is of the assistant and answers nothing: send a message of the user', {
     param: message.at,
+  })
+}
+
+/** The calls of the page's own tools: their parts are neither dynamic nor executed by the server (D46.3). */
+const ownCallsIn = (message: Fields): Fields[] =>
+  message
+    .objects('parts')
+    .filter((part) => String(part.get('type')).startsWith('tool-') && part.get('providerExecuted') !== true)
+
+/** The outputs of the page's own tools in a message of the assistant, whose id is that of its run. */
+function outputsIn(message: Fields): CallAnswer[] {
+  const runId = message.get('id')
+  if (message.get('role') !== 'assistant' || typeof runId !== 'string' || !RUN.pattern.test(runId)) return []
+  return ownCallsIn(message).flatMap((part) => {
+    const [state, toolUseId, output] = [part.get('state'), part.get('toolCallId'), part.get('output')]
+    if (typeof toolUseId !== 'string') return []
+    if (state === 'output-error')
+      return [{ runId, toolUseId, output: part.optionalText('errorText') ?? '', isError: true }]
+    if (state !== 'output-available') return []
+    return [{ runId, toolUseId, output: typeof output === 'string' ? output : JSON.stringify(output ?? null) }]
   })
 }
 

@@ -40,31 +40,38 @@ function relayTo(
 }
 
 function chat(deps: DialectDeps): RequestHandler {
-  const { broker, conversations, readBody } = deps
+  const { broker, conversations, readBody, checkValue } = deps
   return async (req, res) => {
     const request = readUiRequest(await readBody(req, res, 'DialectRequest'))
-    const { chatId, model, answers, ignored } = request
+    const { chatId, model, answers, outputs, ignored } = request
     nameIgnored(res, ignored)
     const onDisconnect = onDisconnectOf(req)
     if (request.kind === 'answers') {
       const { runId, known } = request
-      await conversations.answer(res, chatId, answers)
+      if (answers.length > 0) await conversations.answer(res, chatId, answers)
+      await conversations.answerCalls(
+        res,
+        outputs.filter((output) => output.runId === runId),
+      )
       const frames = await broker.followRun(tenantOf(res), runId, 0)
       return relayTo(res, deps, { runId, chatId, frames, known, onDisconnect })
     }
-    const { prompt, attachments, listed, again, seed } = request
+    const { prompt, attachments, listed, again, clientTools, seed } = request
+    const own = clientTools && { client_tools: clientTools }
+    if (own) await checkValue('SendMessageRequest', { prompt: '-', ...own }, '')
     const system = systemPromptOf(request.system)
     const message = {
       ...{ prompt, ...listed },
       ...(attachments.length > 0 && { attachments }),
       ...(model !== undefined && { model }),
       ...(system !== undefined && { system_prompt: system }),
+      ...own,
     }
     const sent = {
       ...{ sessionId: chatId, message, seed },
       key: again === 'always' ? undefined : keyOf(chatId, message),
       again: again === 'ended' ? again : 'failed',
-      before: () => conversations.answerWaiting(res, chatId, answers),
+      before: () => conversations.answerWaiting(res, chatId, { answers, outputs }),
     } as const
     const started = await conversations.send(res, 'ui', sent)
     relayTo(res, deps, { ...started, chatId, onDisconnect })

@@ -14,9 +14,9 @@ const MAX_BYTES = 1024 * 1024
 
 /**
  * Returns the history that a session begins with (D23). Throws `invalid_request` for one that providers refuse: the user begins, user and
- * assistant take turns, each tool call has its result in the next message, and the assistant has the last word.
+ * assistant take turns, each tool call has its result in the next message, and the assistant has the last word, or with `endsWithResults` the tools.
  */
-export function seedHistory(seeds: readonly Seed[]): Message[] {
+export function seedHistory(seeds: readonly Seed[], { endsWithResults = false } = {}): Message[] {
   const measured = seeds.map(({ attachments: _data, ...seed }) => seed) // Bytes of files do not stay in the history.
   if (jsonBytes(measured) > MAX_BYTES)
     throw invalidRequest(`messages must have at most ${MAX_BYTES} bytes as JSON; send fewer of them, or shorter ones`, {
@@ -28,7 +28,8 @@ export function seedHistory(seeds: readonly Seed[]): Message[] {
     next = nextAfter(message)
     return seed.client === undefined ? message : { ...message, client: seed.client }
   })
-  if (seeds.length > 0 && next.role !== 'user') throw unfinished(seeds.length - 1, next.role)
+  const isWhole = endsWithResults ? history.at(-1)?.role === 'tool' : next.role === 'user'
+  if (seeds.length > 0 && !isWhole) throw unfinished(seeds.length - 1, next.role)
   return history
 }
 

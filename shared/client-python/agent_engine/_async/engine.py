@@ -17,6 +17,7 @@ from .permissions import AsyncPermissions
 from .plans import AsyncPlans
 from .run import AsyncRun, OnPermission
 from .tenant_events import tenant_events
+from .tool_calls import OnToolCall
 from .transport import Transport
 
 
@@ -31,13 +32,17 @@ class AsyncRuns:
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
         return str((await self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
-    def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> AsyncRun:
+    def resume(
+        self, id: str, *, after: int = 0, on_permission: OnPermission | None = None, on_tool_call: OnToolCall | None = None
+    ) -> AsyncRun:
         """Reads a run from its first event, or behind the event `after`."""
 
         async def session_of(run_id: str) -> str:
             return str((await self.get(run_id)).get("session_id") or run_id)
 
-        return AsyncRun(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
+        return AsyncRun(
+            self._transport, id=id, after=after, on_permission=on_permission, on_tool_call=on_tool_call, session_of=session_of
+        )
 
     async def get(self, id: str) -> Json:
         return await self._transport.read("GET", at("/runs/", id), has="status")
@@ -68,6 +73,7 @@ class AsyncSession:
         prompt: str,
         *,
         on_permission: OnPermission | None = None,
+        on_tool_call: OnToolCall | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
         schema: Schema | None = None,
@@ -79,7 +85,14 @@ class AsyncSession:
             return self.id
 
         start = Start(f"{self._path}/messages", body_of(prompt, schema, body), key_of(idempotency_key), schema)
-        return AsyncRun(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
+        return AsyncRun(
+            self._transport,
+            start=start,
+            on_permission=on_permission,
+            on_tool_call=on_tool_call,
+            session_of=session_of,
+            traceparent=traceparent,
+        )
 
     async def get(self) -> Json:
         return await self._transport.read("GET", self._path, has="session_id")
@@ -214,6 +227,7 @@ class AsyncAgentEngine:
         prompt: str,
         *,
         on_permission: OnPermission | None = None,
+        on_tool_call: OnToolCall | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
         schema: Schema | None = None,
@@ -222,7 +236,9 @@ class AsyncAgentEngine:
         """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
         output is a value that fits it. `body` has the further fields of the request."""
         start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
-        return AsyncRun(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
+        return AsyncRun(
+            self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
+        )
 
     def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""

@@ -9,11 +9,12 @@ from typing import Any, NoReturn
 from .._async_io import AsyncFunction, AsyncItems
 from .._documents import RunResult, Start
 from .._events import LAST, Event, IsEnd, TextPieces, event_of, is_end_of_run, is_passing, is_recovery
-from .._requests import Call, at
+from .._requests import Call, Json, at
 from .._typed import value_of
 from ..errors import ApiError, ConnectionFailed, RunFailed, RunLost, WrongAnswer
 from .follow import follow
 from .permissions import AsyncPermissionAsk, RunAsks
+from .tool_calls import OnToolCall, make_call
 from .transport import OpenStream, Transport
 
 #: A server that answers over connections that break, and sends no event for this long, is given up. Permission requests wait for less.
@@ -35,6 +36,7 @@ class AsyncRun:
         id: str | None = None,
         after: int = 0,
         on_permission: OnPermission | None = None,
+        on_tool_call: OnToolCall | None = None,
         session_of: AsyncFunction[[str], str] | None = None,
         traceparent: str | None = None,
         is_end: IsEnd = is_end_of_run,
@@ -47,6 +49,9 @@ class AsyncRun:
         self._start = start
         self._traceparent = traceparent
         self._on_permission = on_permission
+        self._on_tool_call = on_tool_call
+        # A call comes again when another server goes on with the run.
+        self._made: set[str] = set()
         self._is_end = is_end
         self._asks = RunAsks(transport, session_of or _same)
         self._texts: list[tuple[int, str]] = []
@@ -151,6 +156,15 @@ class AsyncRun:
         answer = self._on_permission
         if ask is not None and answer is not None:
             self._transport.io.beside(lambda: answer(ask), self._set_failure)
+        if event.event == "tool_use" and "expires_at" in event.data:
+            self._make(event.data)
+
+    def _make(self, call: Json) -> None:
+        make = self._on_tool_call
+        if make is None or call["id"] in self._made:
+            return
+        self._made.add(call["id"])
+        self._transport.io.beside(lambda: make_call(self._transport, self.id or "", call, make), self._set_failure)
 
     def _set_failure(self, failure: BaseException) -> None:
         """A callback that raises ends the reading with the next event."""

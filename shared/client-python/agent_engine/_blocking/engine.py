@@ -18,6 +18,7 @@ from .permissions import Permissions
 from .plans import Plans
 from .run import Run, OnPermission
 from .tenant_events import tenant_events
+from .tool_calls import OnToolCall
 from .transport import Transport
 
 
@@ -32,13 +33,17 @@ class Runs:
         call = Call(body={"prompt": prompt, **body, "background": True}, key=key_of(idempotency_key))
         return str((self._transport.read("POST", "/agent/run", call, has="run_id"))["run_id"])
 
-    def resume(self, id: str, *, after: int = 0, on_permission: OnPermission | None = None) -> Run:
+    def resume(
+        self, id: str, *, after: int = 0, on_permission: OnPermission | None = None, on_tool_call: OnToolCall | None = None
+    ) -> Run:
         """Reads a run from its first event, or behind the event `after`."""
 
         def session_of(run_id: str) -> str:
             return str((self.get(run_id)).get("session_id") or run_id)
 
-        return Run(self._transport, id=id, after=after, on_permission=on_permission, session_of=session_of)
+        return Run(
+            self._transport, id=id, after=after, on_permission=on_permission, on_tool_call=on_tool_call, session_of=session_of
+        )
 
     def get(self, id: str) -> Json:
         return self._transport.read("GET", at("/runs/", id), has="status")
@@ -69,6 +74,7 @@ class Session:
         prompt: str,
         *,
         on_permission: OnPermission | None = None,
+        on_tool_call: OnToolCall | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
         schema: Schema | None = None,
@@ -80,7 +86,14 @@ class Session:
             return self.id
 
         start = Start(f"{self._path}/messages", body_of(prompt, schema, body), key_of(idempotency_key), schema)
-        return Run(self._transport, start=start, on_permission=on_permission, session_of=session_of, traceparent=traceparent)
+        return Run(
+            self._transport,
+            start=start,
+            on_permission=on_permission,
+            on_tool_call=on_tool_call,
+            session_of=session_of,
+            traceparent=traceparent,
+        )
 
     def get(self) -> Json:
         return self._transport.read("GET", self._path, has="session_id")
@@ -215,6 +228,7 @@ class AgentEngine:
         prompt: str,
         *,
         on_permission: OnPermission | None = None,
+        on_tool_call: OnToolCall | None = None,
         idempotency_key: Key = AUTO,
         traceparent: str | None = None,
         schema: Schema | None = None,
@@ -223,7 +237,9 @@ class AgentEngine:
         """A run, which starts when it is read: as events, as text, or with `result()`. With `schema`, a JSON Schema or a model of pydantic, its
         output is a value that fits it. `body` has the further fields of the request."""
         start = Start("/agent/run", body_of(prompt, schema, body), key_of(idempotency_key), schema)
-        return Run(self._transport, start=start, on_permission=on_permission, traceparent=traceparent)
+        return Run(
+            self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
+        )
 
     def events(self, *, types: Sequence[str] = (), after: str = "") -> Items[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""

@@ -13,7 +13,7 @@ import { Workers } from '../../members/workers.ts'
 import type { MovedRuns } from '../../owners/moved-runs.ts'
 import type { Claim, Owners } from '../../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../../owners/session-router.ts'
-import { reply } from '../../permissions/reply.ts'
+import { answerCall, reply } from '../../permissions/reply.ts'
 import type { PermissionKey, PermissionStore } from '../../permissions/store.ts'
 import type { Membership } from '../membership.ts'
 import { RelayedStreams } from '../streams/relayed-streams.ts'
@@ -238,6 +238,11 @@ export class RelayBroker {
       const request = { tenant, scopeId, id }
       await this.#withdrawIfLost(request)
       await reply(this.#deps.permissions, request, answer)
+    },
+    answerCall: async (tenant, scopeId, id, answer) => {
+      const request = { tenant, scopeId, id }
+      await this.#withdrawIfLost(request)
+      await answerCall(this.#deps.permissions, request, answer)
     },
   }
 

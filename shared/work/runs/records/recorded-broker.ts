@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { runHasEnded } from '../../../agent/engine/steering.ts'
+import { runHasEnded } from '../../../agent/engine/messages/steering.ts'
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import { isLost, type RunSummary } from '../../../cluster/commands/runs.ts'
 import { FollowedRun } from '../../../cluster/following/followed-run.ts'

@@ -179,7 +179,7 @@ describe('POST /ag-ui', () => {
     const refused: [object, string][] = [
       [{ runId: 'r', messages }, '/threadId'],
       [{ threadId: 'a/b', runId: 'r', messages }, '/threadId'],
-      [{ threadId: 't', runId: 'r', messages, tools: [{ name: 'f' }] }, '/tools'],
+      [{ threadId: 't', runId: 'r', messages, tools: [{ name: 'no blanks' }] }, '/tools/0/name'],
       [{ threadId: 't', runId: 'r', messages: [] }, '/messages'],
       [{ threadId: 't', runId: 'r', resume: [{ interruptId: 'x' }] }, '/resume/0/interruptId'],
     ]

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { inPlaces, readChoices } from '../../../../services/gateway/dialects/openai/choices.ts'
+import { readChoices } from '../../../../services/gateway/dialects/openai/choices.ts'
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
+import { inPlaces } from '../../../../services/gateway/dialects/shared/places.ts'
 import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 

@@ -10,7 +10,8 @@ import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { DONE, framesOf, LIVE_RUN, PERMISSION_ID, refusalOf, useGateways } from '../../setup.ts'
 import * as of from '../recorded.ts'
 
-const responses = () => new ResponsesProjection({ id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'm' } })
+const responses = () =>
+  new ResponsesProjection({ id: 'resp_1', runId: of.RUN, part: 1, created: 1, echo: { model: 'm' } })
 const chat = () => new ChatProjection({ id: 'c', model: 'm', created: 1, includesUsage: true })
 
 type Part = NonNullable<Parameters<typeof of.respond>[2]>
@@ -138,7 +139,7 @@ describe('what this server cannot do for a client of OpenAI', () => {
     const messages = [{ role: 'user', content: 'hi' }]
     const refused: [string, object, string][] = [
       ['chat/completions', { messages }, '/model'],
-      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools'],
+      ['chat/completions', { model: 'main', messages, tools: [{ type: 'function' }] }, '/tools/0/name'],
       ['chat/completions', { model: 'main', messages, n: 2 }, '/n'],
       ['chat/completions', { model: 'main', messages, stop: [''] }, '/stop'],
       ['chat/completions', { model: 'main', messages, stop: Array(17).fill('a') }, '/stop'],

@@ -73,17 +73,20 @@ describe('what a client of a dialect sends along', () => {
     expect(lines.map((line) => JSON.parse(line) as unknown)).to.deep.equal(context)
   })
 
-  it("D31.1: a client's own tools are refused in words, in every dialect with models", async () => {
+  it("D46: a client's own tools of a wrong form are refused at their place, in every dialect with models", async () => {
     const { sent, post } = await gateway()
-    const tools = [{ type: 'function', name: 'f', function: { name: 'f' } }]
-    for (const [path, body] of [
-      ['/ui/chat', ui({ tools: { f: { parameters: {} } } })],
-      ['/ag-ui', agUi({ tools })],
-      ['/openai/v1/chat/completions', chat({ tools })],
-      ['/openai/v1/responses', response({ tools })],
+    const name = 'no blanks'
+    for (const [path, body, param] of [
+      ['/ui/chat', ui({ tools: { f: { parameters: {} } } }), '/tools'],
+      ['/ui/chat', ui({ client_tools: [{ name }] }), '/client_tools/0/name'],
+      ['/ag-ui', agUi({ tools: [{ name }] }), '/tools/0/name'],
+      ['/openai/v1/chat/completions', chat({ tools: [{ type: 'function', function: { name } }] }), '/tools/0/name'],
+      ['/openai/v1/chat/completions', chat({ tools: [{ type: 'custom' }] }), '/tools'],
+      ['/openai/v1/chat/completions', chat({ functions: [{ name: 'f' }] }), '/functions'],
+      ['/openai/v1/responses', response({ tools: [{ type: 'function', name }] }), '/tools/0/name'],
     ] as const) {
       const refused = await post(path, body)
-      expect([refused.status, (await refusalOf(refused)).param], path).to.deep.equal([400, '/tools'])
+      expect([refused.status, (await refusalOf(refused)).param], path).to.deep.equal([400, param])
     }
     expect(sent).to.deep.equal([])
   })

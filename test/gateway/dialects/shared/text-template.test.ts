@@ -22,7 +22,7 @@ const RUN: AgentEvent[] = [
   ...[...of.said(...HARD, 'a second text'), of.turnEnd(1), of.done],
 ]
 
-const FACTS = { id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'main' } }
+const FACTS = { id: 'resp_1', runId: of.RUN, part: 1, created: 1, echo: { model: 'main' } }
 const OPTIONS = { id: 'chatcmpl-1', model: 'main', created: 1, includesUsage: true }
 
 function written<Chunk>(projection: Projection<Chunk>, wire: Wire<Chunk>): { chunks: Chunk[]; values: unknown[] } {

@@ -71,7 +71,13 @@ describe('what was told and delivered', () => {
   })
 
   it('D50.4: a response names the file at the text that follows', () => {
-    const projection = new ResponsesProjection({ id: 'resp_1', runId: of.RUN, created: 1, echo: { model: 'm' } })
+    const projection = new ResponsesProjection({
+      id: 'resp_1',
+      runId: of.RUN,
+      created: 1,
+      part: 1,
+      echo: { model: 'm' },
+    })
     const last = of.respond(projection, RUN).chunks.at(-1) as unknown as {
       response: { output: { content?: object[] }[] }
     }

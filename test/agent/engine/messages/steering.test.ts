@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { Conversation } from '../../../shared/agent/engine/conversation.ts'
-import { RunProgress, type RunState } from '../../../shared/agent/engine/run-progress.ts'
-import { Steering } from '../../../shared/agent/engine/steering.ts'
-import { failure } from '../../../shared/agent/providers/failures/failures.ts'
-import type { Message } from '../../../shared/agent/providers/port.ts'
-import { succeed } from '../../../shared/agent/tools/port.ts'
-import type { AgentEvent } from '../../../shared/kernel/events.ts'
-import { digs, gives, play, says, says200, scripted, USAGE, user } from './context/setup.ts'
+import { Conversation } from '../../../../shared/agent/engine/conversation.ts'
+import { Steering } from '../../../../shared/agent/engine/messages/steering.ts'
+import { RunProgress, type RunState } from '../../../../shared/agent/engine/run-progress.ts'
+import { failure } from '../../../../shared/agent/providers/failures/failures.ts'
+import type { Message } from '../../../../shared/agent/providers/port.ts'
+import { succeed } from '../../../../shared/agent/tools/port.ts'
+import type { AgentEvent } from '../../../../shared/kernel/events.ts'
+import { digs, gives, play, says, says200, scripted, USAGE, user } from '../context/setup.ts'
 
 const steer = (id: string, text = `do ${id}`) => ({ id, text, by: 'ann' })
 const told = (id: string): Message => ({ ...user(`do ${id}`), client: id })

@@ -1,6 +1,6 @@
-import { conflict, tooMany } from '../../kernel/errors.ts'
-import type { RunErrorCode, Steer } from '../../kernel/events.ts'
-import type { Message } from '../providers/port.ts'
+import { conflict, tooMany } from '../../../kernel/errors.ts'
+import type { RunErrorCode, Steer } from '../../../kernel/events.ts'
+import type { Message } from '../../providers/port.ts'
 
 /** What waits for the model's next call at most, as messages of a session do (D4.6). */
 const MAX_WAITING = 8

@@ -1,0 +1,43 @@
+import { isUtf8 } from 'node:buffer'
+import { openAsBlob } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
+import type { Schema } from '../../../shared/client/client.ts'
+import type { Cli } from '../cli.ts'
+import { usageError } from '../exit-codes.ts'
+import { abortOnInterrupt } from '../follow/interrupt.ts'
+import { postForm } from './post-form.ts'
+
+/** Sends a file as it is read from the disk. */
+export async function upload(file: string, cli: Pick<Cli, 'io' | 'target'>): Promise<Schema<'File'>> {
+  const path = resolve(cli.io.cwd, file)
+  const form = new FormData()
+  form.set('file', await openAsBlob(path).catch(() => notThere(file)), basename(path))
+  const { signal, release } = abortOnInterrupt(cli.io)
+  try {
+    return JSON.parse(await postForm('/files', { form, signal }, cli)) as Schema<'File'>
+  } finally {
+    release()
+  }
+}
+
+/** The files as a request attaches them. */
+export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 'target'>) {
+  const attached: { file_id: string }[] = []
+  for (const file of files) attached.push({ file_id: (await upload(file, cli)).file_id })
+  return attached
+}
+
+function notThere(file: string): never {
+  throw usageError(`the file ${file} cannot be read`, 'check its path')
+}
+
+const HEAD_BYTES = 4 * 1024
+
+/** Whether a file begins as UTF-8 without a NUL byte. The end of the beginning may cut a character. */
+export async function isText(path: string): Promise<boolean> {
+  await using file = await open(path)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+  const head = buffer.subarray(0, bytesRead)
+  return !head.includes(0) && [0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, Math.max(0, bytesRead - cut))))
+}
