@@ -24,7 +24,7 @@ export function openExecutorMember(settings: Settings, log: Log): Promise<Opened
   return openClusterProcess(opening, async ({ join, closer, link, ...common }) => {
     const { store, events, tenantConfig, queue, metrics, isHeapHigh } = common
     const [redis, lease] = [redisOf(settings.redis), new Lease()]
-    const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
+    const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log, store)
     const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
     const schedules = createBullSchedules(...redis)
     const recorder = openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)

@@ -42,6 +42,7 @@ import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
 import type { FlowSurface } from './routes/flows/flow-surface.ts'
 import { flowRoutes } from './routes/flows/flows.ts'
+import { folderFileRoutes } from './routes/folder-files.ts'
 import { health } from './routes/health.ts'
 import { describeCaller, type ServerFacts } from './routes/me.ts'
 import { permissionRoutes, type ReplyToolBox } from './routes/permissions.ts'
@@ -205,21 +206,20 @@ function guardedRoutes(deps: AppDeps): RouteTable {
   const once = new StartOnce(deps.startKeys, broker)
   const answerStart = createAnswerStart(broker, relay, once)
   const sessions = sessionRoutes({ broker, readBody })
-  const runs = runRoutes({ broker, relay })
   const admit = whileHeapIsLow(limits.isHeapHigh)
   return withScopes({
     '/me': { get: describeCaller(deps) },
     '/agent/run': { post: admit(startRun({ broker, readBody, answerStart })) },
     '/sessions': { get: sessions.list, post: admit(sessions.create) },
     '/sessions/:id': { get: sessions.read, patch: sessions.rename, delete: sessions.remove },
+    '/sessions/:id/fork': { post: admit(sessions.fork) },
     '/sessions/:id/messages': { get: sessions.messages, post: admit(sendMessage({ broker, readBody, answerStart })) },
     ...permissionRoutes({ broker, toolBox, decided: stored?.decided, readBody }),
     '/events': { get: followEvents({ eventStreams: deps.eventStreams, relay }) },
     '/tools': { get: listTools(toolBox) },
     '/customers/:id/ledger': { get: customerLedger(stored?.ledger) },
-    '/runs': { get: runs.list },
-    '/runs/:run_id': { get: runs.read, delete: runs.cancel },
-    '/runs/:run_id/events': { get: runs.follow },
+    ...folderFileRoutes({ broker }),
+    ...runRoutes({ broker, relay, keys: deps.startKeys, readBody, admit }),
     '/usage': { get: showUsage(stored?.usage) },
     ...flowRoutes({ flows: queued.flows, readBody }),
     ...flowMemoryRoutes({ flows: queued.flows, readBody }),

@@ -34,7 +34,7 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const busySessions = store?.busySessions
     const relay = new GatewayRelay(createRedisPorts(link), { ...own, jobs, isStored, busySessions, onMemberLost })
     await join(relay)
-    const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log)
+    const { toolBox, schemas, close: closeTools } = await openTools(settings.tools, log, store)
     show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
     const { broker, executors } = relay
     const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }

@@ -14,6 +14,7 @@ export const NEW_SESSION: ValueForm = {
 /** One to 128 characters, none of them a control character. */
 export const CUSTOMER: IdForm = { noun: 'customer', pattern: /^[^\p{Cc}\p{Cs}]{1,128}$/u }
 export const RUN: IdForm = { noun: 'run', pattern: /^run_[0-9a-f]{32}$/ }
+export const STEER: IdForm = { noun: 'steer', pattern: /^steer_[0-9a-f]{32}$/ }
 export const PERMISSION: IdForm = { noun: 'permission request', pattern: /^perm_[0-9a-f]{32}$/ }
 /** A provider chooses its form; those by which a client answers a call are of this one. */
 export const TOOL_CALL: IdForm = { noun: 'tool call', pattern: /^[A-Za-z0-9._:-]{1,128}$/ }

@@ -12,6 +12,7 @@ import { createToolRegistry, policyProblems } from '../../shared/agent/tools/reg
 import { createTodoTool } from '../../shared/agent/tools/todo.ts'
 import { createToolChanges } from '../../shared/agent/tools/tool-changes.ts'
 import { createWebFetchTool } from '../../shared/agent/tools/web/web-fetch.ts'
+import { createDeliverTool, type DeliveredFiles } from '../../shared/agent/tools/workspace/deliver.ts'
 import { createFileTools } from '../../shared/agent/tools/workspace/file-tools.ts'
 import { createQuota } from '../../shared/agent/tools/workspace/quota.ts'
 import { createSearchTools } from '../../shared/agent/tools/workspace/search-tools.ts'
@@ -41,14 +42,19 @@ export type OpenedTools = {
   close(): Promise<void>
 }
 
-/** Opens the tools of D5.1, including those of the MCP servers. Throws when a policy names a tool that does not exist. */
-export async function openTools(settings: ToolSettings, log: Log): Promise<OpenedTools> {
+/** Opens the tools of D5.1, including those of the MCP servers; `Deliver` where files are kept. Throws when a policy names a tool that does not exist. */
+export async function openTools(
+  settings: ToolSettings,
+  log: Log,
+  store?: { files: DeliveredFiles },
+): Promise<OpenedTools> {
   const egress = openEgress(settings.allowsPrivateUrls)
   const mayStartPrograms = once(() => checkSecrets(settings, log))
   const mcp = await openMcp(settings, { log, mayStartPrograms })
   const tools: Tool[] = [
     ...createFileTools(createQuota({ maxBytes: settings.workspaceQuotaBytes })),
     ...createSearchTools(),
+    ...(store ? [createDeliverTool(store.files)] : []),
     createWebFetchTool({ egress: egress.open }),
     createTodoTool(),
     ...createAgentTools(),

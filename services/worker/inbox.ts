@@ -1,17 +1,22 @@
 import { messagePage } from '../../shared/agent/engine/messages/page.ts'
 import { seedHistory } from '../../shared/agent/engine/messages/seed.ts'
+import { runHasEnded } from '../../shared/agent/engine/messages/steering.ts'
 import type { ClientTool } from '../../shared/agent/tools/client-tools.ts'
+import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
+import type { Steer } from '../../shared/kernel/events.ts'
+import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
+import type { Workspaces } from '../../shared/work/runs/workspaces.ts'
 import { type IsHeapHigh, refuseAtHighHeap } from '../http/heap.ts'
 import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts'
 import { checkFiles, type FileDeps } from './check-files.ts'
@@ -19,6 +24,7 @@ import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
 import type { PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
+import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
 import type { Sessions } from './sessions/sessions.ts'
 
@@ -34,6 +40,7 @@ export type InboxOptions = ChoicesDeps &
     oneShots?: Pick<OneShots, 'post'> | undefined
     draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
     isHeapHigh: IsHeapHigh
+    workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'copy'>
   }
 
 const DRAIN_RETRY_SECS = 5
@@ -43,11 +50,14 @@ const ITS_CLIENT = { isAccepted: true }
 export function createInbox(options: InboxOptions): Inbox {
   const { runs, sessions, draining, isHeapHigh } = options
   return {
-    createSession(tenant, sessionId, token, messages = []) {
+    createSession(tenant, sessionId, token, begin = []) {
       refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
-      return sessions.create({ id: sessionId, tenant, token }, seedHistory(messages)).summary
+      const identity = { id: sessionId, tenant, token }
+      if (isBranch(begin)) return fork(identity, begin, options)
+      return sessions.create(identity, { messages: seedHistory(begin) }).summary
     },
+    branchOf: (tenant, sessionId, at) => branchOf(sessions.get(tenant, sessionId), at),
     getSession: (tenant, sessionId) => sessions.get(tenant, sessionId).summary,
     listSessions: (tenant, page) => sessions.page(tenant, page),
     listMessages: (tenant, sessionId, page) => {
@@ -71,9 +81,33 @@ export function createInbox(options: InboxOptions): Inbox {
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
+    steerRun: (tenant, runId, steer) => tell(runs.get(tenant, runId), steer, options),
+    ...createFolderCommands(options),
     getRun: (tenant, runId) => runs.get(tenant, runId).description,
     followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
   }
+}
+
+/** The folders of sessions and one-shot runs, where they are. */
+function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pick<Inbox, 'listFiles' | 'readFile'> {
+  const open = async (tenant: TenantId, scopeId: string) => {
+    const run = isRunId(scopeId) ? runs.get(tenant, scopeId) : undefined
+    const { workspace } = run ?? sessions.get(tenant, scopeId)
+    await workspaces.kept?.bring(tenant, workspace)
+    return run?.sessionId === undefined && run
+      ? workspaces.open(tenant, workspace)
+      : workspaces.openKept(tenant, workspace)
+  }
+  return {
+    listFiles: async (tenant, scopeId, page) => listFolder(await open(tenant, scopeId), page),
+    readFile: async (tenant, scopeId, part) => readPiece(await open(tenant, scopeId), part),
+  }
+}
+
+function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions, 'sessions' | 'draining'>): void {
+  refuseIf(draining.hasBegun && sessions.ofRun(run)?.holds(run) === true) // It moves with its session.
+  if (run.signal.aborted) throw runHasEnded()
+  run.steering.add(steer)
 }
 
 /**

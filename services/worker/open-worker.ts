@@ -53,7 +53,7 @@ export async function openWorker(
   log: Log,
   { tenantConfig, events, store, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
-  const { toolBox, schemas, close } = await openTools(tools, log)
+  const { toolBox, schemas, close } = await openTools(tools, log, store)
   const opening = { sweeps: { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }, onLeft: toolBox.release, log }
   const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, opening)
   const models = await createModelSource(modelSettings, tenantConfig, log)

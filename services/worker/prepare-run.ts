@@ -168,6 +168,7 @@ function resourcesOf(
     },
     permissions,
     signal: run.signal,
+    steering: run.steering,
     readFile,
   }
 }

@@ -30,11 +30,13 @@ export type { RunResult } from './run/run-end.ts'
 export type { FollowOptions, OnPermission, RunOptions, RunStream } from './run/run-stream.ts'
 export { reduceRun } from './view/reduce-run.ts'
 export {
+  type ArtifactBlock,
   type Block,
   EMPTY_RUN,
   type PermissionView,
   type RunEnd,
   type RunView,
+  type SteerBlock,
   type SubagentBlock,
   type TextBlock,
   type ToolBlock,

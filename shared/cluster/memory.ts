@@ -51,6 +51,9 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     getRun: (tenant, runId) => accessTo(runId).getRun(tenant, runId),
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
+    steerRun: async (...args) => inbox.steerRun(...args),
+    listFiles: async (...args) => inbox.listFiles(...args),
+    readFile: async (...args) => inbox.readFile(...args),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     answerCall: (tenant, scopeId, id, answer) => answerCall(permissions, { tenant, scopeId, id }, answer),
@@ -80,12 +83,13 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
 
 type SessionCalls = Pick<
   Broker,
-  'createSession' | 'getSession' | 'listSessions' | 'listMessages' | 'renameSession' | 'deleteSession'
+  'createSession' | 'branchOf' | 'getSession' | 'listSessions' | 'listMessages' | 'renameSession' | 'deleteSession'
 >
 
 const localSessions = (inbox: Inbox): SessionCalls => ({
   createSession: async (tenant, sessionId = newId('sess'), ...messages) =>
     inbox.createSession(tenant, sessionId, newToken(), ...messages),
+  branchOf: async (...args) => inbox.branchOf(...args),
   getSession: async (...args) => inbox.getSession(...args),
   listSessions: async (...args) => inbox.listSessions(...args),
   listMessages: async (...args) => inbox.listMessages(...args),

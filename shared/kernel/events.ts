@@ -150,6 +150,12 @@ export type SubAgentEndEvent = Parentage & {
 /** Ends a run whose approved plan was queued; `note` says why it was not. */
 export type PlanQueuedEvent = Partial<RunTotals> & { type: 'plan_queued' } & ({ plan_id: string } | { note: string })
 
+/** What a person has told a run that is at work. `by` is the caller. */
+export type Steer = { id: string; text: string; by?: string }
+
+/** A file that a run has delivered (D50). */
+export type Artifact = { file_id: string; name: string; media_type: string; bytes: number; title?: string }
+
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -164,11 +170,15 @@ export type AgentEvent =
       output: string
       is_error: boolean
     } & Partial<ClientAnswered>)
+  /** Comes before the `tool_result` of the call. */
+  | ({ type: 'artifact'; tool_use_id: string } & Artifact)
   | { type: 'tool_progress'; id: string; tool_name: string; progress: number; detail: string }
   | (OfPermission & { type: 'permission_request'; expires_at: string } & Asked)
   /** Comes before the `tool_result`. A run that ends while a request is pending sends none for it. */
   | (OfPermission & { type: 'permission_resolved' } & PermissionOutcome)
   | { type: 'turn_start'; turn_number: number; model: string }
+  /** Behind the `turn_start` of the turn whose model reads it (D49). */
+  | ({ type: 'steered' } & Steer)
   | TurnEndEvent
   | DoneEvent
   | ErrorEvent

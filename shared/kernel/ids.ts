@@ -16,6 +16,7 @@ export type IdPrefix =
   | 'hook'
   | 'msg'
   | 'file'
+  | 'steer'
   | 'call'
 
 /** Creates a random id: the prefix and 32 hex digits, for example `run_…` (D2.8). */
@@ -61,6 +62,9 @@ export function stepRunId(planId: string, { stepId, attempt }: { stepId: string;
 
 /** The epoch of the worker that a run was started on: its id contains it (8 hex digits). A run of the standalone form has none. */
 export const epochOfRun = (runId: string): number => Number.parseInt(runId.slice(4, 12), 16)
+
+/** Whether an id that may be a session's is that of a run. */
+export const isRunId = (id: string): boolean => /^run_[0-9a-f]{32}$/.test(id)
 
 /** Whether the run with this id was queued for an executor, rather than started on a worker. */
 export const isQueuedRun = (runId: string): boolean => runId.startsWith(`run_${QUEUED}`)

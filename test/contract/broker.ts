@@ -269,6 +269,10 @@ export function brokerContract(open: () => Promise<BrokerSetup>): void {
       () => other.getRun(OTHER, runId),
       () => other.followRun(OTHER, runId, 0),
       () => other.cancelRun(OTHER, runId),
+      () => other.branchOf(OTHER, session, runId),
+      () => other.listFiles(OTHER, session, { limit: 1 }),
+      () => other.readFile(OTHER, runId, { path: 'a', from: 0 }),
+      () => other.steerRun(OTHER, runId, { id: 's', text: 'x' }),
     ]) {
       expect(await statusOfError(act())).to.equal(404)
     }

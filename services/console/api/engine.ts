@@ -1,19 +1,21 @@
+import { ApiError } from '../../../shared/client/errors.ts'
 import { type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
 import { learnServerTime } from '../base/clock.ts'
+import { saveFile } from '../base/save-file.ts'
 import { leaving, ofTab } from '../base/tab.ts'
 
 /** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
 export type TokenSource = (refused?: string) => Promise<string | undefined>
 
-type Engine = { transport?: Transport; base: string; isGuarded: boolean }
+type Engine = { transport?: Transport; base: string; token?: TokenSource | undefined }
 
-const engine = ofTab((): Engine => ({ base: '', isGuarded: false }))
+const engine = ofTab((): Engine => ({ base: '' }))
 
 /** Opens the connection to the API, for everything below. */
 export function openEngine(basePath: string, token: TokenSource | undefined): void {
   const base = apiAt(basePath)
   const opened = new Transport({ url: base, token, fetch: fetchUntil(leaving().signal) })
-  Object.assign(engine(), { transport: opened, base, isGuarded: token !== undefined } satisfies Engine)
+  Object.assign(engine(), { transport: opened, base, token } satisfies Engine)
 }
 
 export const apiAt = (basePath: string): string => location.origin + basePath
@@ -22,7 +24,7 @@ export const apiAt = (basePath: string): string => location.origin + basePath
 export const apiUrl = (): string => engine().base
 
 /** Whether the API wants a token. */
-export const needsToken = (): boolean => engine().isGuarded
+export const needsToken = (): boolean => engine().token !== undefined
 
 export function transport(): Transport {
   const { transport: opened } = engine()
@@ -35,6 +37,16 @@ export const get = <T>(path: string, query?: Query, options?: CallOptions): Prom
 
 export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
   transport().json<T>(method, path, { body })
+
+/** Saves what a path of the API sends under this name. */
+export async function download(path: string, name: string): Promise<void> {
+  const { base, token } = engine()
+  const bearer = await token?.()
+  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+  const response = await fetch(base + path, { headers, signal: leaving().signal })
+  if (!response.ok) throw new ApiError(response, await response.text())
+  saveFile(await response.blob(), name)
+}
 
 /** Sends until the person leaves. Every answer tells the server's time, to which deadlines are counted. */
 const fetchUntil =

@@ -3,6 +3,7 @@ import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { RUN_STATUSES, type RunFilter, type RunSearch } from '../../../shared/cluster/commands/runs.ts'
 import { RUN_ERROR_CODES } from '../../../shared/kernel/events.ts'
 import { readTime } from '../../../shared/kernel/time.ts'
+import type { RouteTable } from '../../http/routes.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import {
   lastEventId,
@@ -17,29 +18,34 @@ import {
 } from '../params.ts'
 import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
+import { type SteerDeps, steerRun } from './steer-run.ts'
 
-type Deps = { broker: Broker; relay: Relay }
-type RunRoutes = Record<'list' | 'read' | 'follow' | 'cancel', RequestHandler>
+type Deps = SteerDeps & { broker: Broker; relay: Relay; admit(handler: RequestHandler): RequestHandler }
 
-/** Lists, reads, follows and cancels the runs of the tenant (D4.5a–g). */
-export function runRoutes({ broker, relay }: Deps): RunRoutes {
-  return {
-    async list(req, res) {
+/** Lists, reads, follows, steers and cancels the runs of the tenant (D4.5a–g). */
+export const runRoutes = ({ broker, relay, admit, ...deps }: Deps): RouteTable => ({
+  '/runs': {
+    async get(req, res) {
       res.json(await broker.listRuns(tenantOf(res), filterOf(req)))
     },
-    async read(req, res) {
+  },
+  '/runs/:run_id': {
+    async get(req, res) {
       res.json(await broker.getRun(tenantOf(res), pathId(req, 'run_id', RUN)))
     },
-    async follow(req, res) {
-      const runId = pathId(req, 'run_id', RUN)
-      await resumeRun({ broker, relay }, res, { runId, after: lastEventId(req) })
-    },
-    async cancel(req, res) {
+    async delete(req, res) {
       await broker.cancelRun(tenantOf(res), pathId(req, 'run_id', RUN))
       res.json({ status: 'cancelled' })
     },
-  }
-}
+  },
+  '/runs/:run_id/events': {
+    async get(req, res) {
+      const runId = pathId(req, 'run_id', RUN)
+      await resumeRun({ broker, relay }, res, { runId, after: lastEventId(req) })
+    },
+  },
+  '/runs/:run_id/steer': { post: admit(steerRun({ broker, ...deps })) },
+})
 
 const textOf = (chars: number): ValueForm => ({
   pattern: new RegExp(`^[^]{0,${chars}}$`, 'u'),

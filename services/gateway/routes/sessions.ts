@@ -6,9 +6,9 @@ import { tenantOf } from '../middleware/auth.ts'
 import { pageRequestOf, pathId, queryValue, SESSION, type ValueForm } from '../params.ts'
 
 type Deps = { broker: Broker; readBody: ReadBody }
-type SessionRoutes = Record<'create' | 'list' | 'read' | 'messages' | 'rename' | 'remove', RequestHandler>
+type SessionRoutes = Record<'create' | 'fork' | 'list' | 'read' | 'messages' | 'rename' | 'remove', RequestHandler>
 
-/** Creates, lists, reads, renames and deletes sessions (api.md "Sessions", D23). */
+/** Creates, forks, lists, reads, renames and deletes sessions (api.md "Sessions", D23). */
 export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
   return {
     async create(req, res) {
@@ -17,6 +17,12 @@ export function sessionRoutes({ broker, readBody }: Deps): SessionRoutes {
       const seed = messages.length > 0 ? [messages] : []
       const { session_id, created_at } = await broker.createSession(tenantOf(res), id, ...seed)
       res.status(201).json({ session_id, created_at })
+    },
+    async fork(req, res) {
+      const { at, session_id: id } = await readBody(req, res, 'ForkSessionRequest')
+      const branch = await broker.branchOf(tenantOf(res), pathId(req, 'id', SESSION), at)
+      const { session_id, created_at } = await broker.createSession(tenantOf(res), id, branch)
+      res.status(201).json({ session_id, created_at, from: branch.from })
     },
     async list(req, res) {
       res.json(await broker.listSessions(tenantOf(res), pageRequestOf(req)))

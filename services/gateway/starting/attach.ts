@@ -23,9 +23,9 @@ export function withAttachments(broker: Broker, deps: AttachDeps | undefined): B
   const { attach, attachAll } = createAttach(deps)
   return {
     ...broker,
-    async createSession(tenant, id, messages) {
-      const seed = messages ? [await attachAll(tenant, messages)] : []
-      return broker.createSession(tenant, id, ...seed)
+    async createSession(tenant, id, begin) {
+      if (!begin || 'from' in begin) return broker.createSession(tenant, id, ...(begin ? [begin] : []))
+      return broker.createSession(tenant, id, await attachAll(tenant, begin))
     },
     async startRun(tenant, { messages, ...request }, onNamed) {
       const past = messages && { messages: await attachAll(tenant, messages) }

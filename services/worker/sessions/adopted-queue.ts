@@ -68,7 +68,7 @@ type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
 export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
-  const { runId, startedAt, message, isConfirmed = true, earlier } = waiting
+  const { runId, startedAt, message, isConfirmed = true, steers = [], earlier } = waiting
   const { background: needsNoReader = false }: RunRequest = message
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
@@ -76,6 +76,8 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
     about: aboutRequest(message),
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
+  run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })
+  if (earlier?.state.stopReason) run.steering.close()
   // The gateway of a client that has the run follows it, and accepts it so. Of one in the background the log says that a client has it.
   if (!isConfirmed) setTimeout(() => runs.refuse(run), FOLLOWED_WITHIN_MS).unref()
   return run

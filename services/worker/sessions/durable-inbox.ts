@@ -2,6 +2,7 @@ import { isOneShotSession, logSessionOf, oneShotSessionOf } from '../../../share
 import type { Inbox } from '../../../shared/cluster/commands/inbox.ts'
 import { withDeadline } from '../../../shared/kernel/async/deadline.ts'
 import { callersPatienceMs } from '../../../shared/kernel/async/patience.ts'
+import { isRunId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../../shared/platform/store/unavailable.ts'
 import type { BusyMarks } from './busy-marks.ts'
@@ -40,6 +41,9 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
     createSession: createStored(inbox, deps),
     getSession: (...args) => stored.act(args[0], args[1], () => inbox.getSession(...args)),
     listMessages: (...args) => stored.act(args[0], args[1], () => inbox.listMessages(...args)),
+    branchOf: (...args) => stored.act(args[0], args[1], () => inbox.branchOf(...args)),
+    listFiles: (...args) => atFolder(stored, args, () => inbox.listFiles(...args)),
+    readFile: (...args) => atFolder(stored, args, () => inbox.readFile(...args)),
     ...changedSessions(inbox, deps),
     deleteSession: (tenant, id, token) =>
       inTime(() =>
@@ -52,6 +56,13 @@ export function createDurableInbox(inbox: Inbox, deps: DurableInboxDeps): Inbox 
       ),
   }
 }
+
+/** The folder of a run outside of sessions is here as long as the run. */
+const atFolder = async <T>(
+  stored: StoredSessions,
+  [tenant, id]: [TenantId, string, ...unknown[]],
+  act: () => Promise<T>,
+): Promise<T> => (isRunId(id) ? act() : stored.act(tenant, id, act))
 
 /** A session that was opened too late for the caller is not changed. */
 function refuseIfLate(): void {
@@ -99,9 +110,9 @@ const changedSessions = (
 
 const createStored =
   (inbox: Inbox, { sessions, stored, saver }: ChangeDeps): Inbox['createSession'] =>
-  async (tenant, id, token, messages) => {
+  async (tenant, id, token, begin) => {
     const isKnown = sessions.find(tenant, id) !== undefined
-    const summary = await inbox.createSession(tenant, id, token, messages)
+    const summary = await inbox.createSession(tenant, id, token, begin)
     const session = sessions.get(tenant, id)
     try {
       await inTime(() => stored.add(session))
@@ -135,11 +146,11 @@ const accepting =
     }
   }
 
-/** A run is accepted, and cancelled, when that is stored: a worker that goes on with the session knows of it. */
+/** A run is accepted, steered and cancelled when that is stored: a worker that goes on with the session knows of it. */
 const keptRuns = (
   inbox: Inbox,
   deps: KeptRunsDeps,
-): Pick<Inbox, 'startRun' | 'sendMessage' | 'acceptRun' | 'cancelRun'> => {
+): Pick<Inbox, 'startRun' | 'sendMessage' | 'acceptRun' | 'steerRun' | 'cancelRun'> => {
   const { sessions, saver } = deps
   const store = accepting(inbox, deps)
   return {
@@ -159,6 +170,12 @@ const keptRuns = (
       await inbox.acceptRun(tenant, runId)
       // Nobody follows it when its worker dies: only the log says that it was accepted.
       if (session && isNews) await saver.save(session, patienceMs())
+    },
+    async steerRun(tenant, runId, steer) {
+      saver.refuseIfStalled()
+      await inbox.steerRun(tenant, runId, steer)
+      const session = sessions.find(tenant, sessionOf(inbox, tenant, runId))
+      if (session) await saver.save(session, patienceMs())
     },
     async cancelRun(tenant, runId, client) {
       await inbox.cancelRun(tenant, runId, client)

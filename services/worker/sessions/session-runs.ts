@@ -192,7 +192,9 @@ export class SessionRuns {
     const accepted = added.map((open) => open.accepted)
     const [confirmed, ended] = [isBase ? confirmedOf(all) : this.#confirmed, this.#ended]
     const endedFrom = isBase ? Math.min(seq, ...this.endedFrom) : seq
-    if (!active && accepted.length + confirmed.length + ended.length === 0 && endedFrom === seq) return undefined
+    const steers = [...all].flatMap((open) => steersOf(open, isBase))
+    const changes = accepted.length + confirmed.length + ended.length + steers.length
+    if (!active && changes === 0 && endedFrom === seq) return undefined
     this.#accepted = []
     this.#confirmed = []
     this.#ended = []
@@ -202,6 +204,7 @@ export class SessionRuns {
       entry: {
         ...(accepted.length > 0 && { accepted }),
         ...(confirmed.length > 0 && { confirmed }),
+        ...(steers.length > 0 && { steers }),
         ...(active && { active: activeOf(active, { isBase, reserved }) }),
         ...(ended.length > 0 && { ended }),
         ...(endedFrom < seq && { ended_from: endedFrom }),
@@ -225,9 +228,16 @@ export class SessionRuns {
 const confirmedOf = (all: ReadonlySet<Open>): string[] =>
   [...all].flatMap(({ isConfirmed, accepted }) => (isConfirmed ? [accepted.run_id] : []))
 
+function steersOf({ run, progress }: Open, isAll: boolean): NonNullable<RunsEntry['steers']> {
+  const steers = run.steering.toStore(isAll, progress.totals.turns)
+  return steers.length > 0 ? [{ run_id: run.id, steers }] : []
+}
+
 function activeOf({ run, progress, events }: Open, { isBase, reserved }: { isBase: boolean; reserved: number }) {
   const step = progress.takeStep(isBase)
-  return { run_id: run.id, state: progress.state, ...(step && { step }), ...events.take(isBase), reserved }
+  const { turns } = run.steering
+  const state = { ...progress.state, ...(turns.length > 0 && { steered: [...turns] }) }
+  return { run_id: run.id, state, ...(step && { step }), ...events.take(isBase), reserved }
 }
 
 /** Resolves with `false` as soon as the signal is aborted. */

@@ -1,6 +1,7 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
 import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import type { KnownSteer } from '../../../shared/agent/engine/messages/steering.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
@@ -57,6 +58,8 @@ export type WaitingMessage = {
   message: MessageRequest
   /** `false`: its client may have been told that it was not accepted. */
   isConfirmed?: boolean
+  /** What people have told its run. */
+  steers?: readonly KnownSteer[]
   /** What another worker has done of it before it died. */
   earlier?: EarlierRun | undefined
   /** The place of the log from which on its entries tell all of the run. */
@@ -71,6 +74,8 @@ export type SessionState = SessionIdentity &
   ConversationState & {
     createdAt: string
     title?: string | undefined
+    /** The session that it was forked from. */
+    from?: SessionSummary['from'] | undefined
     used?: SessionUsageState | undefined
     /** Names the folder of the session's tools; made of the first token by default. */
     workspace?: string
@@ -94,6 +99,7 @@ export class Session {
   readonly conversation: Conversation
   readonly remembered: RememberedTools
   readonly createdAt: string
+  readonly from: SessionSummary['from'] | undefined
   /** `undefined`: the session is in memory only. */
   readonly log: SessionLog | undefined
   /** `undefined`: its runs end with this worker. */
@@ -119,6 +125,7 @@ export class Session {
       workspace,
       createdAt,
       title,
+      from,
       used,
       memories,
       clientTools = [],
@@ -133,6 +140,7 @@ export class Session {
     this.token = token
     this.workspace = workspace ?? sessionFolder(id, token)
     this.createdAt = createdAt
+    this.from = from
     this.#options = options
     this.#usage = new SessionUsage(used)
     this.#keepClientTools(clientTools)
@@ -172,6 +180,7 @@ export class Session {
       last_message_at: all.at(-1)?.stamp?.at ?? null,
       ...this.#usage.state,
       remembered: [...this.remembered.entries],
+      ...(this.from && { from: this.from }),
     }
   }
 
@@ -185,7 +194,7 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { id, tenant, token, workspace, conversation, createdAt, title } = this
+    const { id, tenant, token, workspace, conversation, createdAt, title, from } = this
     const { all: messages, messageCount } = conversation
     const [memories, remembered] = [this.#memory.entries, this.remembered.entries]
     const waiting = this.waiting.map(({ run, message }) => ({
@@ -193,6 +202,7 @@ export class Session {
       startedAt: run.startedAt.toISOString(),
       message,
       ...(run.isHeld && { isConfirmed: false }),
+      ...(run.steering.isWaiting && { steers: run.steering.all }),
       ...(this.runs && { fromSeq: this.runs.fromSeqOf(run.id) }),
     }))
     const log = this.log && { ...this.log.state, ...(this.runs && { endedFrom: this.runs.endedFrom }) }
@@ -204,7 +214,7 @@ export class Session {
       remembered,
       ...(log && { log }),
     }
-    return { id, tenant, token, workspace, createdAt, title, used: this.#usage.state, ...history, waiting }
+    return { id, tenant, token, workspace, createdAt, title, from, used: this.#usage.state, ...history, waiting }
   }
 
   /** The state that a run starts from now. */

@@ -41,16 +41,18 @@ export class Sessions {
 
   /**
    * Returns the session that was created with this token, if a repeated command creates it again. Throws `conflict` when the tenant has
-   * another session of this id, `rate_limit` when there is no room. The conversation begins with `messages`.
+   * another session of this id, `rate_limit` when there is no room.
    */
-  create(identity: SessionIdentity, messages: readonly Message[] = []): Session {
+  create(identity: SessionIdentity, begin: Beginning = {}): Session {
     const existing = this.find(identity.tenant, identity.id)
     if (existing?.token === identity.token) return existing
     if (existing)
       throw conflict(`session ${identity.id} exists already; choose another session_id, or send messages to it`)
     this.checkPlace(identity.tenant)
     const workspace = sessionFolder(identity.id, identity.token)
-    return this.adopt(newState({ ...identity, workspace, messages }, this.#keeping?.keep !== undefined))
+    const { messages = [], title, from } = begin
+    const state = newState({ ...identity, workspace, messages }, this.#keeping?.keep !== undefined)
+    return this.adopt({ ...state, title, from })
   }
 
   /** The session of a one-shot run that is stored, which this process, `busyAt`, has. The conversation begins with `messages`. */
@@ -182,6 +184,9 @@ export class Sessions {
 
 /** Nobody sees the session of a one-shot run. */
 const NO_TITLE = ''
+
+/** What a session begins with. */
+type Beginning = { messages?: readonly Message[] } & Pick<SessionState, 'title' | 'from'>
 
 type NewOneShot = { messages: readonly Message[]; busyAt: string }
 

@@ -139,11 +139,12 @@ type Ownership = { tenant: TenantId; token: string; owner: string }
 
 function stateOf(loaded: LoadedSession, { tenant, token, owner }: Ownership): SessionState {
   const { head, messages, memories, clientTools, facts, runs, nextSeq, baseSeq, baseMs, headMs } = loaded
-  const { title, message_count: messageCount, usage, model, remembered } = facts
+  const { title, message_count: messageCount, usage, model, remembered, from } = facts
   return {
     ...{ id: head.session_id, tenant, token, workspace: head.workspace, createdAt: head.created_at },
     ...{ messages, messageCount, memories, clientTools, remembered, used: { usage, model } },
     title: title ?? undefined,
+    from,
     log: {
       ...{ head, nextSeq, baseSeq, baseMs, headMs, owner, remembers: remembered.length > 0 },
       endedFrom: runs.ended.map(({ fromSeq }) => fromSeq),

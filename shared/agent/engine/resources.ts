@@ -2,6 +2,7 @@ import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ReadFile } from '../providers/shown-files.ts'
 import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
+import type { Steering } from './messages/steering.ts'
 import type { Permissions } from './permissions.ts'
 
 /** The model of a turn, and the one that may replace it. */
@@ -62,4 +63,6 @@ export type RunResources = {
   readFile?: ReadFile | undefined
   /** Stores that tool calls begin. Left out: the run ends with its process. */
   progress?: CallProgress | undefined
+  /** Left out: nobody can tell the run anything while it is at work. */
+  steering?: Steering | undefined
 }

@@ -32,6 +32,8 @@ export type RunState = {
   stopReason?: DoneEvent['stop_reason']
   /** How often the agent was asked to correct its answer, if it was. */
   corrections?: number
+  /** The turns in which the model has read what people told the run, in order. */
+  steered?: readonly number[]
 }
 
 /** The turn whose tool calls are under way. */

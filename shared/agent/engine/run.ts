@@ -5,6 +5,7 @@ import {
   type DoneEvent,
   type ErrorEvent,
   errorEvent,
+  type PlanQueuedEvent,
   type RunErrorCode,
   type WarningEvent,
 } from '../../kernel/events.ts'
@@ -31,6 +32,7 @@ import { placed, toolsWithFiles } from './attached-files.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
+import { Steering, steerMessage } from './messages/steering.ts'
 import type { Route, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
@@ -95,45 +97,72 @@ export async function* run(
   const { toolBox } = given.tools
   if (toolBox.ready) await toolBox.ready // MCP servers that start with the process have their time.
   const input = withServers(givenInput, toolBox)
-  const { agent, subAgentsFor } = agentOf(input, given, lineage)
-  const { account, context, resources, typed } = agent
+  const { agent, subAgentsFor, end } = agentOf(input, given, lineage)
+  const { account, context, resources, steering } = agent
   const { conversation, progress } = input
-  const { signal, models } = resources
   const toolsWarning = createToolsWarning(toolBox)
   try {
     if (progress?.stopReason) return yield* repeatEnd(conversation, agent, progress.stopReason)
-    for (let turn = account.turns + 1; turn <= input.maxTurns + (typed?.corrections ?? 0); turn++) {
-      const first = models.main()
+    for (let turn = account.turns + 1; turn <= maxTurnsOf(input, agent); turn++) {
+      const first = resources.models.main()
       const earlier = progress?.earlierStep(turn)
       yield { type: 'turn_start', turn_number: turn, model: earlier?.model ?? first.primary.model }
       if (turn === 1) yield* input.warnings
+      yield* steer(conversation, steering, { turn, isAnswered: earlier !== undefined })
       const { answer, route } = yield* askModel(input, { ...agent, first, earlier })
-      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
-      if (answer.failure) return yield withTotals(failureEvent(answer.failure), account.spent)
+      if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
+      if (answer.failure) return yield end(failureEvent(answer.failure))
       if (!earlier) beginStep(input, agent, { turn, answer, route })
       const step = yield* callTools(answer.toolCalls, { ...resources, subAgentsFor })
-      if (signal.aborted) await account.settled()
-      if (signal.aborted) return yield withTotals(abortEvent(signal), account.spent)
+      if (resources.signal.aborted) await account.settled()
+      if (resources.signal.aborted) return yield end(abortEvent(resources.signal))
 
       yield* context.measure(answer.usage, route)
       yield* toolsWarning(route)
       const { stopReason, checked } = yield* endTurn(input, agent, { answer, step, route })
-      if (step.ending) return yield withTotals(step.ending, account.spent)
+      if (step.ending) return yield end(step.ending)
       if (stopReason) return yield* lastEvents(checked, account.spent, stopReason)
     }
-    yield withTotals(outOfTurns(input.maxTurns), account.spent)
+    yield end(outOfTurns(input.maxTurns))
   } catch (cause) {
-    yield withTotals(errorEvent('internal', 'internal error'), account.spent)
+    yield end(errorEvent('internal', 'internal error'))
     throw cause
   }
 }
+
+/** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
+const endsOf =
+  ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
+  (event: ErrorEvent | PlanQueuedEvent) => {
+    conversation.append(...steering.leave(signal, account.turns + 1))
+    return withTotals(event, account.spent)
+  }
 
 /** An agent at work. `typed` is `undefined` for one that answers with text. */
 type Agent = {
   account: Account
   context: Context
   typed: TypedAnswer | undefined
+  steering: Steering
   resources: RunResources & { models: StickyModels }
+}
+
+/** A correction, and what a person has said meanwhile, is worth a turn of its own (D41.2, D49). */
+const maxTurnsOf = ({ maxTurns }: RunInput, { typed, steering }: Agent): number =>
+  maxTurns + (typed?.corrections ?? 0) + steering.turnCount
+
+type SteeredTurn = { turn: number; isAnswered: boolean }
+
+/** The model reads what a person has said meanwhile, before it answers. A turn that begins anew here shows again what the history has. */
+function* steer(
+  conversation: Conversation,
+  steering: Steering,
+  { turn, isAnswered }: SteeredTurn,
+): Generator<AgentEvent, void> {
+  const known = steering.takenIn(turn)
+  const news = isAnswered ? [] : steering.take(turn)
+  conversation.append(...news.map(steerMessage))
+  for (const each of [...known, ...news]) yield { type: 'steered', ...each }
 }
 
 const outOfTurns = (maxTurns: number): ErrorEvent =>
@@ -158,8 +187,10 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const continues = input.prompt === '' && conversation.messages.at(-1)?.role === 'tool'
   if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
-  const agent: Agent = { account, context: contextOf(input, resources, account), typed, resources }
-  return { agent, subAgentsFor: subAgentsOf(input, resources, { tree: root, caller: lineage }) }
+  const { steering = new Steering() } = given
+  const agent: Agent = { account, context: contextOf(input, resources, account), typed, steering, resources }
+  const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
+  return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
 
 /** The model has answered, and its calls come next. */
@@ -176,18 +207,19 @@ type Turn = { answer: Answer; step: ToolStep; route: ModelRoute }
 type TurnEnd = { stopReason?: DoneEvent['stop_reason'] | undefined; checked?: CheckedAnswer | undefined }
 
 /**
- * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on. Nothing is added
- * before the answer is checked, since another process may take the run over then.
+ * Adds a turn to the history, with what the agent has to correct: so a run whose answer does not fit its form goes on, and so does one to
+ * which a person has said something meanwhile. Nothing is added before the answer is checked, since another process may take the run over then.
  */
 async function* endTurn(
   { conversation, progress }: RunInput,
-  { account, typed }: Agent,
+  { account, typed, steering }: Agent,
   { answer, step: { results, isHandedOver }, route }: Turn,
 ): AsyncGenerator<AgentEvent, TurnEnd, undefined> {
-  const stopReason = stopReasonOf(answer, results)
-  const checked = stopReason && !isHandedOver ? await typed?.check(answer.blocks) : undefined
+  const given = stopReasonOf(answer, results)
+  const checked = given && !isHandedOver && !steering.isWaiting ? await typed?.check(answer.blocks) : undefined
   conversation.append(...turnMessages(answer, results))
   if (checked?.kind !== 'correct') {
+    const stopReason = given && (steering.close() || isHandedOver) ? given : undefined
     yield* account.endTurn(route, stopReason)
     return { stopReason, checked }
   }
@@ -280,7 +312,13 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
     const toolBox = narrow(tools.toolBox, lineage.depth, names)
     return run(
       taskInput({ prompt, systemPrompt: system, maxTurns }),
-      { ...resources, models: { ...models, main: models.subAgents }, tools: { ...tools, toolBox }, progress },
+      {
+        ...resources,
+        models: { ...models, main: models.subAgents },
+        tools: { ...tools, toolBox },
+        progress,
+        steering: undefined,
+      },
       lineage,
     )
   }

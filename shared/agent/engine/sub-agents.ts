@@ -98,7 +98,7 @@ async function runSubAgent(
       collector.add(event)
       const wrapped = emit(wrap(event, parentage))
       // A permission request and its decision follow once more as plain events, so that clients treat it like any other (D4.13).
-      if (event.type === 'permission_request' || event.type === 'permission_resolved') await emit(event)
+      if (ALSO_PLAIN.has(event.type)) await emit(event)
       await wrapped
     }
   } catch (cause) {
@@ -107,6 +107,9 @@ async function runSubAgent(
   await emit(endEvent(collector.report, parentage, Math.round(performance.now() - start)))
   return collector.report
 }
+
+/** What clients look for on the stream of the run, whichever agent it is of (D4.13, D50). */
+const ALSO_PLAIN: ReadonlySet<AgentEvent['type']> = new Set(['permission_request', 'permission_resolved', 'artifact'])
 
 type Parentage = { subagent_id: string; parent_subagent_id?: string }
 

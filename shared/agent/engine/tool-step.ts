@@ -94,8 +94,9 @@ async function callTool(call: ToolCall, isWithinLimit: boolean, step: Step): Pro
     : fail(`Not run: a turn may make ${MAX_CALLS} tool calls. Make the rest in the next turn.`)
   const output = capOutput(outcome.output, maxOutputChars)
   if (output !== outcome.output) step.events.push(truncationWarning(call, outcome.output, maxOutputChars))
-  const { isError, attachments, ending, answered } = outcome
-  const result = withLostFiles({ id, toolName, output, isError, ...(attachments && { attachments }) }, step)
+  const { isError, attachments, artifacts, ending, answered } = outcome
+  const files = { ...(attachments && { attachments }), ...(artifacts && { artifacts }) }
+  const result = withLostFiles({ id, toolName, output, isError, ...files }, step)
   step.progress?.end(id, result, answered !== undefined)
   return announce(result, step, { ending, answered })
 }
@@ -108,7 +109,8 @@ function announce(
   { events }: Pick<Step, 'events'>,
   { ending, answered }: { ending?: ToolOutcome['ending'] | undefined; answered?: Outcome['answered'] } = {},
 ): Settled {
-  const { id, toolName, output, isError } = result
+  const { id, toolName, output, isError, artifacts = [] } = result
+  for (const artifact of artifacts) events.push({ type: 'artifact', ...artifact, tool_use_id: id })
   events.push({ type: 'tool_result', id, tool_name: toolName, output, is_error: isError, ...answered })
   return { result, ending }
 }

@@ -1,6 +1,6 @@
 import type { Batched } from '../../kernel/async/batch.ts'
 import type { AttachedFile, Attachment } from '../../kernel/attachment.ts'
-import type { JsonObject, RunErrorCode } from '../../kernel/events.ts'
+import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
 
 /** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
@@ -18,6 +18,8 @@ export type ToolResultBlock = {
   isError: boolean
   /** `output` names each of them. */
   attachments?: readonly Attachment[]
+  /** The files that the call has delivered. No provider reads them: `output` names each. */
+  artifacts?: readonly Artifact[]
 }
 
 /**

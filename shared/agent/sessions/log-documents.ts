@@ -33,7 +33,7 @@ type Summary = ApiType<'SessionInfoResponse'>
 /** The facts that a list shows of a session in no worker's memory. */
 export type SessionFacts = Pick<
   Summary,
-  'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered'
+  'title' | 'message_count' | 'last_message_at' | 'model' | 'usage' | 'remembered' | 'from'
 >
 
 /** The session has no entry yet. */

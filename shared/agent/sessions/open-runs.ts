@@ -1,4 +1,5 @@
 import type { JsonObject, RunEvent } from '../../kernel/events.ts'
+import type { KnownSteer } from '../engine/messages/steering.ts'
 import type { EarlierProgress, RunState, StepEntry, StepState } from '../engine/run-progress.ts'
 
 /** A message that was accepted. */
@@ -25,6 +26,8 @@ export type RunsEntry = {
   accepted?: readonly AcceptedMessage[]
   /** The ids of those whose clients have them. */
   confirmed?: readonly string[]
+  /** What people have told each of them since the entry before. */
+  steers?: readonly { run_id: string; steers: readonly KnownSteer[] }[]
   active?: ActiveRun
   /** The ids of those that have ended. `active` may be one of them, with its last events. */
   ended?: readonly string[]
@@ -56,6 +59,8 @@ export type StoredRun = {
   startedAt: string
   message: JsonObject
   isConfirmed: boolean
+  /** What people have told it, in order. */
+  steers?: readonly KnownSteer[]
   earlier?: EarlierRun
 }
 
@@ -82,6 +87,10 @@ export function storedRuns(entries: readonly PlacedRuns[]): StoredRuns {
     for (const runId of runs.confirmed ?? []) {
       const run = open.get(runId)
       if (run) open.set(runId, { ...run, isConfirmed: true })
+    }
+    for (const { run_id: runId, steers } of runs.steers ?? []) {
+      const run = open.get(runId)
+      if (run) open.set(runId, { ...run, steers: isBase ? steers : [...(run.steers ?? []), ...steers] })
     }
     const active = runs.active && open.get(runs.active.run_id)
     const isDrained = runs.drained === true

@@ -1,5 +1,5 @@
 import type { Attachment } from '../../kernel/attachment.ts'
-import type { JsonObject, PermissionPreview, PlanQueuedEvent } from '../../kernel/events.ts'
+import type { Artifact, JsonObject, PermissionPreview, PlanQueuedEvent } from '../../kernel/events.ts'
 import type { Plan } from '../../kernel/plan-step.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
@@ -17,6 +17,8 @@ export type ToolOutcome = {
   isError: boolean
   /** Images and PDFs for models that take them. `output` names each (`attachmentLine`). */
   attachments?: readonly Attachment[]
+  /** Files that the call has delivered to the user. `output` names each. */
+  artifacts?: readonly Artifact[]
   /** Ends the run with this event after the results of the turn have been sent. */
   ending?: PlanQueuedEvent
 }

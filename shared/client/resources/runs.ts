@@ -37,6 +37,10 @@ export function createRuns(transport: Transport) {
       return new RunStream({ ...options, transport, id, after, sessionOf })
     },
 
+    /** Tells a run something while it is at work. Its model reads it at its next call, once. */
+    steer: (id: string, prompt: string, options: CallOptions & Keyed = {}): Promise<Schema<'SteerResponse'>> =>
+      transport.json('POST', path`/runs/${id}/steer`, withKey({ ...options, body: { prompt } })),
+
     cancel: (id: string, options?: CallOptions): Promise<void> => transport.json('DELETE', path`/runs/${id}`, options),
   }
 }

@@ -58,6 +58,10 @@ export function createSession(transport: Transport, id: string) {
     /** The history that the next message continues, oldest first, or the branch that ends with the message `head`. */
     messages: pages<Schema<'SessionMessage'>>(transport, `${own}/messages`),
 
+    /** Makes a session that goes on by itself from the message `at`, or from the last one of the run `at`. */
+    fork: (at: string, session_id?: string, options?: CallOptions): Promise<Schema<'ForkedSession'>> =>
+      transport.json('POST', `${own}/fork`, { body: { at, session_id }, ...options }),
+
     rename: (title: string, options?: CallOptions): Promise<Schema<'SessionInfoResponse'>> =>
       transport.json('PATCH', own, { body: { title }, ...options }),
 

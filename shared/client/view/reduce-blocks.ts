@@ -13,6 +13,9 @@ export function reduceBlocks(blocks: readonly Block[], { event, data }: AgentEve
     case 'text':
     case 'thinking':
       return closeText(blocks, event, data as Schema<'TextData'>)
+    case 'steered':
+    case 'artifact':
+      return [...blocks, { kind: event, ...data } as Block]
     case 'tool_use':
       return [...blocks, { kind: 'tool', call: data as Schema<'ToolUseData'>, startedAt: at }]
     case 'tool_progress': {

@@ -26,10 +26,8 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return { blocks: addSubagent(view.blocks, event.data) }
     case 'subagent_event':
       return changeBySubagent(view, event.data, at)
-    case 'subagent_end': {
-      const end = event.data
-      return { blocks: changeSubagent(view.blocks, end.subagent_id, (block) => ({ ...block, end })) }
-    }
+    case 'subagent_end':
+      return { blocks: changeSubagent(view.blocks, event.data.subagent_id, (block) => ({ ...block, end: event.data })) }
     case 'permission_request': {
       const request = { request: event.data, subagentId: view.askedBy[event.data.id], state: 'pending' } as const
       return { permissions: [...view.permissions, request] }
@@ -43,6 +41,8 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
     case 'error':
     case 'plan_queued':
       return { end: event, usage: usageAtEnd(view.usage, event), permissions: view.permissions.map(withoutAnswer) }
+    case 'artifact':
+    case 'steered':
     case 'text_delta':
     case 'text':
     case 'thinking_delta':

@@ -22,7 +22,13 @@ export type SubagentBlock = {
   blocks: readonly Block[]
 }
 
-export type Block = TextBlock | ToolBlock | SubagentBlock
+/** What a person has told the run while it was at work. */
+export type SteerBlock = { kind: 'steered' } & Schema<'SteeredData'>
+
+/** A file that the run has delivered: `GET /files/{file_id}/content` sends it. */
+export type ArtifactBlock = { kind: 'artifact' } & Schema<'ArtifactData'>
+
+export type Block = TextBlock | ToolBlock | SubagentBlock | SteerBlock | ArtifactBlock
 
 /** A permission request. `ended`: the run ended before it was decided. */
 export type PermissionView = {

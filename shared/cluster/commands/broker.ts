@@ -1,15 +1,18 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedAnswer, SignedReply } from '../permissions/reply.ts'
 import type { ListedAsks, PermissionPage, PermissionSummary } from '../permissions/store.ts'
+import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSearch, RunSummary } from './runs.ts'
 import type {
   MessageFilter,
   MessagePage,
   MessageRequest,
-  SeedMessage,
+  SessionBegin,
+  SessionBranch,
   SessionPage,
   SessionSummary,
 } from './sessions.ts'
@@ -31,7 +34,9 @@ export type OnNamed = (runId: string) => Promise<void>
  */
 export interface Broker {
   /** Throws `conflict` when the id is in use, `rate_limit` when every worker has its maximum of sessions. */
-  createSession(tenant: TenantId, sessionId?: string, messages?: readonly SeedMessage[]): Promise<SessionSummary>
+  createSession(tenant: TenantId, sessionId?: string, begin?: SessionBegin): Promise<SessionSummary>
+  /** The branch of a session that ends with a message, by its id or that of a run. Throws `invalid_request` for an unknown one. */
+  branchOf(tenant: TenantId, sessionId: string, at: string): Promise<SessionBranch>
   getSession(tenant: TenantId, sessionId: string): Promise<SessionSummary>
   /** Lists the tenant's sessions, those created last first. */
   listSessions(tenant: TenantId, page: PageRequest): Promise<SessionPage>
@@ -52,6 +57,13 @@ export interface Broker {
   /** Streams the frames after number `after`, or one terminal `stream_gap` when the journal no longer holds the next one. */
   followRun(tenant: TenantId, runId: string, after: number): Promise<FrameStream>
   cancelRun(tenant: TenantId, runId: string): Promise<void>
+  /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
+  steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>
+
+  /** Lists the folder of a session, or of the one-shot run with this id, by path. */
+  listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
+  /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
+  readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
 
   /**
    * Decides a pending permission request of the session or one-shot run `scopeId`. When it resolves, the engine acts on this reply.

@@ -1,13 +1,16 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
+import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
+import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
 import type { RunFilter, RunPage, RunRequest, RunSummary } from './runs.ts'
 import type {
   MessageFilter,
   MessagePage,
   MessageRequest,
-  SeedMessage,
+  SessionBegin,
+  SessionBranch,
   SessionPage,
   SessionSummary,
 } from './sessions.ts'
@@ -22,12 +25,9 @@ type MayWait<T> = T | Promise<T>
  */
 export interface Inbox {
   /** `token` is this creation's own: a session of the same id that is created later has another. */
-  createSession(
-    tenant: TenantId,
-    sessionId: string,
-    token: string,
-    messages?: readonly SeedMessage[],
-  ): MayWait<SessionSummary>
+  createSession(tenant: TenantId, sessionId: string, token: string, begin?: SessionBegin): MayWait<SessionSummary>
+  /** The branch that ends with a message, by its id or that of a run. Throws `invalid_request` for an unknown one. */
+  branchOf(tenant: TenantId, sessionId: string, at: string): MayWait<SessionBranch>
   getSession(tenant: TenantId, sessionId: string): MayWait<SessionSummary>
   listSessions(tenant: TenantId, page: PageRequest): SessionPage
   listMessages(tenant: TenantId, sessionId: string, page: MessageFilter): MayWait<MessagePage>
@@ -39,6 +39,10 @@ export interface Inbox {
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
+  /** Lists the folder of a session, or of the one-shot run with this id. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
+  listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
+  /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
+  readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
   listRemembered(tenant: TenantId, page: PageRequest): RememberedPage
   forgetRemembered(tenant: TenantId, sessionId: string, toolName?: string): MayWait<number>
   listRuns(tenant: TenantId, filter: RunFilter): RunPage
@@ -46,6 +50,8 @@ export interface Inbox {
   listTenants(range: TenantRange): TenantLoad[]
   getRun(tenant: TenantId, runId: string): RunSummary
   followRun(tenant: TenantId, runId: string, after: number): FrameCursor
+  /** Throws `conflict` when the run has ended, or takes nothing any more, and `rate_limit` when too much waits for its model. */
+  steerRun(tenant: TenantId, runId: string, steer: Steer): MayWait<void>
   /** `isAccepted: false`: its client was told that the run was not accepted. One that no client knows leaves no trace. */
   cancelRun(tenant: TenantId, runId: string, client?: { isAccepted: boolean }): MayWait<void>
 }

@@ -21,6 +21,17 @@ export type ListedMessage = {
 
 export type SessionSummary = ApiType<'SessionInfoResponse'>
 /** `incomplete`: the sessions of a worker that did not answer are missing. */
+/** One branch of a session, as the worker that creates a session with it takes it. `workspace` names the folder as it was at its end, where that is known. */
+export type SessionBranch = {
+  messages: readonly unknown[]
+  title: string | null
+  from: NonNullable<SessionSummary['from']>
+  workspace?: string
+}
+
+/** What a session begins with. */
+export type SessionBegin = readonly SeedMessage[] | SessionBranch
+
 export type SessionPage = { sessions: SessionSummary[]; next_cursor: string | null; incomplete?: true }
 /**
  * `runId`: only the messages that this run has added. `head`: those up to this message, or to the end of this run; by default up to the newest.

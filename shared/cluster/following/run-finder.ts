@@ -60,15 +60,24 @@ export class RunFinder implements RunAccess {
     return new FollowedRun(frames, this.#following(run, epoch))
   }
 
-  /** A process that does not answer may have died: once that is known another one goes on with the run, and does what is asked (D37.3). */
-  async cancelRun(tenant: TenantId, runId: string): Promise<void> {
+  cancelRun(tenant: TenantId, runId: string): Promise<void> {
     const run = { tenant, runId }
-    const cancel = (looking: Looking) => this.#act(run, (at) => this.#cancel(run, at), looking)
+    return this.#untilAnswered((looking) => this.#act(run, (at) => this.#cancel(run, at), looking))
+  }
+
+  /** Calls the process that has the run. The call may be made twice. */
+  callRun<T>(tenant: TenantId, runId: string, call: (place: RunPlace) => Promise<T>): Promise<T> {
+    const run = { tenant, runId }
+    return this.#untilAnswered((looking) => this.#act(run, (at) => this.#ask(run, at, call), looking))
+  }
+
+  /** A process that does not answer may have died: once that is known another one goes on with the run, and does what is asked (D37.3). */
+  #untilAnswered<T>(act: (looking: Looking) => Promise<T>): Promise<T> {
     const { cancelsWithinMs, retryMs: pauses, stopped } = this.#places.habits
-    if (cancelsWithinMs === undefined) return cancel({})
+    if (cancelsWithinMs === undefined) return act({})
     const until = performance.now() + cancelsWithinMs
     const retries = { pauses, until, mayPass: isUnanswered, ref: false, ...(stopped && { signal: stopped }) }
-    await retryUntil(() => cancel({ until }), retries)
+    return retryUntil(() => act({ until }), retries)
   }
 
   async #cancel(run: Run, at: RunState): Promise<void> {

@@ -1,4 +1,4 @@
-import type { RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
+import type { Artifact, RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
 import type { RunEndCode } from '../../kernel/metrics.ts'
 import type { Outcome } from './run-state.ts'
 
@@ -22,6 +22,7 @@ export class RunFigures {
   toolCalls = 0
   permissions = 0
   cacheReadTokens = 0
+  artifacts: Artifact[] | undefined
 
   get ms(): number {
     return performance.now() - this.#startedAt
@@ -36,10 +37,16 @@ export class RunFigures {
     else if (type === 'turn_end' || type === 'progress') this.#addTurn(event)
     else if (type === 'subagent_event') this.#noteNested(event)
     else if (type === 'tool_use') this.toolCalls++
+    else if (type === 'artifact') this.#noteArtifact(event)
     else if (type === 'permission_request') this.permissions++
     else if (type === 'warning') return this.#warned(event)
     else if (ENDS.has(type)) this.#noteEnd(event)
     return undefined
+  }
+
+  #noteArtifact({ type: _type, tool_use_id: _call, ...artifact }: Extract<RunEvent, { type: 'artifact' }>): void {
+    if (this.artifacts?.some(({ file_id }) => file_id === artifact.file_id)) return // A turn that began anew shows it again.
+    this.artifacts = [...(this.artifacts ?? []), artifact].slice(0, MAX_ARTIFACTS)
   }
 
   #addTurn({ input_tokens, output_tokens, cost_usd, cache_read_tokens = 0 }: Spent & Partial<Cached>): void {
@@ -83,6 +90,9 @@ export class RunFigures {
     this.spent.cost_usd += more.cost_usd
   }
 }
+
+/** So many files of a run are named by its record; the list of files has all. */
+const MAX_ARTIFACTS = 200
 
 const TOKENS: ReadonlySet<RunEvent['type']> = new Set(['text_delta', 'thinking_delta', 'tool_use'])
 const ENDS: ReadonlySet<RunEvent['type']> = new Set(['done', 'plan_queued', 'error', 'result', 'plan_ended'])

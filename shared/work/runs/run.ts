@@ -1,3 +1,4 @@
+import { Steering } from '../../agent/engine/messages/steering.ts'
 import type { RunStatus, RunSummary } from '../../cluster/commands/runs.ts'
 import type { FrameCursor } from '../../cluster/journal/frame-stream.ts'
 import type { Journal } from '../../cluster/journal/journal.ts'
@@ -46,6 +47,8 @@ export class Run {
   readonly startedAt: Date
   readonly journal: Journal
   readonly ended: Promise<void>
+  /** What people tell it while it is at work. */
+  readonly steering = new Steering()
   #abort = new AbortController()
   readonly #hooks: RunHooks
   readonly #loop: LoopBudget
@@ -264,6 +267,7 @@ export class Run {
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined
     this.#superseded = undefined
+    this.steering.forget()
     this.#resolveEnded?.()
     this.#resolveEnded = undefined
   }

@@ -1,6 +1,6 @@
 import type { UnstoredFile } from '../../agent/engine/call-progress.ts'
 import { fileSystemTime, markWorkspaces, sweepWorkspaces } from '../../agent/tools/workspace/sweep.ts'
-import { removeWorkspace, workspacePath } from '../../agent/tools/workspace/workspace.ts'
+import { copyWorkspace, removeWorkspace, workspacePath } from '../../agent/tools/workspace/workspace.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
 /** The folders of a process's sessions, runs and plans. A scope is what `workspacePath` takes. */
@@ -11,6 +11,8 @@ export type Workspaces = {
   openKept(tenant: TenantId, scope: string): string
   /** Removes a folder that was opened. */
   remove(tenant: TenantId, scope: string): Promise<void>
+  /** Copies a folder that the processes share. Left out: they share none. */
+  copy?(tenant: TenantId, from: string, to: string): Promise<void>
   /** Leaves a folder to another process. */
   release(tenant: TenantId, scope: string): void
   readonly openCount: number
@@ -64,6 +66,7 @@ export function createWorkspaces(root: string, { storedMs = 0, onLeft }: Workspa
       const path = workspacePath(root, tenant, scope)
       if (opened.delete(path)) await removeWorkspace(path)
     },
+    copy: (tenant, from, to) => copyWorkspace(workspacePath(root, tenant, from), open(tenant, to)),
     release(tenant, scope) {
       onLeft?.({ tenant, scope })
       opened.delete(workspacePath(root, tenant, scope))

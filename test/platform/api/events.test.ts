@@ -51,6 +51,13 @@ const ERROR = {
   problems: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
+const FILE = {
+  file_id: 'required',
+  name: 'required',
+  media_type: 'required',
+  bytes: 'required',
+  title: 'optional',
+} as const
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
 
 /** The events whose fields the types name one by one; `subagent_event` and `plan_queued` are in `contract.test.ts`. */
@@ -62,6 +69,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
   tool_use: { ...CALL, input: 'required', executor: 'optional', expires_at: 'optional' },
   tool_result: { ...CALL, output: 'required', is_error: 'required', how: 'optional', by: 'optional' },
   tool_progress: { ...CALL, progress: 'required', detail: 'required' },
+  artifact: { ...FILE, tool_use_id: 'required' },
   permission_request: {
     ...CALL,
     input: 'required',
@@ -80,6 +88,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
     input: 'optional',
   },
   turn_start: { turn_number: 'required', model: 'required' },
+  steered: { id: 'required', text: 'required', by: 'optional' },
   turn_end: { ...SPENT, turn_number: 'required', input_tokens: 'required', output_tokens: 'required' },
   done: {
     ...SPENT,
@@ -318,7 +327,7 @@ describe('the API description names the same as the code', () => {
   }
 
   it("the events of a sub-agent, with the same schemas as the run's own", () => {
-    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$/.test(event))
+    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$|^steered$/.test(event))
     const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, allOf }) => ({
       event: properties['event_type']?.const ?? '',
       schema: nameOf(allOf?.[0]?.$ref),

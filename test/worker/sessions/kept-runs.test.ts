@@ -101,6 +101,33 @@ describe('runs that are stored', () => {
     )
   })
 
+  it('D49.6: what a run, and a message behind it, was told before its worker died is read once at another, which knows it when it is told again', async () => {
+    const first = await openWorker()
+    const broker = await openBroker()
+    const { session_id: id } = await broker.createSession(TENANT)
+    const asking = await send(broker, id, '/tool Ask {}\n/say bye')
+    const behind = await send(broker, id, '/say next')
+    const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
+    const asked = await isAsking(broker)
+    const tell = (runId: string, word: string) => broker.steerRun(TENANT, runId, { id: word, text: `/say ${word}` })
+    await tell(asking.runId, 'left')
+    await tell(behind.runId, 'right')
+    await openWorker()
+    first.link.cut()
+    await tell(asking.runId, 'left')
+    await tell(asking.runId, 'up')
+    const give = async () => (await statusOf(broker.replyPermission(TENANT, id, asked.id, { allow: true }))) === 200
+    await until(give, { what: 'the permission to be given' })
+    const steered = (events: string) =>
+      [...events.matchAll(/event: steered\ndata: {"id":"(\w+)"/g)].map(([, word]) => word)
+    expect(steered(await text)).to.deep.equal(['left', 'up'])
+    expect(steered(await next)).to.deep.equal(['right'])
+    const { messages } = await broker.listMessages(TENANT, id, { limit: 99 })
+    const told = messages.flatMap(({ client_id }) => client_id ?? [])
+    expect(told).to.deep.equal(['left', 'up', 'right'])
+    for (const { runId } of [asking, behind]) expect(await statusOf(tell(runId, 'late'))).to.equal(409)
+  })
+
   it('D32.8: the sessions of a dead worker are claimed by the one that opens them, all with one call', async () => {
     const taken: string[] = []
     relay = createMemoryRelay(
@@ -328,6 +355,7 @@ describe('runs that are stored', () => {
     const asked = await isAsking(broker)
     const second = await openWorker()
     const [, text] = [textOf(asking.frames), textOf(behind.frames)]
+    await broker.steerRun(TENANT, behind.runId, { id: 'left', text: '/tool Ask {}\n/say told' })
     const draining = leaving.drain(5_000)
     await broker.replyPermission(TENANT, id, asked.id, { allow: true })
     await draining
@@ -346,6 +374,6 @@ describe('runs that are stored', () => {
       },
       { what: 'the permission to be given at the third worker' },
     )
-    expect(await text).to.match(/run_recovered[^]*event: done/)
+    expect(await text).to.match(/event: steered[^]*run_recovered[^]*event: steered[^]*event: done/)
   })
 })

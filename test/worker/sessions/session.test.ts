@@ -106,7 +106,7 @@ describe('sessions', () => {
     session.title = 'Boats'
     await post(session, say, 'three').ended
     expect(session.summary.title).to.equal('Boats')
-    const seeded = sessions.create({ ...identity, id: 's2' }, [{ role: 'user', text: 'from elsewhere' }])
+    const seeded = sessions.create({ ...identity, id: 's2' }, { messages: [{ role: 'user', text: 'from elsewhere' }] })
     expect(seeded.summary.title).to.equal('from elsewhere')
   })
 

@@ -49,6 +49,10 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     listRuns: refuse,
     listTenants: refuse,
     getRun: refuse,
+    steerRun: refuse,
+    branchOf: refuse,
+    listFiles: refuse,
+    readFile: refuse,
     cancelRun: refuse,
   }
 }

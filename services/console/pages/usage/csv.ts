@@ -1,3 +1,4 @@
+import { saveFile } from '../../base/save-file.ts'
 import type { Row } from './sums.ts'
 
 const FIELDS = [
@@ -16,11 +17,7 @@ const FIELDS = [
 /** Saves the rows as a file. */
 export function downloadCsv(rows: readonly Row[]): void {
   const text = [FIELDS.join(','), ...rows.map((row) => FIELDS.map((field) => cell(row[field])).join(','))].join('\r\n')
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  link.download = 'usage.csv'
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
+  saveFile(new Blob([text], { type: 'text/csv' }), 'usage.csv')
 }
 
 /** A text that begins like a formula would be one to a spreadsheet. */

@@ -5,6 +5,7 @@ import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { memo } from '../memo.ts'
 import { StateBadge } from '../state-badge.tsx'
+import { Artifact } from './artifact.tsx'
 import { ToolCard } from './tool-card.tsx'
 import './run.css'
 
@@ -30,6 +31,8 @@ export const BlockList = ({ blocks, permissions, sessionId }: BlockListProps) =>
             sessionId={sessionId}
           />
         )
+      if (block.kind === 'artifact') return <Artifact key={i} file={block} />
+      if (block.kind === 'steered') return <Steered key={i} text={block.text} by={block.by} />
       return block.kind === 'text' ? <Text key={i} block={block} /> : <Thinking key={i} block={block} />
     })}
   </>
@@ -38,6 +41,13 @@ export const BlockList = ({ blocks, permissions, sessionId }: BlockListProps) =>
 const Text = memo(({ block }: { block: TextBlock }) => (
   <div class="answer">
     <Markdown text={block.text} isOpen={block.isOpen} />
+  </div>
+))
+
+/** What a person has told the run while it was at work. */
+const Steered = memo(({ text, by }: { text: string; by?: string | undefined }) => (
+  <div class="steered" title={by === undefined ? undefined : `Told by ${by}`}>
+    {text}
   </div>
 ))
 

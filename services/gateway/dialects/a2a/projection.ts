@@ -103,10 +103,12 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
       case 'text':
         return this.#close(event.text, seq)
       case 'tool_use':
+      case 'steered':
         return this.#tell([{ data: event }], seq)
+      case 'artifact':
+        return this.#deliver(event)
       case 'permission_request':
-        this.#requests.set(event.id, event)
-        return []
+        return this.#ask(event)
       case 'subagent_event':
         return this.#nested(event, seq)
       case 'warning':
@@ -173,6 +175,14 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return [this.#write.artifactUpdate({ ...artifact, parts: [{ text: rest }] }, chunk)]
   }
 
+  #deliver({ type: _type, ...file }: Of<'artifact'>): RpcAnswer[] {
+    const { file_id: id, name: filename, media_type: mediaType, title = filename } = file
+    const parts: Part[] = [{ url: `files/${id}/content`, filename, mediaType }, { data: file }]
+    const artifact = { artifactId: id, name: title, parts }
+    this.#artifacts.push(artifact)
+    return [this.#write.artifactUpdate(artifact, { append: false, lastChunk: true })]
+  }
+
   /** The output of a flow is an artifact. */
   #result({ verdict, output, problems = [], flow_id }: Of<'result'>, seq: number): RpcAnswer[] {
     if (verdict !== 'ok') {
@@ -189,8 +199,13 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
 
   #nested(wrapped: Of<'subagent_event'>, seq: number): RpcAnswer[] {
     const event = unwrapped(wrapped) as AgentEvent
-    if (event.type === 'permission_request') this.#requests.set(event.id, event)
+    if (event.type === 'permission_request') return this.#ask(event)
     return event.type === 'tool_use' ? this.#tell([{ data: { ...event, subagent_id: wrapped.subagent_id } }], seq) : []
+  }
+
+  #ask(event: Of<'permission_request'>): [] {
+    this.#requests.set(event.id, event)
+    return []
   }
 
   #tell(parts: Part[], seq: number): RpcAnswer[] {

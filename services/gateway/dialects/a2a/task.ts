@@ -3,7 +3,8 @@ import type { RpcAnswer } from './rpc.ts'
 import { type TaskRef, taskId } from './task-id.ts'
 
 export type TaskState = 'SUBMITTED' | 'WORKING' | 'COMPLETED' | 'FAILED' | 'CANCELED' | 'INPUT_REQUIRED'
-export type Part = { text: string } | { data: unknown }
+/** `url` is relative to the address of the endpoint. */
+export type Part = { text: string } | { data: unknown } | { url: string; filename: string; mediaType: string }
 export type Artifact = { artifactId: string; name: string; parts: Part[] }
 /** How an artifact grows: in a stream its text comes in pieces. */
 export type ArtifactUpdate = { artifact: Artifact; append: boolean; lastChunk?: true }

@@ -67,6 +67,9 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       case 'warning':
         // A client keeps all messages that it has got, so the turn that begins anew gets new messages and a new step.
         return calls.beginsAnew ? [...this.#end(), custom(event)] : [custom(event)]
+      case 'steered':
+      case 'artifact':
+        return [custom(event)]
       case 'plan_queued':
       case 'done':
         return [custom(event), ...this.#end(), this.#finished({ type: 'success' }, event)]

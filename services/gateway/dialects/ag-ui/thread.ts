@@ -36,6 +36,7 @@ const named = (id: string, messages: readonly JsonObject[]): JsonObject[] =>
 const answerOf = ({ parts }: UiMessage): JsonObject[] =>
   parts.flatMap((part) => {
     if (part['type'] === 'text') return [{ role: 'assistant', content: part['text'] }]
+    if (part['type'] === 'data-steered') return [{ role: 'user', content: (part['data'] as JsonObject)['text'] }]
     if (part['type'] === 'reasoning') return [{ role: 'reasoning', content: part['text'] }]
     return part['type'] === 'dynamic-tool' ? callOf(part) : []
   })

@@ -8,6 +8,8 @@ export class ResponseOutput {
   #items: JsonObject[] = []
   #sequence = 0
   #open: OpenBlock | undefined
+  /** Files that the next text brings along. */
+  #files: JsonObject[] = []
 
   get items(): readonly JsonObject[] {
     return this.#items
@@ -20,6 +22,7 @@ export class ResponseOutput {
   /** Drops all behind the first two events, which begin each response. */
   restart(): void {
     this.#items = []
+    this.#files = []
     this.#sequence = FIRST
   }
 
@@ -51,14 +54,21 @@ export class ResponseOutput {
     if (!open) return []
     this.#open = undefined
     const { block, index, text } = open
-    const item = itemOf({ ...open, status: 'completed', parts: [partOf(open)] })
+    const part = block === 'text' ? { ...partOf(open), annotations: this.#files.splice(0) } : partOf(open)
+    const item = itemOf({ ...open, status: 'completed', parts: [part] })
     this.#items[index] = item
     const at = partAt(open)
     return [
       this.event(`${DELTAS[block]}.done`, { ...at, text, ...(block === 'text' && { logprobs: [] }) }),
-      this.event(`${PARTS[block]}.done`, { ...at, part: partOf(open) }),
+      this.event(`${PARTS[block]}.done`, { ...at, part }),
       this.event('response.output_item.done', { output_index: index, item }),
     ]
+  }
+
+  /** A file that the run has delivered is an annotation of the text that follows. */
+  bring(fileId: string, filename: string): [] {
+    this.#files.push({ type: 'file_path', file_id: fileId, filename, index: 0 })
+    return []
   }
 
   /** Adds an item that is complete at once. */

@@ -88,9 +88,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'thinking':
         return this.#said(event, id)
       case 'tool_use':
-        if (waitsForClient(event)) return this.#clientCall(event, id)
-        this.#calls.set(event.id, { input: event.input })
-        return []
+        return waitsForClient(event) ? this.#clientCall(event, id) : this.#begun(event)
       case 'permission_request':
       case 'permission_resolved': {
         const isOwn = calls.askedFor(event.id)?.subagentId === undefined
@@ -100,9 +98,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
         return this.#clientCalls.has(event.id) ? [] : this.#result(event, id) // The client has made the call.
       case 'subagent_event':
         return this.#nested(event)
+      case 'artifact':
+        return this.#output.bring(event.file_id, event.name)
       case 'turn_end':
-        this.#count(event)
-        return []
+        return this.#count(event)
       case 'plan_queued':
         return [...this.#output.delta('text', noteOf(event), id), ...this.#end('completed')]
       case 'done':
@@ -112,6 +111,7 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
       case 'warning':
         return calls.beginsAnew ? this.#recovered() : []
       case 'turn_start':
+      case 'steered':
       case 'tool_progress':
       case 'subagent_start':
       case 'subagent_end':
@@ -150,9 +150,10 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     return this.#output.close()
   }
 
-  #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): void {
+  #count({ input_tokens, output_tokens, cache_read_tokens = 0 }: Of<'turn_end'>): [] {
     const { input, output, cached } = this.#usage
     this.#usage = { input: input + input_tokens, output: output + output_tokens, cached: cached + cache_read_tokens }
+    return []
   }
 
   #ofPermission(event: Of<'permission_request' | 'permission_resolved'>): ResponseEvent[] {
@@ -170,6 +171,11 @@ export class ResponsesProjection implements Projection<ResponseEvent> {
     if (this.#clientCalls.has(toolUseId)) return []
     this.#clientCalls.add(toolUseId)
     return this.#output.addFunctionCall(functionCall({ id, callId: callIdOf(this.#facts, toolUseId), name, input }))
+  }
+
+  #begun({ id, input }: Of<'tool_use'>): [] {
+    this.#calls.set(id, { input })
+    return []
   }
 
   /** A call is shown when it has its result: what is open at a pause would belong to two responses. */

@@ -19,6 +19,7 @@ export type UiChunk =
       approvalDescriptor: JsonObject
     }
   | { type: `data-${string}`; id?: string; data: JsonObject; transient?: true }
+  | { type: 'file'; url: string; mediaType: string }
   | { type: 'message-metadata'; messageMetadata: JsonObject }
   | { type: 'error'; errorText: string }
   | { type: 'abort'; reason: string }

@@ -3,8 +3,10 @@ import type { MessagePage } from '../../../../shared/cluster/commands/sessions.t
 import { hasKind } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import { STEER } from '../../params.ts'
 import { readResponse } from '../shared/response-stream.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
+import { artifactChunks } from './projection.ts'
 
 type Message = MessagePage['messages'][number]
 /** `basePath`: where the files of messages are read. */
@@ -59,6 +61,14 @@ function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId
   for (const message of messages) {
     const { id, client_id: clientId = id, run_id: runId, role, blocks } = message
     const last = turns.at(-1)
+    if (last && isSteer(message, last)) {
+      answerIn(last, message, sessionId).parts.push({
+        type: 'data-steered',
+        id: clientId,
+        data: { text: textOf(blocks) },
+      })
+      continue
+    }
     const isBehindAnswer = role === 'user' && last?.answer !== undefined
     if (isBehindAnswer && runId !== null && last.runId === runId) continue // It asks the model to correct its answer.
     const isNew = last?.runId !== runId || isBehindAnswer
@@ -67,19 +77,29 @@ function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId
     if (role === 'user')
       turn.asked.push({ id: clientId, role, parts: blocks.map((block) => askedPart(block, basePath)) })
     if (role === 'assistant') {
-      turn.answer ??= {
-        ...{ id: runId ?? clientId, role, parts: [] },
-        ...(runId !== null && { metadata: { runId, sessionId } }),
-      }
-      if (runId === null) turn.answer.id = clientId
-      turn.answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
+      const answer = answerIn(turn, message, sessionId)
+      if (runId === null) answer.id = clientId
+      answer.parts.push({ type: 'step-start' }, ...blocks.map(partOf))
     }
-    if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block)
+    if (role === 'tool') for (const block of blocks) addResult(turn.answer?.parts ?? [], block, basePath)
   }
   return turns
 }
 
+/** What a person has told the run while it was at work is a part of its answer, as in the stream. */
+const isSteer = ({ client_id: id, run_id: runId }: Message, last: Turn): boolean =>
+  runId !== null && runId === last.runId && id !== undefined && STEER.pattern.test(id)
+
+function answerIn(turn: Turn, { id, client_id: clientId = id, run_id: runId }: Message, sessionId: string): UiMessage {
+  const metadata = runId !== null && { metadata: { runId, sessionId } }
+  turn.answer ??= { ...{ id: runId ?? clientId, role: 'assistant', parts: [] }, ...metadata }
+  return turn.answer
+}
+
 type Block = Message['blocks'][number]
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n')
 
 function askedPart(block: Block, basePath: string): JsonObject {
   if (block.type !== 'file') return { ...block }
@@ -94,23 +114,25 @@ function partOf(block: Block): JsonObject {
   return { type: 'dynamic-tool', toolName, toolCallId, providerExecuted: true, state: 'input-available', input }
 }
 
-function addResult(parts: JsonObject[], block: Block): void {
+function addResult(parts: JsonObject[], block: Block, basePath: string): void {
   if (block.type !== 'tool_result') return
-  const { id, output, is_error: isError } = block
+  const { id, output, is_error: isError, artifacts = [] } = block
   const result = isError ? { state: 'output-error', errorText: output } : { state: 'output-available', output }
   Object.assign(parts.findLast(({ toolCallId }) => toolCallId === id) ?? {}, result)
+  for (const artifact of artifacts)
+    parts.push(...artifactChunks({ ...artifact, tool_use_id: id }, basePath).map((part) => ({ ...part })))
 }
 
 /** The message of a run as far as it has come; `undefined` when its events are not kept. */
 async function replay(
-  { broker, tenant, signal }: Reading,
+  { broker, tenant, signal, basePath }: Reading,
   runId: string,
   sessionId: string,
 ): Promise<UiMessage | undefined> {
   try {
     const { event_count: until } = await broker.getRun(tenant, runId)
     const frames = await broker.followRun(tenant, runId, 0)
-    const projection = new UiMessageProjection(runId, sessionId)
+    const projection = new UiMessageProjection(runId, sessionId, basePath)
     await readResponse({ frames, passed: until }, projection, { signal, until })
     const { message } = projection
     const isWhole = message.metadata['errorCode'] !== 'stream_gap'

@@ -18,8 +18,8 @@ export class UiMessageProjection implements Projection<UiChunk> {
   /** The answers to approvals, by their calls. */
   readonly #answers = new Map<string, JsonObject>()
 
-  constructor(runId: string, sessionId: string) {
-    this.#stream = new UiProjection(runId, sessionId)
+  constructor(runId: string, sessionId: string, basePath?: string) {
+    this.#stream = new UiProjection(runId, sessionId, basePath)
     this.message = { id: runId, role: 'assistant', metadata: { runId, sessionId }, parts: [] }
   }
 
@@ -54,6 +54,9 @@ export class UiMessageProjection implements Projection<UiChunk> {
         return
       case 'start-step':
         parts.push({ type: 'step-start' })
+        return
+      case 'file':
+        parts.push({ ...chunk })
         return
       case 'text-start':
       case 'reasoning-start':

@@ -16,6 +16,7 @@ type Block = 'text' | 'reasoning'
 export class UiProjection implements Projection<UiChunk> {
   readonly #messageId: string
   readonly #metadata: JsonObject
+  readonly #basePath: string
   /** The calls whose latest permission request was denied. */
   readonly #denied = new Set<string>()
   /** The inputs that the calls have now. */
@@ -29,7 +30,9 @@ export class UiProjection implements Projection<UiChunk> {
   #blocks = 0
   #isInStep = false
 
-  constructor(runId: string, sessionId: string) {
+  /** `basePath` begins the addresses of files. */
+  constructor(runId: string, sessionId: string, basePath = '') {
+    this.#basePath = basePath
     this.#messageId = runId
     this.#metadata = { runId, sessionId }
   }
@@ -59,6 +62,10 @@ export class UiProjection implements Projection<UiChunk> {
       case 'turn_start':
         this.#isInStep = true
         return [{ type: 'start-step' }]
+      case 'artifact':
+        return artifactChunks(event, this.#basePath)
+      case 'steered':
+        return [{ type: 'data-steered', id: event.id, data: given({ text: event.text, by: event.by }) }]
       case 'turn_end':
         return this.#endStep()
       case 'text_delta':
@@ -227,6 +234,18 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
   const { id, message, preview, expires_at: expiresAt } = request
   const approvalDescriptor = { message, expiresAt, ...(preview && { preview }) } // Version 6 of the package drops the reason.
   return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
+}
+
+/** A chunk `file` has no name, so a part of our own has what else is known. */
+export function artifactChunks(
+  { file_id: fileId, name, media_type: mediaType, bytes, title, tool_use_id: toolCallId }: Omit<Of<'artifact'>, 'type'>,
+  basePath: string,
+): UiChunk[] {
+  const data = given({ fileId, name, mediaType, bytes, title, toolCallId })
+  return [
+    { type: 'file', url: `${basePath}/files/${fileId}/content`, mediaType },
+    { type: 'data-artifact', id: fileId, data },
+  ]
 }
 
 const WAITING = 'Its sub-agent waits for an approval.'

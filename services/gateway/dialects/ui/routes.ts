@@ -30,11 +30,11 @@ type Answered = Source & { runId: string; chatId: string }
 
 function relayTo(
   res: Response,
-  { broker, relay }: DialectDeps,
+  { broker, relay, basePath }: DialectDeps,
   { runId, chatId, onDisconnect, ...source }: Answered & { onDisconnect?: OnDisconnect | undefined },
 ): void {
   res.setHeader('x-vercel-ai-ui-message-stream', 'v1')
-  const stream = streamOf(source, new UiProjection(runId, chatId), UI_WIRE)
+  const stream = streamOf(source, new UiProjection(runId, chatId, basePath), UI_WIRE)
   if (onDisconnect === 'cancel') endWithClient(broker, res, { runId, isOver: stream.isOver })
   relay({ runId, ...stream }, res)
 }

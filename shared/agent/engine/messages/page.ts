@@ -83,12 +83,13 @@ const showFile = ({ file_id, name, media_type, bytes }: AttachedFile): Block => 
 })
 
 /** Files are left out: the output names them. */
-const showResult = ({ id, toolName, output, isError }: ToolResultBlock): Block => ({
+const showResult = ({ id, toolName, output, isError, artifacts }: ToolResultBlock): Block => ({
   type: 'tool_result',
   id,
   tool_name: toolName,
   output,
   is_error: isError,
+  ...(artifacts && { artifacts: [...artifacts] }),
 })
 
 function showBlock(block: AssistantBlock): Block {

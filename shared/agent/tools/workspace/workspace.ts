@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
+import { cp, lstat, mkdir, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join, posix, sep, win32 } from 'node:path'
 import { invalidRequest, notFound } from '../../../kernel/errors.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
@@ -25,6 +25,16 @@ export const workspacePath = (root: string, tenant: TenantId, scope: string): st
 /** Removes a workspace and its content, if it exists. Symbolic links are removed, not followed. */
 export async function removeWorkspace(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Copies a workspace, if it exists: its files, folders and symbolic links as they are. Other kinds of entries are left out. */
+export async function copyWorkspace(from: string, to: string): Promise<void> {
+  const filter = async (path: string) => {
+    const stats = await lstat(path)
+    return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()
+  }
+  const options = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter }
+  await ignoring(isAbsent, cp(from, to, options))
 }
 
 /** Creates the workspace if it does not exist. Other users of the machine cannot read it. */

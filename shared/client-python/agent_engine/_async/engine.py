@@ -51,6 +51,11 @@ class AsyncRuns:
         """Those that go on come first, then the others, newest first."""
         return AsyncPages(self._transport, "/runs", query)
 
+    async def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
+        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
+        return await self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
+
     async def cancel(self, id: str) -> None:
         await self._transport.json("DELETE", at("/runs/", id))
 
@@ -95,6 +100,12 @@ class AsyncSession:
     def messages(self, *, head: str | None = None) -> AsyncPages:
         """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
         return AsyncPages(self._transport, f"{self._path}/messages", {"head": head})
+
+    async def fork(self, at: str, *, id: str | None = None) -> AsyncSession:
+        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        body = {"at": at, **({} if id is None else {"session_id": id})}
+        forked = await self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
+        return AsyncSession(self._transport, forked["session_id"])
 
     async def rename(self, title: str) -> Json:
         return await self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")

@@ -52,6 +52,11 @@ class Runs:
         """Those that go on come first, then the others, newest first."""
         return Pages(self._transport, "/runs", query)
 
+    def steer(self, id: str, prompt: str, *, idempotency_key: Key = AUTO) -> Json:
+        """Tells a run something while it is at work. Its model reads it at its next call, once."""
+        call = Call(body={"prompt": prompt}, key=key_of(idempotency_key))
+        return self._transport.read("POST", at("/runs/", id) + "/steer", call, has="id")
+
     def cancel(self, id: str) -> None:
         self._transport.json("DELETE", at("/runs/", id))
 
@@ -96,6 +101,12 @@ class Session:
     def messages(self, *, head: str | None = None) -> Pages:
         """The history that the next message continues, oldest first, or the branch that ends with the message `head`."""
         return Pages(self._transport, f"{self._path}/messages", {"head": head})
+
+    def fork(self, at: str, *, id: str | None = None) -> Session:
+        """A session that goes on by itself from the message `at`, or from the last one of the run `at`."""
+        body = {"at": at, **({} if id is None else {"session_id": id})}
+        forked = self._transport.read("POST", f"{self._path}/fork", Call(body=body), has="session_id")
+        return Session(self._transport, forked["session_id"])
 
     def rename(self, title: str) -> Json:
         return self._transport.read("PATCH", self._path, Call(body={"title": title}), has="session_id")

@@ -1,4 +1,4 @@
-import { epochOfRun, isQueuedRun, newId } from '../../../kernel/ids.ts'
+import { epochOfRun, isQueuedRun, isRunId, newId } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { Broker } from '../../commands/broker.ts'
@@ -48,7 +48,8 @@ export type RelayBrokerDeps = {
 /** How long a worker may take to read a session from the store. */
 const OPEN_MS = 5_000
 
-type SessionMethod = 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered'
+type FolderMethod = 'listFiles' | 'readFile'
+type SessionMethod = 'branchOf' | 'getSession' | 'listMessages' | 'renameSession' | 'forgetRemembered' | FolderMethod
 
 /** The gateway's end of the relay: finds the worker or executor, calls it, and puts the frames it sends in order. */
 export class RelayBroker {
@@ -56,6 +57,7 @@ export class RelayBroker {
   readonly #calls: WorkerCalls
   readonly #places: WorkerPlaces
   readonly #runs: RunFinder
+  readonly #runCalls: RunCalls
   readonly #queued: RunFinder
   readonly #sessions: SessionRouter
   readonly #starts: RunStarts
@@ -92,6 +94,7 @@ export class RelayBroker {
       streams: this.streams,
       areSessionsKept: isStored !== undefined,
     })
+    this.#runCalls = processes
     this.#runs = new RunFinder({ places: this.#places, processes })
     this.#queued = new RunFinder({ places: new QueuePlaces(jobs, processes), processes })
     this.#starts = new RunStarts({
@@ -190,6 +193,7 @@ export class RelayBroker {
         },
       )
     },
+    branchOf: (...args) => this.#callOwner('branchOf', args),
     getSession: (...args) => this.#callOwner('getSession', args),
     listSessions: (tenant, page) => listSessions(this.#calls, { tenant, page, epochs: this.workers.alive }),
     listMessages: (...args) => this.#callOwner('listMessages', args),
@@ -222,6 +226,9 @@ export class RelayBroker {
       return this.#accessTo(runId).followRun(tenant, runId, after)
     },
     cancelRun: (tenant, runId) => this.#accessTo(runId).cancelRun(tenant, runId),
+    steerRun: (...args) => this.#callRun('steerRun', args),
+    listFiles: (...args) => this.#callFolder('listFiles', args),
+    readFile: (...args) => this.#callFolder('readFile', args),
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
@@ -243,6 +250,18 @@ export class RelayBroker {
   #callOwner<M extends SessionMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [tenant, id] = args
     return this.#sessions.callOwner({ tenant, id }, ({ epoch }) => this.#calls.call({ epoch }, method, args))
+  }
+
+  /** Calls a method of the run that the arguments name, where it is. */
+  #callRun<M extends 'steerRun' | FolderMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    const [tenant, runId] = args
+    return this.#runs.callRun(tenant, runId, (place) => this.#runCalls.call(place, method, args))
+  }
+
+  /** The folder is where the session is, or the one-shot run. */
+  #callFolder<M extends FolderMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+    const [, id] = args
+    return isRunId(id) ? this.#callRun(method, args) : this.#callOwner(method, args)
   }
 
   /** Nobody acts on a reply to the request of a run that is lost (D37.2). */

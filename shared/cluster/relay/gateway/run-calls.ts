@@ -19,7 +19,7 @@ export type RunCallsDeps = {
   areSessionsKept: boolean
 }
 
-type RunMethod = 'getRun' | 'followRun' | 'cancelRun'
+type RunMethod = 'getRun' | 'followRun' | 'cancelRun' | 'steerRun' | 'listFiles' | 'readFile'
 
 /** Contains the worker's epoch, so that every gateway finds the worker without asking Redis. */
 export const createRunId = (epoch: number): string =>
@@ -41,19 +41,19 @@ export class RunCalls implements RunProcesses {
   }
 
   getRun(place: RunPlace) {
-    return this.#call(place, 'getRun', [place.tenant, place.runId])
+    return this.call(place, 'getRun', [place.tenant, place.runId])
   }
 
   /** The worker answers once the run is aborted. The run exists nowhere else, so nothing about the cancellation can be lost later. */
   cancelRun(place: RunPlace) {
-    return this.#call(place, 'cancelRun', [place.tenant, place.runId])
+    return this.call(place, 'cancelRun', [place.tenant, place.runId])
   }
 
   async followRun(place: RunPlace, after: number): Promise<FrameStream> {
     const { epoch, tenant, runId, isOfSession } = place
     const { number, stream } = this.#deps.streams.open(epoch, after)
     try {
-      const startsAfter: number | null = await this.#call(place, 'followRun', [tenant, runId, after, number])
+      const startsAfter: number | null = await this.call(place, 'followRun', [tenant, runId, after, number])
       stream.startAfter(startsAfter ?? after) // A worker of an older release answers null.
       if (isOfSession) stream.keepSession()
       else if (this.#deps.areSessionsKept) this.#noteSession(place, stream)
@@ -70,7 +70,7 @@ export class RunCalls implements RunProcesses {
     this.getRun(place).then(note, () => {})
   }
 
-  async #call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
+  async call<M extends RunMethod>({ epoch, runId }: RunPlace, method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     if (!(await this.isAlive(epoch))) throw noRun(runId)
     const { calls } = this.#deps
     try {

@@ -1,5 +1,6 @@
 import type { RunSummary } from '../../../cluster/commands/runs.ts'
 import { isTerminal, type RunEvent } from '../../../kernel/events.ts'
+import { isJsonObject } from '../../../kernel/json.ts'
 import { truncate } from '../../../kernel/text.ts'
 import type { CapturedEvent } from './captured-events.ts'
 
@@ -18,6 +19,15 @@ const NAME_CHARS = 120
 
 /** The agent that did something: a sub-agent, or the agent of the run, which has no id. */
 type Agent = string | undefined
+
+/** The id of a call, and the path that its input names. */
+function factsOf({ id, input }: { readonly [field: string]: unknown }): Pick<Phase, 'tool_use_id' | 'path'> {
+  const path = isJsonObject(input) ? input['path'] : undefined
+  const isShort = typeof path === 'string' && path.length <= PATH_CHARS
+  return { tool_use_id: truncate(String(id), NAME_CHARS, ''), ...(isShort && { path }) }
+}
+
+const PATH_CHARS = 256
 
 class PhaseReader {
   readonly phases: Phase[] = []
@@ -43,7 +53,8 @@ class PhaseReader {
       this.#begin(String(agent), { kind: 'model', name: String(event['model']), agent, atMs })
     } else if (event.type === 'tool_use') {
       this.#end('model', String(agent), atMs)
-      this.#begin(call, { kind: 'tool', name, agent, atMs })
+      const phase = this.#begin(call, { kind: 'tool', name, agent, atMs })
+      if (phase) Object.assign(phase, factsOf(event))
     } else if (event.type === 'tool_result') {
       const tool = this.#end('tool', call, atMs)
       if (tool && event['is_error'] === true) tool.failed = true
@@ -54,15 +65,16 @@ class PhaseReader {
     else if (event.type === 'permission_resolved') this.#end('permission', String(event['id']), atMs)
   }
 
-  #begin(id: string, begun: { kind: Phase['kind']; name: string; agent: Agent; atMs: number }): void {
+  #begin(id: string, begun: { kind: Phase['kind']; name: string; agent: Agent; atMs: number }): Phase | undefined {
     const { kind, name, agent, atMs } = begun
     const key = `${kind} ${kind === 'subagent' ? agent : id}`
-    if (this.phases.length === MAX_PHASES || this.#open.has(key)) return
+    if (this.phases.length === MAX_PHASES || this.#open.has(key)) return undefined
     const turn = this.#turns.get(agent) ?? 0
     const phase: Phase = { kind, name: truncate(name, NAME_CHARS, ''), turn, started_ms: atMs, ended_ms: null }
     if (agent !== undefined) phase.subagent_id = agent
     this.phases.push(phase)
     this.#open.set(key, phase)
+    return phase
   }
 
   #end(kind: Phase['kind'], id: string, atMs: number): Phase | undefined {

@@ -84,6 +84,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
     output_tokens: figures.spent.output_tokens,
     cost_usd: figures.spent.cost_usd,
     cache_read_tokens: figures.cacheReadTokens,
+    artifacts: figures.artifacts,
   })
 
 export const recordOf = (facts: RunFacts, figures: RunFigures, end: RunEnd): RunRecord =>

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runHasEnded } from '../../../agent/engine/messages/steering.ts'
 import type { Broker } from '../../../cluster/commands/broker.ts'
 import { isLost, type RunSummary } from '../../../cluster/commands/runs.ts'
 import { FollowedRun } from '../../../cluster/following/followed-run.ts'
@@ -38,6 +39,10 @@ export const createRecordedBroker = (broker: Broker, { history, witness, session
       async () => withRest(await broker.followRun(tenant, runId, after), readRest),
       () => read(after),
     )
+  },
+  async steerRun(tenant, runId, steer) {
+    const read = async () => (await history.get(tenant, runId)) && Promise.reject(runHasEnded())
+    await orRecorded(() => broker.steerRun(tenant, runId, steer), read)
   },
   async cancelRun(tenant, runId) {
     await orRecorded(

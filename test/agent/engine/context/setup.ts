@@ -101,6 +101,7 @@ export const asksForSummary = ({ system = '' }: ModelRequest) => system.includes
 export const textOf = (message: Message | undefined): string => (message?.role === 'user' ? message.text : '')
 
 type Setup = Partial<Omit<RunInput, 'output'>> &
+  Pick<RunResources, 'steering'> &
   Partial<Pick<Models, 'windowOf' | 'subAgents' | 'priceOf'>> & { fallback?: ModelRoute } & {
     messages?: Message[]
     output?: string
@@ -121,7 +122,7 @@ export const inputOf = (input: Partial<RunInput>): RunInput => ({
 
 /** Runs to the end. The one tool, `Dig`, returns `output`, or is `dig`. */
 export async function play(provider: ModelProvider, setup: Setup) {
-  const { messages = [], output = '', dig, fallback, windowOf = () => undefined, signal, ...others } = setup
+  const { messages = [], output = '', dig, fallback, windowOf = () => undefined, signal, steering, ...others } = setup
   const conversation = setup.conversation ?? new Conversation({ messages })
   const events: AgentEvent[] = []
   const route = () => ({ primary: { provider, model: 'm' }, fallback })
@@ -130,6 +131,7 @@ export async function play(provider: ModelProvider, setup: Setup) {
   const resources = resourcesOf(models, output, dig)
   const running = run(inputOf({ ...input, conversation }), {
     ...resources,
+    steering,
     signal: signal ?? new AbortController().signal,
   })
   for await (const event of oneByOne(running)) events.push(event)

@@ -46,6 +46,10 @@ async function setUp() {
     getRun: recording('getRun', 'run'),
     followRun: recording('followRun', cursor),
     cancelRun: recording('cancelRun'),
+    steerRun: recording('steerRun'),
+    branchOf: recording('branchOf'),
+    listFiles: recording('listFiles'),
+    readFile: recording('readFile'),
   }
   let reply = (_channel: string, _text: string) => {}
   const transport = new Transport(

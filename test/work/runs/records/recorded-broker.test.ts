@@ -30,6 +30,7 @@ describe('a broker with the records of runs', () => {
       getRun: known ? async () => known : refuse,
       followRun: refuse,
       cancelRun: refuse,
+      steerRun: refuse,
     } as unknown as Broker
     const records = { get: read(record), frames: read(frames), page: read([]) }
     const history = new RunHistory({
@@ -52,6 +53,7 @@ describe('a broker with the records of runs', () => {
     const broker = setUp({ record: recordOf(1) })
     expect(await broker.getRun(TENANT, ID)).to.deep.equal(recordOf(1))
     expect(await failureOf(broker.cancelRun(TENANT, ID)), 'it has ended already').to.equal(undefined)
+    expect(await failureOf(broker.steerRun(TENANT, ID, { id: 's', text: 'x' }))).to.include({ kind: 'conflict' })
   })
 
   it('reads the record when the process does not answer', async () => {

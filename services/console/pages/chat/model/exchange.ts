@@ -21,22 +21,25 @@ type Message = Schema<'SessionMessage'>
 export function exchangesOf(messages: readonly Message[]): Exchange[] {
   const exchanges: Exchange[] = []
   const results = resultsIn(messages)
-  for (const [i, { id, parent_id: parentId, role, blocks, run_id, at }] of messages.entries()) {
+  for (const [i, { id, parent_id: parentId, role, blocks, run_id, at, client_id }] of messages.entries()) {
+    const before = exchanges.at(-1)
+    if (before && before.runId === run_id && client_id?.startsWith('steer_')) {
+      before.blocks = [...before.blocks, { kind: 'steered', id: client_id, text: textOf(blocks) }]
+      continue
+    }
     const place = { key: `${run_id ?? 'seed'}-${i}`, runId: run_id ?? undefined, id, parentId }
     if (role === 'user' || exchanges.length === 0) exchanges.push({ ...place, prompt: undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
-    if (role === 'user') last.prompt = blocks.map(textOf).join('\n\n')
+    if (role === 'user') last.prompt = textOf(blocks)
     else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
   }
   return exchanges
 }
 
 /** A file shows by its name. */
-function textOf(block: Message['blocks'][number]): string {
-  if (block.type === 'file') return `[${block.name}]`
-  return 'text' in block ? block.text : ''
-}
+const textOf = (blocks: Message['blocks']): string =>
+  blocks.map((block) => (block.type === 'file' ? `[${block.name}]` : 'text' in block ? block.text : '')).join('\n\n')
 
 /** The tools that give work to sub-agents. */
 const GIVING = new Set(['Agent', 'Team', 'Dream', 'Skill'])
@@ -59,5 +62,6 @@ function blockOf(block: Message['blocks'][number], results: ReadonlyMap<string, 
   if (block.type !== 'tool_use') return [{ kind: block.type, text: block.text, isOpen: false }]
   const { type: _type, ...call } = block
   const result = results.get(block.id)
-  return [{ kind: 'tool', call, ...(result && { result }) }]
+  const files = result?.artifacts?.map((file): Block => ({ kind: 'artifact', ...file, tool_use_id: block.id })) ?? []
+  return [{ kind: 'tool', call, ...(result && { result }) }, ...files]
 }

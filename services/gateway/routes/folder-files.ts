@@ -1,0 +1,103 @@
+import { basename, posix } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, RequestHandler, Response } from 'express'
+import type { Broker } from '../../../shared/cluster/commands/broker.ts'
+import type { FilePiece, FolderFile } from '../../../shared/cluster/commands/files.ts'
+import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
+import { encodeCursor, startOfPage } from '../../../shared/kernel/cursor.ts'
+import { invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
+import { isQueuedRun } from '../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
+import type { ApiType } from '../../../shared/platform/api/api-type.ts'
+import type { RouteTable } from '../../http/routes.ts'
+import { tenantOf } from '../middleware/auth.ts'
+import { pageRequestOf, pathId, queryValue, RUN, SESSION } from '../params.ts'
+import { type Work, worksOf } from './folder-works.ts'
+
+type Listed = ApiType<'WorkspaceFile'>
+type Deps = { broker: Pick<Broker, 'getRun' | 'listRuns' | 'listFiles' | 'readFile'> }
+/** The folder of a session, or of a one-shot run. With `run` only what this one has changed is listed. */
+type Folder = { scopeId: string; run?: RunSummary }
+
+/** Lists and sends what runs have written into the folders of sessions and one-shot runs (D50). */
+export function folderFileRoutes({ broker }: Deps): RouteTable {
+  const ofSession = async (req: Request): Promise<Folder> => ({ scopeId: pathId(req, 'id', SESSION) })
+  const ofRun = (req: Request, res: Response) => folderOfRun(broker, tenantOf(res), pathId(req, 'run_id', RUN))
+  const list =
+    (folderOf: typeof ofRun): RequestHandler =>
+    async (req, res) =>
+      void res.json(await listFiles(broker, tenantOf(res), { ...pageRequestOf(req), ...(await folderOf(req, res)) }))
+  const send =
+    (folderOf: typeof ofRun): RequestHandler =>
+    async (req, res) =>
+      sendFile(broker, req, { res, scopeId: (await folderOf(req, res)).scopeId })
+  return {
+    '/sessions/:id/files': { get: list(ofSession) },
+    '/sessions/:id/files/content': { get: send(ofSession) },
+    '/runs/:run_id/files': { get: list(ofRun) },
+    '/runs/:run_id/files/content': { get: send(ofRun) },
+  }
+}
+
+async function folderOfRun(broker: Deps['broker'], tenant: TenantId, runId: string): Promise<Folder> {
+  const run = await broker.getRun(tenant, runId)
+  if (isQueuedRun(runId)) throw notFound(`${runId} has no folder that can be listed: it is the run of a flow or a plan`)
+  return { scopeId: run.session_id ?? runId, run }
+}
+
+type Listing = Folder & { limit: number; cursor?: string }
+
+async function listFiles(
+  broker: Deps['broker'],
+  tenant: TenantId,
+  { scopeId, run, limit, cursor }: Listing,
+): Promise<ApiType<'ListWorkspaceFilesResponse'>> {
+  const [after] = startOfPage(cursor, ['string']) ?? []
+  const page = await broker.listFiles(tenant, scopeId, { limit, ...(after !== undefined && { after }) })
+  const works = page.files.length === 0 ? [] : await worksOf(broker, tenant, { scopeId, run })
+  const files = page.files.map((file) => listed(file, works)).filter(({ changed_by }) => !run || changed_by)
+  const last = page.files.at(-1)
+  return { files, next_cursor: page.has_more && last ? encodeCursor([last.path]) : null }
+}
+
+function listed({ modified_ms: at, ...file }: FolderFile, works: readonly Work[]): Listed {
+  const isMeant = ({ fromMs, toMs, path }: Work) =>
+    fromMs <= at && at <= toMs && (path === undefined || posix.normalize(path) === file.path)
+  const meant = works.filter(isMeant)
+  const work = meant.find(({ path }) => path !== undefined) ?? meant[0]
+  return { ...file, modified_at: new Date(at).toISOString(), changed_by: work?.by ?? null }
+}
+
+const PATH = { pattern: /^[^]{1,512}$/u, wanted: 'the path of a file, of at most 512 characters' }
+
+type Sent = { res: Response; scopeId: string }
+
+/** A browser saves the bytes and never shows them, whatever they are. */
+async function sendFile({ readFile }: Deps['broker'], req: Request, { res, scopeId }: Sent): Promise<void> {
+  const path = queryValue(req, 'path', PATH)
+  if (path === undefined)
+    throw invalidRequest('path is required: that of a file as the list has it', { param: '/path' })
+  const read = (from: number) => readFile(tenantOf(res), scopeId, { path, from })
+  const first = await read(0)
+  res.attachment(basename(path))
+  res.setHeader('Content-Type', 'application/octet-stream')
+  res.setHeader('Content-Length', first.bytes)
+  res.setHeader('Cache-Control', 'private, no-cache')
+  if (req.method === 'HEAD') return void res.end()
+  await pipeline(Readable.from(piecesOf(first, read), { objectMode: false }), res).catch((cause: unknown) => {
+    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+  })
+}
+
+async function* piecesOf(first: FilePiece, read: (from: number) => Promise<FilePiece>): AsyncGenerator<Buffer> {
+  let sent = 0
+  for (let piece = first; sent < first.bytes; piece = await read(sent)) {
+    const part = Buffer.from(piece.base64, 'base64')
+    const isSame = piece.bytes === first.bytes && piece.modified_ms === first.modified_ms && part.length > 0
+    if (!isSame) throw new Error('the file was changed while it was sent')
+    yield part
+    sent += part.length
+    if (sent >= first.bytes) return
+  }
+}
