@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { openAsBlob } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { access, open } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { usageError } from '../exit-codes.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
 import { postForm } from './post-form.ts'
 
@@ -12,7 +11,8 @@ import { postForm } from './post-form.ts'
 export async function upload(file: string, cli: Pick<Cli, 'io' | 'target'>): Promise<Schema<'File'>> {
   const path = resolve(cli.io.cwd, file)
   const form = new FormData()
-  form.set('file', await openAsBlob(path).catch(() => notThere(file)), basename(path))
+  await access(path)
+  form.set('file', await openAsBlob(path), basename(path))
   const { signal, release } = abortOnInterrupt(cli.io)
   try {
     return JSON.parse(await postForm('/files', { form, signal }, cli)) as Schema<'File'>
@@ -26,10 +26,6 @@ export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 
   const attached: { file_id: string }[] = []
   for (const file of files) attached.push({ file_id: (await upload(file, cli)).file_id })
   return attached
-}
-
-function notThere(file: string): never {
-  throw usageError(`the file ${file} cannot be read`, 'check its path')
 }
 
 const HEAD_BYTES = 4 * 1024

@@ -1,7 +1,7 @@
-// Tests events.ts, tools.ts, webhooks.ts and transcribe.ts: their options and output, against a server, a receiver and a backend.
+// Tests events.ts, tools.ts, webhooks.ts, transcribe.ts, files.ts and the files of run.ts: their options and output, against a server, a receiver and a backend.
 
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts'
 
 type Received = { path: string; body: string }
 
-describe('ae events, tools, webhooks and transcribe', () => {
+describe('ae events, tools, webhooks, files and transcribe', () => {
   const at = useAe(() =>
     startStandalone({ ALLOW_PRIVATE_URLS: 'true', MODEL_PROVIDER: 'demo', MODEL: '', MODEL_BASE_URL: '' }),
   )
@@ -82,6 +82,21 @@ describe('ae events, tools, webhooks and transcribe', () => {
     expect((await run('webhooks', 'rm', 'ci')).out).to.equal('ci deleted\n')
     expect((await run('webhooks', 'get', 'ci')).code).to.equal(4)
     expect((await run('webhooks', 'ls')).err).to.equal('there are no webhooks\n')
+  })
+
+  it('run attaches a file that is no text, and files lists, fetches and deletes it', async () => {
+    const pdf = Buffer.from('%PDF-1.7\n\0plan')
+    await writeFile(`${at.home}/plan.pdf`, pdf)
+    await writeFile(`${at.home}/notes.md`, '# notes')
+    const { out } = await run('run', '-f', 'plan.pdf', '--attach', 'notes.md', 'What is it?')
+    expect(out).to.include('[attached: "attachments/plan.pdf", application/pdf').and.include('attachments/notes.md')
+    const id = (await run('files', 'add', 'plan.pdf')).out.trim()
+    expect((await run('files', 'ls')).out).to.match(new RegExp(`^${id} +plan.pdf +application/pdf +14 `, 'm'))
+    expect((await run('files', 'get', id, 'copy.pdf')).code).to.equal(0)
+    expect((await readFile(`${at.home}/copy.pdf`)).equals(pdf)).to.equal(true)
+    expect((await run('files', 'rm', id)).out).to.equal(`${id} deleted\n`)
+    expect((await run('files', 'get', id, 'none.pdf')).code).to.equal(4)
+    expect((await run('run', '--attach', 'none.pdf', 'hi')).code).to.equal(2)
   })
 
   it("transcribe sends a recording and prints its text, or the backend's whole answer", async () => {

@@ -26,10 +26,16 @@ export function exchangesOf(messages: readonly Message[]): Exchange[] {
     if (role === 'user' || exchanges.length === 0) exchanges.push({ ...place, prompt: undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
-    if (role === 'user') last.prompt = blocks.map((block) => ('text' in block ? block.text : '')).join('\n\n')
+    if (role === 'user') last.prompt = blocks.map(textOf).join('\n\n')
     else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
   }
   return exchanges
+}
+
+/** A file shows by its name. */
+function textOf(block: Message['blocks'][number]): string {
+  if (block.type === 'file') return `[${block.name}]`
+  return 'text' in block ? block.text : ''
 }
 
 /** The tools that give work to sub-agents. */
