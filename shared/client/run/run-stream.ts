@@ -150,7 +150,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   }
 
   get #knownId(): string {
-    if (!this.#id) throw new ConnectionFailed('no run id: set CORS_RESUME')
+    if (!this.#id) throw new ConnectionFailed('X-Run-ID: set CORS_RESUME')
     return this.#id
   }
 
