@@ -138,7 +138,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
 
   /** Answers a call of the caller's own tools. Throws `ApiError` 409 when it was answered, and 404 when it is too late. */
   async answer(toolUseId: string, body: Schema<'ToolCallAnswerRequest'>): Promise<void> {
-    const call = { isSafe: true, body }
+    const call = { body, isSafe: true }
     await this.#origin.transport.json('POST', path`/runs/${await this.started()}/tool-calls/${toolUseId}`, call)
   }
 
@@ -150,7 +150,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   }
 
   get #knownId(): string {
-    if (!this.#id) throw new ConnectionFailed('X-Run-ID: set CORS_RESUME')
+    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: CORS_RESUME')
     return this.#id
   }
 
