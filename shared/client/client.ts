@@ -67,7 +67,7 @@ export class AgentEngine {
     this.flows = createFlows(transport)
     this.plans = createPlans(transport)
     this.usage = pages(transport, '/usage')
-    this.dispatches = createReads(transport, '/dispatches', 'id')
+    this.dispatches = createReads(transport, '/dispatches', 'trace_id')
     this.raw = createRaw(transport)
   }
 

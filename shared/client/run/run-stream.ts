@@ -138,10 +138,8 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
 
   /** Answers a call of the caller's own tools. Throws `ApiError` 409 when it was answered, and 404 when it is too late. */
   async answer(toolUseId: string, body: Schema<'ToolCallAnswerRequest'>): Promise<void> {
-    await this.#origin.transport.json('POST', path`/runs/${await this.started()}/tool-calls/${toolUseId}`, {
-      body,
-      isSafe: true,
-    })
+    const call = { body, isSafe: true }
+    await this.#origin.transport.json('POST', path`/runs/${await this.started()}/tool-calls/${toolUseId}`, call)
   }
 
   /** Calls the listener for each event, or permission request, that is read. Returns a function that stops that. */
@@ -152,7 +150,7 @@ export class RunStream<T = string> implements AsyncIterable<RunEvent> {
   }
 
   get #knownId(): string {
-    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: server needs CORS_RESUME')
+    if (!this.#id) throw new ConnectionFailed('no X-Run-ID: CORS_RESUME')
     return this.#id
   }
 
