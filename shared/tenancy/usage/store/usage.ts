@@ -95,7 +95,10 @@ const readDoc = (doc: JsonObject) => ({ rows: rowsOf(doc as UsageDoc), writers: 
 
 const rowsOf = ({ rows }: UsageDoc): UsageRows =>
   new Map(
-    rows.map(({ key, durations, ...sums }) => [key, { cache_read_tokens: 0, ...sums, durations: new Map(durations) }]),
+    rows.map(({ key, durations, ...sums }) => [
+      key,
+      { ...sums, cache_read_tokens: sums.cache_read_tokens ?? 0, durations: new Map(durations) },
+    ]),
   )
 
 const storedRows = (rows: UsageRows): StoredRow[] =>
