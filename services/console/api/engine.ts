@@ -1,7 +1,5 @@
-import { ApiError } from '../../../shared/client/errors.ts'
 import { type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
 import { learnServerTime } from '../base/clock.ts'
-import { saveFile } from '../base/save-file.ts'
 import { leaving, ofTab } from '../base/tab.ts'
 
 /** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
@@ -26,6 +24,9 @@ export const apiUrl = (): string => engine().base
 /** Whether the API wants a token. */
 export const needsToken = (): boolean => engine().token !== undefined
 
+/** A token for a request that is not the transport's. */
+export const newestToken = async (): Promise<string | undefined> => engine().token?.()
+
 export function transport(): Transport {
   const { transport: opened } = engine()
   if (opened === undefined) throw new Error('nobody is signed in yet')
@@ -37,16 +38,6 @@ export const get = <T>(path: string, query?: Query, options?: CallOptions): Prom
 
 export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
   transport().json<T>(method, path, { body })
-
-/** Saves what a path of the API sends under this name. */
-export async function download(path: string, name: string): Promise<void> {
-  const { base, token } = engine()
-  const bearer = await token?.()
-  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
-  const response = await fetch(base + path, { headers, signal: leaving().signal })
-  if (!response.ok) throw new ApiError(response, await response.text())
-  saveFile(await response.blob(), name)
-}
 
 /** Sends until the person leaves. Every answer tells the server's time, to which deadlines are counted. */
 const fetchUntil =

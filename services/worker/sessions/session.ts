@@ -1,7 +1,7 @@
 import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
-import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { KnownSteer } from '../../../shared/agent/engine/messages/steering.ts'
+import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
 import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ArtifactBlock } from '../../../../shared/client/view/run-view.ts'
-import { download } from '../../api/engine.ts'
+import { download } from '../../api/download.ts'
 import { bytes } from '../../base/format.ts'
 import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
