@@ -23,7 +23,8 @@ import type { Runs } from '../../../shared/work/runs/runs.ts'
 import type { PrepareOneShot } from '../prepare-one-shot.ts'
 import type { PrepareRun } from '../prepare-run.ts'
 import { EarlierAsks, type EarlierAsksDeps } from './earlier-asks.ts'
-import type { Session, WaitingMessage } from './session.ts'
+import type { Session } from './session.ts'
+import type { WaitingMessage } from './session-state.ts'
 
 export type AdoptedQueueDeps = EarlierAsksDeps & {
   runs: Pick<Runs, 'adopt' | 'refuse'>

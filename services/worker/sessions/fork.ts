@@ -3,7 +3,8 @@ import type { Message } from '../../../shared/agent/providers/port.ts'
 import type { SessionBegin, SessionBranch, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { Workspaces } from '../../../shared/work/runs/workspaces.ts'
-import type { Session, SessionIdentity } from './session.ts'
+import type { Session } from './session.ts'
+import type { SessionIdentity } from './session-state.ts'
 import type { Sessions } from './sessions.ts'
 
 export const isBranch = (begin: SessionBegin): begin is SessionBranch => 'from' in begin

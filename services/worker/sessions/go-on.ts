@@ -7,7 +7,8 @@ import type { Draining } from '../draining.ts'
 import { type AdoptedQueueDeps, adoptQueue, adoptRun } from './adopted-queue.ts'
 import type { BusyMarks } from './busy-marks.ts'
 import type { OneShots } from './one-shots.ts'
-import type { Session, WaitingMessage } from './session.ts'
+import type { Session } from './session.ts'
+import type { WaitingMessage } from './session-state.ts'
 
 export type GoOnDeps = AdoptedQueueDeps & {
   draining: Pick<Draining, 'keep'>

@@ -1,10 +1,8 @@
-import { Conversation, type ConversationState } from '../../../shared/agent/engine/conversation.ts'
+import { Conversation } from '../../../shared/agent/engine/conversation.ts'
 import { seedHistory } from '../../../shared/agent/engine/messages/seed.ts'
-import type { KnownSteer } from '../../../shared/agent/engine/messages/steering.ts'
-import { type RememberedTool, RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
+import { RememberedTools } from '../../../shared/agent/engine/remembered-tools.ts'
 import type { SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
 import { isOneShotSession } from '../../../shared/agent/sessions/one-shot.ts'
-import type { EarlierRun } from '../../../shared/agent/sessions/open-runs.ts'
 import type { ClientTool } from '../../../shared/agent/tools/client-tools.ts'
 import { sessionFolder } from '../../../shared/agent/tools/workspace/workspace.ts'
 import type { MessageRequest, SessionSummary } from '../../../shared/cluster/commands/sessions.ts'
@@ -19,16 +17,14 @@ import type { CancelCode } from '../../../shared/work/runs/run-identity.ts'
 import type { RunStart } from '../prepare-run.ts'
 import { checkPlace, placeOf } from './message-place.ts'
 import { MessageQueue, type QueuedRun } from './message-queue.ts'
-import { type LogState, SessionLog } from './session-log.ts'
+import { SessionLog } from './session-log.ts'
 import { SessionMemory } from './session-memory.ts'
 import type { SessionPlace } from './session-room.ts'
 import { type RunsKeeper, SessionRuns } from './session-runs.ts'
-import { SessionUsage, type SessionUsageState } from './session-usage.ts'
+import type { SessionState, WaitingMessage } from './session-state.ts'
+import { SessionUsage } from './session-usage.ts'
 
 const TITLE_CHARS = 80
-
-/** `token` tells this session from earlier and later ones of the same id. */
-export type SessionIdentity = { id: string; tenant: TenantId; token: string }
 
 export type SessionOptions = {
   place: SessionPlace
@@ -51,42 +47,8 @@ export type KeepTurns = (
   observe: (event: RunEvent) => void,
 ) => AsyncIterable<RunEvent>
 
-/** A message that waits for its turn: it was accepted, and its run is known to the client. */
-export type WaitingMessage = {
-  runId: string
-  startedAt: string
-  message: MessageRequest
-  /** `false`: its client may have been told that it was not accepted. */
-  isConfirmed?: boolean
-  /** What people have told its run. */
-  steers?: readonly KnownSteer[]
-  /** What another worker has done of it before it died. */
-  earlier?: EarlierRun | undefined
-  /** The place of the log from which on its entries tell all of the run. */
-  fromSeq?: number | undefined
-}
-
 /** A message, which another worker has accepted if it is stored. */
 export type PostedRun = QueuedRun & { isStored?: boolean } & Pick<WaitingMessage, 'earlier' | 'fromSeq'>
-
-/** The state that another worker needs to continue a session. */
-export type SessionState = SessionIdentity &
-  ConversationState & {
-    createdAt: string
-    title?: string | undefined
-    /** The session that it was forked from. */
-    from?: SessionSummary['from'] | undefined
-    used?: SessionUsageState | undefined
-    /** Names the folder of the session's tools; made of the first token by default. */
-    workspace?: string
-    memories?: readonly string[] | undefined
-    /** The tools of its client (D45.3). */
-    clientTools?: readonly ClientTool[] | undefined
-    remembered?: readonly RememberedTool[] | undefined
-    /** Left out: the session is not stored. */
-    log?: LogState | undefined
-    waiting?: readonly WaitingMessage[]
-  }
 
 /** A conversation, and the queue of messages that continue it. Its idle time runs while no message waits or is answered. */
 export class Session {

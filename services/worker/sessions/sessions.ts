@@ -9,9 +9,10 @@ import type { PageRequest } from '../../../shared/kernel/cursor.ts'
 import { conflict, notFound } from '../../../shared/kernel/errors.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { QueuedRun } from './message-queue.ts'
-import { Session, type SessionIdentity, type SessionOptions, type SessionState } from './session.ts'
+import { Session, type SessionOptions } from './session.ts'
 import type { LogState } from './session-log.ts'
 import { NO_PLACE, type RoomLimits, SessionRoom } from './session-room.ts'
+import type { SessionIdentity, SessionState } from './session-state.ts'
 
 /** What stores sessions, their runs and their folders. */
 export type Keeping = Pick<SessionOptions, 'keep' | 'keepRuns' | 'onHeld'>

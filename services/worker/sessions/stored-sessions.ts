@@ -7,7 +7,8 @@ import { AppError, tooMany } from '../../../shared/kernel/errors.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { Log } from '../../../shared/kernel/log.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import type { Session, SessionState } from './session.ts'
+import type { Session } from './session.ts'
+import type { SessionState } from './session-state.ts'
 import { noSession, type Sessions } from './sessions.ts'
 
 export type StoredSessionsDeps = {

@@ -9,17 +9,10 @@ import {
   type RunErrorCode,
   type WarningEvent,
 } from '../../kernel/events.ts'
-import { callModel, type ModelCall } from '../providers/failures/failover.ts'
-import type {
-  Failure,
-  Message,
-  ModelChoices,
-  ModelRoute,
-  StructuredOutput,
-  ToolResultBlock,
-} from '../providers/port.ts'
+import type { Failure, Message, ModelRoute, ToolResultBlock } from '../providers/port.ts'
 import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
+import { type Answered, type Asked, askModel, userMessage } from './answers/ask-model.ts'
 import {
   type AnswerForm,
   type CheckedAnswer,
@@ -33,7 +26,7 @@ import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import { Steering, steerMessage } from './messages/steering.ts'
-import type { Route, RunResources } from './resources.ts'
+import type { RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
@@ -47,23 +40,15 @@ import {
 } from './sub-agents.ts'
 import { callTools, type ToolStep, toolUseBlocks } from './tool-step.ts'
 import { createToolsWarning } from './tools-warning.ts'
-import { type Answer, readAnswer } from './turn.ts'
+import type { Answer } from './turn.ts'
 import { withTotals } from './usage.ts'
 
-export type RunInput = {
+export type RunInput = Asked & {
   /** Empty behind results of tools, which the model reads next (D45.6). */
   prompt: string
   /** The files of the prompt. */
   files?: readonly AttachedFile[] | undefined
-  /** The history that the run continues and adds to. */
-  conversation: Conversation
-  systemPrompt: string | undefined
-  /** Facts from earlier conversations, which the model reads ahead of the history. */
-  background: string | undefined
   maxTurns: number
-  stopSequences: readonly string[]
-  /** For the run's own model calls. A tool is required of the first answer alone. */
-  choices?: ModelChoices | undefined
   /** The form that the last answer must have (D41). Left out: text. */
   output?: AnswerForm | undefined
   /** Sent to the client right behind the first `turn_start`. */
@@ -247,56 +232,6 @@ function stopReasonOf({ outcome }: Answer, results: readonly ToolResultBlock[]):
 
 const failureEvent = ({ code, message, reason }: Failure): ErrorEvent => errorEvent(code, message, reason)
 
-type Answered = { answer: Answer; route: ModelRoute }
-type EarlierAnswer = ReturnType<RunProgress['earlierStep']>
-type Asking = Agent & { first: Route; earlier: EarlierAnswer }
-
-/**
- * Calls the model for one turn, and once more with a shorter history when the provider found the first too long (D5.6). An answer that an
- * earlier process has got is not asked for again.
- */
-async function* askModel(
-  input: RunInput,
-  { first, earlier, context, account, typed, resources }: Asking,
-): AsyncGenerator<Batched<AgentEvent>, Answered, undefined> {
-  if (earlier) return yield* repeatAnswer(earlier, { first, account })
-  yield* context.compactIfNeeded()
-  const { models } = resources
-  const options = { stopSequences: input.stopSequences, tools: resources.tools.toolBox }
-  const { choices: given } = input
-  const isForAll = account.turns === 0 || given?.toolChoice === 'none'
-  const choices = given && !isForAll ? { ...given, toolChoice: undefined } : given
-  const askFor = (output: StructuredOutput | undefined, route: Route) => {
-    const call = modelCall({ ...input, choices, output }, route, resources)
-    return readAnswer(callModel(call), options, account.turnCall(call))
-  }
-  const ask = (route: Route) =>
-    typed ? typed.ask((output) => askFor(output, route), route.primary) : askFor(undefined, route)
-  const answer = yield* ask(first)
-  models.stayWith(answer.servedBy)
-  if (!(yield* context.compactAfterRejection(answer))) return { answer, route: answer.servedBy ?? first.primary }
-  const second = models.main()
-  const shorter = yield* ask(second)
-  models.stayWith(shorter.servedBy)
-  return { answer: shorter, route: shorter.servedBy ?? second.primary }
-}
-
-/** The answer that another process got from the model, each block in one increment. */
-function* repeatAnswer(
-  { model, answer }: NonNullable<EarlierAnswer>,
-  { first: { primary, fallback }, account }: Pick<Asking, 'first' | 'account'>,
-): Generator<AgentEvent, Answered> {
-  for (const block of answer.blocks) {
-    if (block.type === 'tool_use' || block.text === '') continue
-    const { type, text } = block
-    yield { type: `${type}_delta`, text }
-    yield { type, text }
-  }
-  const route = fallback?.model === model ? fallback : primary
-  account.resumeTurn(answer, route)
-  return { answer, route }
-}
-
 function contextOf(input: RunInput, { models, tools, signal }: RunResources, account: Account): Context {
   const { conversation, systemPrompt, background } = input
   const fixed = { systemPrompt, background, tools: tools.toolBox.tools }
@@ -331,21 +266,9 @@ function subAgentsOf({ maxTurns }: RunInput, resources: RunResources, { tree, ca
 const SUB_AGENT =
   'You are a sub-agent: another agent has given you one task. Carry it out with your tools; your last message is all that it reads.'
 
-type Asked = Omit<RunInput, 'output'> & { output: StructuredOutput | undefined }
-
-function modelCall(input: Asked, route: Route, { tools, signal, readFile }: RunResources): ModelCall {
-  const { systemPrompt: system, background, conversation, stopSequences, output, choices } = input
-  const messages =
-    background === undefined ? conversation.messages : [userMessage(background), ...conversation.messages]
-  const request = { system, messages, tools: tools.toolBox.tools, stopSequences, output, choices }
-  return { ...route, request, signal, readFile }
-}
-
 function promptMessage({ prompt: text, files = [], conversation }: RunInput): Message {
   return files.length === 0 ? userMessage(text) : { role: 'user', text, files: placed(files, conversation.all) }
 }
-
-const userMessage = (text: string): Message => ({ role: 'user', text })
 
 function turnMessages({ blocks, toolCalls }: Answer, results: ToolResultBlock[]): Message[] {
   const messages: Message[] = []
