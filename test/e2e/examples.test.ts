@@ -15,6 +15,7 @@ const SESSION = 'support-7'
 const FLOW = '/flows/invoice-total'
 const SCHEDULE = '/plans/schedules/nightly'
 const WEBHOOK = '/config/webhooks/ci'
+const FILE = 'notes/a.txt'
 const TOTAL = '{"total":120}'
 const WRITE = '{"path":"notes/a.txt","content":"hello"}'
 
@@ -49,12 +50,19 @@ describe('the examples of the API description, sent to the standalone form', () 
 
   /** An example that runs in the background would take the model's next answer. */
   const noRuns = () =>
-    until(async () => (await product.call('GET', '/runs?status=running')).text.includes('"runs":[]'), {
-      what: 'the runs of the examples before to end',
-    })
+    until(
+      async () => {
+        const { runs } = JSON.parse((await product.call('GET', '/runs?status=running')).text) as {
+          runs: { run_id: string }[]
+        }
+        for (const { run_id } of runs) await product.call('DELETE', `/runs/${run_id}`)
+        return runs.length === 0
+      },
+      { what: 'the runs of the examples before to end' },
+    )
 
-  /** Creates the things that an operation needs, and returns the path to call. */
-  const prepare: Record<string, () => Promise<string>> = {
+  /** Creates the things that an operation needs, and returns the path to call, and the body where the example's names something that it creates. */
+  const prepare: Record<string, () => Promise<string | { path: string; body: unknown }>> = {
     createSession: async () => {
       await product.call('DELETE', `/sessions/${SESSION}`)
       return '/sessions'
@@ -64,6 +72,24 @@ describe('the examples of the API description, sent to the standalone form', () 
     deleteSession: session,
     listMessages: async () => `${await session()}/messages`,
     sendMessage: async () => `${await session()}/messages`,
+    forkSession: async () => {
+      const { sessionPath, runId } = await withFile()
+      await product.call('DELETE', '/sessions/support-8')
+      return { path: `${sessionPath}/fork`, body: { ...(exampleOf('forkSession') as object), at: runId } }
+    },
+    listSessionFiles: async () => `${(await withFile()).sessionPath}/files`,
+    readSessionFile: async () => `${(await withFile()).sessionPath}/files/content?path=${FILE}`,
+    listRunFiles: async () => `/runs/${(await withFile()).runId}/files`,
+    readRunFile: async () => `/runs/${(await withFile()).runId}/files/content?path=${FILE}`,
+    answerToolCall: async () => {
+      await noRuns()
+      product.model.answer([{ tool: 'look_up', input: {} }])
+      const tool = { name: 'look_up', description: 'Looks up', input_schema: { type: 'object' } }
+      const stream = await product.run({ prompt: 'look', client_tools: [tool] })
+      const { data } = await stream.until('tool_use')
+      return `/runs/${stream.runId}/tool-calls/${String(data['id'])}`
+    },
+    steerRun: async () => `/runs/${(await asked()).runId}/steer`,
     forgetPermissions: async () => `/permissions/remembered?session_id=${(await session()).split('/').at(-1)}`,
     replyPermission: async () => {
       const { runId, id } = await asked()
@@ -157,6 +183,18 @@ describe('the examples of the API description, sent to the standalone form', () 
     await product.call('DELETE', `/sessions/${SESSION}`)
     await call('POST', '/sessions', { session_id: SESSION })
     return `/sessions/${SESSION}`
+  }
+
+  /** A session whose run has a file in its folder. */
+  async function withFile(): Promise<{ sessionPath: string; runId: string }> {
+    const sessionPath = await session()
+    await noRuns()
+    product.model.answer([{ tool: 'Write', input: JSON.parse(WRITE) }])
+    const stream = await product.stream(`${sessionPath}/messages`, { prompt: 'write' })
+    const { data } = await stream.until('permission_request')
+    await call('POST', `${sessionPath}/permissions/${String(data['id'])}`, { allow: true })
+    await stream.all()
+    return { sessionPath, runId: stream.runId }
   }
 
   /** A permission request that waits. */
@@ -261,8 +299,9 @@ describe('the examples of the API description, sent to the standalone form', () 
       if (body) expect(body.examples).not.to.be.empty
       for (const value of body ? body.examples : [undefined]) {
         const ready = await (prepare[String(node['operationId'])]?.() ?? path)
-        expect(ready).not.to.include('{')
-        await send(operation, ready, body?.type === 'multipart/form-data' ? formOf(value as object) : value)
+        const { path: at, body: given } = typeof ready === 'string' ? { path: ready, body: value } : ready
+        expect(at).not.to.include('{')
+        await send(operation, at, body?.type === 'multipart/form-data' ? formOf(value as object) : given)
       }
     })
   }
