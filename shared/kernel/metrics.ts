@@ -80,7 +80,7 @@ export const HISTOGRAMS = {
     bounds: [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
   },
   permission_wait_seconds: {
-    help: 'Seconds from a permission request to its decision',
+    help: 'Seconds from a permission request, or a call that the client makes, to its decision',
     bounds: [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 900],
   },
 } as const
@@ -90,7 +90,7 @@ export const GAUGES = {
   streams: 'Open streams',
   runs: 'Runs that this process has in memory, by state',
   runs_limit: 'Runs that this process executes at a time',
-  permissions_pending: 'Permission requests that are not answered yet',
+  permissions_pending: 'Permission requests, and calls that clients make, that are not answered yet',
   sessions: 'Sessions that this process holds',
   queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
   queue_oldest_waiting_seconds:

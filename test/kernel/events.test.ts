@@ -3,7 +3,7 @@ import { errorEvent, isTerminal, RUN_ERROR_CODES, type RunEvent, sessionKept } f
 
 describe('the failure of a run', () => {
   it('D4.8: says for every code what to do next, and keeps message and detail apart', () => {
-    expect(RUN_ERROR_CODES).to.have.length(19)
+    expect(RUN_ERROR_CODES).to.have.length(20)
     for (const code of RUN_ERROR_CODES) expect(errorEvent(code, 'x').suggestion, code).to.match(/^[A-Z].+\.$/)
     expect(errorEvent('timeout', 'it took too long', 'turn')).to.include({ error: 'it took too long', detail: 'turn' })
     expect(errorEvent('timeout', 'x')).to.include({ type: 'error', code: 'timeout', detail: '' })

@@ -4,11 +4,12 @@ import { createCache } from '../../kernel/cache.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import { isoTime } from '../../kernel/time.ts'
 import { currentLink } from '../../kernel/trace.ts'
 import type { EventSink } from '../events/port.ts'
 import type { Change } from './changes.ts'
 import { type TenantConfig, toConfig } from './config.ts'
-import { type ChangedPart, changedParts } from './config-changes.ts'
+import { type AuditedChange, type ChangedPart, changedParts } from './config-changes.ts'
 import type { TenantConfigStore } from './store/tenant-configs.ts'
 
 /** Tells the other processes at once that a tenant's configuration changed. The poll finds the changes whose notification is lost. */
@@ -107,12 +108,14 @@ class PolledConfigs implements LiveConfigs {
 
   async update(tenant: TenantId, change: Change): Promise<TenantConfig> {
     const { store, notice, events, log } = this.#options
-    const [id, at] = [newId('chg'), new Date().toISOString()]
+    const id = newId('chg')
+    let at = ''
     const subject = currentLink()?.subject ?? NOBODY
     let changes: ChangedPart[] = []
     const doc = await store.update(tenant, (before) => {
       const [old, next] = [toConfig(before), change(toConfig(before))]
       changes = changedParts(old, next)
+      at = timeAfter(before?.['last_change'] as AuditedChange | undefined)
       return { ...next, ...(changes.length > 0 && { last_change: { id, at, subject, changes } }) }
     })
     this.#drop(tenant)
@@ -207,3 +210,7 @@ class PolledConfigs implements LiveConfigs {
 
 /** The subject of a change that no request has made (D3.5). */
 const NOBODY = 'anonymous'
+
+/** The time of a change, later than the one before: their order is told by it. */
+const timeAfter = (last: AuditedChange | undefined): string =>
+  isoTime(Math.max(Date.now(), last === undefined ? 0 : Date.parse(last.at) + 1))

@@ -19,6 +19,7 @@ export async function inputFiles(
   files: Pick<Files, 'attached'>,
 ): Promise<AttachedFile[]> {
   const places = placesIn(schema, input, '/input')
+  if (places.length === 0) return []
   const found = await files.attached(
     tenant,
     places.map(({ value }) => value),

@@ -12,14 +12,20 @@ const uiAnswer = (id: string) => ({
 
 /** The bodies that name what belongs to somebody, for each route that takes one. A route that is missing here breaks the promise. */
 export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]> = {
-  'POST /agent/run': ({ customer, session, instance, run }) => [
+  'POST /agent/run': ({ customer, session, instance, run, file }) => [
+    { prompt: 'hello', attachments: [{ file_id: file }] },
     { prompt: 'hello', customer_id: customer },
     { prompt: 'hello', session_id: session, run_id: run },
     { prompt: 'hello', provider_instance: instance },
   ],
   'POST /sessions': ({ session }) => [{ session_id: session }],
   'PATCH /sessions/:id': () => [{ title: 'mine' }],
-  'POST /sessions/:id/messages': () => [{ prompt: 'hello' }],
+  'POST /sessions/:id/messages': ({ file }) => [
+    { prompt: 'hello' },
+    { prompt: 'hello', attachments: [{ file_id: file }] },
+  ],
+  'POST /sessions/:id/fork': ({ run }) => [{ at: run }],
+  'POST /runs/:run_id/steer': () => [{ prompt: 'mine' }],
   'POST /sessions/:id/permissions/:request_id': () => [{ allow: true }, { allow: false }],
   'POST /runs/:run_id/tool-calls/:tool_use_id': () => [{ output: 'mine' }],
   'PUT /config/engine': ({ instance }) => [
@@ -80,7 +86,11 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'summarize', arguments: { text: 'hello' } } },
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: run } },
   ],
-  'POST /openai/v1/chat/completions': () => [{ model: 'main', messages: [{ role: 'user', content: 'hello' }] }],
+  'POST /openai/v1/files': () => [fileForm('hello')],
+  'POST /openai/v1/chat/completions': ({ file }) => [
+    { model: 'main', messages: [{ role: 'user', content: 'hello' }] },
+    { model: 'main', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file } }] }] },
+  ],
   'POST /openai/v1/responses': ({ session, response, permission }) => [
     { model: 'main', input: 'hello', conversation: session },
     { model: 'main', input: 'hello', previous_response_id: response },

@@ -45,6 +45,7 @@ const PARAMETERS: Record<string, Kind> = {
   '/permissions/:request_id': 'permission',
   '/ui/:id': 'session',
   '/openai/:id': 'response',
+  '/openai/:file_id': 'file',
   '/customers/:id': 'customer',
   '/runs/:run_id': 'run',
   '/runs/:tool_use_id': 'tool_call',

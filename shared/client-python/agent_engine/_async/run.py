@@ -117,6 +117,7 @@ class AsyncRun:
             if event is not None:
                 self._take(event)
         except (KeyError, TypeError) as cause:
+            await self.leave()  # Left to the garbage collector, it would be closed within any other request.
             raise WrongAnswer(event) from cause
         if self._end is not None:
             await self.leave()

@@ -118,6 +118,7 @@ class Run:
             if event is not None:
                 self._take(event)
         except (KeyError, TypeError) as cause:
+            self.leave()  # Left to the garbage collector, it would be closed within any other request.
             raise WrongAnswer(event) from cause
         if self._end is not None:
             self.leave()
