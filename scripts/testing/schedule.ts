@@ -17,6 +17,7 @@ const ORDER = [
   'test/console/**',
   'test/e2e/{durable*,dead-worker,kept*,process,run,runs,sub-agents*}.test.ts',
   'test/e2e/{*dialects,client*,docs,examples}.test.ts',
+  'test/e2e/[a-o]*.test.ts',
   'test/e2e/*.test.ts',
   'test/{tenancy,work}/**',
   'test/e2e/flows/**',

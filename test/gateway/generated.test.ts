@@ -275,7 +275,7 @@ describe('values that are generated from the API description', () => {
     const fileSurface = {
       files,
       receive: transcription.receive,
-      fetchFile: () => Promise.reject(invalidRequest('nothing is fetched here')),
+      fetchFile: (_url: string, param: string) => Promise.reject(invalidRequest('nothing is fetched here', { param })),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never

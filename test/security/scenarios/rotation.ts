@@ -20,7 +20,7 @@ import { dumpMongo, findIn, findInFiles, RedisRecorder } from '../tenants/eviden
 const REWRAP = fileURLToPath(new URL('../../../scripts/rewrap-keys.ts', import.meta.url))
 /** A worker uses up `drainSecs`, because clients may still resume its runs. */
 const FULL = { phaseMs: 10_000, pauseMs: 0, drainSecs: '10', leastRuns: 100 }
-const SHORT = { phaseMs: 400, pauseMs: 1_000, drainSecs: '3', leastRuns: 50 }
+const SHORT = { phaseMs: 400, pauseMs: 1_000, drainSecs: '3', leastRuns: 20 }
 
 const base64 = (key: Buffer) => key.toString('base64')
 
