@@ -13,7 +13,7 @@ const verify = (text) => { try { webhook.verify(text, JSON.parse(headers)); retu
 console.log(verify(body), verify(body + ' '))
 `
 
-/** What the program prints: of a message of ours, and of one that was changed. */
+/** The program's two lines: for a message of ours, then for a changed one. */
 export const SVIX_PRINTS = 'verified WebhookVerificationError'
 
 /** Verifies a signature of ours with the package `svix`, as a receiver of webhooks does. While a secret is replaced a message has two. */

@@ -3,7 +3,7 @@ import { ofTab } from '../base/tab.ts'
 import type { OidcSignIn } from './config.ts'
 import { Refused, type Tokens } from './held-tokens.ts'
 
-/** What the console asks of an OpenID issuer, as a public client with PKCE. */
+/** The console's requests to an OpenID issuer, as a public client with PKCE. */
 
 const WITHIN_MS = 15_000
 const MOST_CHARS = 200

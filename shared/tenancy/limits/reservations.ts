@@ -92,10 +92,18 @@ class DayHold {
   reserve(most: Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
     this.#isUsed = true
     return new Promise((resolve): void => {
-      const call: Waiting = { most, resolve, until: performance.now() + (this.#deps.waitMs ?? WAIT_MS) }
+      const leave = () => this.#begin(call)
+      const call: Waiting = {
+        most,
+        until: performance.now() + (this.#deps.waitMs ?? WAIT_MS),
+        resolve(answer) {
+          signal.removeEventListener('abort', leave) // The signal is that of the run, which makes many calls.
+          resolve(answer)
+        },
+      }
       this.#queue.push(call)
-      if (signal.aborted) return this.#begin(call)
-      signal.addEventListener('abort', () => this.#queue.includes(call) && this.#begin(call), { once: true })
+      if (signal.aborted) return leave()
+      signal.addEventListener('abort', leave, { once: true })
       void this.#serve()
     })
   }
@@ -120,9 +128,11 @@ class DayHold {
   async #askFor(call: Waiting): Promise<void> {
     const settled = this.#settled.promise
     const standing = await this.#deps.budgets.standing(this.#tenant)
+    if (!this.#queue.includes(call)) return
     if (!standing) return this.#begin(call)
     if ('code' in standing) return this.#answer(call, standing)
     const { granted, spent } = await this.#ask(standing, call.most)
+    if (!this.#queue.includes(call)) return // It was aborted meanwhile.
     if (granted === 'reserve' || granted === 'next') return this.#begin(call)
     const refusal = this.#deps.budgets.exhausted(standing, spent)
     if (refusal) return this.#answer(call, refusal)

@@ -11,6 +11,7 @@ import { type Reservation, Reservations } from '../../../shared/tenancy/limits/r
 import { useRedis } from '../../support/redis.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { tenantId } from '../../support/tenant.ts'
+import { until } from '../../support/until.ts'
 
 const SIGNAL = new AbortController().signal
 const MOST: Spent = { tokens: 100, costUsd: 2 }
@@ -124,6 +125,29 @@ describe('what model calls reserve of a budget', () => {
     const leaving = each.reserve(tenant, () => MOST, left.signal)
     left.abort()
     expect(await leaving).to.have.property('settle')
+  })
+
+  it('a call that is aborted while room is asked for holds nothing afterwards, and the one behind it has its turn', async () => {
+    const answer = Promise.withResolvers<void>()
+    const asked: number[] = []
+    const holds: BudgetHolds = {
+      async ask(tenant, request) {
+        asked.push(request.hold.atWork.tokens)
+        await answer.promise
+        return SINGLE_PROCESS.ask(tenant, request)
+      },
+    }
+    const [tenant, each, left] = [newTenant(), process(1_000_000, holds), new AbortController()]
+    const leaving = each.reserve(tenant, () => MOST, left.signal)
+    const behind = each.reserve(tenant, () => MOST, SIGNAL)
+    await until(() => asked.length === 1, { what: 'room to be asked for' })
+    left.abort()
+    for (const reserving of [leaving, behind]) {
+      ;((await reserving) as Reservation).settle(NOTHING_SPENT)
+      answer.resolve()
+    }
+    ;((await each.reserve(tenant, () => ({ tokens: 500_000, costUsd: 0 }), SIGNAL)) as Reservation).settle(MOST)
+    expect(asked.at(-1), 'tokens that calls at work hold').to.equal(0)
   })
 
   it('far from its limit a tenant asks the holds once for many calls', async () => {

@@ -13,7 +13,7 @@ export const FIELDS = ['runs', 'failed', 'input_tokens', 'cache_read_tokens', 'o
 
 type Amounts = Pick<Row, (typeof FIELDS)[number]>
 
-/** What bars and shares can be of. */
+/** The measures of which the page shows bars and shares. */
 export const MEASURES = {
   cost: { label: 'Cost', show: money, of: ({ cost_usd }: Amounts) => cost_usd },
   tokens: {

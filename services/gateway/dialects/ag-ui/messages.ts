@@ -54,7 +54,7 @@ export class AgUiMessages {
     }
   }
 
-  /** Whether the client was told of its call before. */
+  /** Whether an earlier message of the client had this call of its own. */
   #isKnown(id: string): boolean {
     const isKnown = this.#clientCalls.has(id)
     this.#clientCalls.add(id)

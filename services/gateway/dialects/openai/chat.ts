@@ -91,7 +91,7 @@ async function start(
   const request = {
     ...chosen.choices,
     ...(own && { ends_with_calls: true }),
-    // What is required is one of the client's own: it reads the calls, and not what the server does.
+    // `required` means one of the client's own tools: it sees no others.
     ...(own && choice === 'required' && { allowed_tools: own.map(({ name }) => name) }),
     prompt: said.prompt,
     ...(said.attachments.length > 0 && { attachments: said.attachments }),

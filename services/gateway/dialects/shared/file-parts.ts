@@ -22,7 +22,7 @@ export function fileOf(part: Fields): Attachment | undefined {
   return typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type]?.(part) : undefined
 }
 
-/** What a part has of a file, by its type. Chat completions keep it one level deeper than the Responses API. */
+/** Reads the file of a part, by the part's type. Chat completions keep it one level deeper than the Responses API. */
 const PARTS: Readonly<Record<string, (part: Fields) => Attachment>> = {
   image_url: (part) => fileAt(part.object('image_url'), 'url'),
   input_image: (part) => (part.has('file_id') ? idOf(part, 'file_id') : fileAt(part, 'image_url')),

@@ -167,7 +167,7 @@ export class OpenCalls {
     return true
   }
 
-  /** A client that was told of its call before does not make it again: that is no change. */
+  /** Notes a call that the client has to make. The same call a second time is no change. */
   #askClient(id: string): boolean {
     const isKnown = this.#asked.has(id)
     const call = keyOf(MAIN, id)

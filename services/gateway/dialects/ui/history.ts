@@ -86,7 +86,7 @@ function fold(messages: readonly Message[], { sessionId, basePath }: { sessionId
   return turns
 }
 
-/** What a person has told the run while it was at work is a part of its answer, as in the stream. */
+/** Whether a message steered the run at work: it is a part of the run's answer, as in the stream. */
 const isSteer = ({ client_id: id, run_id: runId }: Message, last: Turn): boolean =>
   runId !== null && runId === last.runId && id !== undefined && STEER.pattern.test(id)
 
