@@ -84,7 +84,7 @@ describe('the branch that a page shows, in a cluster whose workers are killed', 
     model = await startModelServer()
     const env = { RATE_LIMIT_RPM: '0', DURABILITY: 'sessions', DIALECTS: 'ui,ag-ui' }
     const models = { MODEL: 'test-model', MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: model.url }
-    cluster = await startCluster({ ...mongo.env, ...env, ...models }, { executors: 0 })
+    cluster = await startCluster({ ...mongo.env, ...env, ...models }, { gateway: 1, executor: 0 })
     workers = cluster.workers
   })
   after(async () => {
