@@ -38,8 +38,11 @@ export class FollowedRun {
     this.#session = session
     this.#keptUntil = keptUntil
     const path = session === undefined ? '/agent/run' : `/sessions/${session}/messages`
-    const first = this.#open({ path, body })
-    this.ended = this.#follow(first)
+    this.ended = this.#follow({ path, body })
+  }
+
+  get runId(): string {
+    return this.#runId || (this.#current?.run ?? '')
   }
 
   /** The ids of its permission requests. */
@@ -50,8 +53,7 @@ export class FollowedRun {
 
   /** Allows its request, through whichever gateway answers. Returns what came of it. */
   async allow(): Promise<string> {
-    this.#runId ||= this.#current?.run ?? ''
-    const path = `/sessions/${this.#session ?? this.#runId}/permissions/${this.asks[0]}`
+    const path = `/sessions/${this.#session ?? this.runId}/permissions/${this.asks[0]}`
     for (const until = now() + PATIENCE_MS; ; ) {
       const { status } = await this.#world.ask(this.#gateway, { path, body: { allow: true } })
       if (status === 200) return 'ok'
@@ -83,9 +85,13 @@ export class FollowedRun {
     return data['code'] === 'run_recovered' ? Math.max(this.#lastAt, this.#keptUntil()) : Infinity
   }
 
-  async #follow(first: StreamClient): Promise<Ended> {
-    let stream = first
+  async #follow(start: { path: string; body: object }): Promise<Ended> {
+    let stream = this.#open(start)
     let end = await stream.ended
+    for (const until = now() + PATIENCE_MS; end.status === 503 && now() < until; end = await stream.ended) {
+      await sleep(RETRY_MS) // What was refused has not begun.
+      stream = this.#open(start)
+    }
     this.#runId = stream.run
     for (const until = now() + 4 * PATIENCE_MS; this.#isOpen(end) && now() < until; ) {
       await sleep(RETRY_MS)
