@@ -45,17 +45,19 @@ export class FollowedRun {
     return this.#runId || (this.#current?.run ?? '')
   }
 
-  /** The ids of its permission requests. */
+  /** The ids of its permission requests, and of the calls that its client makes. */
   get asks(): string[] {
-    const ids = this.frames.flatMap(({ event, data }) => (event === 'permission_request' ? [String(data['id'])] : []))
-    return [...new Set(ids)]
+    const isAsk = ({ event, data }: SseFrame) => event === 'permission_request' || isOwnCall(data)
+    return [...new Set(this.frames.filter(isAsk).map(({ data }) => String(data['id'])))]
   }
 
-  /** Allows its request, through whichever gateway answers. Returns what came of it. */
-  async allow(): Promise<string> {
-    const path = `/sessions/${this.#session ?? this.runId}/permissions/${this.asks[0]}`
+  /** Allows its request, or answers its call, through whichever gateway answers. Returns what came of it. */
+  async reply(): Promise<string> {
+    const [path, body] = this.frames.some(({ data }) => isOwnCall(data))
+      ? [`/runs/${this.runId}/tool-calls/${this.asks[0]}`, { output: 'answered' }]
+      : [`/sessions/${this.#session ?? this.runId}/permissions/${this.asks[0]}`, { allow: true }]
     for (const until = now() + PATIENCE_MS; ; ) {
-      const { status } = await this.#world.ask(this.#gateway, { path, body: { allow: true } })
+      const { status } = await this.#world.ask(this.#gateway, { path, body })
       if (status === 200) return 'ok'
       if ((status !== 0 && status !== 503) || now() > until) return `${status} for ${this.#what} ${path}`
       await sleep(RETRY_MS)
@@ -129,6 +131,8 @@ export class FollowedRun {
     }
   }
 }
+
+const isOwnCall = (data: SseFrame['data']): boolean => data['executor'] === 'client'
 
 type Opening = { what: string; random: Random; session?: string | undefined; body: object; keptUntil(): number }
 
