@@ -133,7 +133,6 @@ export const STORIES: Readonly<Record<string, (chat: Chat) => Promise<void>>> = 
     const answer = chat.word('answer')
     await chat.ask([{ tool: 'page_address', input: {} }], answer)
     await chat.page.shows(answer)
-    await chat.page.results(chat.page.id)
     expect(JSON.stringify(chat.model.requests.at(-1)?.body['messages'])).to.include(`#${chat.page.id}`)
   },
 
