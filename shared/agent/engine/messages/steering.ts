@@ -33,7 +33,10 @@ export class Steering {
     if (this.#steers.some(({ id }) => id === steer.id)) return
     if (this.#isClosed) throw runHasEnded()
     if (this.#waiting.length >= MAX_WAITING_STEERS)
-      throw tooMany(`${MAX_WAITING_STEERS} texts wait for the next call of the model; send this one after it`, RETRY_SECS)
+      throw tooMany(
+        `${MAX_WAITING_STEERS} texts wait for the next call of the model; send this one after it`,
+        RETRY_SECS,
+      )
     this.#steers.push(steer)
   }
 
