@@ -39,7 +39,8 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const { broker, executors } = relay
     const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
     const plans = createPlanSurface(settings.plans, { store, queue, schedules, broker, events })
-    const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+    const flows = await createFlowSurface(settings.flows, flowParts)
+    const queued = flows && { ...flows, plans }
     const startKeys = createRedisIdempotency(link)
     const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
     const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const

@@ -30,7 +30,7 @@ const CLOSE_MS = 5_000
 const START = String(Date.now())
 
 /** No other process can take this worker's sessions or claim them. */
-const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined, owner: () => START }
+const ALONE = { fence: ALWAYS_HELD, claims: undefined, owner: () => START }
 
 export type Standalone = { url: string; consoleUrl: string | undefined; opsUrl: string; closers: Closer[] }
 
@@ -48,15 +48,16 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = createPlanQueue(settings.plans, store, { queue, events })
-  const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
-  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
+  const stored = { store, recorder: await openLocalRunRecorder({ store, tenantConfig, metrics, log }) }
+  const parts = { permissions, stored, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openRecovered(settings.worker, log, parts)
-  const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
+  const shared = { ...stored, events, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = createPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
   const flowParts = { ...shared, broker, executors: executor.executors }
-  const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+  const flows = await createFlowSurface(settings.flows, flowParts)
+  const queued = flows && { ...flows, plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
   const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
   const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, queued })
@@ -81,7 +82,7 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
 /** Opens the worker, which goes on with the runs that an earlier process has left. */
 async function openRecovered(...[settings, log, parts]: Parameters<typeof openWorker>): Promise<OpenedWorker> {
   const opened = await openWorker(settings, log, parts)
-  await recoverRuns(parts.store?.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })
+  await recoverRuns(parts.stored?.store.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })
   return opened
 }
 

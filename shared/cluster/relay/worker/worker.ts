@@ -98,11 +98,6 @@ export class WorkerRelay<S extends OwnedSession> {
     announceMoves(this.#ports.bus, runIds, this.epoch)
   }
 
-  /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
-  releaseClaim(session: S): Promise<boolean> {
-    return this.#claims.release(session)
-  }
-
   /**
    * Leaves the ring, lets runs end for `graceMs`, and transfers each session to another worker once the run that it has begun has
    * ended, or can go on there. Within that time it serves the readers of ended runs for as long as it would otherwise.
