@@ -13,8 +13,8 @@ import { announceMoves } from '../notices.ts'
 import type { ClusterPorts } from '../ports.ts'
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
-import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
 import { inherit } from './inherit.ts'
+import { RelayInbox, type SessionMethods, workerMethods } from './relay-inbox.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
