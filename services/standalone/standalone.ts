@@ -1,3 +1,5 @@
+import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
+import { mergeLoads, type TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createMemoryBroker } from '../../shared/cluster/memory.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
@@ -10,16 +12,17 @@ import { createFlowSurface } from '../gateway/create-flow-surface.ts'
 import { createPlanSurface } from '../gateway/create-plan-surface.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import type { HttpServer } from '../http/server.ts'
-import { openOps } from '../ops/open-ops.ts'
+import { type OpsPages, openOps } from '../ops/open-ops.ts'
 import { createLocalParts } from '../wiring/config-notice.ts'
 import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
 import { openTenantConfig } from '../wiring/open-tenant-config.ts'
 import { createPlanQueue } from '../wiring/plan-queue.ts'
+import { ownProcess } from '../wiring/process.ts'
 import { openLocalRunRecorder, openRecordedBroker } from '../wiring/run-records.ts'
+import { tenantsPage } from '../wiring/tenants-page.ts'
 import { type OpenedWorker, openWorker } from '../worker/open-worker.ts'
 import { recoverRuns } from '../worker/recover-runs.ts'
 import type { Worker } from '../worker/worker.ts'
-import { createPages } from './create-pages.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
@@ -104,4 +107,33 @@ async function drainAll(drainMs: number, { http, worker, executor, settled }: Dr
 
 function openQueue({ jobs }: Pick<OpenedStore, 'jobs'>, log: Log): MemoryQueue {
   return new MemoryQueue({ store: jobs, onProblem: (message, cause) => log.warn(message, { cause }) })
+}
+
+type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
+  worker: Pick<Worker, 'liveRuns' | 'isDraining' | 'inbox'>
+  executor: { liveRuns(): number; localQueue: { inbox: Pick<RunInbox, 'listTenants'> } }
+}
+
+/** The sources of the ops listener's pages in the standalone form. */
+function createPages(
+  { runsPerWorker }: Pick<Settings['process'], 'runsPerWorker'>,
+  { worker, executor, ...parts }: Parts,
+): OpsPages {
+  const { pid, about } = ownProcess.asMember(runsPerWorker)
+  const self = () => ({
+    role: 'standalone' as const,
+    state: worker.isDraining() ? ('draining' as const) : ('active' as const),
+    load: worker.liveRuns() + executor.liveRuns(),
+    ...about,
+    ...{ pid, epoch: pid, expiresInMs: null },
+  })
+  const inboxes = [worker.inbox, executor.localQueue.inbox]
+  const loads = async (range: TenantRange) => ({
+    tenants: mergeLoads(
+      inboxes.map((inbox) => inbox.listTenants(range)),
+      range,
+    ),
+    isIncomplete: false,
+  })
+  return { members: async () => ({ members: [self()] }), ...tenantsPage({ loads, ...parts }) }
 }
