@@ -14,8 +14,7 @@ import { SaveForm } from '../../parts/save-form.tsx'
 import { TextArea } from '../../parts/text-area.tsx'
 import { TextField } from '../../parts/text-field.tsx'
 import { firstPlan } from './first-plan.ts'
-import type { Schedule } from './schedule.ts'
-import { ScheduleRow } from './schedule-row.tsx'
+import { type Schedule, ScheduleRow } from './schedule-row.tsx'
 
 /** Plans that the clock submits. */
 export function Schedules() {
