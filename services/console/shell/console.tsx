@@ -39,7 +39,7 @@ function SignedIn() {
     void goLive()
     void loadExpired().catch(() => {}) // The server may be away when it is needed.
     const notices = import('../api/notices.ts')
-    const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // Also one that comes before it is loaded.
+    const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // A request that comes before the module is loaded is announced, too.
     const stops = [watchPending(), watchKeys(), stopNotices, () => void notices.then(({ takeAll }) => takeAll())]
     return () => stops.forEach((stop) => stop())
   }, [])
