@@ -63,7 +63,7 @@ async function tryDoor(
   const env = {
     ...(mongoUrl && { MONGODB_URL: mongoUrl, MONGODB_DB: `try_${randomBytes(4).toString('hex')}` }),
     MASTER_KEY: randomBytes(32).toString('base64'),
-    ...{ ALLOW_PRIVATE_URLS: 'true', SCHEDULE_LEAST_SECS: '1' },
+    ...{ ALLOW_PRIVATE_URLS: 'true', SCHEDULE_LEAST_SECS: '1', DIALECTS: 'all' },
   }
   const product = await (form === 'cluster' ? startMembers : startStandalone)(env)
   try {
