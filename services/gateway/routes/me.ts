@@ -51,7 +51,7 @@ export function describeCaller(deps: Deps): RequestHandler {
       version: facts.version,
       base_path: basePath,
       features: featuresOf(deps),
-      limits: limits ?? null,
+      limits: limits ? { ...limits, customers: undefined } : null, // What customers may cost is not for every caller.
       run_limits: RUN_LIMITS,
       rate_limit_rpm: facts.rateLimitRpm,
       permission_timeout_secs: facts.permissionTimeoutMs / 1000,
