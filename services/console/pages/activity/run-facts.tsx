@@ -1,12 +1,15 @@
 import type { ComponentChildren } from 'preact'
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
+import { useList } from '../../api/list.ts'
 import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
-import { Ago, Took } from '../../parts/time.tsx'
+import { Line } from '../../parts/foreign.tsx'
+import { Ago, Countdown, Took } from '../../parts/time.tsx'
 
 /** The facts of a run's record. Those that it does not have are left out. */
 export function RunFacts({ run }: { run: Schema<'Run'> }) {
   const facts: readonly (readonly [name: string, value: ComponentChildren])[] = [
+    ['Waits for', run.tool_call_ids && <CallerTools runId={run.run_id} />],
     ['Ended as', run.code && <code>{run.code}</code>],
     ['Started', <Ago at={run.started_at} />],
     ['Took', <Took from={run.started_at} to={run.ended_at} />],
@@ -35,5 +38,25 @@ export function RunFacts({ run }: { run: Schema<'Run'> }) {
         .filter(([, value]) => value !== undefined && value !== false && value !== '')
         .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
     </dl>
+  )
+}
+
+/** The calls that the program which has started the run has to make. */
+function CallerTools({ runId }: { runId: string }) {
+  const concerns = ({ event, data }: TenantEvent) => event.startsWith('tool_call.') && data['run_id'] === runId
+  const list = useList<Schema<'PendingToolCall'>>({ path: '/tool-calls', field: 'tool_calls', concerns })
+  const calls = list.state.value.data?.items.filter(({ run_id: id }) => id === runId) ?? []
+  return (
+    <ul>
+      {calls.map(({ tool_use_id: id, tool_name: name, expires_at: end }) => (
+        <li key={id}>
+          the caller’s tool{' '}
+          <strong>
+            <Line text={name} />
+          </strong>
+          , <Countdown until={end} /> left
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -10,6 +10,7 @@ import { Loaded } from '../../parts/loading.tsx'
 import { nameOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { RunFacts } from './run-facts.tsx'
+import { RunFiles } from './run-files.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
 import './activity.css'
@@ -34,9 +35,12 @@ export function RunPage({ id }: { id: string }) {
             <Head run={data} />
             <Waterfall run={data} />
             <div class="run-page">
-              <section class="card padded stack" aria-label="Facts">
-                <RunFacts run={data} />
-              </section>
+              <div class="stack">
+                <section class="card padded stack" aria-label="Facts">
+                  <RunFacts run={data} />
+                </section>
+                <RunFiles run={data} />
+              </div>
               <RunStory run={data} onStep={run.want} />
             </div>
           </>
