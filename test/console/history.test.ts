@@ -150,6 +150,7 @@ describe('a conversation in the console', () => {
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
     await chooser.setFiles([
       { name: 'plan.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 a plan') },
+      { name: 'slip.txt', mimeType: 'text/plain', buffer: Buffer.from('a slip') },
       { name: 'page.zip', mimeType: 'application/zip', buffer: ZIP },
       { name: 'large.png', mimeType: 'image/png', buffer: Buffer.alloc(5 * 1_024 * 1_024 + 1) },
     ])
@@ -169,6 +170,7 @@ describe('a conversation in the console', () => {
     expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).to.equal(true)
     expect(await faultsOf(page)).to.deep.equal([])
     await page.getByRole('button', { name: 'Remove large.png' }).press('Enter')
+    await page.getByRole('button', { name: 'Remove slip.txt' }).press('Enter')
     await page.getByRole('button', { name: 'Try again plan.pdf' }).press('Enter')
     await file('plan.pdf').getByText('15 B').waitFor()
     await field(page).press('Enter')
@@ -198,7 +200,9 @@ describe('a conversation in the console', () => {
     expect(await faultsOf(page)).to.deep.equal([])
     const { body } = await pages.product.call('GET', '/files')
     const kept = (body as { files: { name: string }[] }).files.map(({ name }) => name)
-    expect(kept, 'what was removed is deleted').to.have.members(['plan.pdf', 'screen.png', 'logo.svg'])
+    expect(kept, 'what was removed before it was sent is deleted').to.have.members([
+      ...['plan.pdf', 'screen.png', 'logo.svg', 'page.zip'],
+    ])
   })
 
   it('has what is delivered to be saved, at its place and on the page of its run, and a run at work reads what it is told', async () => {

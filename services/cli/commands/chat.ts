@@ -37,8 +37,8 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
     if (id !== undefined) await showHistory(session, output)
     output.err(`${style.dim(`${plainLine(session.id)}${style.symbols.sep}/help lists the commands`)}\n`)
   }
-  for await (const given of isInteractive(io) ? typedLines(state) : pipedLines(cli)) {
-    const line = given.replace(/^\/queue\s+/, '')
+  for await (const typed of isInteractive(io) ? typedLines(state) : pipedLines(cli)) {
+    const line = typed.replace(/^\/queue\s+/, '')
     if (line.trim() === '') continue
     if (line.startsWith('/') && (await doChatCommand(line, state))) {
       if (state.isOver) break

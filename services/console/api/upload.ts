@@ -25,12 +25,14 @@ function sendBytes(file: File, bearer: string | undefined, { signal, onProgress 
     request.open('POST', `${apiUrl()}/files?name=${encodeURIComponent(file.name)}`)
     request.setRequestHeader('content-type', 'application/octet-stream')
     if (bearer !== undefined) request.setRequestHeader('authorization', `Bearer ${bearer}`)
-    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
-    request.onload = () => resolve(new Response(request.responseText, { status: request.status }))
-    request.onerror = () => reject(new ConnectionFailed('the connection broke, or this browser cannot read the file'))
-    request.onabort = () => reject(until.reason as Error)
+    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0))
+    request.addEventListener('load', () => resolve(new Response(request.responseText, { status: request.status })))
+    request.addEventListener('error', () => reject(new ConnectionFailed(NOT_SENT)))
+    request.addEventListener('abort', () => reject(until.reason as Error))
     until.addEventListener('abort', () => request.abort(), { once: true })
     if (until.aborted) reject(until.reason as Error)
     else request.send(file)
   })
 }
+
+const NOT_SENT = 'the connection broke, or this browser cannot read the file'

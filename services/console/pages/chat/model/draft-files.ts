@@ -3,6 +3,7 @@ import type { Schema } from '../../../../../shared/client/api.ts'
 import { isRefusal } from '../../../../../shared/client/errors.ts'
 import { caller } from '../../../api/caller.ts'
 import { send } from '../../../api/engine.ts'
+import { upload } from '../../../api/upload.ts'
 import { tell } from '../../../base/announce.ts'
 import { bytes } from '../../../base/format.ts'
 
@@ -18,6 +19,8 @@ export type DraftFile = {
   readonly share: number
   readonly kept?: Schema<'AttachedFile'>
   readonly problem?: string
+  /** It has gone with a message: another one may have it, or this one that seemed to be refused. */
+  readonly wasSent?: boolean
   readonly abort: AbortController
 }
 
@@ -39,7 +42,7 @@ export class DraftFiles {
   remove(file: DraftFile): void {
     file.abort.abort()
     this.list.value = this.list.peek().filter(({ key }) => key !== file.key)
-    if (file.kept) void send('DELETE', `/files/${file.kept.file_id}`).catch(() => {}) // It expires by itself, too.
+    if (file.kept && !file.wasSent) void send('DELETE', `/files/${file.kept.file_id}`).catch(() => {}) // It expires by itself, too.
   }
 
   again(file: DraftFile): void {
@@ -63,7 +66,7 @@ export class DraftFiles {
   putBack(files: readonly SentFile[], refused: Error): void {
     const [, named] = /^\/attachments\/(\d+)/.exec((isRefusal(refused, 400) && refused.param) || '') ?? []
     const back = files.map(({ source, ...kept }, i): DraftFile => {
-      const file = { ...this.#newFile({ name: kept.name, size: kept.bytes, source }), share: 1, kept }
+      const file = { ...this.#newFile({ name: kept.name, size: kept.bytes, source }), share: 1, kept, wasSent: true }
       return i === Number(named ?? Number.NaN) ? { ...file, problem: refused.message } : file
     })
     this.list.value = [...back, ...this.list.peek()]
@@ -85,7 +88,6 @@ export class DraftFiles {
     const { signal: removed } = abort
     if (removed.aborted) return
     try {
-      const { upload } = await import('../../../api/upload.ts')
       const onProgress = (share: number) => this.#change(key, { share })
       const { file_id, name, media_type, bytes: size } = await upload(source, { signal: removed, onProgress })
       if (removed.aborted) void send('DELETE', `/files/${file_id}`).catch(() => {})

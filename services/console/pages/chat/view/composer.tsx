@@ -27,13 +27,7 @@ export function Composer(props: ComposerProps) {
   const { draft, isBusy, refused, onSend, onSteer } = props
   const isPlanMode = useSignal(false)
   const model = useSignal('')
-  const files = useMemo(() => new DraftFiles(), [])
-  useEffect(() => () => files.drop(), [files])
-  useEffect(() => {
-    if (!refused) return
-    if (draft.peek() === '') draft.value = refused.message.prompt
-    files.putBack(refused.message.files ?? [], refused.cause)
-  }, [refused])
+  const files = useDraftFiles(props)
   const isReady = draft.value.trim() !== '' && canRun().value && files.areReady.value
   const canSteer = isReady && isBusy && onSteer !== undefined && files.list.value.length === 0
   const submit = () => {
@@ -41,21 +35,10 @@ export function Composer(props: ComposerProps) {
     const prompt = draft.value.trim()
     draft.value = ''
     const sent = files.take()
-    onSend({
-      prompt,
-      ...(sent.length > 0 && { files: sent }),
-      ...(isPlanMode.value && { plan_mode: true }),
-      ...(model.value !== '' && { model: model.value }),
-    })
+    const options = { ...(isPlanMode.value && { plan_mode: true }), ...(model.value !== '' && { model: model.value }) }
+    onSend({ prompt, ...(sent.length > 0 && { files: sent }), ...options })
   }
-  const steer = () => {
-    const text = draft.value
-    draft.value = ''
-    void onSteer?.(text.trim()).catch((cause: unknown) => {
-      draft.value ||= text
-      tellFailure(cause)
-    })
-  }
+  const steer = () => onSteer && tellRun(draft, onSteer)
   return (
     <form
       class="composer"
@@ -71,11 +54,33 @@ export function Composer(props: ComposerProps) {
         <span class="grow" />
         <Buttons {...props} isReady={isReady} onSteer={canSteer ? steer : undefined} />
       </div>
-      {isBusy && (
-        <p class="small soft hint">Enter queues the message behind this run. Ctrl and Enter tells the run now.</p>
-      )}
+      {isBusy && <p class="small soft hint">{BUSY_HINT}</p>}
     </form>
   )
+}
+
+const BUSY_HINT = 'Enter queues the message behind this run. Ctrl and Enter tells the run now.'
+
+/** The files of the message that is written here. One that was refused is here again. */
+function useDraftFiles({ draft, refused }: ComposerProps): DraftFiles {
+  const files = useMemo(() => new DraftFiles(), [])
+  useEffect(() => () => files.drop(), [files])
+  useEffect(() => {
+    if (!refused) return
+    if (draft.peek() === '') draft.value = refused.message.prompt
+    files.putBack(refused.message.files ?? [], refused.cause)
+  }, [refused])
+  return files
+}
+
+/** A text that the run does not take any more is here again. */
+function tellRun(draft: Signal<string>, onSteer: (text: string) => Promise<void>): void {
+  const text = draft.value
+  draft.value = ''
+  onSteer(text.trim()).catch((cause: unknown) => {
+    draft.value ||= text
+    tellFailure(cause)
+  })
 }
 
 /** What is wrong with a file stands there. */
