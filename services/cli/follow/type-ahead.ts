@@ -87,7 +87,7 @@ export class TypeAhead {
       if (key === '\u0003') this.#io.interrupt()
       else if (key === '\r' || key === '\n') this.#enter()
       else if (key === '\t') this.#tell(this.#text)
-      else if (key === '\u007f' || key === '\b') this.#show([...this.#text].slice(0, -1).join(''))
+      else if (key === '\u007f' || key === '\b') this.#show(Array.from(this.#text).slice(0, -1).join(''))
       else if (key === '\u0015') this.#show('')
       else if (key >= ' ') this.#show(this.#text + key)
     }
