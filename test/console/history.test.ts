@@ -149,8 +149,8 @@ describe('a conversation in the console', () => {
     const page = await pages.open('/chat?new=1')
     const refused = { status: 413, json: { error: { type: 'invalid_request', message: 'delete some files first' } } }
     await page.route('**/files?name=plan.pdf', (route) => route.fulfill(refused), { times: 1 })
-    await page.getByRole('button', { name: 'Attach' }).focus()
-    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
+    const attach = page.getByRole('button', { name: 'Attach' })
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), attach.press('Enter')])
     await chooser.setFiles([
       { name: 'plan.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 a plan') },
       { name: 'slip.txt', mimeType: 'text/plain', buffer: Buffer.from('a slip') },

@@ -112,7 +112,7 @@ function tooLarge({ type, size }: File): string | undefined {
 const limits = () => ({ ...WITHOUT_LIMITS, ...caller().peek()?.run_limits })
 
 /** Of a server that does not tell its own: it refuses what it does not take. */
-const WITHOUT_LIMITS = {
+const WITHOUT_LIMITS: Readonly<Record<'attachments' | 'image_bytes' | 'attachment_bytes', number>> = {
   attachments: Number.POSITIVE_INFINITY,
   image_bytes: Number.POSITIVE_INFINITY,
   attachment_bytes: Number.POSITIVE_INFINITY,
