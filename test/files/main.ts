@@ -110,7 +110,7 @@ async function converse(wire: string, { env, turns, sent }: Conversation): Promi
 async function measureUploads(count: number, bytes: number): Promise<void> {
   const mongo = await startMongoSet()
   const env = { MONGODB_URL: mongo.url, MONGODB_DB: 'files', RATE_LIMIT_RPM: '0' }
-  const cluster = await startCluster(env, { executors: 1 })
+  const cluster = await startCluster(env, { gateway: 2, executor: 1 })
   try {
     const pids = cluster.gateways.map(({ pid }) => pid)
     const samples: number[][] = pids.map(() => [])
