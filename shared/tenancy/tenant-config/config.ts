@@ -16,6 +16,9 @@ export type Routing = Partial<Record<Role, RoleRoute>>
 /** Whether dispatch records keep payloads, and how long they are kept. */
 export type Audit = { store_payloads: boolean; retention_days: number }
 
+/** For how many days files are kept (D43.3). */
+export type FileRules = { retention_days: number }
+
 /** The types of D8.2, and in the standalone form `demo`, which calls nobody. */
 export type InstanceType = ProviderType
 
@@ -111,6 +114,7 @@ export const NO_LIMITS: Limits = {
 export type TenantConfig = {
   readonly routing: Routing
   readonly audit: Audit
+  readonly files: FileRules
   readonly instances: readonly StoredInstance[]
   readonly secrets: readonly StoredSecret[]
   readonly webhooks: readonly StoredWebhook[]
@@ -120,6 +124,7 @@ export type TenantConfig = {
 export const EMPTY_CONFIG: TenantConfig = {
   routing: {},
   audit: { store_payloads: true, retention_days: 30 },
+  files: { retention_days: 30 },
   instances: [],
   secrets: [],
   webhooks: [],
