@@ -43,7 +43,7 @@ type HttpParts = {
   store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage' | 'files'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
-  queued: Queued
+  queued: Queued | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   isHeapHigh: IsHeapHigh
@@ -96,11 +96,11 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
   }
 }
 
-const storedOf = (store: NonNullable<HttpParts['store']>, { receive, fetchFile }: OpenedUploads): Stored => ({
+const storedOf = (store: NonNullable<HttpParts['store']>, { receive, enter, fetchFile }: OpenedUploads): Stored => ({
   ledger: store.ledger,
   decided: store.decided,
   usage: new UsageReport(store.usage),
-  files: { files: store.files, receive, fetchFile },
+  files: { files: store.files, receive, enter, fetchFile },
 })
 
 type Configuring = { settings: HttpSettings; form: Form; receive: ReceiveUpload }

@@ -16,6 +16,7 @@ export { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from
 export type { Page, Pages } from './http/pages.ts'
 export type { PathWith, Raw, RawAnswer, RawInit, UntypedInit } from './http/raw.ts'
 export { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
+export { createFiles, type Files, type UploadOptions } from './resources/files.ts'
 export type { FlowEvent, FlowOutcome, FlowRun, FlowRunOptions, Flows } from './resources/flows.ts'
 export type { PermissionReply, Permissions } from './resources/permissions.ts'
 export type { PlanEvent, PlanHandle, PlanProgress, PlanProgressStep } from './resources/plan-handle.ts'
@@ -88,7 +89,7 @@ export class AgentEngine {
     return this.#transport.json('GET', '/me', { ...options, has: 'tenant' })
   }
 
-  /** A time of the server, such as `expires_at`, by this machine's clock, as far as the newest answer tells how it goes. */
+  /** Converts a time of the server, such as `expires_at`, to this machine's clock, by the difference that the newest answer has shown. */
   localTime(serverTime: string): Date {
     return this.#transport.localTime(serverTime)
   }

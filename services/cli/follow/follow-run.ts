@@ -2,13 +2,15 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FollowOptions, PermissionAsk, RunEvent, RunStream } from '../../../shared/client/client.ts'
 import { RunFailed, RunLost } from '../../../shared/client/errors.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
-import type { Io } from '../io.ts'
+import { type Io, isInteractive } from '../io.ts'
 import type { Output } from '../output.ts'
+import { countdown } from '../text/figures.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
-import { createAnswers } from './answer-asks.ts'
-import type { Approval } from './approval.ts'
+import { type Approval, ruleFor } from './approval.ts'
+import type { Screen } from './ask-person.ts'
 import { callText } from './call-line.ts'
 import { RunScreen } from './run-screen.ts'
+import type { TypeAhead } from './type-ahead.ts'
 
 export type RunFollow = {
   io: Io
@@ -16,6 +18,8 @@ export type RunFollow = {
   approval: Approval
   /** One event a line on stdout, and as the last line the result. */
   isJson: boolean
+  /** What is typed meanwhile, in a conversation on a terminal. */
+  ahead?: { keys: TypeAhead; steer(runId: string, text: string): Promise<unknown> } | undefined
   /** Starts or resumes the run. */
   start(options: FollowOptions): RunStream
 }
@@ -24,30 +28,32 @@ export type RunFollow = {
 const CANCEL_MS = 2_000
 
 /** Shows a run until it ends. The first Ctrl-C cancels it, the second leaves it. Throws what the run ends with, a cancel apart. */
-export async function followRun({ io, output, approval, isJson, start }: RunFollow): Promise<ExitCode> {
+export async function followRun({ io, output, approval, isJson, ahead, start }: RunFollow): Promise<ExitCode> {
   const screen = new RunScreen({ output, hasText: !isJson })
   const leaving = new AbortController()
   const answer = createAnswers({ io, output, screen, approval })
   const onPermission = async (ask: PermissionAsk) => {
     await setImmediate() // The event itself is shown first.
-    await answer(ask)
+    await (ahead ? ahead.keys.during(() => answer(ask)) : answer(ask))
   }
+  const end = () => (ahead?.keys.end(), screen.end())
   const run = start({ signal: leaving.signal, onPermission })
   const release = io.onInterrupt(interruption(run, { screen, leave: () => leaving.abort() }))
+  ahead?.keys.begin({ screen, steer: async (text) => ahead.steer(await run.started(), text) })
   try {
     for await (const event of run) {
       if (isJson) output.out(`${plainJson({ ...event, run_id: run.id })}\n`)
       screen.show(event, run.id)
-      showClientCall(event, run.id ?? '', screen)
+      showNews(event, run.id ?? '', screen)
     }
     const { output: text, usage, stopReason, planId, note } = await run.result()
-    screen.end()
+    end()
     const result = { output: text, usage, stop_reason: stopReason, plan_id: planId, note }
     if (isJson) printResult(output, run, result)
     else if (planId !== undefined) output.out(`${planId}\n`)
     return wasDenied(screen) ? EXIT.denied : EXIT.ok
   } catch (cause) {
-    screen.end()
+    end()
     const isOver = cause instanceof RunFailed || cause instanceof RunLost
     if (!isOver && run.id !== undefined) output.err(`ae attach ${run.id}\n`)
     if (leaving.signal.aborted) return EXIT.cancelled
@@ -58,12 +64,18 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
   }
 }
 
-/** The caller's own program makes the call, or a person answers it. */
-function showClientCall({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
+/** A call that the caller's own program makes, or a person answers; what was delivered; and what the run was told. */
+function showNews({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
+  if (event === 'artifact')
+    screen.print(`  delivered ${plainLine(data.name)}: ae files get ${data.file_id} ${quoted(plainLine(data.name))}`)
+  if (event === 'steered') screen.print(`  told${data.by ? ` by ${plainLine(data.by)}` : ''}: ${plainLine(data.text)}`)
   if (event !== 'tool_use' || !data.expires_at) return
   const call = callText({ toolName: data.tool_name, input: data.input })
   screen.print(`waiting for your tool (${call}): ae answer ${runId} ${plainLine(data.id)} OUTPUT`)
 }
+
+/** A word of a shell. */
+const quoted = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`)
 
 function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; leave: () => void }): () => void {
   let cancelled: Promise<void> | undefined
@@ -85,4 +97,38 @@ function errorOf(cause: unknown): object {
   const code = exitCodeOf(cause)
   if (!(cause instanceof RunFailed)) return { message, exit_code: code }
   return { code: cause.code, message, suggestion: cause.suggestion, retryable: cause.retryable, exit_code: code }
+}
+
+type Place = { io: Io; output: Output; screen: Screen; approval: Approval }
+
+/** Answers the requests of a run: by rule, by the person at the terminal, one after the other, or not at all. */
+function createAnswers(place: Place): (ask: PermissionAsk) => Promise<void> {
+  let asked = Promise.resolve()
+  return async (ask) => {
+    if (await isAnsweredByRule(ask, place)) return
+    if (!isInteractive(place.io)) return leavePending(ask, place)
+    // Loaded with the first question: most runs have none.
+    asked = asked.then(async () => (await import('./ask-person.ts')).askPerson(ask, place))
+    await asked
+  }
+}
+
+async function isAnsweredByRule(ask: PermissionAsk, { approval, screen, output: { style } }: Place): Promise<boolean> {
+  const rule = ruleFor(approval.rules, ask)
+  const call = callText(ask)
+  if (rule !== undefined || approval.mode === 'all') {
+    screen.print(style.dim(`  ${call} is allowed by ${rule ? `--allow '${plainLine(rule.text)}'` : '--approve all'}`))
+    await ask.allow()
+    return true
+  }
+  if (approval.mode !== 'never') return false
+  await ask.deny('denied by --approve never')
+  return true
+}
+
+/** Without a terminal nobody is asked here: it stays pending for someone elsewhere. */
+function leavePending(ask: PermissionAsk, { screen }: Place): void {
+  const left = countdown(ask.expiresAt.getTime() - Date.now())
+  const call = callText(ask)
+  screen.print(`waiting for permission ${ask.id} (${call}): ae allow ${ask.id} (denied in ${left})`)
 }

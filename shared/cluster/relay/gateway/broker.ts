@@ -10,8 +10,7 @@ import type { ReaderFailure } from '../../journal/frames.ts'
 import { Executors } from '../../members/executors.ts'
 import type { Member } from '../../members/members.ts'
 import { Workers } from '../../members/workers.ts'
-import type { MovedRuns } from '../../owners/moved-runs.ts'
-import type { Claim, Owners } from '../../owners/owners.ts'
+import type { Claim, MovedRuns, Owners } from '../../owners/owners.ts'
 import { SessionRouter, type SessionRouterDeps } from '../../owners/session-router.ts'
 import { answerCall, reply } from '../../permissions/reply.ts'
 import type { PermissionKey, PermissionStore } from '../../permissions/store.ts'
@@ -232,7 +231,7 @@ export class RelayBroker {
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
-      this.#deps.permissions.list(tenant, page, (runId) => this.#places.isWorkerAlive(tenant, runId)),
+      this.#deps.permissions.list(tenant, page, async (runId) => !(await this.#places.isLost(tenant, runId))),
     findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
     replyPermission: async (tenant, scopeId, id, answer) => {
       const request = { tenant, scopeId, id }
