@@ -147,6 +147,7 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect((await call('GET', '/config/instances/asked/capabilities')).body).to.deep.equal({
       discovery: null,
       probes: [],
+      room: [],
     })
     await own.close()
     expect((await call('POST', '/config/instances/asked/discover')).status).to.equal(502)

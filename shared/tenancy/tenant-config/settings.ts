@@ -1,3 +1,4 @@
+import type { InstanceLimits } from '../../agent/providers/port.ts'
 import { AppError, invalidRequest } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { ModelOptions } from '../../kernel/model-options.ts'
@@ -37,6 +38,7 @@ export type InstanceView = {
   secret?: string
   options?: ModelOptions
   prices?: InstancePrices
+  limits?: InstanceLimits
   created_at: string
   updated_at: string
 }
@@ -175,6 +177,7 @@ function toInstanceView({
   key,
   options,
   prices,
+  limits,
   created_at,
   updated_at,
 }: StoredInstance): InstanceView {
@@ -186,6 +189,7 @@ function toInstanceView({
     ...(secret !== undefined && { secret }),
     ...(options && { options }),
     ...(prices && { prices }),
+    ...(limits && { limits }),
     created_at,
     updated_at,
   }
