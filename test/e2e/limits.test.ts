@@ -110,8 +110,8 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await until(async () => (await room())?.at_work === 1, { what: 'the first call to be at work' })
     const [left, batch] = [await start('hold', 'interactive'), await start('go', 'batch')]
     await until(async () => (await room())?.waiting === 2, { what: 'two calls to wait' })
-    await call('POST', `/runs/${left}/cancel`)
-    await call('POST', `/runs/${held}/cancel`)
+    await call('DELETE', `/runs/${left}`)
+    await call('DELETE', `/runs/${held}`)
     const ended = async () => (JSON.parse((await call('GET', `/runs/${batch}`)).text) as { status: string }).status
     await until(async () => (await ended()) === 'done', { what: 'the last run to have its turn' })
     product.model.otherwise(() => 'fine')
