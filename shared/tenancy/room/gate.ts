@@ -156,7 +156,8 @@ class Door {
   tidy(now: number): boolean {
     const isLimited = this.#caps.concurrent !== Number.POSITIVE_INFINITY
     const isDue = this.#places > this.#atWork || (this.#atWork > 0 && now - this.#askedAt > RENEW_MS)
-    if (isLimited && isDue) void this.#tellRooms()
+    const isUntold = this.#spent.some((each) => each !== 0) || this.#places !== this.#atWork
+    if ((isLimited && isDue) || (isUntold && now - this.#askedAt > RENEW_MS)) void this.#tellRooms()
     const isIdle = this.#atWork === 0 && this.#queue.size === 0 && !this.#isAsking
     return isIdle && (!isLimited || this.#places === 0) && now - this.#usedAt > IDLE_MS
   }
