@@ -113,6 +113,7 @@ export const PACKAGES: Record<string, readonly string[]> = {
   'file-type': ['shared/agent/files/media-type.ts'],
   'image-size': ['shared/agent/files/media-type.ts'],
   multer: ['services/gateway/bodies/upload.ts'],
+  '@tus/server': ['services/gateway/bodies/tus.ts'],
   'form-data': ['shared/agent/transcription/**'],
   commander: ['services/cli/**'],
   express: ['services/gateway/**', 'services/http/**', 'services/ops/**'],
@@ -208,6 +209,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
   ['services/gateway/dialects/mcp/mcp-routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
   ['services/gateway/open-uploads.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
+  ['services/gateway/routes/files.ts', 'services/gateway/bodies/tus.ts'], // It loads tus's server.
   ['shared/agent/files/**', 'file-type'],
   ['shared/agent/files/**', 'image-size'],
   ['shared/agent/transcription/**', 'form-data'],

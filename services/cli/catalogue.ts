@@ -33,6 +33,12 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/cancel.ts')).defineCancel,
   },
   {
+    name: 'steer',
+    group: DAILY,
+    summary: 'tell a run something while it is at work',
+    load: async () => (await import('./commands/cancel.ts')).defineSteer,
+  },
+  {
     name: 'approvals',
     group: DAILY,
     summary: 'the permission requests that wait',

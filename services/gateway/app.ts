@@ -36,7 +36,7 @@ import { type ConsoleSettings, consoleAtBrokenPath, consoleRoutes } from './rout
 import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { followEvents } from './routes/events.ts'
-import { type FileSurface, fileRoutes } from './routes/files.ts'
+import { type FileSurface, fileRoutes, offerUploads } from './routes/files.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/flows/dispatches.ts'
 import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
@@ -157,6 +157,7 @@ export function createApp(deps: AppDeps): Express {
   app.use(constantHeaders(origins.cors))
   app.use(checkHost(origins.allowedHosts))
   if (origins.isLocal) app.use(refuseForeignPages(origins.cors.origins))
+  if (deps.stored) app.options(`${basePath}/files`, offerUploads)
   app.use(cors(origins.cors)) // Answers every OPTIONS request.
   if (pages.console)
     app.use(createRoutes(consoleRoutes({ basePath, ...pages.console }), EVERYWHERE), consoleAtBrokenPath(pages.console))

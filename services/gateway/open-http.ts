@@ -96,11 +96,11 @@ export async function openHttp(settings: HttpSettings, parts: HttpParts): Promis
   }
 }
 
-const storedOf = (store: NonNullable<HttpParts['store']>, { receive, fetchFile }: OpenedUploads): Stored => ({
+const storedOf = (store: NonNullable<HttpParts['store']>, { receive, enter, fetchFile }: OpenedUploads): Stored => ({
   ledger: store.ledger,
   decided: store.decided,
   usage: new UsageReport(store.usage),
-  files: { files: store.files, receive, fetchFile },
+  files: { files: store.files, receive, enter, fetchFile },
 })
 
 type Configuring = { settings: HttpSettings; form: Form; receive: ReceiveUpload }

@@ -2,12 +2,19 @@ import { join } from 'node:path'
 import { openSpool } from '../../shared/agent/transcription/spool.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Egress } from '../../shared/platform/net/port.ts'
+import type { UploadLine } from '../../shared/tenancy/limits/upload-line.ts'
 import { ownProcess } from '../wiring/process.ts'
+import type { EnterUpload } from './bodies/tus.ts'
 import type { ReceiveUpload } from './bodies/upload.ts'
 import { createFetchFile, type FetchFile } from './starting/fetch-file.ts'
 
-/** What receives uploads, which share the places and the disk of this gateway. */
-export type OpenedUploads = { receive: ReceiveUpload; fetchFile: FetchFile; close(): Promise<void> }
+/** What receives uploads, which share the places and the disk of this gateway. `enter` is for those that need no disk. */
+export type OpenedUploads = {
+  receive: ReceiveUpload
+  enter: EnterUpload
+  fetchFile: FetchFile
+  close(): Promise<void>
+}
 
 /** Opens the folder for uploads that are under way, DATA_DIR/spool, and the way out to files that requests name. */
 export async function openUploads({ dataDir, ...limits }: Settings['http']['uploads']): Promise<OpenedUploads> {
@@ -20,15 +27,19 @@ export async function openUploads({ dataDir, ...limits }: Settings['http']['uplo
     )
     return egress
   }
-  let loading: Promise<ReceiveUpload> | undefined
+  let loading: Promise<{ receive: ReceiveUpload; line: UploadLine }> | undefined
+  const load = () => {
+    // It takes 25 ms and 9 MiB, so it is loaded at the first upload.
+    loading ??= import('./bodies/upload.ts').then(({ createReceiveUpload, createUploadLine }) => {
+      const given = { tenantShare, maxUploads, maxSpoolBytes }
+      const line = createUploadLine(given)
+      return { line, receive: createReceiveUpload(spool.dir, given, line) }
+    })
+    return loading
+  }
   return {
-    async receive(...args) {
-      // It takes 25 ms and 9 MiB, so it is loaded at the first upload.
-      loading ??= import('./bodies/upload.ts').then(({ createReceiveUpload }) =>
-        createReceiveUpload(spool.dir, { tenantShare, maxUploads, maxSpoolBytes }),
-      )
-      return (await loading)(...args)
-    },
+    receive: async (...args) => (await load()).receive(...args),
+    enter: async (tenant, signal) => (await load()).line.enter({ tenant, bytes: 0 }, signal),
     fetchFile: createFetchFile(openEgress),
     async close() {
       await (await egress)?.close()

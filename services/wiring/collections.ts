@@ -1,6 +1,6 @@
 import { LEDGER } from '../../shared/agent/customers/store/ledger.ts'
 import { MEMORY_ENTRIES } from '../../shared/agent/customers/store/memory-entries.ts'
-import { FILE_CONTENTS, FILES } from '../../shared/agent/files/records.ts'
+import { FILE_CONTENTS, FILE_DUES, FILES } from '../../shared/agent/files/records.ts'
 import { BUSY_SESSIONS } from '../../shared/agent/sessions/busy-sessions.ts'
 import { ONE_SHOT_LOG, SESSION_LOG } from '../../shared/agent/sessions/log-documents.ts'
 import { SESSIONS } from '../../shared/agent/sessions/store.ts'
@@ -74,4 +74,5 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   WEBHOOK_DELIVERIES,
   FILES,
   FILE_CONTENTS,
+  FILE_DUES,
 ]

@@ -6,12 +6,14 @@ import { type BusySessions, createBusySessions } from '../../shared/agent/sessio
 import { createSessionStore, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import { DecidedPermissions } from '../../shared/cluster/permissions/decided.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { Objects } from '../../shared/platform/objects/port.ts'
 import { createIdempotency, type JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import type { SpendingStore } from '../../shared/tenancy/limits/port.ts'
 import { createSpendingStore } from '../../shared/tenancy/limits/store/spending.ts'
+import { toConfig } from '../../shared/tenancy/tenant-config/config.ts'
 import {
   type CapabilityStore,
   createCapabilityStore,
@@ -114,12 +116,18 @@ const createStores = (
   deliveries: createDeliveryStore(store),
   spending: createSpendingStore(store),
   usage: createUsageStore(store),
-  files: new Files(store, objects),
+  files: new Files(store, objects, { retentionDays: retentionOf(store) }),
   async close() {
     await objects.close()
     await store.close()
   },
 })
+
+/** Read for each new file: every process that keeps some knows it, whether it has the runtime configuration or not. */
+function retentionOf(store: Store): (tenant: TenantId) => Promise<number> {
+  const configs = createTenantConfigStore(store)
+  return async (tenant) => toConfig(await configs.read(tenant)).files.retention_days
+}
 
 type Opened = { store: Store; objects: Objects }
 

@@ -55,6 +55,16 @@ async def main() -> None:
             await engine.runs.get("run_unknown")
         except ApiError as refusal:
             print(refusal.status, refusal.type)
+        with open("notes.txt", "w") as file:
+            file.write("hello" * 50_000)
+        kept = await engine.files.upload("notes.txt", expires_in_secs=3600)
+        [attached] = await engine.files.attach("notes.txt")
+        print(kept["name"], kept["bytes"], attached["file_id"] in [row["file_id"] async for row in engine.files.list()])
+        await engine.files.delete(kept["file_id"])
+        try:
+            await engine.files.upload("none.txt")
+        except FileNotFoundError:
+            print("no such file")
         print(len(await engine.runs.list(limit=1).all(2)), (await engine.runs.resume(id).result()).run_id == id)
 
 asyncio.run(main())
@@ -66,6 +76,8 @@ Write True False
 True
 cancelled True
 404 not_found_error
+notes.txt 250000 True
+no such file
 2 True
 `
 

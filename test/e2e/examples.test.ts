@@ -294,6 +294,7 @@ describe('the examples of the API description, sent to the standalone form', () 
   for (const operation of operationsOf(document)) {
     const { method, path, operation: node } = operation
     if (node['x-dialect'] !== undefined) continue // test/e2e/dialects has its clients.
+    if (node['operationId'] === 'sendPart') continue // e2e/resumable-uploads.test.ts has a client of tus.
     const body = bodyOf(node)
     it(`${method} ${path} has an example for each body, and is answered well`, async () => {
       if (body) expect(body.examples).not.to.be.empty

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { AnySchemaObject } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createReceiveUpload } from '../../services/gateway/bodies/upload.ts'
+import { createReceiveUpload, createUploadLine } from '../../services/gateway/bodies/upload.ts'
 import type { ConfigSurface } from '../../services/gateway/routes/config/enabled.ts'
+import type { FileSurface } from '../../services/gateway/routes/files.ts'
 import type { FlowRunSurface } from '../../services/gateway/routes/flows/flow-surface.ts'
 import type { TranscriptionDeps } from '../../services/gateway/routes/transcriptions.ts'
 import { createLocalParts } from '../../services/wiring/config-notice.ts'
@@ -274,10 +275,12 @@ describe('values that are generated from the API description', () => {
       assertBudget: async () => {},
       receive: createReceiveUpload(dir.path),
     }
-    const fileSurface = {
+    const line = createUploadLine()
+    const fileSurface: FileSurface = {
       files,
+      enter: (tenant, signal) => line.enter({ tenant, bytes: 0 }, signal),
       receive: transcription.receive,
-      fetchFile: (_url: string, param: string) => Promise.reject(invalidRequest('nothing is fetched here', { param })),
+      fetchFile: (_url, param) => Promise.reject(invalidRequest('nothing is fetched here', { param })),
     }
     const ledger = { page: async () => ({ entries: [], next_cursor: null }) } as never
     const decided = { page: async () => ({ permissions: [], next_cursor: null }), find: async () => undefined } as never

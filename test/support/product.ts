@@ -19,6 +19,8 @@ export type { Reply } from './api-client.ts'
 export type Product = {
   /** Base URL of one gateway, without a slash at the end. */
   url: string
+  /** Those of all gateways. */
+  urls: readonly string[]
   /** How many processes run agents. */
   workerCount: number
   model: ModelServer
@@ -105,6 +107,7 @@ async function startProduct(
   const nextUrl = (path: string) => `${opened.urls[calls++ % opened.urls.length]}${path}`
   return {
     url: opened.urls[0] ?? '',
+    urls: opened.urls,
     workerCount: opened.workerCount,
     opsUrls: opened.opsUrls,
     model,

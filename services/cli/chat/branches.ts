@@ -23,6 +23,9 @@ const MOST_BRANCHES = 20
 const shownOf = async ({ session, after }: Branching): Promise<Message[]> =>
   after === null ? [] : session.messages(after === undefined ? {} : { head: after }).all()
 
+/** The message behind which the next one goes; `undefined` before the first one. */
+export const lastOf = async (chat: Branching): Promise<string | undefined> => (await shownOf(chat)).at(-1)?.id
+
 /** Has the next message go where the newest one went. Returns what is to be told. */
 export async function undo(chat: Branching): Promise<string> {
   const last = (await shownOf(chat)).findLast(({ role }) => role === 'user')

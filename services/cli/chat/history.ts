@@ -1,7 +1,7 @@
 import type { Session } from '../../../shared/client/client.ts'
 import { callLine } from '../follow/call-line.ts'
 import type { Output } from '../output.ts'
-import { plain } from '../text/plain.ts'
+import { plain, plainLine } from '../text/plain.ts'
 import { TextFlow } from '../text/text-flow.ts'
 
 const MOST_MESSAGES = 1_000
@@ -17,6 +17,8 @@ export async function showHistory(session: Session, output: Output, head?: strin
     for (const block of blocks) {
       if (block.type === 'text' && role === 'user')
         output.err(`${style.bold(`${style.symbols.prompt} ${plain(block.text)}`)}\n`)
+      else if (block.type === 'file')
+        output.err(`${style.dim(`  ${plainLine(block.name)}  ae files get ${block.file_id} FILE`)}\n`)
       else if (block.type === 'text') output.err(wrapped(plain(block.text), output))
       else if (block.type === 'tool_use') {
         const call = { toolName: block.tool_name, input: block.input }

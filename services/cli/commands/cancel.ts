@@ -8,6 +8,18 @@ export function defineCancel(command: Command, cli: Cli): void {
     .action((ids: string[]) => cancel(ids, cli))
 }
 
+export function defineSteer(command: Command, cli: Cli): void {
+  command
+    .argument('<run>', 'the run, or the beginning or end of its id')
+    .argument('<text...>', 'what its model reads at its next call')
+    .action(async (run: string, words: string[]) => {
+      const client = await cli.engine()
+      const { id } = await resolveId(client, run, ['run'])
+      await client.runs.steer(id, words.join(' '))
+      cli.output.out(`${id} told\n`)
+    })
+}
+
 /** All ids are resolved before anything is ended. */
 async function cancel(texts: readonly string[], { output, engine }: Cli): Promise<void> {
   const client = await engine()

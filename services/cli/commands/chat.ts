@@ -7,6 +7,7 @@ import type { Cli } from '../cli.ts'
 import { CliError, EXIT, exitCodeOf, explain } from '../exit-codes.ts'
 import { askLine } from '../follow/ask-line.ts'
 import { followRun } from '../follow/follow-run.ts'
+import { TypeAhead } from '../follow/type-ahead.ts'
 import { isInteractive } from '../io.ts'
 import { plain, plainLine } from '../text/plain.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
@@ -27,14 +28,17 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
   const client = await cli.engine()
   const id = given ?? (options.continue ? await lastSession(client) : undefined)
   const session = await client.sessions.open(id)
-  const state: Chat = { session, client, cli, model: options.model, after: undefined, hasEvents: false, isOver: false }
   const { output, io, exitWith } = cli
   const { style } = output
+  const ahead = new TypeAhead(io, style)
+  const begun = { model: options.model, after: undefined, attached: [], hasEvents: false, isOver: false }
+  const state: Chat = { session, client, cli, ahead, ...begun }
   if (!options.json) {
     if (id !== undefined) await showHistory(session, output)
     output.err(`${style.dim(`${plainLine(session.id)}${style.symbols.sep}/help lists the commands`)}\n`)
   }
-  for await (const line of isInteractive(io) ? typedLines(state) : pipedLines(cli)) {
+  for await (const typed of isInteractive(io) ? typedLines(state) : pipedLines(cli)) {
+    const line = typed.replace(/^\/queue\s+/, '')
     if (line.trim() === '') continue
     if (line.startsWith('/') && (await doChatCommand(line, state))) {
       if (state.isOver) break
@@ -43,22 +47,24 @@ async function talk(given: string | undefined, options: ChatOptions, cli: Cli): 
     await say(line, options, state)
   }
   if (!isInteractive(io)) return
-  output.err(`ae chat ${plainLine(session.id)}\n`)
+  output.err(`ae chat ${plainLine(state.session.id)}\n`)
   exitWith(EXIT.ok)
 }
 
 /** One message and its answer. A run that fails leaves the conversation as it is. */
 async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<void> {
-  const { session, model, after, hasEvents, cli } = chat
+  const { session, client, ahead, hasEvents, cli } = chat
   const { io, output, exitWith } = cli
-  const place = { ...(model !== undefined && { model }), ...(after !== undefined && { after }) }
-  const start = (follow: object) => session.send({ prompt, ...place }, follow)
+  const start = (follow: object) => session.send({ prompt, ...placeOf(chat) }, follow)
   const isJson = Boolean(options.json) || hasEvents
+  const steer = (runId: string, text: string) => client.runs.steer(runId, text)
+  const typed = isInteractive(io) && !isJson ? { ahead: { keys: ahead, steer } } : {}
   try {
-    exitWith(await followRun({ io, output, approval: approvalOf(options), isJson, start }))
-    chat.after = undefined
+    exitWith(await followRun({ io, output, approval: approvalOf(options), isJson, start, ...typed }))
+    Object.assign(chat, SENT)
   } catch (cause) {
-    if (cause instanceof RunFailed) chat.after = undefined // The message was accepted.
+    if (cause instanceof RunFailed) Object.assign(chat, SENT) // The message was accepted.
+    ahead.hold()
     if (!isInteractive(io) || !(cause instanceof RunFailed || cause instanceof ApiError)) throw cause
     const { message, hints } = explain(cause, '')
     output.err(
@@ -72,11 +78,24 @@ async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<vo
   }
 }
 
+/** What goes with the next message alone is gone with it. */
+const SENT = { after: undefined, attached: [] } as const
+
+const placeOf = ({ model, after, attached }: Chat) => ({
+  ...(model !== undefined && { model }),
+  ...(after !== undefined && { after }),
+  ...(attached.length > 0 && { attachments: attached.map(({ file_id }) => ({ file_id })) }),
+})
+
 async function* typedLines(chat: Chat): AsyncGenerator<string> {
   const { io, output } = chat.cli
+  const question = `${output.style.symbols.prompt} `
   const history: string[] = []
   while (!chat.isOver) {
-    const line = await askLine(io, { question: `${output.style.symbols.prompt} `, history: [...history] })
+    const waiting = chat.ahead.queued.shift()
+    if (waiting !== undefined) output.err(`${question}${plainLine(waiting)}\n`)
+    const given = waiting === undefined ? chat.ahead.takeBack() : ''
+    const line = waiting ?? (await askLine(io, { question, given, history: [...history] }))
     if (line === undefined) return
     if (line.trim() !== '') history.unshift(line)
     yield line

@@ -10,6 +10,7 @@ import { type Approval, ruleFor } from './approval.ts'
 import type { Screen } from './ask-person.ts'
 import { callText } from './call-line.ts'
 import { RunScreen } from './run-screen.ts'
+import type { TypeAhead } from './type-ahead.ts'
 
 export type RunFollow = {
   io: Io
@@ -17,6 +18,8 @@ export type RunFollow = {
   approval: Approval
   /** One event a line on stdout, and as the last line the result. */
   isJson: boolean
+  /** What is typed meanwhile, in a conversation on a terminal. */
+  ahead?: { keys: TypeAhead; steer(runId: string, text: string): Promise<unknown> } | undefined
   /** Starts or resumes the run. */
   start(options: FollowOptions): RunStream
 }
@@ -25,30 +28,32 @@ export type RunFollow = {
 const CANCEL_MS = 2_000
 
 /** Shows a run until it ends. The first Ctrl-C cancels it, the second leaves it. Throws what the run ends with, a cancel apart. */
-export async function followRun({ io, output, approval, isJson, start }: RunFollow): Promise<ExitCode> {
+export async function followRun({ io, output, approval, isJson, ahead, start }: RunFollow): Promise<ExitCode> {
   const screen = new RunScreen({ output, hasText: !isJson })
   const leaving = new AbortController()
   const answer = createAnswers({ io, output, screen, approval })
   const onPermission = async (ask: PermissionAsk) => {
     await setImmediate() // The event itself is shown first.
-    await answer(ask)
+    await (ahead ? ahead.keys.during(() => answer(ask)) : answer(ask))
   }
+  const end = () => (ahead?.keys.end(), screen.end())
   const run = start({ signal: leaving.signal, onPermission })
   const release = io.onInterrupt(interruption(run, { screen, leave: () => leaving.abort() }))
+  ahead?.keys.begin({ screen, steer: async (text) => ahead.steer(await run.started(), text) })
   try {
     for await (const event of run) {
       if (isJson) output.out(`${plainJson({ ...event, run_id: run.id })}\n`)
       screen.show(event, run.id)
-      showClientCall(event, run.id ?? '', screen)
+      showNews(event, run.id ?? '', screen)
     }
     const { output: text, usage, stopReason, planId, note } = await run.result()
-    screen.end()
+    end()
     const result = { output: text, usage, stop_reason: stopReason, plan_id: planId, note }
     if (isJson) printResult(output, run, result)
     else if (planId !== undefined) output.out(`${planId}\n`)
     return wasDenied(screen) ? EXIT.denied : EXIT.ok
   } catch (cause) {
-    screen.end()
+    end()
     const isOver = cause instanceof RunFailed || cause instanceof RunLost
     if (!isOver && run.id !== undefined) output.err(`ae attach ${run.id}\n`)
     if (leaving.signal.aborted) return EXIT.cancelled
@@ -59,12 +64,18 @@ export async function followRun({ io, output, approval, isJson, start }: RunFoll
   }
 }
 
-/** The caller's own program makes the call, or a person answers it. */
-function showClientCall({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
+/** A call that the caller's own program makes, or a person answers; what was delivered; and what the run was told. */
+function showNews({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
+  if (event === 'artifact')
+    screen.print(`  delivered ${plainLine(data.name)}: ae files get ${data.file_id} ${quoted(plainLine(data.name))}`)
+  if (event === 'steered') screen.print(`  told${data.by ? ` by ${plainLine(data.by)}` : ''}: ${plainLine(data.text)}`)
   if (event !== 'tool_use' || !data.expires_at) return
   const call = callText({ toolName: data.tool_name, input: data.input })
   screen.print(`waiting for your tool (${call}): ae answer ${runId} ${plainLine(data.id)} OUTPUT`)
 }
+
+/** A word of a shell. */
+const quoted = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`)
 
 function interruption(run: RunStream, { screen, leave }: { screen: RunScreen; leave: () => void }): () => void {
   let cancelled: Promise<void> | undefined

@@ -4,10 +4,18 @@ import { leaving } from '../base/tab.ts'
 import { apiUrl, newestToken } from './engine.ts'
 
 /** Saves what a path of the API sends under this name. */
-export async function download(path: string, name: string): Promise<void> {
+export const download = async (path: string, name: string): Promise<void> => saveFile(await contentOf(path), name)
+
+/** The bytes that a path of the API sends. */
+export async function contentOf(path: string): Promise<Blob> {
   const bearer = await newestToken()
-  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
-  const response = await fetch(apiUrl() + path, { headers, signal: leaving().signal })
+  let response = await fetchBytes(path, bearer)
+  if (response.status === 401) response = await fetchBytes(path, await newestToken(bearer))
   if (!response.ok) throw new ApiError(response, await response.text())
-  saveFile(await response.blob(), name)
+  return response.blob()
+}
+
+function fetchBytes(path: string, bearer: string | undefined): Promise<Response> {
+  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
+  return fetch(apiUrl() + path, { headers, signal: leaving().signal })
 }

@@ -24,8 +24,8 @@ export const apiUrl = (): string => engine().base
 /** Whether the API wants a token. */
 export const needsToken = (): boolean => engine().token !== undefined
 
-/** A token for a request that is not the transport's. */
-export const newestToken = async (): Promise<string | undefined> => engine().token?.()
+/** A token for a request that is not the transport's, and after a refusal a newer one. */
+export const newestToken = async (refused?: string): Promise<string | undefined> => engine().token?.(refused)
 
 export function transport(): Transport {
   const { transport: opened } = engine()

@@ -134,7 +134,7 @@ const NoPage = () => (
   </Empty>
 )
 
-const Search = lazy(() => import('../parts/palette/search.tsx').then((loaded) => loaded.Search))
+const Search = lazy(() => import('../parts/palette/search.tsx').then((module) => module.Search))
 
 /** Goes to a page, or to a thing that is found by its name or its id. */
 function Palette() {

@@ -72,11 +72,18 @@ type Receiving = {
   refuse(error: AppError): void
 }
 
-export function createReceiveUpload(dir: string, given: Partial<UploadLimits> = {}): ReceiveUpload {
+/** The line of the uploads of this process, which may be of several kinds. */
+export const createUploadLine = (given: Partial<UploadLimits> = {}): UploadLine =>
+  new UploadLine(lineLimits({ ...LIMITS, ...given }))
+
+export function createReceiveUpload(
+  dir: string,
+  given: Partial<UploadLimits> = {},
+  line = createUploadLine(given),
+): ReceiveUpload {
   const limits = { ...LIMITS, ...given }
   const uploads = new Map<Request, Receiving>()
   const receiveForm = formReceiver(dir, uploads, limits)
-  const line = new UploadLine(lineLimits(limits))
   return async (req, res, { takesBytes = false } = {}) => {
     checkHeaders(req, limits, takesBytes)
     liftBodyDeadline(req) // `watchRate` limits it instead, when its turn has come.

@@ -1,50 +1,76 @@
-import { newToken } from '../../kernel/ids.ts'
-import type { TenantId } from '../../kernel/tenant.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../kernel/tenant.ts'
 import type { ObjectContent, Objects } from '../../platform/objects/port.ts'
-import type { Collection, Stored } from '../../platform/store/port.ts'
-import type { FileContent } from './records.ts'
+import type { Collection, Store } from '../../platform/store/port.ts'
+import { FILE_CONTENTS, FILE_DUES, type FileContent, type FileDue } from './records.ts'
 
-/** The bytes of tenants' files in the objects, each stored once for a tenant. */
+const DUE_PAGE = 100
+
+/** A file that has, or has had, these bytes. */
+export type ContentUse = { tenant: TenantId; fileId: string; sha256: string }
+
+/** The bytes of tenants' files in the objects, each stored once for a tenant, and the list of what is due. */
 export class FileContents {
   readonly #documents: Collection
+  readonly #dues: Collection
   readonly #objects: Objects
   readonly #now: () => number
 
-  constructor(documents: Collection, objects: Objects, now: () => number) {
-    this.#documents = documents
+  constructor(store: Store, objects: Objects, now: () => number) {
+    this.#documents = store.collection(FILE_CONTENTS)
+    this.#dues = store.collection(FILE_DUES)
     this.#objects = objects
     this.#now = now
   }
 
-  /** Stores the bytes unless they are there, and counts one file more that has them. Throws `unavailable`. */
-  async use(tenant: TenantId, content: ObjectContent): Promise<void> {
-    const { sha256 } = content
-    for (;;) {
-      const known = await this.#documents.get(tenant, { sha256 })
-      if (known) {
-        if (await this.#replace(tenant, known, 1)) return
-        continue
-      }
-      const object = `${encode(tenant)}/${sha256}.${newToken()}`
-      await this.#objects.write(object, content)
-      const doc: FileContent = { sha256, object, uses: 1, used_ms: this.#now() }
-      if (await this.#documents.insert(tenant, doc)) return
-      await this.#objects.delete(object) // Another upload of the same bytes was first.
+  /** Announces a file, before anything of it is stored. `sha256` is empty while its bytes arrive in parts. */
+  async announce({ tenant, fileId, sha256 }: ContentUse, dueMs: number): Promise<void> {
+    const due: FileDue = {
+      ...{ file_id: fileId, owner: tenant, content: contentKey(tenant, sha256) },
+      ...{ is_upload: sha256 === '', due_ms: dueMs },
+    }
+    await this.#dues.insert(SYSTEM_TENANT, due)
+  }
+
+  /** Says which bytes an announced file is about to have. Returns `undefined` when it has been forgotten meanwhile. */
+  async announceBytes({ tenant, fileId, sha256 }: ContentUse): Promise<FileDue | undefined> {
+    const set = { content: contentKey(tenant, sha256) }
+    const found = await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set })
+    return found?.doc as FileDue | undefined
+  }
+
+  async setDue(fileId: string, dueMs: number): Promise<FileDue | undefined> {
+    const set = { due_ms: dueMs }
+    const found = await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set })
+    return found?.doc as FileDue | undefined
+  }
+
+  /** All that is due now, the oldest first. */
+  async *due(): AsyncGenerator<FileDue> {
+    const until = [this.#now()]
+    for (let after: [number, string] | undefined; ; ) {
+      const page = await this.#dues.page(SYSTEM_TENANT, { until, after, limit: DUE_PAGE })
+      const dues = page.map(({ doc }) => doc as FileDue)
+      yield* dues
+      const last = dues.at(-1)
+      if (!last || dues.length < DUE_PAGE) return
+      after = [last.due_ms, last.file_id]
     }
   }
 
-  /** Counts one file less that has the bytes, and deletes them behind the last one. */
-  async release(tenant: TenantId, sha256: string): Promise<void> {
+  /** Stores the bytes of an announced file unless they are there. Throws `unavailable`. */
+  async use({ tenant, fileId, sha256 }: ContentUse, content: ObjectContent): Promise<void> {
     for (;;) {
       const known = await this.#documents.get(tenant, { sha256 })
-      if (!known) return
-      const { uses, object } = known.doc as FileContent
-      if (uses > 1) {
-        if (await this.#replace(tenant, known, -1)) return
-      } else if (await this.#documents.delete(tenant, { sha256 }, known.version)) {
-        await this.#objects.delete(object)
-        return
+      if (known) {
+        const doc = { ...known.doc, used_ms: this.#now() }
+        if (await this.#documents.replaceIfVersion(tenant, { ...known, doc })) return
+        continue
       }
+      const object = objectKey(tenant, sha256, fileId)
+      await this.#objects.write(object, content)
+      const doc: FileContent = { sha256, object, used_ms: this.#now() }
+      if (await this.#documents.insert(tenant, doc)) return
+      await this.#objects.delete(object) // Another upload of the same bytes was first.
     }
   }
 
@@ -53,34 +79,45 @@ export class FileContents {
     return (known?.doc as FileContent | undefined)?.object
   }
 
-  /** Deletes an object whose upload or release broke off: nothing refers to it, and it was not used for `restMs`. */
-  async sweep(object: string, { restMs, isUsed }: Sweep): Promise<void> {
-    const [tenant, sha256] = decode(object)
-    const known = await this.#documents.get(tenant, { sha256 })
-    const doc = known?.doc as FileContent | undefined
-    if (known && doc?.object === object) {
-      if (doc.used_ms > this.#now() - restMs || (await isUsed(tenant, sha256))) return
-      if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) return
+  /** Forgets a file whose record is gone: deletes its bytes unless another file has them, too, and then what was due. It can be repeated. */
+  async forget({ owner: tenant, file_id: fileId, content, object }: FileDue): Promise<void> {
+    const sha256 = content.slice(content.indexOf(' ') + 1)
+    if (object !== undefined && object !== (await this.objectOf(tenant, sha256))) await this.#objects.delete(object)
+    if (sha256 !== '') await this.#release({ tenant, fileId, sha256 })
+    await this.#dues.delete(SYSTEM_TENANT, { file_id: fileId })
+  }
+
+  async #release(use: ContentUse): Promise<void> {
+    const { tenant, fileId, sha256 } = use
+    const own = objectKey(tenant, sha256, fileId)
+    for (;;) {
+      const known = await this.#documents.get(tenant, { sha256 })
+      const object = (known?.doc as FileContent | undefined)?.object
+      if (object !== own) await this.#objects.delete(own) // It was written, and no record came to name it.
+      if (!known || object === undefined || (await this.#isUsedBeside(use))) return
+      await this.#dues.update(SYSTEM_TENANT, { key: { file_id: fileId }, where: {}, set: { object } }) // In case this breaks off.
+      if (!(await this.#documents.delete(tenant, { sha256 }, known.version))) continue // A file has taken them meanwhile.
+      return this.#objects.delete(object)
     }
-    await this.#objects.delete(object)
   }
 
-  #replace(tenant: TenantId, known: Stored, more: 1 | -1): Promise<boolean> {
-    const doc = known.doc as FileContent
-    return this.#documents.replaceIfVersion(tenant, {
-      ...known,
-      doc: { ...doc, uses: doc.uses + more, used_ms: this.#now() },
-    })
+  /** Deletes the objects whose keys begin so. */
+  async deleteAll(prefix: string): Promise<void> {
+    for await (const { key } of this.#objects.list(prefix)) await this.#objects.delete(key)
+  }
+
+  async #isUsedBeside({ tenant, fileId, sha256 }: ContentUse): Promise<boolean> {
+    const where = { content: contentKey(tenant, sha256) }
+    const found = await this.#dues.page(SYSTEM_TENANT, { where, limit: 2 })
+    return found.some(({ doc }) => (doc as FileDue).file_id !== fileId)
   }
 }
 
-type Sweep = { restMs: number; isUsed(tenant: TenantId, sha256: string): Promise<boolean> }
+const contentKey = (tenant: TenantId, sha256: string): string => `${tenant} ${sha256}`
 
-/** Keys of objects have no colon, which a tenant's id may have. */
-const encode = (tenant: TenantId): string => Buffer.from(tenant).toString('hex')
+/** The key of an object: of the bytes `name`, as the file `end` has brought them. Keys have no colon, which a tenant's id may have. */
+export const objectKey = (tenant: TenantId, name: string, end: string): string =>
+  `${Buffer.from(tenant).toString('hex')}/${name}.${end}`
 
-/** The tenant and the hash in the key of an object. */
-export function decode(object: string): [tenant: TenantId, sha256: string] {
-  const [tenant = '', rest = ''] = object.split('/')
-  return [Buffer.from(tenant, 'hex').toString() as TenantId, rest.slice(0, 64)]
-}
+/** What the keys of the parts of an upload begin with. */
+export const partsOf = ({ owner, file_id }: FileDue): string => objectKey(owner, file_id, '')

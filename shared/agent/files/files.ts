@@ -1,30 +1,34 @@
 import { createReadStream } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import type { AttachedFile } from '../../kernel/attachment.ts'
-import { AppError, hasKind, invalidRequest } from '../../kernel/errors.ts'
+import { hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ByteRange, Objects } from '../../platform/objects/port.ts'
 import type { Store, Stored } from '../../platform/store/port.ts'
 import { attachable } from './attachable.ts'
-import { decode, FileContents } from './contents.ts'
+import { FileContents, partsOf } from './contents.ts'
 import { factsOf, headOf } from './media-type.ts'
-import { FILE_CONTENTS, FILES, type FileRecord } from './records.ts'
+import { FILES, type FileDue, type FileRecord, type StoredFile } from './records.ts'
+import { FileUploads, REST_MS, unknownFile } from './uploads.ts'
 
 export type FileLimits = {
   /** The files of a tenant, and their bytes together. */
   maxFiles: number
   maxBytes: number
-  retentionMs: number
+  /** For how long an upload in parts may go on. */
+  uploadMs: number
 }
 
 export const FILE_LIMITS: FileLimits = {
   maxFiles: 10_000,
   maxBytes: 20 * 1024 * 1024 * 1024,
-  retentionMs: 30 * 24 * 3_600_000,
+  uploadMs: 24 * 3_600_000,
 }
 
-/** A file that is to be kept: on this machine's disk, or in memory. `retentionMs`: for how long; by default as the limits say. */
+const DAY_MS = 24 * 3_600_000
+
+/** A file that is to be kept: on this machine's disk, or in memory. `retentionMs`: for how long; never for longer than the tenant keeps its files. */
 export type NewFile = { name: string; bytes: number; sha256: string; retentionMs?: number } & (
   | { path: string }
   | { content: Buffer }
@@ -35,45 +39,78 @@ export type FilesQuery = { after?: readonly [createdAt: string, fileId: string] 
 
 export type OpenedFile = { record: FileRecord; body: AsyncIterable<Uint8Array> }
 
-/** An unused object is left for this time: its upload may still be under way. */
-const REST_MS = 3_600_000
+export type FilesOptions = {
+  limits?: FileLimits
+  /** For how many days a tenant keeps its files. */
+  retentionDays?(tenant: TenantId): Promise<number>
+  now?: () => number
+}
 
 /**
  * Files that a tenant has given to the product, or that its runs have delivered (D43). The record of a file is in the store, its bytes are in the
  * objects, each once for a tenant. Every method throws `unavailable` when one of the two does not answer.
  */
 export class Files {
+  readonly uploads: FileUploads
   readonly #records
   readonly #contents: FileContents
   readonly #objects: Objects
   readonly #limits: FileLimits
+  readonly #retentionDays: (tenant: TenantId) => Promise<number>
   readonly #now: () => number
 
-  constructor(store: Store, objects: Objects, { limits = FILE_LIMITS, now = Date.now } = {}) {
+  constructor(store: Store, objects: Objects, options: FilesOptions = {}) {
+    const { limits = FILE_LIMITS, retentionDays = async () => 30, now = Date.now } = options
     this.#records = store.collection(FILES)
-    this.#contents = new FileContents(store.collection(FILE_CONTENTS), objects, now)
+    this.#contents = new FileContents(store, objects, now)
     this.#objects = objects
     this.#limits = limits
+    this.#retentionDays = retentionDays
     this.#now = now
+    this.uploads = new FileUploads({
+      ...{ records: this.#records, contents: this.#contents, objects },
+      times: (retentionMs) => this.#times(retentionMs),
+      hasExpired: (found) => this.#hasExpired(found),
+    })
   }
 
   /** Keeps a file. Throws `invalid_request` (413) when the tenant has too many files, or too many bytes in them. */
   async add(tenant: TenantId, file: NewFile): Promise<FileRecord> {
     await this.#assertRoom(tenant, file.bytes)
-    const { name, bytes, sha256, retentionMs = this.#limits.retentionMs } = file
+    const { name, bytes, sha256, retentionMs } = file
     const facts = await factsOf('path' in file ? await headOf(file.path) : file.content, name)
-    const open = () => ('path' in file ? createReadStream(file.path) : file.content)
-    await this.#contents.use(tenant, { bytes, sha256, open })
-    const [created_at, expires_at] = [this.#now(), this.#now() + retentionMs].map((ms) => new Date(ms).toISOString())
-    const record = { file_id: newId('file'), name, ...facts, bytes, sha256, created_at, expires_at } as FileRecord
+    const times = this.#times(await this.#lifetimeOf(tenant, retentionMs))
+    const use = { tenant, fileId: newId('file'), sha256 }
+    await this.#contents.announce(use, this.#now() + REST_MS)
+    await this.#contents.use(use, {
+      bytes,
+      sha256,
+      open: () => ('path' in file ? createReadStream(file.path) : file.content),
+    })
+    const record: FileRecord = { file_id: use.fileId, name, ...facts, bytes, sha256, ...times }
     await this.#records.insert(tenant, record)
+    await this.#contents.setDue(use.fileId, Date.parse(record.expires_at))
     return record
+  }
+
+  /** Begins a file whose bytes arrive in parts. They count from now on. Throws as `add` does. */
+  async begin(tenant: TenantId, { name, bytes, retentionMs }: Omit<NewFile, 'sha256'>): Promise<string> {
+    await this.#assertRoom(tenant, bytes)
+    const retention_ms = await this.#lifetimeOf(tenant, retentionMs)
+    const use = { tenant, fileId: newId('file'), sha256: '' }
+    const times = this.#times(this.#limits.uploadMs)
+    await this.#contents.announce(use, Date.parse(times.expires_at))
+    const upload = { parts: [], retention_ms }
+    const record: StoredFile = { file_id: use.fileId, name, media_type: '', bytes, sha256: '', ...times, upload }
+    await this.#records.insert(tenant, record)
+    return use.fileId
   }
 
   /** Keeps a file unless the tenant has it under this name already, and for long enough: clients send a conversation's files again with each message. */
   async keep(tenant: TenantId, file: NewFile): Promise<FileRecord> {
+    const keptMs = await this.#lifetimeOf(tenant)
     const same = (await this.#withContent(tenant, file.sha256)).map(recordOf).find(({ name, expires_at }) => {
-      return name === file.name && Date.parse(expires_at) > this.#now() + this.#limits.retentionMs / 2
+      return name === file.name && Date.parse(expires_at) > this.#now() + keptMs / 2
     })
     return same ?? this.add(tenant, file)
   }
@@ -102,7 +139,7 @@ export class Files {
   /** Throws `not_found` for an unknown file, one of another tenant, and one that has expired. */
   async get(tenant: TenantId, fileId: string): Promise<FileRecord> {
     const found = await this.#records.get(tenant, { file_id: fileId })
-    if (!found || this.#hasExpired(found)) throw unknownFile(fileId)
+    if (!found || this.#hasExpired(found) || !isWhole(found)) throw unknownFile(fileId)
     return recordOf(found)
   }
 
@@ -115,12 +152,12 @@ export class Files {
     return { record, body: found.body }
   }
 
-  /** The newest first. Has fewer than `limit` only at the end of the list: it reads on where some have expired. */
+  /** The newest first. Has fewer than `limit` only at the end of the list: it reads on where some have expired or are not whole yet. */
   async page(tenant: TenantId, { after, limit }: FilesQuery): Promise<FileRecord[]> {
     const files: FileRecord[] = []
     for (let from = after; ; ) {
       const found = await this.#records.page(tenant, { after: from, limit })
-      files.push(...found.filter((each) => !this.#hasExpired(each)).map(recordOf))
+      files.push(...found.filter((each) => isWhole(each) && !this.#hasExpired(each)).map(recordOf))
       const last = found.at(-1)
       if (!last || found.length < limit || files.length >= limit) return files.slice(0, limit)
       const { created_at, file_id } = recordOf(last)
@@ -128,30 +165,46 @@ export class Files {
     }
   }
 
-  /** Deletes a file; its bytes, too, when no other file of the tenant has the same. Throws `not_found` as `get` does. */
-  async delete(tenant: TenantId, fileId: string): Promise<void> {
-    const { sha256 } = await this.get(tenant, fileId)
-    if (!(await this.#records.delete(tenant, { file_id: fileId }))) throw unknownFile(fileId)
-    await this.#contents.release(tenant, sha256)
+  /** Deletes a file; its bytes, too, when no other file of the tenant has the same. With `isUpload` also what has arrived of one. Throws `not_found` as `get` does. */
+  async delete(tenant: TenantId, fileId: string, { isUpload = false } = {}): Promise<void> {
+    const found = await this.#records.get(tenant, { file_id: fileId })
+    if (!found || this.#hasExpired(found) || !(isUpload || isWhole(found))) throw unknownFile(fileId)
+    const due = await this.#contents.setDue(fileId, this.#now()) // In case this breaks off.
+    if (!(await this.#records.delete(tenant, { file_id: fileId }, found.version)))
+      return this.delete(tenant, fileId, { isUpload })
+    if (due) await this.#end(due, found)
   }
 
-  /** Deletes the files that have expired, and the bytes that an upload or a deletion left behind when it broke off. */
+  /** Deletes the files and uploads that have expired, and what an upload or a deletion left behind when it broke off. It reads what is due alone. */
   async sweep(): Promise<void> {
-    for await (const { key, ageMs } of this.#objects.list('')) {
-      const [tenant, sha256] = decode(key)
-      for (const found of await this.#withContent(tenant, sha256)) {
-        if (!this.#hasExpired(found)) continue
-        const { file_id } = found.doc as FileRecord
-        if (await this.#records.delete(tenant, { file_id })) await this.#contents.release(tenant, sha256)
-      }
-      if (ageMs < REST_MS) continue
-      const isUsed = async () => (await this.#withContent(tenant, sha256)).length > 0
-      await this.#contents.sweep(key, { restMs: REST_MS, isUsed })
-    }
+    const failures: unknown[] = []
+    for await (const due of this.#contents.due())
+      await this.#sweepOne(due).catch((cause: unknown) => failures.push(cause))
+    if (failures.length > 0) throw failures[0]
+  }
+
+  async #sweepOne(due: FileDue): Promise<void> {
+    const { file_id, owner: tenant } = due
+    const found = await this.#records.get(tenant, { file_id })
+    if (found && !this.#hasExpired(found)) {
+      if (due.is_upload && isWhole(found)) await this.#contents.deleteAll(partsOf(due))
+      await this.#contents.setDue(file_id, Date.parse(recordOf(found).expires_at))
+    } else if (!found || (await this.#records.delete(tenant, { file_id }, found.version))) await this.#end(due, found)
+  }
+
+  /** Deletes what a file without a record has left. Parts of an upload may still arrive where its record was there a moment ago: it is looked after once more. */
+  async #end(due: FileDue, before: Stored | undefined): Promise<void> {
+    if (due.is_upload) await this.#contents.deleteAll(partsOf(due))
+    if (before && !isWhole(before)) await this.#contents.setDue(due.file_id, this.#now() + REST_MS)
+    else await this.#contents.forget(due)
   }
 
   #withContent(tenant: TenantId, sha256: string): Promise<Stored[]> {
     return this.#records.page(tenant, { where: { sha256 }, limit: 1_000 })
+  }
+
+  async #lifetimeOf(tenant: TenantId, wantedMs = Infinity): Promise<number> {
+    return Math.min(wantedMs, DAY_MS * (await this.#retentionDays(tenant)))
   }
 
   /** Uploads at the same time may exceed the limits by one file each. */
@@ -163,6 +216,11 @@ export class Files {
     throw invalidRequest(message, { status: 413 })
   }
 
+  #times(retentionMs: number): Pick<FileRecord, 'created_at' | 'expires_at'> {
+    const [created_at, expires_at] = [this.#now(), this.#now() + retentionMs].map((ms) => new Date(ms).toISOString())
+    return { created_at, expires_at } as FileRecord
+  }
+
   #hasExpired({ doc }: Stored): boolean {
     return Date.parse((doc as FileRecord).expires_at) <= this.#now()
   }
@@ -170,5 +228,4 @@ export class Files {
 
 const recordOf = ({ doc }: Stored): FileRecord => doc as FileRecord
 
-const unknownFile = (fileId: string) =>
-  new AppError('not_found', `there is no file ${fileId}: it may have been deleted, or have expired`)
+const isWhole = ({ doc }: Stored): boolean => (doc as StoredFile).upload === undefined

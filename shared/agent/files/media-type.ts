@@ -4,7 +4,7 @@ import { fileKindOf } from '../../kernel/attachment.ts'
 
 /** Enough to know every format by, and to tell text from other bytes. */
 const HEAD_BYTES = 8 * 1024
-const IMAGE_HEAD_BYTES = 512 * 1024
+export const IMAGE_HEAD_BYTES = 512 * 1024
 
 /** Types of text, which have no signature: the name decides among them. */
 const TEXT_TYPES: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,6 +33,12 @@ class AsyncIo:
 
     def chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
         return response.aiter_bytes()
+
+    async def read_file(self, path: str | os.PathLike[str]) -> AsyncItems[bytes]:
+        """The bytes of a file, in pieces."""
+        with await asyncio.to_thread(open, path, "rb") as file:
+            while piece := await asyncio.to_thread(file.read, 65_536):
+                yield piece
 
     async def text(self, response: httpx.Response) -> str:
         await response.aread()

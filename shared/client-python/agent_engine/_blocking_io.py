@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -31,6 +32,12 @@ class Io:
 
     def chunks(self, response: httpx.Response) -> Iterator[bytes]:
         return response.iter_bytes()
+
+    def read_file(self, path: str | os.PathLike[str]) -> Items[bytes]:
+        """The bytes of a file, in pieces."""
+        with open(path, "rb") as file:
+            while piece := file.read(65_536):
+                yield piece
 
     def text(self, response: httpx.Response) -> str:
         response.read()

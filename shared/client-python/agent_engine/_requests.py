@@ -36,6 +36,8 @@ class Call:
 
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
+    #: Gives the bytes of a body that is no JSON: anew for each time that it is sent.
+    content: Callable[[], Any] | None = None
     key: str | None = None
     last_event_id: str | None = None
     traceparent: str | None = None

@@ -35,6 +35,7 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 /** The parts of a request besides its method and path. */
 export type Call = CallOptions & {
   query?: Query | undefined
+  /** JSON, or the bytes of a `Blob`. */
   body?: unknown
   idempotencyKey?: string | undefined
   lastEventId?: string | number | undefined
@@ -123,9 +124,10 @@ export class Transport {
     const { url, headers, fetch: send = fetch } = this.#options
     const { method, path, query = {}, body, traceparent } = request
     const search = String(new URLSearchParams(given(query) as Record<string, string>))
+    const isBytes = body instanceof Blob
     const own = given({
       accept: request.isStream ? EVENTS : 'application/json',
-      'content-type': body === undefined ? undefined : 'application/json',
+      'content-type': body === undefined ? undefined : `application/${isBytes ? 'octet-stream' : 'json'}`,
       authorization: bearer && `Bearer ${bearer}`,
       'idempotency-key': request.idempotencyKey,
       'last-event-id': request.lastEventId,
@@ -134,7 +136,7 @@ export class Transport {
     return send(url.replace(/\/+$/, '') + path + (search && `?${search}`), {
       method,
       headers: { ...headers?.(), ...(own as Record<string, string>) },
-      body: JSON.stringify(body),
+      body: isBytes ? body : JSON.stringify(body),
       // A body goes to the server that it was written for, and to no other.
       redirect: body === undefined ? 'follow' : 'error',
       signal,

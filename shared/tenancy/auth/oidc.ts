@@ -30,10 +30,10 @@ export function createOidcIdentify(options: OidcOptions): Identify {
   const { mode, log, clock = SYSTEM_CLOCK } = options
   const read = createReadKeySet(createReadKeys({ ...options, clock }))
   const keys = new KeySource({ read, monotonicMs: clock.monotonicMs, log })
-  const verify = createVerify({ keys, rules: options, clock })
+  const verifyToken = createVerify({ keys, rules: options, clock })
   const defaultIdentity = mode === 'soft' ? createDefaultIdentity(log, clock) : undefined
   return async (authorization = '') => {
-    if (authorization !== '') return verify(bearerOf(authorization))
+    if (authorization !== '') return verifyToken(bearerOf(authorization))
     if (defaultIdentity) return defaultIdentity()
     throw noToken()
   }

@@ -1,21 +1,13 @@
 import { CallCount, tokensIn } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
-import type {
-  Caller,
-  ModelPart,
-  ModelProvider,
-  ModelRequest,
-  ModelRoute,
-  PriceOf,
-  Usage,
-} from '../../agent/providers/port.ts'
+import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ModelGate } from '../room/gate.ts'
 import type { Turn, TurnRefusal } from '../room/port.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
-import type { BudgetRefusal } from './budgets.ts'
+import type { BudgetRefusal, Payer } from './budgets.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 
@@ -90,6 +82,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
     return { tokens: usage.input + output, costUsd: priceOf(plain, request.model, usage) ?? 0 }
   }
+  const payerOf = ({ caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
   const enter = createEntrance(plain, account)
   return {
     ...plain, // What it tells of its models as well.
@@ -99,7 +92,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     stream: (request, signal) =>
       new MeteredAnswer({
         enter: () => enter(request, { tokens: mostOf(request).tokens, signal }),
-        reserve: () => reservations.reserve(tenant, () => mostOf(request), signal),
+        reserve: () => reservations.reserve(payerOf(request), () => mostOf(request), signal),
         open: (onTold) => plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator](),
         countedBy(count) {
           const usage = count.usageOf(request)
@@ -119,14 +112,13 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
 function createEntrance(plain: ModelProvider, { tenant, gate }: Account) {
   const [caps, scope] = [capsOf(plain.caps), scopeOf(tenant, plain)]
   return (request: ModelRequest, { tokens, signal }: { tokens: number; signal: AbortSignal }) => {
-    const { model, caller = NO_CALLER, maxWaitMs } = request
+    const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
+    const caller = { priority, customer }
     return plain.type === 'demo'
       ? FREE_TURN
       : gate.enter({ scope, model, caps, tenant, caller, tokens, maxWaitMs }, signal)
   }
 }
-
-const NO_CALLER: Caller = { priority: 'normal' }
 
 type Metered = {
   enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal

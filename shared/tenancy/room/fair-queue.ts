@@ -1,8 +1,10 @@
-import { type Caller, PRIORITIES, type Priority } from '../../agent/providers/port.ts'
+import { PRIORITIES, type Priority } from '../../agent/providers/port.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 
+export type Prioritised = { priority: Priority; customer?: string | undefined }
+
 /** A call that waits for its turn. `tokens`: its estimate. */
-export type QueuedCall = { tenant: TenantId; caller: Caller; tokens: number }
+export type QueuedCall = { tenant: TenantId; caller: Prioritised; tokens: number }
 
 /** While lower priorities wait, one of their calls has its turn at least so often, whatever waits before them. */
 const LIFT_MS = 5_000

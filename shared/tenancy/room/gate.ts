@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Caller, Priority } from '../../agent/providers/port.ts'
+import type { Priority } from '../../agent/providers/port.ts'
 import type { ToldLimits } from '../../agent/providers/told-limits.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { FairQueue, type QueuedCall } from './fair-queue.ts'
+import { FairQueue, type Prioritised, type QueuedCall } from './fair-queue.ts'
 import type { Amount, Caps, RoomAnswer, RoomRequest, Rooms, Turn, TurnRefusal } from './port.ts'
 import { FREE_TURN } from './rooms.ts'
 
@@ -22,7 +22,7 @@ export type GateCall = {
   model: string
   caps: Caps
   tenant: TenantId
-  caller: Caller
+  caller: Prioritised
   tokens: number
   /** Another model takes over: it waits no longer than this. */
   maxWaitMs?: number | undefined

@@ -4,6 +4,7 @@ import { findOptionsProblem, type ModelOptions } from '../../kernel/model-option
 import type { Sealed } from '../secrets/seal.ts'
 import {
   type Audit,
+  type FileRules,
   type InstanceMaterial,
   type InstancePrices,
   type InstanceType,
@@ -23,17 +24,18 @@ const MAX_INSTANCES = 100
 const MAX_SECRETS = 100
 
 /** Body of `PUT /config/engine`: what is absent stays. */
-export type EngineBody = { routing?: Routing; audit?: Partial<Audit> }
+export type EngineBody = { routing?: Routing; audit?: Partial<Audit>; files?: Partial<FileRules> }
 
-/** Replaces routing, audit or both. Throws `invalid_request` for a route whose instance does not exist, or half a fallback. */
+/** Replaces routing, audit, the rules of files, or some of them. Throws `invalid_request` for a route whose instance does not exist, or half a fallback. */
 export const putEngine =
-  ({ routing, audit }: EngineBody): Change =>
+  ({ routing, audit, files }: EngineBody): Change =>
   (config) => {
     for (const [role, route] of Object.entries(routing ?? {})) checkRoute(role as Role, route, config)
     return {
       ...config,
       routing: routing ?? config.routing,
       audit: { ...config.audit, ...audit },
+      files: { ...config.files, ...files },
     }
   }
 

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../kernel/events.ts'
 import type { TenantConfig } from './config.ts'
 
 /** A part of the configuration; all but the first three have names. */
-export type ConfigPart = 'routing' | 'audit' | 'limits' | 'instance' | 'secret' | 'webhook'
+export type ConfigPart = 'routing' | 'audit' | 'files' | 'limits' | 'instance' | 'secret' | 'webhook'
 
 /** One thing that a change has created, changed or deleted, as the API shows it before and after: keys are masked (D28a). */
 export type ChangedPart = { part: ConfigPart; name: string | null; from: JsonObject | null; to: JsonObject | null }
@@ -17,7 +17,7 @@ const LISTS = { instance: 'instances', secret: 'secrets', webhook: 'webhooks' } 
 
 /** The parts in which two configurations differ. A part that was written again is listed too: a key may differ where its masked form does not. */
 export function changedParts(before: TenantConfig, after: TenantConfig): ChangedPart[] {
-  const singles = (['routing', 'audit', 'limits'] as const)
+  const singles = (['routing', 'audit', 'files', 'limits'] as const)
     .filter((part) => !isDeepStrictEqual(before[part], after[part]))
     .map((part) => ({ part, name: null, from: before[part] as JsonObject, to: after[part] as JsonObject }))
   const named = Object.entries(LISTS).flatMap(([part, list]) =>

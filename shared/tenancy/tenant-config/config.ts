@@ -17,6 +17,9 @@ export type Routing = Partial<Record<Role, RoleRoute>>
 /** Whether dispatch records keep payloads, and how long they are kept. */
 export type Audit = { store_payloads: boolean; retention_days: number }
 
+/** For how many days files are kept (D43.3). */
+export type FileRules = { retention_days: number }
+
 /** The types of D8.2, and in the standalone form `demo`, which calls nobody. */
 export type InstanceType = ProviderType
 
@@ -82,13 +85,30 @@ export type WebhookMaterial = { secret: string; previous?: { secret: string; unt
 export type Limits = {
   requests_per_minute: number | null
   concurrent_runs: number | null
+  concurrent_model_calls: number | null
   tokens_per_day: number | null
   usd_per_day: number | null
 }
 
+/** The limits of one customer of a tenant; what is left out or `null` is no limit. A month is a month of UTC. */
+export type CustomerLimits = {
+  tokens_per_day?: number | null
+  usd_per_day?: number | null
+  usd_per_month?: number | null
+}
+
+/** The limits of a tenant, and of its customers: those of all, and what single ones have instead. */
+export type TenantLimits = Limits & {
+  customers?: { default?: CustomerLimits; overrides?: Record<string, CustomerLimits> } | undefined
+}
+
+export const limitsOfCustomer = ({ customers }: TenantLimits, customer: string): CustomerLimits | undefined =>
+  customers && { ...customers.default, ...new Map(Object.entries(customers.overrides ?? {})).get(customer) }
+
 export const NO_LIMITS: Limits = {
   requests_per_minute: null,
   concurrent_runs: null,
+  concurrent_model_calls: null,
   tokens_per_day: null,
   usd_per_day: null,
 }
@@ -97,15 +117,17 @@ export const NO_LIMITS: Limits = {
 export type TenantConfig = {
   readonly routing: Routing
   readonly audit: Audit
+  readonly files: FileRules
   readonly instances: readonly StoredInstance[]
   readonly secrets: readonly StoredSecret[]
   readonly webhooks: readonly StoredWebhook[]
-  readonly limits: Limits
+  readonly limits: TenantLimits
 }
 
 export const EMPTY_CONFIG: TenantConfig = {
   routing: {},
   audit: { store_payloads: true, retention_days: 30 },
+  files: { retention_days: 30 },
   instances: [],
   secrets: [],
   webhooks: [],
@@ -116,6 +138,7 @@ export const EMPTY_CONFIG: TenantConfig = {
 export const toConfig = (doc: JsonObject | undefined): TenantConfig => ({
   ...EMPTY_CONFIG,
   ...(doc as Partial<TenantConfig> | undefined),
+  limits: { ...NO_LIMITS, ...(doc as Partial<TenantConfig> | undefined)?.limits },
 })
 
 /** The visible part of a key: 4 characters at most, never more than a quarter (D8.1). */

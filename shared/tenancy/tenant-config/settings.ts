@@ -18,6 +18,7 @@ import {
 } from './changes.ts'
 import {
   type Audit,
+  type FileRules,
   type InstanceMaterial,
   type InstancePrices,
   type InstanceType,
@@ -50,6 +51,7 @@ export type SecretView = { name: string; key: string; updated_at: string }
 export type EngineView = {
   routing: Routing
   audit: Audit
+  files: FileRules
   instances: Pick<InstanceView, 'name' | 'type' | 'url' | 'key'>[]
   secrets: Pick<SecretView, 'name' | 'key'>[]
 }
@@ -195,10 +197,11 @@ function toInstanceView({
   }
 }
 
-function toEngineView({ routing, audit, instances, secrets }: TenantConfig): EngineView {
+function toEngineView({ routing, audit, files, instances, secrets }: TenantConfig): EngineView {
   return {
     routing,
     audit,
+    files,
     instances: instances.map(toInstanceView).map(({ name, type, url, key }) => ({ name, type, url, key })),
     secrets: secrets.map(({ name, key }) => ({ name, key })),
   }

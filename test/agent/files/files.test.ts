@@ -14,6 +14,7 @@ import { useTempFolder } from '../../support/temp-folder.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useTestStore } from '../../support/test-store.ts'
 
+const DAY_MS = 24 * 3_600_000
 const [ACME, OTHER] = [tenantId('acme:1'), tenantId('other')]
 
 describe('the files of tenants', () => {
@@ -28,8 +29,8 @@ describe('the files of tenants', () => {
     files = open()
   })
 
-  const open = (limits = {}, used = objects) =>
-    new Files(store.store, used, { limits: { ...FILE_LIMITS, ...limits }, now: () => nowMs })
+  const open = (limits = {}, retentionDays = async () => 30) =>
+    new Files(store.store, objects, { limits: { ...FILE_LIMITS, ...limits }, retentionDays, now: () => nowMs })
   type Adding = { name?: string; tenant?: TenantId; to?: Files; retentionMs?: number }
   async function add(
     text: string | Uint8Array,
@@ -43,6 +44,9 @@ describe('the files of tenants', () => {
   const read = async ({ file_id }: FileRecord, tenant = ACME) => {
     const { body } = await files.open(tenant, file_id)
     return (await readAll(body, 1e6)).toString()
+  }
+  async function* parts(...texts: string[]) {
+    for (const text of texts) yield Buffer.from(text)
   }
   const refusal = (work: Promise<unknown>) =>
     work.then(
@@ -108,27 +112,46 @@ describe('the files of tenants', () => {
     expect(listed.map(({ file_id }) => file_id)).to.have.members(old.map(({ file_id }) => file_id))
   })
 
-  it('whose upload broke off leave bytes that the sweep deletes an hour later', async () => {
-    const upload = open(
-      {},
-      {
-        ...objects,
-        write: async (key, ...rest) => (await objects.write(key, ...rest), Promise.reject(new Error('cut'))),
-      },
+  it('D43.3: are kept for as many days as their tenant says, or less', async () => {
+    const strict = open({}, async () => 2)
+    const days = ({ created_at, expires_at }: FileRecord) => (Date.parse(expires_at) - Date.parse(created_at)) / DAY_MS
+    const added = [await add('a'), await add('b', { to: strict })]
+    added.push(
+      await add('c', { to: strict, retentionMs: DAY_MS / 2 }),
+      await add('d', { to: strict, retentionMs: 9 * DAY_MS }),
     )
-    await add('cut', { to: upload }).catch(() => {})
-    await files.sweep()
+    expect(added.map(days)).to.deep.equal([30, 2, 0.5, 2])
+  })
+
+  it('D43.5a: that arrive in parts count for the room of their tenant from the beginning, until they expire', async () => {
+    const small = open({ maxBytes: 8 })
+    const begun = await small.begin(ACME, { name: 'a', bytes: 8 })
+    await small.uploads.receive(ACME, { fileId: begun, offset: 0 }, parts('1234'))
+    expect(await refusal(add('5', { to: small }))).to.equal('invalid_request 413')
+    expect(await refusal(small.begin(ACME, { name: 'b', bytes: 1 }))).to.equal('invalid_request 413')
+    for (const ask of [small.get(ACME, begun), small.open(ACME, begun), small.delete(ACME, begun)])
+      expect(await refusal(ask)).to.equal('not_found 404')
+    expect([await small.page(ACME, { limit: 1 }), await kept()]).to.deep.equal([[], 1])
+    nowMs += FILE_LIMITS.uploadMs
+    expect(await refusal(small.uploads.get(ACME, begun))).to.equal('not_found 404')
+    await small.sweep()
+    expect(await kept()).to.equal(0)
+    await add('12345678', { to: small })
+  })
+
+  it('D43.5b: that arrive in parts are found by their tenant alone, and take the bytes of one of two that send the same', async () => {
+    const begun = await files.begin(ACME, { name: 'a.png', bytes: 14 })
+    const receive = (offset: number, ...texts: string[]) =>
+      files.uploads.receive(ACME, { fileId: begun, offset }, parts(...texts))
+    for (const ask of [files.uploads.get(OTHER, begun), files.delete(OTHER, begun, { isUpload: true })])
+      expect(await refusal(ask)).to.equal('not_found 404')
+    const raced = await Promise.allSettled([receive(0, '%PDF-1.7\n'), receive(0, '%PDF-1.7\n')])
+    expect(raced.map(({ status }) => status)).to.have.members(['fulfilled', 'rejected'])
+    expect(await refusal(receive(0, '%PDF-1.7\n'))).to.equal('conflict 409')
+    expect(await receive(9, 'ab', 'cde')).to.equal(14)
+    expect(await files.get(ACME, begun)).to.include({ media_type: 'application/pdf', bytes: 14 })
+    expect(await read(await files.get(ACME, begun))).to.equal('%PDF-1.7\nabcde')
     expect(await kept()).to.equal(1)
-    const aged: Objects = {
-      ...objects,
-      async *list(prefix) {
-        for await (const each of objects.list(prefix)) yield { ...each, ageMs: 3_600_000 }
-      },
-    }
-    nowMs += 3_600_001
-    const used = await add('used')
-    await open({}, aged).sweep()
-    expect([await kept(), await read(used)]).to.deep.equal([1, 'used'])
   })
 
   it('beyond the room of a tenant are refused with 413, and leave nothing', async () => {

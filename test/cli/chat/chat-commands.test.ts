@@ -20,21 +20,31 @@ describe('services/cli/chat/chat-commands', () => {
   function chatOf({ active = null as string | null } = {}) {
     const cancelled: string[] = []
     const usage = { input_tokens: 1_200, output_tokens: 30, cost_usd: 0.5 }
+    const told: string[] = []
+    const answers: Record<string, object> = {
+      '/tools': { tools: [TOOL] },
+      '/sessions/{id}/files': { files: [{ path: 'out/\u001b[31ma.md', bytes: 2_048 }], next_cursor: null },
+    }
     const client = {
-      runs: { cancel: async (id: string) => void cancelled.push(id) },
-      raw: {
-        get: async (path: string) => (path === '/tools' ? { tools: [TOOL] } : { branches: Object.keys(BRANCHES) }),
+      runs: {
+        cancel: async (id: string) => void cancelled.push(id),
+        steer: async (id: string, text: string) => void told.push(`${id} ${text}`),
       },
+      sessions: { open: async (id: string) => ({ id }) },
+      raw: { get: async (path: string) => answers[path] ?? { branches: Object.keys(BRANCHES) } },
     }
     const { cli, written } = cliOf(client)
     const chat = {
       ...{ cli, client, model: undefined, after: undefined, hasEvents: false, isOver: false },
+      attached: [],
       session: {
+        id: 's1',
+        fork: async (at: string) => ({ session_id: `fork-of-${at}` }),
         get: async () => ({ active_run_id: active, message_count: 4, usage }),
         messages: ({ head = 'm4' } = {}) => ({ all: async () => BRANCHES[head] ?? BRANCHES['m4']?.slice(0, 2) }),
       },
     } as unknown as Chat
-    return { chat, cancelled, written, say: (line: string) => doChatCommand(line, chat) }
+    return { chat, cancelled, told, written, say: (line: string) => doChatCommand(line, chat) }
   }
 
   it('a line that is no command is for the model, also one that begins with a slash', async () => {
@@ -69,6 +79,38 @@ describe('services/cli/chat/chat-commands', () => {
     const busy = chatOf({ active: 'run_1' })
     await busy.say('/stop')
     expect([busy.cancelled, busy.written.err]).to.deep.equal([['run_1'], '  run_1 cancelled\n'])
+  })
+
+  it('/steer tells the run that answers, wherever it was started', async () => {
+    const idle = chatOf()
+    await idle.say('/steer be kind')
+    expect([idle.told, idle.written.err]).to.deep.equal([[], '  nothing runs: send it as a message\n'])
+    const busy = chatOf({ active: 'run_1' })
+    await busy.say('/steer be kind')
+    expect([busy.told, busy.written.err]).to.deep.equal([['run_1 be kind'], '  told\n'])
+  })
+
+  it('/fork goes on in a session of its own, from the end of the branch that is shown or from what is named', async () => {
+    for (const [line, id] of [
+      ['/fork', 'fork-of-m2'],
+      ['/fork run_1', 'fork-of-run_1'],
+    ] as const) {
+      const { chat, say, written } = chatOf()
+      chat.after = 'm2'
+      await say(line)
+      expect(chat.session.id).to.equal(id)
+      expect(chat.after).to.equal(undefined)
+      expect(written.err).to.include(`the next message goes to ${id},`)
+    }
+  })
+
+  it('/files lists the workspace, and /attach says which file is not there', async () => {
+    const { chat, say, written } = chatOf()
+    await say('/files')
+    expect(written.err).to.match(/^ {2}out\/\[31ma.md {2}2 KB\n {2}ae files get s1 FILE --path PATH writes/)
+    await say('/attach none.pdf')
+    expect(written.err).to.match(/not attached: ENOENT.*none.pdf/)
+    expect(chat.attached).to.deep.equal([])
   })
 
   it('/cost says what the session has used, /events switches, /quit leaves', async () => {

@@ -99,6 +99,20 @@ describe('ae events, tools, webhooks, files and transcribe', () => {
     expect((await run('run', '--attach', 'none.pdf', 'hi')).code).to.equal(2)
   })
 
+  it('files lists and fetches what a session has in its workspace, and steer says that a run has ended', async () => {
+    const prompt = '/tool Write {"path": "out/a.md", "content": "hello"}'
+    await at.ae.run(['chat', 'workspace', '--approve', 'all'], { input: `${prompt}\n`, cwd: at.home })
+    const { out } = await run('files', 'ls', 'workspace')
+    const [runId] = /run_[0-9a-f]{32}/.exec(out) ?? ['']
+    expect(out).to.match(/^out\/a.md +5 +\S+ +run_/m)
+    expect((await run('files', 'ls', runId, '-o', 'ids')).out).to.equal('out/a.md\n')
+    expect((await run('files', 'get', 'workspace', 'a.md', '--path', 'out/a.md')).code).to.equal(0)
+    expect(await readFile(`${at.home}/a.md`, 'utf8')).to.equal('hello')
+    const late = await run('steer', runId, 'be', 'kind')
+    expect(late.code).to.equal(1)
+    expect(late.err).to.match(/has ended/)
+  })
+
   it("transcribe sends a recording and prints its text, or the backend's whole answer", async () => {
     const input = JSON.stringify({ type: 'openai-compatible', url: `${address}/v1`, key: 'sk-1' })
     expect((await at.ae.run(['config', 'set', 'instances/speech', '-'], { input })).code).to.equal(0)

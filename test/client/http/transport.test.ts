@@ -1,8 +1,16 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { AgentEngine, ApiError, ConnectionFailed, type EngineOptions } from '../../../shared/client/client.ts'
+import {
+  AgentEngine,
+  ApiError,
+  ConnectionFailed,
+  createFiles,
+  type EngineOptions,
+} from '../../../shared/client/client.ts'
 
 type Answer = (res: ServerResponse) => void
 
@@ -55,6 +63,26 @@ describe('the transport of the client', () => {
       expect(await engineOf().raw.request('GET', '/a')).to.deep.equal({ fine: true })
     }
     expect(requests).to.have.length(10)
+  })
+
+  it('sends a file as its bytes, from the disk, a blob or memory, under its name, and once', async () => {
+    const files = createFiles(engineOf())
+    const file = new URL(import.meta.url).pathname
+    const sent: Buffer[] = []
+    server.prependListener('request', (req) => void buffer(req).then((bytes) => sent.push(bytes)))
+    await files.upload(file)
+    await files.upload(new File(['of a page'], 'a b.txt'))
+    await files.upload(new Uint8Array([1, 2]), { name: 'raw', expiresInSecs: 60 })
+    expect(sent.map((bytes) => bytes.toString())).to.deep.equal([await readFile(file, 'utf8'), 'of a page', '\x01\x02'])
+    expect(requests.map(({ url }) => url)).to.deep.equal([
+      '/v1/files?name=transport.test.ts',
+      '/v1/files?name=a+b.txt',
+      '/v1/files?name=raw&expires_in_secs=60',
+    ])
+    expect(new Set(requests.map(({ headers }) => headers['content-type']))).to.have.keys('application/octet-stream')
+    answers = [error(503)]
+    expect(await failureOf(files.upload(new Blob(['x'])))).to.be.instanceOf(ApiError)
+    expect(requests).to.have.length(4)
   })
 
   it('repeats a POST with a key, and one without only after 429', async () => {

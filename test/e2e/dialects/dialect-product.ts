@@ -14,7 +14,7 @@ export const agent = (...lines: string[]): string => tool('Agent', { description
 type Pending = { id: string; session_id: string; run_id: string; tool_name: string }
 
 /** The permission requests of a session or run that wait. */
-export async function pendingOf(product: Product, scope: string): Promise<Pending[]> {
+async function pendingOf(product: Product, scope: string): Promise<Pending[]> {
   const { body } = await product.call('GET', '/permissions?limit=200')
   const { permissions } = body as { permissions: Pending[] }
   return permissions.filter(({ session_id, run_id }) => session_id === scope || run_id === scope)

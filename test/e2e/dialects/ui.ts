@@ -6,7 +6,7 @@ import * as six from 'ai-6'
 import * as olderReact from 'ai-sdk-react-3'
 import { expect } from 'chai'
 import { until } from '../../support/until.ts'
-import { agent, BUSY_TRIES, pendingOf, type RunningProduct, replyNatively, tool, write } from './dialect-product.ts'
+import { agent, BUSY_TRIES, type RunningProduct, tool, write } from './dialect-product.ts'
 
 const STATE_OF_LIST = tool('TodoWrite', { todos: [] })
 
@@ -42,7 +42,7 @@ const textOf = (chat: Chat) =>
     .flatMap((part) => (part.type === 'text' ? [part.text] : []))
     .join('|')
 
-/** `useChat` without a page: the same class with the same transport. */
+/** `useChat` without a page: the same class with the same transport. What a person does with it in a page is in fronts/stories.ts. */
 export function uiTests(product: RunningProduct, packages: Packages): void {
   const chatWith = chatsOf(product, packages)
   const callsOf = (chat: Chat) =>
@@ -133,17 +133,6 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(textOf(chat)).to.include('not on a Friday')
   })
 
-  it('a message instead of an answer denies the call and what the model asks then, and is answered', async () => {
-    const chat = chatWith()
-    await chat.sendMessage({ text: `${write('a.txt')}\n${write('b.txt')}\n/say not that` })
-    expect(approvalsOf(chat)).to.have.length(1)
-    await chat.sendMessage({ text: '/say instead' })
-    expect([chat.error, textOf(chat)]).to.deep.equal([undefined, 'instead'])
-    const { body } = await product().call('GET', `/sessions/${chat.id}/messages`)
-    const tools = (body as { messages: { role: string }[] }).messages.filter(({ role }) => role === 'tool')
-    expect(tools.map((each) => JSON.stringify(each).includes('a new message came'))).to.deep.equal([true, true])
-  })
-
   it("a sub-agent's call asks in the page, too, and its own result replaces the one for the time being", async () => {
     const chat = chatWith()
     await chat.sendMessage({ text: `${agent(write('a.txt'), '/say wrote it')}\n/say bye` })
@@ -156,21 +145,6 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(callsOf(chat)[0]?.output).to.match(/wrote it/)
     const sub = answerOf(chat).find(({ type }) => type === 'data-subagent')
     expect(sub).to.have.nested.property('data.status', 'completed')
-  })
-
-  it('one run is watched natively, approved by another client and shown by useChat at the same time', async () => {
-    const chat = chatWith()
-    await chat.sendMessage({ text: `${write('a.txt')}\n/sleep 50\n${write('b.txt')}\n/say bye` })
-    const runId = String(chat.lastMessage?.id)
-    const native = await product().stream(`/runs/${runId}/events`)
-    await replyNatively(product(), chat.id, { allow: true })
-    await native.until('tool_result')
-    await until(async () => (await pendingOf(product(), chat.id)).length > 0, { what: 'the second request' })
-    await answer(chat, true) // The page answers what has been answered already, and learns of the second request.
-    expect(callsOf(chat).map(({ state }) => state)).to.deep.equal(['output-available', 'approval-requested'])
-    await answer(chat, true)
-    expect((await native.all()).at(-1)?.event).to.equal('done')
-    expect(textOf(chat)).to.include('bye')
   })
 
   it('a page that comes back gets the whole answer that is being given, and nothing where none is', async () => {
@@ -208,38 +182,6 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     expect(await listed(chatWith())).to.deep.equal([])
   })
 
-  it('D38: an edited message and another answer take the place of what was there, for the page and for the model', async () => {
-    const chat = chatWith()
-    await chat.sendMessage({ text: '/say one' })
-    await chat.sendMessage({ text: '/say two' })
-    await chat.sendMessage({ text: '/say other', messageId: chat.messages[0]?.id ?? '' })
-    expect([chat.error, chat.messages.length, textOf(chat).split('|').at(-1)]).to.deep.equal([undefined, 2, 'other'])
-    await chat.regenerate()
-    expect([chat.error, chat.messages.length]).to.deep.equal([undefined, 2])
-    const { body } = await product().call('GET', `/sessions/${chat.id}/messages`)
-    const { messages, branches } = body as { messages: { client_id?: string; run_id: string }[]; branches: string[] }
-    expect([messages.length, messages[0]?.client_id, messages[1]?.run_id]).to.deep.equal([
-      ...[2, chat.messages[0]?.id, chat.messages[1]?.id],
-    ])
-    expect(branches).to.have.length(3)
-  })
-
-  it('D31.5b: a page whose stream was cut for longer than the run gets the whole answer', async () => {
-    const chat = chatWith()
-    const sending = chat.sendMessage({ text: '/say before\n/sleep 100\n/say after' })
-    await until(() => textOf(chat).includes('before'), { what: 'the beginning of the answer' })
-    await chat.stop()
-    await sending
-    const isOver = async () => {
-      const { body } = await product().call('GET', `/sessions/${chat.id}`)
-      return (body as { active_run_id: string | null }).active_run_id === null
-    }
-    await until(isOver, { what: 'the end of the run' })
-    await chat.resumeStream()
-    expect([chat.messages.length, chat.status]).to.deep.equal([2, 'ready'])
-    expect(textOf(chat)).to.match(/before\|after$/)
-  })
-
   it('DELETE of the stream cancels the run, and the page is told', async () => {
     const chat = chatWith()
     const sending = chat.sendMessage({ text: '/say before\n/sleep 60000' })
@@ -249,13 +191,6 @@ export function uiTests(product: RunningProduct, packages: Packages): void {
     await sending
     const { body } = await product().call('GET', `/runs/${chat.lastMessage?.id}`)
     expect(body).to.include({ status: 'cancelled' })
-  })
-
-  it('a run that fails is an error of the page', async () => {
-    const chat = chatWith()
-    await chat.sendMessage({ text: '/fail provider_rejected' })
-    expect(chat.status).to.equal('error')
-    expect(chat.error?.message).to.include('(provider_rejected)')
   })
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createReceiveUpload } from '../../../services/gateway/bodies/upload.ts'
+import { createReceiveUpload, createUploadLine } from '../../../services/gateway/bodies/upload.ts'
 import { Files } from '../../../shared/agent/files/files.ts'
 import type { FileRecord } from '../../../shared/agent/files/records.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
@@ -26,6 +26,7 @@ describe('the routes of files', () => {
       files: {
         files,
         receive: createReceiveUpload(folder.path),
+        enter: (tenant, signal) => createUploadLine().enter({ tenant, bytes: 0 }, signal),
         fetchFile: () => Promise.reject(invalidRequest('nothing is fetched here')),
       },
       identify: async (tenant = 'acme') => ({ tenant: tenantId(tenant), subject: 'ada' }),
@@ -112,5 +113,87 @@ describe('the routes of files', () => {
     for (const id of ['file_1', '..%2F..', UNKNOWN.toUpperCase()])
       expect((await send(`/files/${id}`)).status).to.equal(404)
     expect(await (await content({})).text()).to.equal(TEXT)
+  })
+
+  describe('D43.5a: by tus', () => {
+    const TUS = { 'tus-resumable': '1.0.0' }
+    const OCTETS = { ...TUS, 'content-type': 'application/offset+octet-stream' }
+    const create = (headers: Record<string, string>, query = '') =>
+      send(`/files${query}`, { method: 'POST', headers: { ...TUS, ...headers } })
+    const named = (name: string) => ({ 'upload-metadata': `filename ${Buffer.from(name).toString('base64')}` })
+    const statusOf = async (answer: Promise<Response>) => {
+      const { status, headers } = await answer
+      return `${status} ${headers.get('tus-resumable')}`
+    }
+
+    it('an upload has the address of its file, and its refusals are those of this API', async () => {
+      const created = await create({ 'upload-length': '11', ...named('a.txt') })
+      const path = (created.headers.get('location') ?? '').replace('/v1', '')
+      expect([created.status, /^\/files\/file_[0-9a-f]{32}$/.test(path)]).to.deep.equal([201, true])
+      expect(Date.parse(created.headers.get('upload-expires') ?? '')).to.be.greaterThan(Date.now())
+      const patch = (body: string, headers: Record<string, string>) => send(path, { method: 'PATCH', body, headers })
+      const head = () => send(path, { method: 'HEAD', headers: TUS })
+      const refused: [number, string, Promise<Response>][] = [
+        [412, 'invalid_request_error', patch('x', { 'content-type': OCTETS['content-type'], 'upload-offset': '0' })],
+        [400, 'invalid_request_error', patch('x', { ...OCTETS })],
+        [400, 'invalid_request_error', patch('x', { ...OCTETS, 'upload-offset': '-1' })],
+        [400, 'invalid_request_error', patch('x', { ...TUS, 'upload-offset': '0', 'content-type': 'text/plain' })],
+        [409, 'conflict_error', patch('x', { ...OCTETS, 'upload-offset': '5' })],
+        [413, 'invalid_request_error', patch('hello worlds', { ...OCTETS, 'upload-offset': '0' })],
+      ]
+      for (const [status, type, answer] of refused) {
+        const { headers, ...sent } = await answer.then(async (each) => ({
+          status: each.status,
+          headers: each.headers,
+          error: await refusalOf(each),
+        }))
+        expect([sent.status, sent.error.type], sent.error.message).to.deep.equal([status, type])
+        expect([headers.get('tus-resumable'), headers.get('tus-version')]).to.deep.equal(['1.0.0', '1.0.0'])
+      }
+      expect(await statusOf(patch('hello ', { ...OCTETS, 'upload-offset': '0' }))).to.equal('204 1.0.0')
+      expect((await head()).headers.get('upload-offset')).to.equal('6')
+      expect((await send(path)).status).to.equal(404)
+      expect(await statusOf(patch('world', { ...OCTETS, 'upload-offset': '6' }))).to.equal('204 1.0.0')
+      expect([(await head()).headers.get('upload-offset'), (await head()).headers.get('upload-length')]).to.deep.equal([
+        '11',
+        '11',
+      ])
+      expect(await (await send(`${path}/content`)).text()).to.equal(TEXT)
+      expect(await statusOf(send(path, { method: 'DELETE', headers: TUS }))).to.equal('204 1.0.0')
+      expect((await send(path)).status).to.equal(404)
+    })
+
+    it('an upload of no bytes, of too many, of an unknown length or with a wrong name or lifetime does not begin', async () => {
+      const max = 320 * 1024 * 1024
+      for (const [status, headers, query] of [
+        [400, { 'upload-length': '0' }, ''],
+        [413, { 'upload-length': String(max + 1) }, ''],
+        [400, { 'upload-length': '1e3' }, ''],
+        [400, { 'upload-defer-length': '1' }, ''],
+        [400, {}, ''],
+        [400, { 'upload-length': '1', ...named('../x') }, ''],
+        [400, { 'upload-length': '1', 'upload-metadata': 'filename %%%' }, ''],
+        [400, { 'upload-length': '1' }, '?expires_in_secs=1'],
+        [412, { 'upload-length': '1', 'tus-resumable': '0.2.2' }, ''],
+      ] as const) {
+        const answer = await create(headers, query)
+        expect([answer.status, (await refusalOf(answer)).type], JSON.stringify(headers)).to.deep.equal([
+          status,
+          'invalid_request_error',
+        ])
+      }
+      expect((await create({ 'upload-length': String(max) })).status).to.equal(201)
+      const { headers } = await send('/files', { method: 'OPTIONS' })
+      expect(headers.get('tus-max-size')).to.equal(String(max))
+    })
+
+    it('the upload of another tenant is as unknown as one that nobody has begun', async () => {
+      const path = ((await create({ 'upload-length': '11' })).headers.get('location') ?? '').replace('/v1', '')
+      const by = { ...OCTETS, authorization: 'other', 'upload-offset': '0' }
+      for (const [method, body] of [['HEAD'], ['PATCH', TEXT], ['DELETE']] as const)
+        for (const each of [path, `/files/${UNKNOWN}`])
+          expect((await send(each, { method, headers: by, ...(body && { body }) })).status, method).to.equal(404)
+      expect((await send(path, { method: 'HEAD', headers: TUS })).headers.get('upload-offset')).to.equal('0')
+    })
   })
 })

@@ -4,6 +4,7 @@ import type { FileRecord } from '../../../shared/agent/files/records.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { MessageRequest } from '../../../shared/cluster/commands/sessions.ts'
 import { notFound } from '../../../shared/kernel/errors.ts'
+import { sha256Of } from '../../../shared/platform/objects/content.ts'
 import { tenantId } from '../../support/tenant.ts'
 
 const TENANT = tenantId('acme')
@@ -27,6 +28,7 @@ function brokerOf(records: Record<string, Partial<FileRecord>> = {}) {
   const sent: MessageRequest[] = []
   const fetched: string[] = []
   const kept: string[] = []
+  const hashes: string[] = []
   const plain = {
     sendMessage: async (_tenant: unknown, _id: unknown, message: MessageRequest) => sent.push(message),
   } as unknown as Broker
@@ -37,8 +39,9 @@ function brokerOf(records: Record<string, Partial<FileRecord>> = {}) {
         if (!found) throw notFound(`no file ${id}`)
         return recordOf({ file_id: id, ...found })
       },
-      async keep(_tenant, { name, bytes }) {
+      async keep(_tenant, { name, bytes, sha256 }) {
         kept.push(name)
+        hashes.push(sha256)
         return recordOf({ name, bytes })
       },
     },
@@ -48,7 +51,7 @@ function brokerOf(records: Record<string, Partial<FileRecord>> = {}) {
     },
   })
   const send = (message: Partial<MessageRequest>) => broker.sendMessage(TENANT, 's', { prompt: 'hi', ...message })
-  return { send, sent, fetched, kept }
+  return { send, sent, fetched, kept, hashes }
 }
 
 describe('withAttachments', () => {
@@ -68,6 +71,28 @@ describe('withAttachments', () => {
         { file_id: 'file_1', name: 'fetched.png', media_type: 'image/png', bytes: 1 },
       ],
     })
+  })
+
+  it('D47.2: data of 5 MB are decoded and hashed in steps, whole, and refused where one character of them is wrong', async () => {
+    const { send, kept, hashes } = brokerOf()
+    const bytes = Buffer.alloc(5 * MB, 'abcdefg')
+    const data = bytes.toString('base64')
+    let steps = 0
+    const count = () => {
+      steps++
+      running = setImmediate(count)
+    }
+    let running = setImmediate(count)
+    await send({ attachments: [{ data }] })
+    clearImmediate(running)
+    expect(steps).to.be.at.least(11)
+    expect(kept.pop()).to.equal('file')
+    expect(sha256Of(bytes)).to.equal(hashes.pop())
+    for (const wrong of [`${data.slice(0, 2 * MB)}=${data.slice(2 * MB + 1)}`, `${data.slice(0, -5)}!aaaa`])
+      await send({ attachments: [{ data: wrong }] }).then(
+        () => expect.fail('it should be refused'),
+        (cause: { param: string }) => expect(cause.param).to.equal('/attachments/0/data'),
+      )
   })
 
   it('D47.2: names data without a name by its media type', async () => {

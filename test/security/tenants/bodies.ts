@@ -102,6 +102,7 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
   ],
   'POST /openai/v1/responses/:id/cancel': () => [undefined],
   'POST /files': () => [fileForm('hello')],
+  'PATCH /files/:file_id': () => [undefined],
   'POST /audio/transcriptions': ({ instance }) => [transcriptionForm(instance)],
 }
 

@@ -1,20 +1,23 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
 import { get, send } from '../../api/engine.ts'
+import { useList } from '../../api/list.ts'
 import { useResource } from '../../api/resource.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { nameOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
+import { RunFiles } from './run-files.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
 import './activity.css'
 import type { ComponentChildren } from 'preact'
 import { money, short, shortId } from '../../base/format.ts'
-import { Ago, Took } from '../../parts/time.tsx'
+import { Ago, Countdown, Took } from '../../parts/time.tsx'
 
 type Run = Schema<'Run'>
 
@@ -36,9 +39,12 @@ export function RunPage({ id }: { id: string }) {
             <Head run={data} />
             <Waterfall run={data} />
             <div class="run-page">
-              <section class="card padded stack" aria-label="Facts">
-                <RunFacts run={data} />
-              </section>
+              <div class="stack">
+                <section class="card padded stack" aria-label="Facts">
+                  <RunFacts run={data} />
+                </section>
+                <RunFiles run={data} />
+              </div>
               <RunStory run={data} onStep={run.want} />
             </div>
           </>
@@ -69,6 +75,7 @@ function Head({ run }: { run: Run }) {
 /** The facts of a run's record. Those that it does not have are left out. */
 function RunFacts({ run }: { run: Schema<'Run'> }) {
   const facts: readonly (readonly [name: string, value: ComponentChildren])[] = [
+    ['Waits for', run.tool_call_ids && <CallerTools runId={run.run_id} />],
     ['Ended as', run.code && <code>{run.code}</code>],
     ['Started', <Ago at={run.started_at} />],
     ['Took', <Took from={run.started_at} to={run.ended_at} />],
@@ -97,5 +104,25 @@ function RunFacts({ run }: { run: Schema<'Run'> }) {
         .filter(([, value]) => value !== undefined && value !== false && value !== '')
         .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
     </dl>
+  )
+}
+
+/** The calls that the program which has started the run has to make. */
+function CallerTools({ runId }: { runId: string }) {
+  const concerns = ({ event, data }: TenantEvent) => event.startsWith('tool_call.') && data['run_id'] === runId
+  const list = useList<Schema<'PendingToolCall'>>({ path: '/tool-calls', field: 'tool_calls', concerns })
+  const calls = list.state.value.data?.items.filter(({ run_id: id }) => id === runId) ?? []
+  return (
+    <ul>
+      {calls.map(({ tool_use_id: id, tool_name: name, expires_at: end }) => (
+        <li key={id}>
+          the caller’s tool{' '}
+          <strong>
+            <Line text={name} />
+          </strong>
+          , <Countdown until={end} /> left
+        </li>
+      ))}
+    </ul>
   )
 }

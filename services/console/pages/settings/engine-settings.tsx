@@ -26,9 +26,11 @@ function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
   const routing = useSignal<Routing>(config.routing)
   const storesPayloads = useSignal(config.audit.store_payloads)
   const days = useSignal(String(config.audit.retention_days))
+  const fileDays = useSignal(String(config.files.retention_days))
   const save = async () => {
+    const files = { retention_days: Number(fileDays.value) }
     const audit = { store_payloads: storesPayloads.value, retention_days: Number(days.value) }
-    await send('PUT', '/config/engine', { routing: routing.value, audit })
+    await send('PUT', '/config/engine', { routing: routing.value, audit, files })
     tell('The routing is saved: it applies to the next turn of every run')
     onSaved()
   }
@@ -47,6 +49,11 @@ function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
         </label>
         <div class="form-grid">
           <TextField label="Days" value={days} hint="Records of runs, flows and decisions are kept for this long." />
+          <TextField
+            label="Days of files"
+            value={fileDays}
+            hint="Files that come from now on are kept for this long."
+          />
         </div>
       </SaveForm>
     </div>

@@ -1,28 +1,52 @@
 import { useSignal } from '@preact/signals'
 import type { ArtifactBlock } from '../../../../shared/client/view/run-view.ts'
-import { download } from '../../api/download.ts'
+import { contentOf, download } from '../../api/download.ts'
 import { bytes } from '../../base/format.ts'
 import { Line } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
+import { isPicture, Thumbnail } from './thumbnail.tsx'
 
-/** A file that the run has delivered, to be saved. */
-export function Artifact({ file }: { file: Pick<ArtifactBlock, 'file_id' | 'name' | 'bytes' | 'title'> }) {
+type ArtifactProps = {
+  file: Pick<ArtifactBlock, 'file_id' | 'name' | 'media_type' | 'bytes' | 'title'> & { source?: Blob }
+}
+
+/** A file of the tenant, to be saved: one that a person has sent, or that a run has delivered. Pictures are shown. */
+export function Artifact({ file }: ArtifactProps) {
+  const { name, title, source } = file
+  const path = `/files/${file.file_id}/content`
+  return (
+    <div class="artifact">
+      {isPicture(file) && <Thumbnail name={name} load={async () => source ?? contentOf(path)} />}
+      <SaveButton path={path} name={name} size={file.bytes} />
+      {title !== undefined && <Line text={title} />}
+    </div>
+  )
+}
+
+/** Saves what a path of the API sends. */
+export function SaveButton({ path, name, size }: { path: string; name: string; size: number }) {
   const problem = useSignal<string | undefined>(undefined)
   const save = () => {
     problem.value = undefined
-    download(`/files/${file.file_id}/content`, file.name).catch((cause: unknown) => {
+    download(path, name.slice(name.lastIndexOf('/') + 1)).catch((cause: unknown) => {
       problem.value = cause instanceof Error ? cause.message : String(cause)
     })
   }
   return (
-    <div class="artifact">
-      <button type="button" class="button" aria-label={`Download ${file.name}`} onClick={save}>
+    <>
+      <button type="button" class="button" onClick={save}>
         <Icon name="down" />
-        <Line text={file.name} />
-        <span class="small soft number">{bytes(file.bytes)}</span>
+        <span class="visually-hidden">Download </span>
+        <span class="cut">
+          <Line text={name} />
+        </span>
+        <span class="small soft number">{bytes(size)}</span>
       </button>
-      {file.title !== undefined && <Line text={file.title} />}
-      {problem.value !== undefined && <p class="problem">{problem.value}</p>}
-    </div>
+      {problem.value !== undefined && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </>
   )
 }

@@ -47,7 +47,7 @@ const Text = memo(({ block }: { block: TextBlock }) => (
 /** What a person has told the run while it was at work. */
 const Steered = memo(({ text, by }: { text: string; by?: string | undefined }) => (
   <div class="steered" title={by === undefined ? undefined : `Told by ${by}`}>
-    {text}
+    <span class="visually-hidden">Told while it was at work:</span> {text}
   </div>
 ))
 

@@ -10,16 +10,22 @@ type LiveAnswerProps = { live: LiveRun; sessionId: string }
 /** A run that is followed: what it has said and done so far, and how it ended. */
 export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
   const { blocks, permissions, end, warnings } = live.view.value
+  const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
   return (
     <>
-      <BlockList blocks={blocks} permissions={permissions} sessionId={sessionId} />
+      <BlockList blocks={[...blocks, ...unread]} permissions={permissions} sessionId={sessionId} />
+      {unread.length > 0 && (
+        <p class="soft small told">
+          {end ? 'The run ended before its model read it. It stays in the conversation.' : 'Its model reads it next.'}
+        </p>
+      )}
       {warnings.map((warning, i) => (
         <p key={i} class="soft small">
           {warning.message}
         </p>
       ))}
-      {blocks.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
-      {live.problem.value !== undefined && <Notice tone="bad">{live.problem.value}</Notice>}
+      {blocks.length + unread.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
+      {live.problem.value && <Notice tone="bad">{live.problem.value.message}</Notice>}
       {end?.event === 'error' && <Failed {...end.data} />}
       {end?.event === 'plan_queued' && <Queued {...end.data} />}
     </>

@@ -3,7 +3,7 @@ import type { RunEvent } from '../../../../shared/client/api.ts'
 import { RunFailed } from '../../../../shared/client/errors.ts'
 import type { RunStream } from '../../../../shared/client/run/run-stream.ts'
 import { reduceRun } from '../../../../shared/client/view/reduce-run.ts'
-import { EMPTY_RUN, type RunView } from '../../../../shared/client/view/run-view.ts'
+import { EMPTY_RUN, type RunView, type SteerBlock } from '../../../../shared/client/view/run-view.ts'
 import { announce } from '../../base/announce.ts'
 
 /** Events that are shown at a time: more would keep the page from answering its reader. */
@@ -19,7 +19,9 @@ const HIDDEN_MS = 300
 export class LiveRun {
   readonly view = signal<RunView>(EMPTY_RUN)
   /** Why it is not followed any more, where that is not in its own events. */
-  readonly problem = signal<string | undefined>(undefined)
+  readonly problem = signal<Error | undefined>(undefined)
+  /** What a person here has told it, and its model may not have read yet. */
+  readonly told = signal<readonly SteerBlock[]>([])
   /** Tokens of the newest turn: what the model has before it. */
   readonly context = signal(0)
   readonly firstTokenMs = signal<number | undefined>(undefined)
@@ -42,6 +44,11 @@ export class LiveRun {
     return this.#stream.id
   }
 
+  /** Its id, once the server has taken it. */
+  started(): Promise<string> {
+    return this.#stream.started()
+  }
+
   get isOver(): boolean {
     return this.view.value.end !== undefined || this.problem.value !== undefined
   }
@@ -55,7 +62,7 @@ export class LiveRun {
         if (++read % EVENTS_PER_READ === 0 && !document.hidden) await new Promise((resolve) => setTimeout(resolve))
       }
     } catch (cause) {
-      if (!(cause instanceof RunFailed)) this.problem.value = cause instanceof Error ? cause.message : String(cause)
+      if (!(cause instanceof RunFailed)) this.problem.value = cause instanceof Error ? cause : new Error(String(cause))
     }
     await this.#shown()
   }

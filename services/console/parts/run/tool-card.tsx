@@ -38,7 +38,8 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
       {!block.result && block.progress && <Progress {...block.progress} />}
       {!block.result && block.call.expires_at && (
         <p class="small soft">
-          The program that started this run makes the call. Time left: <Countdown until={block.call.expires_at} />
+          Waits for the caller’s tool <Line text={block.call.tool_name} />, which the program that started this run
+          answers. Time left: <Countdown until={block.call.expires_at} />
         </p>
       )}
       {ask && permission?.state !== 'allowed' && permission?.state !== 'denied' && <AskCard key={ask.id} ask={ask} />}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -176,6 +177,41 @@ class AsyncFlows:
         return AsyncPages(self._transport, "/flows", query)
 
 
+class AsyncFiles:
+    """Files that prompts and flows name by their ids."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def upload(
+        self, file: str | os.PathLike[str] | bytes, *, name: str | None = None, expires_in_secs: float | None = None, timeout: float = 600.0
+    ) -> Json:
+        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a prompt names it. It is sent
+        once, and not again where no answer comes."""
+        query = {"name": name if isinstance(file, bytes) else name or os.path.basename(file), "expires_in_secs": expires_in_secs}
+        content: Callable[[], Any]
+        if isinstance(file, bytes):
+            content = lambda: file  # noqa: E731
+        else:
+            os.stat(file)  # A file that is not there is no failure of the connection.
+            content = lambda: self._transport.io.read_file(file)  # noqa: E731
+        return await self._transport.read("POST", "/files", Call(query=query, content=content, timeout=timeout), has="file_id")
+
+    async def attach(self, *files: str | os.PathLike[str]) -> Sequence[Json]:
+        """Keeps files, one after the other, as `attachments` of a prompt has them."""
+        return [{"file_id": (await self.upload(file))["file_id"]} for file in files]
+
+    async def get(self, id: str) -> Json:
+        return await self._transport.read("GET", at("/files/", id), has="file_id")
+
+    def list(self, **query: Any) -> AsyncPages:
+        """The newest first."""
+        return AsyncPages(self._transport, "/files", query)
+
+    async def delete(self, id: str) -> None:
+        await self._transport.json("DELETE", at("/files/", id))
+
+
 class AsyncDispatches:
     """The records of flows that have run."""
 
@@ -210,6 +246,7 @@ class AsyncAgentEngine:
         self.permissions = AsyncPermissions(self._transport)
         self.flows = AsyncFlows(self._transport)
         self.plans = AsyncPlans(self._transport)
+        self.files = AsyncFiles(self._transport)
         self.dispatches = AsyncDispatches(self._transport)
 
     async def __aenter__(self) -> AsyncAgentEngine:

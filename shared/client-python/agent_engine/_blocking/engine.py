@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -177,6 +178,41 @@ class Flows:
         return Pages(self._transport, "/flows", query)
 
 
+class Files:
+    """Files that prompts and flows name by their ids."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def upload(
+        self, file: str | os.PathLike[str] | bytes, *, name: str | None = None, expires_in_secs: float | None = None, timeout: float = 600.0
+    ) -> Json:
+        """Keeps a file of this machine, which is read while it is sent, or bytes. `attachments=[{"file_id": …}]` of a prompt names it. It is sent
+        once, and not again where no answer comes."""
+        query = {"name": name if isinstance(file, bytes) else name or os.path.basename(file), "expires_in_secs": expires_in_secs}
+        content: Callable[[], Any]
+        if isinstance(file, bytes):
+            content = lambda: file  # noqa: E731
+        else:
+            os.stat(file)  # A file that is not there is no failure of the connection.
+            content = lambda: self._transport.io.read_file(file)  # noqa: E731
+        return self._transport.read("POST", "/files", Call(query=query, content=content, timeout=timeout), has="file_id")
+
+    def attach(self, *files: str | os.PathLike[str]) -> Sequence[Json]:
+        """Keeps files, one after the other, as `attachments` of a prompt has them."""
+        return [{"file_id": (self.upload(file))["file_id"]} for file in files]
+
+    def get(self, id: str) -> Json:
+        return self._transport.read("GET", at("/files/", id), has="file_id")
+
+    def list(self, **query: Any) -> Pages:
+        """The newest first."""
+        return Pages(self._transport, "/files", query)
+
+    def delete(self, id: str) -> None:
+        self._transport.json("DELETE", at("/files/", id))
+
+
 class Dispatches:
     """The records of flows that have run."""
 
@@ -211,6 +247,7 @@ class AgentEngine:
         self.permissions = Permissions(self._transport)
         self.flows = Flows(self._transport)
         self.plans = Plans(self._transport)
+        self.files = Files(self._transport)
         self.dispatches = Dispatches(self._transport)
 
     def __enter__(self) -> AgentEngine:

@@ -132,7 +132,7 @@ class Transport:
     def _send(self, method: str, path: str, call: Call, accept: str, token: str | None) -> httpx.Response:
         own = {
             "accept": accept,
-            "content-type": None if call.body is None else "application/json",
+            "content-type": "application/octet-stream" if call.content else None if call.body is None else "application/json",
             "authorization": None if token is None else f"Bearer {token}",
             "idempotency-key": call.key,
             "last-event-id": call.last_event_id,
@@ -146,7 +146,7 @@ class Transport:
             self._base + path,
             params=query or None,
             headers=headers,
-            content=None if call.body is None else json.dumps(call.body),
+            content=call.content() if call.content else None if call.body is None else json.dumps(call.body),
             timeout=seconds,
         )
         try:

@@ -10,10 +10,13 @@ import { tellFailure } from '../../../base/announce.ts'
 import { serverNow } from '../../../base/clock.ts'
 import { learnAsks } from '../../../parts/run/learn-asks.ts'
 import { LiveRun } from '../../../parts/run/live-run.ts'
+import type { SentFile } from './draft-files.ts'
 import { type Exchange, exchangesOf } from './exchange.ts'
 import { type Versions, versionsOf } from './versions.ts'
 
-export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'plan_mode' | 'after'>
+export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'plan_mode' | 'after'> & {
+  files?: readonly SentFile[]
+}
 
 /** A session as this tab shows it: its history, and the runs that it follows, whoever has started them. */
 export class Conversation {
@@ -24,6 +27,8 @@ export class Conversation {
   readonly state = signal<'loading' | 'ready' | 'gone' | Error>('loading')
   /** The versions of the messages that have several, by their ids. */
   readonly versions = signal<ReadonlyMap<string, Versions>>(new Map())
+  /** The message that the server has refused last, for its writer. */
+  readonly refused = signal<{ message: Message; cause: Error } | undefined>(undefined)
   /** The run that answers now, and those that wait for it. */
   readonly open = computed(() => this.exchanges.value.filter(({ live }) => live && !live.isOver))
   readonly #session: Session
@@ -75,13 +80,27 @@ export class Conversation {
 
   /** Sends a message. While another one is answered it waits in the session's queue. */
   readonly send = async (message: Message): Promise<void> => {
+    this.refused.value = undefined
     await this.#loading // Its run would be among the history, too.
     const after = message.after === undefined ? this.#head : message.after
     this.#head = undefined // The head of the session from now on, unless the message is refused.
-    const place = after !== undefined && { after }
-    const stream = this.#session.send({ ...message, ...place }, { signal: this.#abort.signal })
-    const onRefused = () => void (this.#head = after)
-    this.#follow(stream, { prompt: message.prompt, runId: undefined }, onRefused)
+    const { files = [], ...rest } = message
+    const attachments = files.map(({ file_id }) => ({ file_id }))
+    const body = { ...rest, ...(after !== undefined && { after }), ...(files.length > 0 && { attachments }) }
+    const stream = this.#session.send(body, { signal: this.#abort.signal })
+    const exchange = this.#follow(stream, { prompt: message.prompt, files, runId: undefined }, (cause) => {
+      this.#head = after
+      this.exchanges.value = this.exchanges.peek().filter(({ key }) => key !== exchange.key)
+      this.refused.value = { message, cause }
+    })
+  }
+
+  /** Tells the run at work something. Its model reads it at its next call. */
+  readonly steer = async (text: string): Promise<void> => {
+    const live = this.open.peek()[0]?.live
+    if (!live) throw new Error('The run has ended meanwhile: send it as a message')
+    const { id } = await this.#runs.steer(await live.started(), text)
+    live.told.value = [...live.told.peek(), { kind: 'steered', id, text }]
   }
 
   /** Sends a message in the place of another one, whose branch stays. */
@@ -90,7 +109,8 @@ export class Conversation {
     const exchanges = this.exchanges.peek()
     this.exchanges.value = exchanges.slice(0, exchanges.indexOf(exchange))
     this.#isSplit = true
-    await this.send({ prompt, ...(after !== undefined && { after }) })
+    const { files = [] } = exchange
+    await this.send({ prompt, files, ...(after !== undefined && { after }) })
   }
 
   /** Shows the branch that ends with this message. The next message continues it. */
@@ -113,6 +133,7 @@ export class Conversation {
     this.exchanges.value = exchanges.filter((each) => each !== known)
     const exchange = this.#follow(this.#runs.resume(runId, { signal: this.#abort.signal }), {
       prompt: known?.prompt,
+      ...(known?.files && { files: known.files }),
       runId,
     })
     if (known?.prompt === undefined) void this.#learnPrompt(exchange.key, runId)
@@ -137,15 +158,18 @@ export class Conversation {
 
   async #learnPrompt(key: string, runId: string): Promise<void> {
     const run = await this.#runs.get(runId).catch(() => undefined)
-    if (run?.title !== undefined) this.#change(key, { prompt: run.title })
+    if (run?.title !== undefined) this.#change(key, { prompt: run.title, files: run.attachments ?? [] })
   }
 
-  #follow(stream: RunStream, { prompt, runId }: Pick<Exchange, 'prompt' | 'runId'>, onRefused?: () => void): Exchange {
+  #follow(
+    stream: RunStream,
+    known: Pick<Exchange, 'prompt' | 'files' | 'runId'>,
+    onRefused?: (cause: Error) => void,
+  ): Exchange {
     const live = new LiveRun(stream, (event) => learnAsks(event, live.id, this.id))
     const exchange = {
       key: `live-${++this.#followed}`,
-      prompt,
-      runId,
+      ...known,
       at: new Date(serverNow()).toISOString(),
       blocks: [],
       live,
@@ -153,7 +177,8 @@ export class Conversation {
     this.exchanges.value = [...this.exchanges.peek(), exchange]
     void live.follow().then(() => {
       live.announceEnd()
-      if (live.id === undefined) onRefused?.()
+      const { value: cause } = live.problem
+      if (live.id === undefined && cause && !this.#abort.signal.aborted) onRefused?.(cause)
       return this.#isSplit ? this.load() : this.#learnInfo()
     })
     return exchange

@@ -1,11 +1,14 @@
 import type { Schema } from '../../../../../shared/client/api.ts'
 import type { Block } from '../../../../../shared/client/view/run-view.ts'
 import type { LiveRun } from '../../../parts/run/live-run.ts'
+import type { SentFile } from './draft-files.ts'
 
 /** A prompt and what answers it. `blocks` alone are those of the history; `live` is a run that this tab follows. */
 export type Exchange = {
   key: string
   prompt: string | undefined
+  /** Those of the prompt. */
+  files?: readonly SentFile[]
   runId: string | undefined
   /** The message of the user, and the one before it; not known of a run that this tab has only followed. */
   id?: string
@@ -31,15 +34,16 @@ export function exchangesOf(messages: readonly Message[]): Exchange[] {
     if (role === 'user' || exchanges.length === 0) exchanges.push({ ...place, prompt: undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
-    if (role === 'user') last.prompt = textOf(blocks)
+    if (role === 'user') Object.assign(last, { prompt: textOf(blocks), files: blocks.filter(isFile) })
     else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
   }
   return exchanges
 }
 
-/** A file shows by its name. */
 const textOf = (blocks: Message['blocks']): string =>
-  blocks.map((block) => (block.type === 'file' ? `[${block.name}]` : 'text' in block ? block.text : '')).join('\n\n')
+  blocks.flatMap((block) => ('text' in block ? [block.text] : [])).join('\n\n')
+
+const isFile = (block: Message['blocks'][number]) => block.type === 'file'
 
 /** The tools that give work to sub-agents. */
 const GIVING = new Set(['Agent', 'Team', 'Dream', 'Skill'])

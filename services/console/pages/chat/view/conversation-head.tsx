@@ -8,9 +8,12 @@ import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import type { Conversation } from '../model/conversation.ts'
 
-type HeadProps = { conversation: Conversation; hasDrawer: Signal<boolean> }
+/** What stands beside the conversation. */
+export type Drawer = 'files' | 'events' | undefined
 
-export function ConversationHead({ conversation, hasDrawer }: HeadProps) {
+type HeadProps = { conversation: Conversation; drawer: Signal<Drawer> }
+
+export function ConversationHead({ conversation, drawer }: HeadProps) {
   const isDeleting = useSignal(false)
   const path = `/sessions/${encodeURIComponent(conversation.id)}`
   return (
@@ -22,14 +25,8 @@ export function ConversationHead({ conversation, hasDrawer }: HeadProps) {
         <Line text={conversation.info.value?.title ?? 'Chat'} />
       </h2>
       <CopyAs method="POST" path={`${path}/messages`} body={{ prompt: 'Hello' }} />
-      <button
-        type="button"
-        class="button plain"
-        aria-pressed={hasDrawer.value}
-        onClick={() => (hasDrawer.value = !hasDrawer.value)}
-      >
-        Events
-      </button>
+      <DrawerButton name="files" label="Files" drawer={drawer} />
+      <DrawerButton name="events" label="Events" drawer={drawer} />
       <button
         type="button"
         class="button plain icon"
@@ -44,6 +41,17 @@ export function ConversationHead({ conversation, hasDrawer }: HeadProps) {
     </header>
   )
 }
+
+const DrawerButton = ({ name, label, drawer }: { name: Drawer; label: string; drawer: Signal<Drawer> }) => (
+  <button
+    type="button"
+    class="button plain"
+    aria-pressed={drawer.value === name}
+    onClick={() => (drawer.value = drawer.value === name ? undefined : name)}
+  >
+    {label}
+  </button>
+)
 
 type DeleteProps = { conversation: Conversation; path: string; onClose(): void }
 

@@ -8,18 +8,19 @@ import { Empty } from '../../../parts/notice.tsx'
 import { Conversation } from '../model/conversation.ts'
 import { takeOver } from '../model/first-message.ts'
 import { Composer } from './composer.tsx'
-import { ConversationHead } from './conversation-head.tsx'
+import { ConversationHead, type Drawer } from './conversation-head.tsx'
 import { ExchangeView } from './exchange-view.tsx'
-import { PinnedAsks } from './pinned-asks.tsx'
+import { PinnedAsks, PinnedCalls } from './pinned-asks.tsx'
 import { StatusLine } from './status-line.tsx'
 import { useStickToEnd } from './stick-to-end.ts'
 
-const EventDrawer = lazy(() => import('./event-drawer.tsx').then((loaded) => loaded.EventDrawer))
+const EventDrawer = lazy(() => import('./drawers.tsx').then((loaded) => loaded.EventDrawer))
+const FileDrawer = lazy(() => import('./drawers.tsx').then((loaded) => loaded.FileDrawer))
 
 export function ConversationView({ id }: { id: string }) {
   const conversation = useMemo(() => new Conversation(id), [id])
   const draft = useSignal('')
-  const hasDrawer = useSignal(false)
+  const drawer = useSignal<Drawer>(undefined)
   useEffect(() => {
     const first = takeOver(id)
     const stop = conversation.watch()
@@ -31,16 +32,20 @@ export function ConversationView({ id }: { id: string }) {
   if (state.value instanceof Error) return <Failure error={state.value} onRetry={() => void conversation.load()} />
   const isBusy = conversation.open.value.length > 0
   return (
-    <section class={hasDrawer.value ? 'conversation has-drawer' : 'conversation'} aria-label="Conversation">
-      <ConversationHead conversation={conversation} hasDrawer={hasDrawer} />
+    <section class={drawer.value ? 'conversation has-drawer' : 'conversation'} aria-label="Conversation">
+      <ConversationHead conversation={conversation} drawer={drawer} />
       <Exchanges conversation={conversation} />
-      {hasDrawer.value && <EventDrawer exchanges={exchanges.value} />}
+      {drawer.value === 'events' && <EventDrawer exchanges={exchanges.value} />}
+      {drawer.value === 'files' && <FileDrawer sessionId={id} />}
       <div class="foot">
         <PinnedAsks asks={asks().value.filter((ask) => ask.session_id === id)} />
+        <PinnedCalls live={conversation.open.value[0]?.live} />
         <Composer
           draft={draft}
           isBusy={isBusy}
+          refused={conversation.refused.value}
           onSend={(message) => void conversation.send(message)}
+          onSteer={conversation.steer}
           onStop={() => void conversation.stop()}
           waiting={conversation.open.value.length - 1}
         />

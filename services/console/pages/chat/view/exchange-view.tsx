@@ -1,5 +1,6 @@
 import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
+import { Artifact } from '../../../parts/run/artifact.tsx'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
 import type { Conversation } from '../model/conversation.ts'
@@ -14,7 +15,14 @@ export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchan
   <article class="exchange">
     {exchange.prompt !== undefined && (
       <>
-        <Prompt text={exchange.prompt} />
+        {exchange.prompt !== '' && <Prompt text={exchange.prompt} />}
+        {exchange.files && exchange.files.length > 0 && (
+          <div class="sent-files" role="group" aria-label="Files of the prompt">
+            {exchange.files.map((file) => (
+              <Artifact key={file.file_id} file={file} />
+            ))}
+          </div>
+        )}
         <MessageTools exchange={exchange} conversation={conversation} />
       </>
     )}

@@ -2,7 +2,10 @@ import type { Ask } from '../../../api/pending.ts'
 import { hrefOf } from '../../../base/router.ts'
 import { Deadline } from '../../../parts/ask/deadline.tsx'
 import { summaryOf } from '../../../parts/ask/preview.tsx'
+import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
+import type { LiveRun } from '../../../parts/run/live-run.ts'
+import { Countdown } from '../../../parts/time.tsx'
 
 /** The requests of this conversation above the composer, also those whose place is out of sight or in another tab. */
 export const PinnedAsks = ({ asks }: { asks: readonly Ask[] }) => (
@@ -18,6 +21,29 @@ export const PinnedAsks = ({ asks }: { asks: readonly Ask[] }) => (
         </a>
       </div>
     ))}
+  </>
+)
+
+/** The calls that the program which has started a run has to make: nobody here can answer them. */
+export const PinnedCalls = ({ live }: { live: LiveRun | undefined }) => (
+  <>
+    {(live?.view.value.blocks ?? []).map(
+      (block) =>
+        block.kind === 'tool' &&
+        block.call.expires_at &&
+        !block.result && (
+          <div key={block.call.id} class="pinned" data-pinned={block.call.id}>
+            <Icon name="clock" />
+            <span class="grow cut">
+              Waits for the caller’s tool{' '}
+              <strong>
+                <Line text={block.call.tool_name} />
+              </strong>
+            </span>
+            <Countdown until={block.call.expires_at} />
+          </div>
+        ),
+    )}
   </>
 )
 
