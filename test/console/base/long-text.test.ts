@@ -42,7 +42,7 @@ describe('a long text on a page', () => {
 
 describe('a field', () => {
   it('takes a text unless its lines, its changes of the font, or its lines from right to left keep the page busy', () => {
-    const heavy = ['\n'.repeat(2_500), `"${'אב '.repeat(4_000)}"`, '\u001b[31m'.repeat(2_501), 'a字'.repeat(2_501)]
+    const heavy = ['\n'.repeat(2_500), `"${'אב '.repeat(4_000)}"`, '\u001b[31m'.repeat(5_001), 'a字'.repeat(2_501)]
     const light = [
       '字 and 字 '.repeat(1_200),
       '\n'.repeat(2_499),
