@@ -205,7 +205,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/wiring/open-workspaces.ts', 'shared/work/runs/kept/**'], // Few processes keep their workspaces in a store.
   ['services/wiring/open-tracing.ts', 'shared/platform/tracing/otel.ts'], // It costs 25 MB, and few processes export traces.
   ['shared/platform/tracing/otel.ts', '@opentelemetry/*'],
-  ['services/gateway/dialects/mcp/routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
+  ['services/gateway/dialects/mcp/mcp-routes.ts', 'services/gateway/dialects/mcp/handler.ts'], // It loads the SDK, which takes 30 MB.
   ['services/gateway/open-uploads.ts', 'services/gateway/bodies/upload.ts'], // It loads multer.
   ['shared/agent/files/**', 'file-type'],
   ['shared/agent/files/**', 'image-size'],

@@ -41,9 +41,12 @@ async function measureIdleShare(): Promise<number> {
   return (after.idle - before.idle) / Math.max(1, after.all - before.all)
 }
 
-/** Milliseconds since the machine was started, of all cores together. */
+/** Milliseconds since the machine was started, of all cores together. What runs at a low priority, as the check does, counts as idle. */
 function cpuTimes(): { idle: number; all: number } {
   const times = cpus().map((core) => core.times)
   const sum = (values: number[]) => values.reduce((total, ms) => total + ms, 0)
-  return { idle: sum(times.map(({ idle }) => idle)), all: sum(times.flatMap((each) => Object.values(each))) }
+  return {
+    idle: sum(times.map(({ idle, nice }) => idle + nice)),
+    all: sum(times.flatMap((each) => Object.values(each))),
+  }
 }

@@ -16,5 +16,5 @@ export const REASONS: Readonly<Record<string, string | undefined>> = {
   'test/scripts/run-cluster.test.ts': 'whole clusters, started and ended as an operator does',
   'test/scripts/test.test.ts': 'each case runs scripts/test in a project of its own',
   'test/security/short-forms.test.ts': 'attacks on processes through every route and for every kind of id (P11 to P20)',
-  'test/simulation/simulation.test.ts': '150 clusters under faults on a simulated clock',
+  'test/simulation/simulation.test.ts': '100 clusters under faults on a simulated clock',
 }

@@ -77,7 +77,7 @@ async function runIn(folder: string, { name, files }: Files, env: NodeJS.Process
 let counted = 0
 
 /** The CPU seconds of the children that ended since the last call. Called at each exit, it gives those of one. */
-function cpuOfLastEnded(): number {
+export function cpuOfLastEnded(): number {
   const before = counted
   counted = cpuSecondsOfChildren()
   return counted - before

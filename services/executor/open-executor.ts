@@ -1,5 +1,5 @@
 import { unattended } from '../../shared/agent/tools/unattended.ts'
-import { planIdOf } from '../../shared/kernel/ids.ts'
+import { planIdOf, planRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { UsageRecorder } from '../../shared/tenancy/usage/recorder.ts'
@@ -10,13 +10,16 @@ import { PlanTicks } from '../../shared/work/plans/ticks.ts'
 import type { Consume, Job } from '../../shared/work/queue/port.ts'
 import { mostSlots, type SlotLimits } from '../../shared/work/queue/slots.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
+import type { ModelSource } from '../../shared/work/runs/models.ts'
+import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
-import { createPlanJobs } from './create-plan-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
-import type { Membership, OpenParts } from './open-parts.ts'
+import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
+import { PlanJobs } from './plan-jobs.ts'
+import { createPlanSteps } from './plan-steps.ts'
 import { publishingEnds } from './publish-ends.ts'
 
 type ExecutorSettings = Settings['executor']
@@ -137,4 +140,33 @@ function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: O
   const submission = { plans, idempotency, queue, events, now: () => new Date() }
   const ticks = new PlanTicks({ ...submission, store: planSchedules, records, schedules, admits, metrics })
   return { handle: (job: Job) => ticks.fire(job), givenUp: async () => {} }
+}
+
+type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
+
+/** Opens the jobs that execute plans, with the tools that ask nobody. */
+function createPlanJobs(
+  { maxTurns }: Pick<Settings['executor'], 'maxTurns'>,
+  parts: PlanParts,
+  membership: Membership,
+): PlanJobs {
+  const { store, models, tools, workspaces, executor, fence, events, usage, recorder, metrics, log } = parts
+  const reporter = new RunReporter({ log, metrics, usage, recorder })
+  return new PlanJobs({
+    ...membership,
+    runs: executor.runs,
+    draining: executor.draining,
+    plans: store.plans,
+    stepsOf: createPlanSteps({ models, tools, workspaces, files: store.files, maxTurns, reporter, log }),
+    async removeFolder(tenant, planId) {
+      const id = planRunId(planId)
+      workspaces.openKept(tenant, id) // An earlier executor may have made it.
+      await workspaces.remove(tenant, id)
+    },
+    leaveFolder: (tenant, planId) => workspaces.release(tenant, planRunId(planId)),
+    isHeld: () => fence.isHeld(),
+    events,
+    metrics,
+    log,
+  })
 }

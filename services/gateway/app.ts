@@ -80,12 +80,12 @@ export type Configured = {
   tenantRequests: Pick<TenantRequests, 'take'>
 }
 
-/** The work of executors. Each part needs a store. */
+/** The work of executors, which needs a store. */
 export type Queued = {
-  flows: FlowSurface | undefined
-  /** `undefined` also where no history is kept (DISPATCH_STORE). */
+  flows: FlowSurface
+  /** `undefined`: no history is kept (DISPATCH_STORE). */
   dispatches: DispatchSurface | undefined
-  /** `undefined` also where there is no plan queue (PLAN_QUEUE). */
+  /** `undefined`: there is no plan queue (PLAN_QUEUE). */
   plans: PlanSurface | undefined
 }
 
@@ -131,7 +131,8 @@ export type AppDeps = {
   stored: Stored | undefined
   /** `undefined`: runtime configuration is disabled. */
   configured: Configured | undefined
-  queued: Queued
+  /** `undefined` when the process has no store. */
+  queued: Queued | undefined
   access: Access
   origins: Origins
   pages: Pages
@@ -221,16 +222,17 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...folderFileRoutes({ broker }),
     ...runRoutes({ broker, relay, keys: deps.startKeys, readBody, admit }),
     '/usage': { get: showUsage(stored?.usage) },
-    ...flowRoutes({ flows: queued.flows, readBody }),
-    ...flowMemoryRoutes({ flows: queued.flows, readBody }),
-    ...flowRunRoutes({ broker, flows: queued.flows, readBody, relay, admit }),
-    ...dispatchRoutes({ dispatches: queued.dispatches, relay }),
-    ...planRoutes({ plans: queued.plans, readBody, relay }),
+    ...flowRoutes({ flows: queued?.flows, readBody }),
+    ...flowMemoryRoutes({ flows: queued?.flows, readBody }),
+    ...flowRunRoutes({ broker, flows: queued?.flows, readBody, relay, admit }),
+    ...dispatchRoutes({ dispatches: queued?.dispatches, relay }),
+    ...planRoutes({ plans: queued?.plans, readBody, relay }),
     ...configRoutes({ config: configured?.config, readBody }),
     ...fileRoutes(stored?.files),
     '/audio/transcriptions': { post: transcribeUpload(configured?.transcription) },
     ...dialectRoutes(deps.dialects, {
-      ...{ ...deps, ...deps.facts, ...queued, ...deps.output, ...limits.relay, config: configured?.config },
+      ...{ ...deps, ...deps.facts, ...deps.output, ...limits.relay, config: configured?.config },
+      ...{ flows: queued?.flows, plans: queued?.plans },
       ...{ once, files: stored?.files, readBody, checkValue: createCheckValue(bodies), relay, admit },
       authentication: deps.access.authentication,
       admitAnswers: answersWhileHeapIsHigh(limits.isHeapHigh),

@@ -32,14 +32,14 @@ type Parts = {
   log: Log
 }
 
-type Surfaces = { flows: FlowSurface | undefined; dispatches: DispatchSurface | undefined }
+type Surfaces = { flows: FlowSurface; dispatches: DispatchSurface | undefined }
 
 /** Opens the services behind the flow and dispatch endpoints, and loads the flows of FLOWS_DIR. A process without a store has none. */
 export async function createFlowSurface(
   { flowsDir, hasDispatchStore }: Settings['flows'],
   { store, events, toolBox, schemas, tenantConfig, log, ...parts }: Parts,
-): Promise<Surfaces> {
-  if (!store) return { flows: undefined, dispatches: undefined }
+): Promise<Surfaces | undefined> {
+  if (!store) return undefined
   const flows = createFlows({ store, events, toolBox, schemas, configs: tenantConfig?.configs })
   const { library, memory, history, compile } = flows
   if (flowsDir !== undefined) {

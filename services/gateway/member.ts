@@ -10,8 +10,7 @@ import { openClusterProcess } from '../wiring/cluster-process.ts'
 import { openClusterStore } from '../wiring/open-store.ts'
 import { openTools } from '../wiring/open-tools.ts'
 import { type Opened, ownProcess } from '../wiring/process.ts'
-import { openRecordedBroker, openRunWitness } from '../wiring/run-records.ts'
-import { createRunSources } from '../wiring/run-source.ts'
+import { createRunSources, openRecordedBroker, openRunWitness } from '../wiring/run-records.ts'
 import { tenantsPage } from '../wiring/tenants-page.ts'
 import { createFlowSurface } from './create-flow-surface.ts'
 import { createPlanSurface } from './create-plan-surface.ts'
@@ -39,7 +38,8 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     const { broker, executors } = relay
     const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
     const plans = createPlanSurface(settings.plans, { store, queue, schedules, broker, events })
-    const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+    const flows = await createFlowSurface(settings.flows, flowParts)
+    const queued = flows && { ...flows, plans }
     const startKeys = createRedisIdempotency(link)
     const runs = openRecordedBroker(store, { broker, tenantConfig, witness })
     const httpParts = { form: 'cluster', broker: runs, startKeys, events, toolBox, store, link, log, metrics } as const

@@ -43,7 +43,7 @@ type HttpParts = {
   store: Pick<OpenedStore, 'ledger' | 'decided' | 'usage' | 'files'> | undefined
   /** `undefined`: runtime configuration is disabled. */
   tenantConfig: OpenedTenantConfig | undefined
-  queued: Queued
+  queued: Queued | undefined
   /** The Redis connection of a process in the cluster, reused for a shared rate limit. */
   link: Pick<RedisLink, 'run'> | undefined
   isHeapHigh: IsHeapHigh

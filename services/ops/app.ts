@@ -1,12 +1,14 @@
 import express, { type Express, type RequestHandler } from 'express'
+import { AppError } from '../../shared/kernel/errors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import { type ConsoleFiles, readConsole } from '../http/console-files.ts'
+import { sendAsset, sendPage } from '../http/console-pages.ts'
 import { notFound, recover } from '../http/errors.ts'
-import { createRoutes } from '../http/routes.ts'
-import { clusterRoutes } from './cluster-page.ts'
+import { createRoutes, type RouteTable } from '../http/routes.ts'
+import { bearerOf, createTokenCheck } from '../http/token.ts'
 import type { Exposition } from './exposition.ts'
 import type { Overview } from './overview.ts'
 import type { Readiness } from './readiness.ts'
-import { requireToken } from './token.ts'
 
 export type OpsDeps = {
   /** Logs each request; comes first, as on the public listener. */
@@ -77,4 +79,54 @@ function metrics(exposition: Exposition): RequestHandler {
     res.setHeader('Content-Type', contentType)
     res.end(text)
   }
+}
+
+/** `/`: the state of the deployment as JSON, or for a browser the page of it where one is built, which reads the same again. */
+export function clusterRoutes(read: () => Promise<Overview>, readFiles = readConsole): RouteTable {
+  let files: Promise<ConsoleFiles | undefined> | undefined
+  const withFiles =
+    (answer: (files: ConsoleFiles) => RequestHandler, otherwise: RequestHandler): RequestHandler =>
+    async (req, res, next) => {
+      files ??= readFiles()
+      const found = await files
+      const handle = found ? answer(found) : otherwise
+      await handle(req, res, next)
+    }
+  const json: RequestHandler = async (_req, res) => {
+    res.json(await read())
+  }
+  const page = withFiles(({ cluster }) => sendPage(cluster), json)
+  return {
+    '/': {
+      async get(req, res, next) {
+        res.vary('Accept')
+        await (req.accepts(['json', 'html']) === 'html' ? page : json)(req, res, next)
+      },
+    },
+    '/console/assets/:file': { get: withFiles(sendAsset, (_req, _res, next) => next()) },
+  }
+}
+
+/**
+ * Requires OPS_TOKEN as a bearer token or as the password of any basic-auth user (D1.3). Requires nothing when no token is
+ * configured.
+ */
+function requireToken(token: string | undefined): RequestHandler {
+  if (token === undefined) return (_req, _res, next) => next()
+  const isToken = createTokenCheck(token)
+  return (req, res, next) => {
+    if (isToken(tokenOf(req.headers.authorization))) return next()
+    res.setHeader('WWW-Authenticate', ['Bearer realm="ops"', 'Basic realm="ops", charset="UTF-8"'])
+    throw new AppError('authentication', 'send OPS_TOKEN as a bearer token, or as the password of basic auth')
+  }
+}
+
+function tokenOf(authorization = ''): string | undefined {
+  const bearer = bearerOf(authorization)
+  if (bearer !== undefined) return bearer
+  const basic = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
+  if (basic === undefined) return undefined
+  const credentials = Buffer.from(basic, 'base64').toString()
+  const colon = credentials.indexOf(':')
+  return colon < 0 ? undefined : credentials.slice(colon + 1)
 }

@@ -15,7 +15,7 @@ import type { IsHeapHigh } from '../http/heap.ts'
 import { createFlows } from '../wiring/create-flows.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
-import { createRunSources } from '../wiring/run-source.ts'
+import { createRunSources } from '../wiring/run-records.ts'
 
 type Parts = {
   store: OpenedStore

@@ -1,3 +1,5 @@
+import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
+import { mergeLoads, type TenantRange } from '../../shared/cluster/commands/tenant-loads.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createMemoryBroker } from '../../shared/cluster/memory.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
@@ -10,16 +12,17 @@ import { createFlowSurface } from '../gateway/create-flow-surface.ts'
 import { createPlanSurface } from '../gateway/create-plan-surface.ts'
 import { openHttp } from '../gateway/open-http.ts'
 import type { HttpServer } from '../http/server.ts'
-import { openOps } from '../ops/open-ops.ts'
+import { type OpsPages, openOps } from '../ops/open-ops.ts'
 import { createLocalParts } from '../wiring/config-notice.ts'
 import { type OpenedStore, openStandaloneStore } from '../wiring/open-store.ts'
 import { openTenantConfig } from '../wiring/open-tenant-config.ts'
 import { createPlanQueue } from '../wiring/plan-queue.ts'
+import { ownProcess } from '../wiring/process.ts'
 import { openLocalRunRecorder, openRecordedBroker } from '../wiring/run-records.ts'
+import { tenantsPage } from '../wiring/tenants-page.ts'
 import { type OpenedWorker, openWorker } from '../worker/open-worker.ts'
 import { recoverRuns } from '../worker/recover-runs.ts'
 import type { Worker } from '../worker/worker.ts'
-import { createPages } from './create-pages.ts'
 import { openLocalExecutor } from './open-local-executor.ts'
 
 /** After DRAIN_SECS: time for the streams to deliver their last frames, and for each later closer. */
@@ -30,7 +33,7 @@ const CLOSE_MS = 5_000
 const START = String(Date.now())
 
 /** No other process can take this worker's sessions or claim them. */
-const ALONE = { fence: ALWAYS_HELD, onSessionRemoved: undefined, sessionClaims: undefined, owner: () => START }
+const ALONE = { fence: ALWAYS_HELD, claims: undefined, owner: () => START }
 
 export type Standalone = { url: string; consoleUrl: string | undefined; opsUrl: string; closers: Closer[] }
 
@@ -48,15 +51,16 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, log })
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = createPlanQueue(settings.plans, store, { queue, events })
-  const recorder = await openLocalRunRecorder({ store, tenantConfig, metrics, log })
-  const parts = { permissions, store, metrics, tenantConfig, events, planQueue, recorder, isHeapHigh, ...ALONE }
+  const stored = { store, recorder: await openLocalRunRecorder({ store, tenantConfig, metrics, log }) }
+  const parts = { permissions, stored, metrics, tenantConfig, events, planQueue, isHeapHigh, ...ALONE }
   const { worker, toolBox, schemas, settled, close: closeTools } = await openRecovered(settings.worker, log, parts)
-  const shared = { store, events, recorder, tenantConfig, toolBox, schemas, queue, log }
+  const shared = { ...stored, events, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
   const plans = createPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
   const flowParts = { ...shared, broker, executors: executor.executors }
-  const queued = { ...(await createFlowSurface(settings.flows, flowParts)), plans }
+  const flows = await createFlowSurface(settings.flows, flowParts)
+  const queued = flows && { ...flows, plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })
   const own = { form: 'standalone', broker: runs, startKeys: store.idempotency, link: undefined } as const
   const http = await openHttp(settings.http, { ...own, events, toolBox, store, log, tenantConfig, ...ops, queued })
@@ -81,7 +85,7 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
 /** Opens the worker, which goes on with the runs that an earlier process has left. */
 async function openRecovered(...[settings, log, parts]: Parameters<typeof openWorker>): Promise<OpenedWorker> {
   const opened = await openWorker(settings, log, parts)
-  await recoverRuns(parts.store?.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })
+  await recoverRuns(parts.stored?.store.busySessions, { inbox: opened.worker.inbox, owner: parts.owner(), log })
   return opened
 }
 
@@ -103,4 +107,33 @@ async function drainAll(drainMs: number, { http, worker, executor, settled }: Dr
 
 function openQueue({ jobs }: Pick<OpenedStore, 'jobs'>, log: Log): MemoryQueue {
   return new MemoryQueue({ store: jobs, onProblem: (message, cause) => log.warn(message, { cause }) })
+}
+
+type Parts = Omit<Parameters<typeof tenantsPage>[0], 'loads'> & {
+  worker: Pick<Worker, 'liveRuns' | 'isDraining' | 'inbox'>
+  executor: { liveRuns(): number; localQueue: { inbox: Pick<RunInbox, 'listTenants'> } }
+}
+
+/** The sources of the ops listener's pages in the standalone form. */
+function createPages(
+  { runsPerWorker }: Pick<Settings['process'], 'runsPerWorker'>,
+  { worker, executor, ...parts }: Parts,
+): OpsPages {
+  const { pid, about } = ownProcess.asMember(runsPerWorker)
+  const self = () => ({
+    role: 'standalone' as const,
+    state: worker.isDraining() ? ('draining' as const) : ('active' as const),
+    load: worker.liveRuns() + executor.liveRuns(),
+    ...about,
+    ...{ pid, epoch: pid, expiresInMs: null },
+  })
+  const inboxes = [worker.inbox, executor.localQueue.inbox]
+  const loads = async (range: TenantRange) => ({
+    tenants: mergeLoads(
+      inboxes.map((inbox) => inbox.listTenants(range)),
+      range,
+    ),
+    isIncomplete: false,
+  })
+  return { members: async () => ({ members: [self()] }), ...tenantsPage({ loads, ...parts }) }
 }

@@ -65,7 +65,7 @@ export async function openLimits(
   }
 }
 
-/** Models whose price a tenant was told to be unknown. Runs may name any model. */
+/** The most models without a price that are remembered as logged. Runs may name any model. */
 const MAX_UNPRICED = 1_000
 
 /** Logs a model without a price once for each tenant: its runs carry the warning each time (D4.10). */

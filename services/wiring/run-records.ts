@@ -1,8 +1,12 @@
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
+import type { QueuedRunSource } from '../../shared/cluster/following/queue-places.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { type Audit, EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
+import { createFlowRuns } from '../../shared/work/flows/calls/flow-runs.ts'
+import { createPlanRuns } from '../../shared/work/plans/plan-runs.ts'
+import type { JobQueue } from '../../shared/work/queue/port.ts'
 import { EndQueue } from '../../shared/work/runs/records/end-queue.ts'
 import { type LostRunsDeps, recordLostRuns } from '../../shared/work/runs/records/lost-runs.ts'
 import { createRecordedBroker } from '../../shared/work/runs/records/recorded-broker.ts'
@@ -95,3 +99,9 @@ const NO_RECORDS: Pick<RunRecordStore, 'get' | 'page' | 'frames'> = {
   page: async () => [],
   frames: async () => undefined,
 }
+
+/** Find the queued runs of flows and plans in the store. */
+export const createRunSources = (
+  { dispatches, plans }: Pick<OpenedStore, 'dispatches' | 'plans'>,
+  queue: JobQueue,
+): QueuedRunSource[] => [createFlowRuns({ dispatches, queue }), createPlanRuns({ plans, queue, now: () => new Date() })]

@@ -11,7 +11,7 @@ export class BackgroundWrites {
   readonly #onLost: (why: string, what: object, cause?: unknown) => void
   readonly #waiting = new Set<Promise<void>>()
 
-  /** `onLost` is called for a write that was given up, with what `add` was told of it. */
+  /** `onLost` is called for a write that was given up, with the description that `add` got. */
   constructor(onLost: (why: string, what: object, cause?: unknown) => void) {
     this.#onLost = onLost
   }

@@ -1,5 +1,5 @@
 import { Lease } from '../../shared/cluster/members/lease.ts'
-import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
+import { claimsOf } from '../../shared/cluster/owners/held-claims.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
 import { WorkerRelay } from '../../shared/cluster/relay/worker/worker.ts'
@@ -22,21 +22,13 @@ export function openWorkerMember(settings: Settings, log: Log): Promise<Opened> 
     const { store, events, tenantConfig, metrics, isHeapHigh } = common
     const lease = new Lease()
     const permissions = await waitForRedis(() => openWorkerPermissionStore(link, ownProcess.pid), { log })
-    // The relay exists before it joins the cluster, so before there are sessions.
-    const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
-    const sessionClaims: SessionClaims = {
-      find: (session) => relay.claims.find(session),
-      confirm: (session) => relay.claims.confirm(session),
-      release: (session) => relay.claims.release(session),
-      moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
-    }
     const planQueue = createPlanQueue(settings.plans, store, { queue, events })
     const recorder = store && openRunRecorder({ store, tenantConfig, metrics, log }, () => relay.epoch)
-    const parts = { permissions, fence: lease, isHeapHigh, store, metrics, tenantConfig, events, planQueue, recorder }
+    const parts = { permissions, fence: lease, isHeapHigh, metrics, tenantConfig, events, planQueue }
     const opened = await openWorker(settings.worker, log, {
       ...parts,
-      onSessionRemoved,
-      sessionClaims,
+      stored: store && recorder && { store, recorder },
+      claims: claimsOf(() => relay),
       owner: () => String(relay.epoch),
     })
     const own = { ...ownProcess.asMember(runsPerWorker), lease, log, metrics }

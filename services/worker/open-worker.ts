@@ -16,26 +16,26 @@ import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { createDecisionAudit } from './decision-audit.ts'
 import { createEventReporter } from './event-reporter.ts'
 import { BusyMarks, type BusyMarksDeps } from './sessions/busy-marks.ts'
-import { createWorker, type Worker, type WorkerDeps } from './worker.ts'
+import { createWorker, type KeptSessions, type Stored, type Worker, type WorkerDeps } from './worker.ts'
 
 /** The parts of a worker that differ between the forms. */
 export type WorkerParts = Pick<
   WorkerDeps,
-  'permissions' | 'fence' | 'recorder' | 'isHeapHigh' | 'metrics' | 'onSessionRemoved' | 'sessionClaims' | 'planQueue'
+  'permissions' | 'fence' | 'isHeapHigh' | 'metrics' | 'claims' | 'planQueue'
 > & {
   /** This process's name among the owners of sessions that have runs. */
   owner(): string
   /** `undefined`: runtime configuration is disabled, and every tenant's runs use the server's models. */
   tenantConfig: OpenedTenantConfig | undefined
   events: EventSink
-  /** `undefined`: no customers' lines and no decisions are kept, and no usage is counted. */
-  store:
-    | Pick<
-        OpenedStore,
-        'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files' | 'capabilities'
-      >
-    | undefined
+  /** `undefined`: no customers' lines and no decisions are kept, no usage is counted, and no run is recorded. */
+  stored: { store: WorkerStore; recorder: Stored['recorder'] } | undefined
 }
+
+type WorkerStore = Pick<
+  OpenedStore,
+  'ledger' | 'memories' | 'sessions' | 'busySessions' | 'decided' | 'usage' | 'files' | 'capabilities'
+>
 
 export type OpenedWorker = {
   worker: Worker
@@ -51,8 +51,9 @@ export type OpenedWorker = {
 export async function openWorker(
   { tools, models: modelSettings, limits, workspaces: workspaceSettings }: Settings['worker'],
   log: Log,
-  { tenantConfig, events, store, owner, ...parts }: WorkerParts,
+  { tenantConfig, events, stored, owner, ...parts }: WorkerParts,
 ): Promise<OpenedWorker> {
+  const store = stored?.store
   const { toolBox, schemas, close } = await openTools(tools, log, store)
   const opening = { sweeps: { storedMs: store?.sessions ? limits.sessionIdleMs : 0 }, onLeft: toolBox.release, log }
   const { workspaces, close: closeWorkspaces } = await openWorkspaces(workspaceSettings, opening)
@@ -63,13 +64,10 @@ export async function openWorker(
   const usage = store && new UsageRecorder({ store: store.usage, log })
   const worker = createWorker({
     ...parts,
-    lineStore: store,
-    sessionStore: store?.sessions,
-    ...filesOf(store, tenantConfig),
-    busyMarks: marksOf(store, { owner, claims: parts.sessionClaims }),
+    stored: stored && usage && { ...storedOf(stored, tenantConfig), usage },
+    keptSessions: store && keptSessionsOf(store, { owner, claims: parts.claims }),
     models,
     reporter,
-    usage,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
     ...{ toolBox, schemas },
     ...{ workspaces, limits, log },
@@ -88,9 +86,21 @@ export async function openWorker(
   }
 }
 
-/** What messages with files need. */
-const filesOf = (store: WorkerParts['store'], tenantConfig: WorkerParts['tenantConfig']) =>
-  store && { files: store.files, probes: createProbes({ capabilities: store.capabilities, tenantConfig }) }
+const storedOf = (
+  { store, recorder }: NonNullable<WorkerParts['stored']>,
+  tenantConfig: WorkerParts['tenantConfig'],
+): Omit<Stored, 'usage'> => ({
+  lines: store,
+  recorder,
+  files: store.files,
+  probes: createProbes({ capabilities: store.capabilities, tenantConfig }),
+})
 
-const marksOf = (store: WorkerParts['store'], own: Pick<BusyMarksDeps, 'owner' | 'claims'>): BusyMarks | undefined =>
-  store?.busySessions && store.sessions && new BusyMarks({ store: store.busySessions, logs: store.sessions, ...own })
+const keptSessionsOf = (
+  { sessions, busySessions }: WorkerStore,
+  own: Pick<BusyMarksDeps, 'owner' | 'claims'>,
+): KeptSessions | undefined =>
+  sessions && {
+    store: sessions,
+    marks: busySessions && new BusyMarks({ store: busySessions, logs: sessions, ...own }),
+  }

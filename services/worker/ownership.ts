@@ -20,7 +20,7 @@ export type OwnershipDeps = AdoptedQueueDeps & {
   draining: Draining
   admission: Admission
   saver: Pick<SessionSaver, 'note'> | undefined
-} & Pick<GoOnDeps, 'sessionClaims' | 'busyMarks' | 'oneShots' | 'permissions'>
+} & Pick<GoOnDeps, 'claims' | 'marks' | 'oneShots' | 'permissions'>
 
 /** How long a draining worker waits for the store before it leaves a run. */
 const STORED_WITHIN_MS = 3_000
@@ -62,7 +62,7 @@ export function createOwnership(deps: OwnershipDeps): Ownership {
       void session.hold()
       adoptQueue(session, waiting, deps)
       if (session.log?.isDue) saver?.note(session)
-      if (waiting.length > 0) void markBusy(session, deps.busyMarks)
+      if (waiting.length > 0) void markBusy(session, deps.marks)
       return session
     },
     keep: (session) => draining.keep(session),

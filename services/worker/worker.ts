@@ -56,40 +56,40 @@ export type WorkerLimits = {
   customerHistoryChars: number
 }
 
+/** The parts that need a store, and exist together. */
+export type Stored = {
+  /** Customers' lines. */
+  lines: LineStore
+  usage: UsageSink
+  recorder: Pick<RunRecorder, 'begin'>
+  /** The files of messages. */
+  files: Pick<Files, 'read'>
+  /** What probes have found of models. */
+  probes: Probes
+}
+
+/** Where sessions are kept. `marks` are of those that have runs; `undefined`: runs end with this worker. */
+export type KeptSessions = { store: SessionStore; marks: BusyMarks | undefined }
+
 export type WorkerDeps = {
   models: ModelSource
   toolBox: ToolBox
   /** Checks the schemas of runs, and answers against them. */
   schemas: Pick<SchemaCheckers, 'of'>
   permissions: PermissionStore
-  /** `undefined`: this server has no store, so it keeps no customers' lines. */
-  lineStore: LineStore | undefined
-  /**
-   * Called for each session that was deleted or idle too long. Resolves with `false` when another process owns the session by now.
-   * `undefined`: there is no other process.
-   */
-  onSessionRemoved: ((session: Session) => Promise<boolean>) | undefined
-  /** `undefined`: sessions are in memory only, and end with this worker. */
-  sessionStore?: SessionStore | undefined
-  /** The claims on sessions that this worker opens from the store; `undefined` where there is no other process. */
-  sessionClaims?: SessionClaims | undefined
-  /** Marks the sessions that have runs. Left out: runs end with this worker. */
-  busyMarks?: BusyMarks | undefined
+  /** `undefined`: this server has no store. */
+  stored: Stored | undefined
+  /** `undefined`: sessions are in memory only, and end with this worker (DURABILITY). */
+  keptSessions: KeptSessions | undefined
+  /** This worker's claims on its sessions; `undefined`: there is no other process. */
+  claims: SessionClaims | undefined
   planQueue: PlanQueue
   reporter: EventReporter
-  /** `undefined` without a store. */
-  usage: UsageSink | undefined
-  /** `undefined` without a store: no run is recorded. */
-  recorder?: Pick<RunRecorder, 'begin'> | undefined
   admission: Admission
   fence: Fence
   isHeapHigh: IsHeapHigh
   metrics: Metrics
   workspaces: Workspaces
-  /** What probes have found of models. Left out: nothing is known. */
-  probes?: Probes | undefined
-  /** The files of messages. Left out: this server keeps none. */
-  files?: Pick<Files, 'read'> | undefined
   limits: WorkerLimits
   log: Log
 }
@@ -103,7 +103,6 @@ export type Worker = ClusterWorker<Session> & {
 }
 
 export function createWorker(deps: WorkerDeps): Worker {
-  const { workspaces } = deps
   const runs = createRuns(deps)
   const durable = createDurabilityFor(deps, {
     release: (session) => own.release(session),
@@ -119,11 +118,13 @@ export function createWorker(deps: WorkerDeps): Worker {
     isStored: (session) => own.isStored(session),
     leave: (session) => own.leaveStored(session),
   })
-  const prepareRun = createPrepare(deps)
-  const prepareOneShot = createPrepareForOneShots(deps, prepareRun)
-  const oneShots = deps.busyMarks && new OneShots(sessions, deps.busyMarks)
-  const parts = { ...deps, runs, sessions, prepareRun, prepareOneShot, oneShots, draining }
-  const { kept } = workspaces
+  const marks = deps.keptSessions?.marks
+  const oneShots = marks && new OneShots(sessions, marks)
+  const parts = {
+    ...{ ...deps, ...createPrepare(deps), probes: deps.stored?.probes, marks },
+    ...{ runs, sessions, oneShots, draining },
+  }
+  const { kept } = deps.workspaces
   const lostFiles: AdoptedQueueDeps['lostFiles'] = async ({ tenant, workspace }, files) =>
     (await kept?.lacks(tenant, workspace, files)) ?? []
   const own = createOwnership({ ...parts, lostFiles, saver: durable?.saver })
@@ -145,14 +146,14 @@ export function createWorker(deps: WorkerDeps): Worker {
 const MAX_JOURNAL_BYTES = 64 * 1024 * 1024
 
 /** A forgotten run takes its permission requests and, outside a session, its folder along. */
-function createRuns({ permissions, workspaces, limits, log, metrics, reporter, usage, recorder }: WorkerDeps): Runs {
+function createRuns({ permissions, workspaces, limits, log, metrics, reporter, stored }: WorkerDeps): Runs {
   const runLimits = {
     maxLive: limits.runsPerWorker,
     maxLivePerTenant: limits.runsPerTenant,
     resumeMs: limits.runResumeMs,
     maxJournalBytes: MAX_JOURNAL_BYTES,
   }
-  const ends = new RunReporter({ log, metrics, usage, recorder })
+  const ends = new RunReporter({ log, metrics, usage: stored?.usage, recorder: stored?.recorder })
   return new Runs(runLimits, {
     onBug: ({ id }, cause) => log.error('a run failed by a bug', { run_id: id, cause }),
     onEvent: () => metrics.count('events'),
@@ -169,12 +170,12 @@ function createRuns({ permissions, workspaces, limits, log, metrics, reporter, u
 
 /** A removed session takes its permission requests and its folder along, unless another process owns it by now. */
 function createSessions(deps: WorkerDeps, durable: Durability | undefined): Sessions {
-  const { permissions, workspaces, onSessionRemoved = async () => true, limits, log } = deps
+  const { permissions, workspaces, claims, limits, log } = deps
   const onRemoved = async (session: Session) => {
     const { tenant, id, workspace } = session
     // Before the id is free: a new session of the same id may have requests of its own.
     await permissions.forget(tenant, id).catch((cause: unknown) => logFailure(cause, log))
-    const isOwner = await onSessionRemoved(session)
+    const isOwner = (await claims?.release(session)) ?? true
     // A refused creation that was stored all the same may be open at another worker by now.
     const isGone = isOwner && session.log?.end !== 'refused'
     if (isGone) workspaces.remove(tenant, workspace).catch((cause: unknown) => logFailure(cause, log))
@@ -192,8 +193,10 @@ function createDurabilityFor(
   deps: WorkerDeps,
   own: Pick<DurabilityDeps, 'release' | 'leaveRuns' | 'goOn'>,
 ): Durability | undefined {
-  const { sessionStore: store, sessionClaims: claims, busyMarks: marks, workspaces, limits, log } = deps
-  return store && createDurability({ store, claims, marks, workspaces, idleMs: limits.sessionIdleMs, ...own, log })
+  const { keptSessions, claims, workspaces, limits, log } = deps
+  return (
+    keptSessions && createDurability({ ...keptSessions, claims, workspaces, idleMs: limits.sessionIdleMs, ...own, log })
+  )
 }
 
 const roomOf = (limits: WorkerLimits) => ({
@@ -212,11 +215,13 @@ const askTimes = ({ permissionTimeoutMs: permission, clientToolTimeoutMs: tool_c
 
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
-function createPrepare(deps: WorkerDeps): PrepareRun {
-  const { workspaces, models, toolBox, schemas, permissions, files, limits, fence, log, metrics, reporter } = deps
+/** How the runs of messages and one-shot runs are prepared. */
+function createPrepare(deps: WorkerDeps): { prepareRun: PrepareRun; prepareOneShot: PrepareOneShot } {
+  const { workspaces, models, toolBox, schemas, permissions, stored, limits } = deps
+  const { keptSessions, planQueue, fence, log, metrics, reporter } = deps
   const { kept } = workspaces
-  const keepsOneShots = deps.busyMarks !== undefined
-  return createPrepareRun({
+  const keepsOneShots = keptSessions?.marks !== undefined
+  const prepareRun = createPrepareRun({
     models,
     tools: { toolBox, ...createFenceGuard(fence, metrics), maxOutputChars: MAX_TOOL_OUTPUT_CHARS },
     openAskFor: createPermissionRequester(permissions, askTimes(limits), { metrics, reporter, log }),
@@ -228,20 +233,16 @@ function createPrepare(deps: WorkerDeps): PrepareRun {
       keepsOneShots,
       bring: ({ tenant, workspace }) => kept.bring(tenant, workspace),
       keep: (run, events) => keepFiles(run, events, { kept, log }),
-      ...(deps.sessionStore && { store: (run) => storeEffects(run, { kept, log }) }),
+      ...(keptSessions && { store: (run) => storeEffects(run, { kept, log }) }),
     },
-    readFile: files && ((tenant, { file_id }) => files.read(tenant, file_id)),
+    readFile: stored && ((tenant, { file_id }) => stored.files.read(tenant, file_id)),
     onToolBug: (run, tool, cause) => log.error('a tool failed by a bug', { run_id: run.id, tool, cause }),
     schemas,
     maxTurns: limits.maxTurns,
   })
-}
-
-function createPrepareForOneShots(deps: WorkerDeps, prepareRun: PrepareRun): PrepareOneShot {
-  const { lineStore, limits, fence, log, planQueue } = deps
-  const lines = lineStore && createLines(lineStore, limits)
+  const lines = stored && createLines(stored.lines, limits)
   const prepareCustomerRun = createPrepareCustomerRun({ lines, fence, log })
-  return createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue })
+  return { prepareRun, prepareOneShot: createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue }) }
 }
 
 function createLines(store: LineStore, limits: WorkerLimits): LineCache<CustomerLine, CustomerIdentity> {

@@ -88,7 +88,7 @@ export class AgentEngine {
     return this.#transport.json('GET', '/me', { ...options, has: 'tenant' })
   }
 
-  /** A time of the server, such as `expires_at`, by this machine's clock, as far as the newest answer tells how it goes. */
+  /** Converts a time of the server, such as `expires_at`, to this machine's clock, by the difference that the newest answer has shown. */
   localTime(serverTime: string): Date {
     return this.#transport.localTime(serverTime)
   }

@@ -1,8 +1,14 @@
 import type { LRUCache } from 'lru-cache'
 import { type MemoryBus, MemoryNetwork, type Wire } from './bus/memory-bus.ts'
 import { MemberRegistry, MemoryMembers } from './members/memory-members.ts'
-import { createMemoryMovedRuns, createMovedRunTable, type MovedRunTable } from './owners/memory-moved-runs.ts'
-import { type ClaimTable, createClaimTable, createMemoryOwners } from './owners/memory-owners.ts'
+import {
+  type ClaimTable,
+  createClaimTable,
+  createMemoryMovedRuns,
+  createMemoryOwners,
+  createMovedRunTable,
+  type MovedRunTable,
+} from './owners/memory-owners.ts'
 import { createMemoryPermissionStore } from './permissions/memory-store.ts'
 import type { ClusterPorts } from './relay/ports.ts'
 

@@ -1,7 +1,6 @@
 import type { RedisLink } from '../platform/redis/link.ts'
 import { createRedisMembers } from './members/redis-members.ts'
-import { createRedisMovedRuns } from './owners/redis-moved-runs.ts'
-import { createRedisOwners } from './owners/redis-owners.ts'
+import { createRedisMovedRuns, createRedisOwners } from './owners/redis-owners.ts'
 import { createRedisPermissionStore } from './permissions/redis-store.ts'
 import type { ClusterPorts } from './relay/ports.ts'
 

@@ -34,7 +34,11 @@ describe('sessions that are stored', () => {
     cluster = new MemoryCluster()
     relay = createMemoryRelay(cluster)
   }
-  const openWorker = () => relay.worker({ deps: { sessionStore }, limits: { sessionIdleMs: IDLE_MS } })
+  const openWorker = () =>
+    relay.worker({
+      deps: { keptSessions: { store: sessionStore, marks: undefined } },
+      limits: { sessionIdleMs: IDLE_MS },
+    })
   async function openBroker(): Promise<Broker> {
     const isStored = async ({ tenant, id }: { tenant: TenantId; id: string }) =>
       (await sessionStore.find(tenant, id)) !== undefined

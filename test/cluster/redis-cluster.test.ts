@@ -1,7 +1,6 @@
 import type { Bus } from '../../shared/cluster/bus/bus.ts'
 import { createRedisMembers } from '../../shared/cluster/members/redis-members.ts'
-import { createRedisMovedRuns } from '../../shared/cluster/owners/redis-moved-runs.ts'
-import { createRedisOwners } from '../../shared/cluster/owners/redis-owners.ts'
+import { createRedisMovedRuns, createRedisOwners } from '../../shared/cluster/owners/redis-owners.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import { createLog } from '../../shared/kernel/log.ts'
 import { openRedisLink, type RedisLink } from '../../shared/platform/redis/link.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { readDocument } from '../../shared/platform/api/document.ts'
-import { createContract } from '../platform/api/contract.ts'
+import { apiContract } from '../support/api-document.ts'
 import { type Outcome, runScenario } from './run-scenario.ts'
 import { type Head, readScenarios } from './scenario.ts'
 import { type ConformanceServer, startConformanceServer } from './server.ts'
@@ -22,7 +21,7 @@ describe('the conformance kit', () => {
   after(() => server.close())
 
   it('holds events as the API document describes them', async () => {
-    const { problemsOfFrame } = await readDocument({ basePath: '/v1', authentication: 'oidc' }).then(createContract)
+    const { problemsOfFrame } = await apiContract()
     for (const { head, steps } of SCENARIOS)
       for (const step of steps)
         if ('event' in step && head.kind !== 'inbox')

@@ -19,7 +19,10 @@ describe('approvals in the console', () => {
     pages = await startConsole()
   })
   after(() => pages?.close())
-  afterEach(() => pages.expectNoFaults())
+  afterEach(async () => {
+    pages.expectNoFaults()
+    await pages.closePages()
+  })
 
   /** Starts a message whose tool call waits. */
   async function ask(session: string): Promise<{ id: string; stream: EventStream }> {
@@ -208,11 +211,12 @@ describe('approvals in the console', () => {
     await page.getByText(`200 of ${MANY} are shown`).waitFor()
     await page.getByRole('button', { name: 'Show more' }).click()
     await until(async () => (await page.locator('.asks li').count()) === MANY, { what: 'the whole list' })
-    for (const { run_id } of [...first.permissions, ...(last ? [last] : [])]) await call('DELETE', `/runs/${run_id}`)
-    await until(async () => (await page.title()).startsWith(`(${MANY - 201}) `), { what: 'those that are left' })
+    for (const { run_id } of [...first.permissions.slice(0, 2), ...(last ? [last] : [])])
+      await call('DELETE', `/runs/${run_id}`)
+    await until(async () => (await page.title()).startsWith(`(${MANY - 3}) `), { what: 'those that are left' })
+    await page.close() // It would draw the list anew for each of the others.
+    for (const { run_id } of first.permissions) await call('DELETE', `/runs/${run_id}`)
     for (const { run_id } of (await listed('')).permissions) await call('DELETE', `/runs/${run_id}`)
-    await page.goto(pages.at('/approvals'))
-    await page.getByText('Nothing waits for you').waitFor()
   })
 
   it('the tab counts the requests that wait, and the browser shows a notice of each to whoever has allowed it', async () => {

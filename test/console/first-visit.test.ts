@@ -30,6 +30,8 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     expect(performance.now() - startedAt).to.be.below(60_000)
   })
 
+  if (form === 'cluster') return // What follows is of the pages, which know no form.
+
   it('a reload shows the same conversation', async () => {
     const shown = () => page.locator('.exchange').allInnerTexts()
     const withoutTimes = (texts: string[]) => texts.map((text) => text.replaceAll(/\d+(\.\d+)? s\n/g, ''))

@@ -14,7 +14,10 @@ describe('a conversation that is opened again', () => {
     pages = await startConsole()
   })
   after(() => pages?.close())
-  afterEach(() => pages.expectNoFaults())
+  afterEach(async () => {
+    pages.expectNoFaults()
+    await pages.closePages()
+  })
 
   /** Holds a conversation in which a sub-agent has one of its own. */
   async function converse(id: string): Promise<string | undefined> {

@@ -48,7 +48,10 @@ describe('the console with a token that may not do everything', () => {
     await pages?.close()
     await issuer?.close()
   })
-  afterEach(() => pages.expectNoFaults())
+  afterEach(async () => {
+    pages.expectNoFaults()
+    await pages.closePages()
+  })
 
   async function signIn(...scopes: string[]): Promise<Page> {
     const page = await pages.open('/approvals')

@@ -22,7 +22,10 @@ describe('long streams in the console', function () {
     proxy?.close()
     await pages?.close()
   })
-  afterEach(() => pages.expectNoFaults())
+  afterEach(async () => {
+    pages.expectNoFaults()
+    await pages.closePages()
+  })
 
   async function send(page: Page, prompt: string): Promise<void> {
     await page.getByLabel('Message').fill(prompt)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { MovedRuns } from '../../shared/cluster/owners/moved-runs.ts'
+import type { MovedRuns } from '../../shared/cluster/owners/owners.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { tenantId } from '../support/tenant.ts'
 

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { COLLECTIONS } from '../../services/wiring/collections.ts'
 import type { Message } from '../../shared/agent/providers/port.ts'
 import { createBusySessions } from '../../shared/agent/sessions/busy-sessions.ts'
+import type { SessionHead } from '../../shared/agent/sessions/load-session.ts'
 import {
   type LogEntry,
   type LogWrite,
@@ -11,7 +12,7 @@ import {
   type SessionFacts,
 } from '../../shared/agent/sessions/log-documents.ts'
 import { oneShotSessionOf } from '../../shared/agent/sessions/one-shot.ts'
-import { createSessionStore, lifeOf, type SessionHead, type SessionStore } from '../../shared/agent/sessions/store.ts'
+import { createSessionStore, lifeOf, type SessionStore } from '../../shared/agent/sessions/store.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Store } from '../../shared/platform/store/port.ts'
 import { aroundStore } from '../support/around-store.ts'

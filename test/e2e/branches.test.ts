@@ -61,19 +61,17 @@ describe('the branch that a page shows, after kill -9', () => {
     await model.close()
   })
 
-  it('D23.5a: stories that kill the process between two messages go on in the branch that the page shows', async () => {
-    for (const wire of ['ui', 'ag-ui'] as const) {
-      const page = new Page(url, wire)
-      const kill = async () => {
-        await child.end('SIGKILL')
-        await start()
-        page.url = url
-      }
-      const acts = KILLED.map((kind, i): Act => ({ kind, pick: i, keepsId: i % 2 === 0 }))
-      const told = await play(page, acts, { model, kill })
-      expect(told).to.have.length(KILLED.filter((kind) => !['kill', 'branch', 'refuse'].includes(kind)).length)
-      for (const { page: shown, model: read } of told) expect(read).to.deep.equal(asRequest(shown))
+  it('D23.5a: ag-ui: stories that kill the process between two messages go on in the branch that the page shows', async () => {
+    const page = new Page(url, 'ag-ui')
+    const kill = async () => {
+      await child.end('SIGKILL')
+      await start()
+      page.url = url
     }
+    const acts = KILLED.map((kind, i): Act => ({ kind, pick: i, keepsId: i % 2 === 0 }))
+    const told = await play(page, acts, { model, kill })
+    expect(told).to.have.length(KILLED.filter((kind) => !['kill', 'branch', 'refuse'].includes(kind)).length)
+    for (const { page: shown, model: read } of told) expect(read).to.deep.equal(asRequest(shown))
   })
 })
 
@@ -86,7 +84,7 @@ describe('the branch that a page shows, in a cluster whose workers are killed', 
     model = await startModelServer()
     const env = { RATE_LIMIT_RPM: '0', DURABILITY: 'sessions', DIALECTS: 'ui,ag-ui' }
     const models = { MODEL: 'test-model', MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: model.url }
-    cluster = await startCluster({ ...mongo.env, ...env, ...models }, { executors: 0 })
+    cluster = await startCluster({ ...mongo.env, ...env, ...models }, { gateway: 1, executor: 0 })
     workers = cluster.workers
   })
   after(async () => {
@@ -101,15 +99,14 @@ describe('the branch that a page shows, in a cluster whose workers are killed', 
     workers = [fresh]
   }
 
-  for (const wire of ['ui', 'ag-ui'] as const)
-    it(`D38: ${wire}: the model reads just what the page shows, in stories in which kill -9 takes the session's worker twice`, async () => {
-      await fc.assert(
-        fc.asyncProperty(killsOf(), async (acts) => {
-          const page = new Page(cluster.urls[0] ?? '', wire)
-          for (const { page: shown, model: read } of await play(page, acts, { model, kill }))
-            expect(read).to.deep.equal(asRequest(shown))
-        }),
-        { numRuns: Math.ceil(STORIES / 8), endOnFailure: true },
-      )
-    })
+  it("D38: ui: the model reads just what the page shows, in stories in which kill -9 takes the session's worker twice", async () => {
+    await fc.assert(
+      fc.asyncProperty(killsOf(), async (acts) => {
+        const page = new Page(cluster.urls[0] ?? '', 'ui')
+        for (const { page: shown, model: read } of await play(page, acts, { model, kill }))
+          expect(read).to.deep.equal(asRequest(shown))
+      }),
+      { numRuns: Math.ceil(STORIES / 8), endOnFailure: true },
+    )
+  })
 })

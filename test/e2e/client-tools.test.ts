@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { EventStream } from '../support/event-stream.ts'
 import type { Answer } from '../support/model-server/model-server.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const ORDER = {
@@ -177,7 +177,7 @@ inBothForms("the caller's own tools", (startProduct) => {
   })
 })
 
-inBothForms("the caller's own tools, without an answer", (startProduct) => {
+inStandaloneForm("the caller's own tools, without an answer", (startProduct) => {
   it('D45.1a: after CLIENT_TOOL_TIMEOUT_SECS the model reads that none came, and a late answer is 404', async () => {
     const product = await startProduct({ CLIENT_TOOL_TIMEOUT_SECS: '1' })
     try {

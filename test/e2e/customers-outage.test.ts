@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { LedgerPage } from '../../shared/agent/customers/store/ledger.ts'
 import { elapsedMs } from '../support/elapsed.ts'
 import { useMongo } from '../support/mongo.ts'
-import { type Product, startClusterProcesses } from '../support/product.ts'
+import { type Product, startMembers } from '../support/product.ts'
 import { suspended } from '../support/suspend.ts'
 
 /** The limit of 3 s, with a margin for this machine. */
@@ -19,7 +19,7 @@ describe('customers while the store is unreachable', () => {
   let product: Product
   before(async () => {
     // With DURABILITY=runs a run begins when it is stored (D32.7b).
-    product = await startClusterProcesses({ ...mongo.env, DURABILITY: 'off' })
+    product = await startMembers({ ...mongo.env, DURABILITY: 'off' })
   })
   after(() => product.close())
   beforeEach(async () => {

@@ -13,7 +13,8 @@ describe('a dead worker', () => {
   let cluster: Cluster
   let lostRunId: string
   before(async () => {
-    cluster = await startCluster({ ...mongo.env, MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0' })
+    const env = { ...mongo.env, MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0' }
+    cluster = await startCluster(env, { executor: 0 })
   })
   after(() => cluster.close())
 

@@ -8,7 +8,7 @@ import { openaiTests } from './dialects/openai.ts'
 import { openaiPythonTests } from './dialects/openai-python.ts'
 import { manyChatsTest, UI_PACKAGES, uiTests } from './dialects/ui.ts'
 
-/** The packages that others use, unmodified, against both forms. */
+/** The packages that others use, unmodified, against both forms; a second package of the same wire against one of them. */
 inBothForms('dialects', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined
   let product: Product
@@ -20,10 +20,11 @@ inBothForms('dialects', (startProduct, form) => {
   after(() => product.close())
 
   describe('openai', () => openaiTests(() => product))
-  describe('openai of PyPI', () => openaiPythonTests(() => product))
+  if (form === 'standalone') describe('openai of PyPI', () => openaiPythonTests(() => product))
   describe('ag-ui', () => agUiTests(() => product))
   describe('a2a', () => a2aTests(() => product))
-  for (const [version, packages] of Object.entries(UI_PACKAGES))
+  const versions = form === 'standalone' ? UI_PACKAGES : { 7: UI_PACKAGES[7] }
+  for (const [version, packages] of Object.entries(versions))
     describe(`ui, AI SDK ${version}`, () => uiTests(() => product, packages))
   describe('ui', () => manyChatsTest(() => product))
   describe('a flow as a model of openai', () => flowTests(() => product)) // The last one: it routes all prompts elsewhere.

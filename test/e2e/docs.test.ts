@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { type Product, startStandalone } from '../support/product.ts'
 
 /** Rules of the linter that do not hold here. */
 const OFF = {
@@ -21,11 +21,11 @@ async function openPage(browser: Browser): Promise<Page> {
   return page
 }
 
-inBothForms('the API explorer', (startProduct) => {
+describe('the API explorer', () => {
   let product: Product
   let browser: Browser
   before(async () => {
-    product = await startProduct({ ...GUARDED, RATE_LIMIT_RPM: '1' })
+    product = await startStandalone({ ...GUARDED, RATE_LIMIT_RPM: '1' })
     browser = await openBrowser()
   })
   after(async () => {
@@ -60,7 +60,7 @@ inBothForms('the API explorer', (startProduct) => {
   })
 
   it('Try it out shows the events of a stream while they arrive', async () => {
-    const open = await startProduct()
+    const open = await startStandalone()
     const answer = Promise.withResolvers<void>()
     open.model.answer([{ text: ['the beginning'] }, { hold: answer.promise }, { text: ' and the end' }])
     try {
@@ -90,7 +90,7 @@ inBothForms('the API explorer', (startProduct) => {
   })
 
   it('D1.3 API_EXPLORER: is 404 when it is switched off', async () => {
-    const closed = await startProduct({ API_EXPLORER: 'false' })
+    const closed = await startStandalone({ API_EXPLORER: 'false' })
     try {
       expect((await closed.call('GET', '/docs')).status).to.equal(404)
       expect((await closed.call('GET', '/openapi.json')).status).to.equal(404)

@@ -94,7 +94,7 @@ describe('one-shot runs after the death of their processes', () => {
     let cluster: Cluster
     before(async () => {
       const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
-      cluster = await startCluster(settings, { executors: 0 })
+      cluster = await startCluster(settings, { executor: 0 })
       workers = cluster.workers
     })
     after(() => cluster.close())

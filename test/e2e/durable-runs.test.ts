@@ -108,7 +108,7 @@ describe('runs after the death of their processes', () => {
     let started: Cluster['workers'][number] | undefined
     before(async () => {
       const settings = { ...mongo.env, ...env(), WORKSPACE_DIR: folder.path }
-      cluster = await startCluster(settings, { executors: 0 })
+      cluster = await startCluster(settings, { executor: 0 })
     })
     after(() => cluster.close())
     const workerOf = (runId: string) =>

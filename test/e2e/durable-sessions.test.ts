@@ -44,7 +44,7 @@ describe('sessions after the death of their processes', () => {
   describe('in a cluster', () => {
     let cluster: Cluster
     const start = async () => {
-      cluster = await startCluster({ ...mongo.env, ...modelEnv() }, { executors: 0 })
+      cluster = await startCluster({ ...mongo.env, ...modelEnv() }, { executor: 0 })
     }
     before(start)
     after(() => cluster.close())

@@ -39,7 +39,7 @@ describe('a worker that is killed within a tool', () => {
       ...{ WORKSPACE_DIR: dir.path, RATE_LIMIT_RPM: '0', DRAIN_SECS: '0', ALLOW_PRIVATE_URLS: 'true' },
       ...{ MCP_CONFIG: config, TOOL_PERMISSIONS: JSON.stringify(Object.fromEntries(allowed)) },
     }
-    cluster = await startCluster({ ...mongo.env, ...env }, { executors: 0 })
+    cluster = await startCluster({ ...mongo.env, ...env }, { gateway: 1, executor: 0 })
   })
   after(async () => {
     await cluster?.close()

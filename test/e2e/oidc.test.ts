@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../support/issuer/signer.ts'
-import { inBothForms, type Product, type Reply, type StartProduct } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product, type Reply, type StartProduct } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
@@ -213,7 +213,7 @@ function masked({ status, headers, text }: Reply, ids: Ids) {
   return { status, kept, body }
 }
 
-inBothForms('OIDC, soft mode', (startProduct) => {
+inStandaloneForm('OIDC, soft mode', (startProduct) => {
   const { world, as } = useOidc(startProduct, 'soft')
 
   it('api.md Authentication 6: no token is the tenant t_default with a deprecation log; a token must verify', async () => {
@@ -233,7 +233,7 @@ inBothForms('OIDC, soft mode', (startProduct) => {
   })
 })
 
-inBothForms('OIDC without its issuer', (startProduct) => {
+inStandaloneForm('OIDC without its issuer', (startProduct) => {
   const { world, as } = useOidc(startProduct, 'enforced')
 
   it('D3.1: the product starts; a token is 503 with Retry-After, and accepted once the issuer answers', async () => {

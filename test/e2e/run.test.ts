@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
 
 inBothForms('POST /agent/run', (startProduct, form) => {
   let product: Product
@@ -165,7 +165,7 @@ inBothForms('POST /agent/run', (startProduct, form) => {
   })
 })
 
-inBothForms('POST /agent/run with a fallback model', (startProduct) => {
+inStandaloneForm('POST /agent/run with a fallback model', (startProduct) => {
   let product: Product
   let spare: ModelServer
   before(async () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
 import { until } from '../support/until.ts'
 
 const KEY = 'sk-canary-0123456789'
@@ -282,7 +282,7 @@ inBothForms('runtime configuration', (startProduct, form) => {
   })
 })
 
-inBothForms('runtime configuration without a master key', (startProduct) => {
+inStandaloneForm('runtime configuration without a master key', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct({ ENABLE_BASH: 'true' }) // Else the standalone form keeps a key of its own.

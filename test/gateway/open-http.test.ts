@@ -25,7 +25,7 @@ describe('the public listener, opened from the configuration', () => {
     const absent = {
       store: undefined,
       tenantConfig: undefined,
-      queued: { flows: undefined, dispatches: undefined, plans: undefined },
+      queued: undefined,
       link: undefined,
     }
     const parts = {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { clientKey } from '../../services/gateway/middleware/client-key.ts'
+import { clientKey } from '../../services/gateway/middleware/rate-limit.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { type Express, default as express } from 'express'
 import { createRoutes } from '../../services/http/routes.ts'
-import { clusterRoutes } from '../../services/ops/cluster-page.ts'
+import { clusterRoutes } from '../../services/ops/app.ts'
 import type { Overview } from '../../services/ops/overview.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { TenantView } from '../../shared/tenancy/usage/tenants.ts'

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, cp, readFile, symlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { COMPILE_CACHE } from '../../scripts/node-options.ts'
+import { until } from '../support/until.ts'
 import { makeTree } from './temp-tree.ts'
 
 export const OURS = fileURLToPath(new URL('../..', import.meta.url))
@@ -97,10 +97,10 @@ class Running {
 }
 
 /** Waits for the end of a process that has been told to end; a zombie that nobody has reaped yet counts as gone. */
-export async function isGone(pid: string): Promise<boolean> {
-  for (const deadline = Date.now() + 2000; Date.now() < deadline; await setImmediate()) {
+export function isGone(pid: string): Promise<boolean> {
+  const hasEnded = async () => {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-    if (stat === '' || /\) Z /.test(stat)) return true
+    return stat === '' || /\) Z /.test(stat)
   }
-  return false
+  return until(hasEnded, { what: `process ${pid} to end`, withinMs: 2_000 })
 }

@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import type { Member } from '../../scripts/local-cluster/member.ts'
+import { readOptions } from '../../scripts/local-cluster/options.ts'
+import { checkPorts } from '../../scripts/local-cluster/ports.ts'
+import { StartFailure } from '../../scripts/local-cluster/supervisor.ts'
 import { freePort } from '../../scripts/local-services/free-port.ts'
 import { Child } from '../support/child.ts'
 import { elapsedMs } from '../support/elapsed.ts'
@@ -65,11 +68,11 @@ describe('scripts/run-cluster.ts', () => {
     return promise.finally(() => watcher.close())
   }
 
-  it('D1.1, D1.3 OPS_PORT: cluster.json lists every process with its ports, and a killed process is started again', async () => {
+  it('D1.1, D1.3 OPS_PORT: cluster.json lists every process with its ports at any LOG_LEVEL, a second start is refused, and a killed process is started again', async () => {
     const [port, opsPort] = [await freePort(), await freePort()]
-    const env = { PORT: String(port), OPS_PORT: String(opsPort) }
+    const env = { PORT: String(port), OPS_PORT: String(opsPort), LOG_LEVEL: 'warn', HOST: '0.0.0.0' }
     const child = start(['--gateways', '1', '--workers', '2', '--executors', '1'], env)
-    await child.line(/cluster is ready/)
+    const ready = await child.line(/cluster is ready/)
     const { processes, redis_url, mongodb_url } = await read()
     expect(mongodb_url).to.match(/^mongodb:\/\//)
     expect(redis_url).to.match(/^redis:\/\//)
@@ -81,6 +84,8 @@ describe('scripts/run-cluster.ts', () => {
     ])
     for (const { ops_port } of processes)
       expect((await fetch(`http://127.0.0.1:${ops_port}/readyz`)).status).to.equal(200)
+    await expectLogs(child)
+    await expectSecondStartRefused(child, /http\S+/.exec(ready)?.[0])
 
     const victim = processes[1]?.pid ?? 0
     const killedAt = elapsedMs()
@@ -98,12 +103,8 @@ describe('scripts/run-cluster.ts', () => {
     expect(await read().catch(String)).to.include('ENOENT')
   })
 
-  it('D1.1: it starts at any LOG_LEVEL, echoes warnings, keeps DATA_DIR for its owner only, and refuses a second start there', async () => {
-    const child = start(['--gateways', '1', '--workers', '1', '--executors', '1'], {
-      LOG_LEVEL: 'warn',
-      HOST: '0.0.0.0',
-    })
-    await child.line(/cluster is ready/)
+  /** Warnings are printed, all lines are in files, and no other user can read anything in DATA_DIR. */
+  async function expectLogs(child: Child): Promise<void> {
     expect(await child.line(/^gateway 1: /)).to.match(/"level":"warn".*anyone who can reach the port/)
     for (const name of ['gateway-1', 'worker-1', 'executor-1']) {
       const path = join(dataDir.path, 'logs', `${name}.log`)
@@ -112,16 +113,16 @@ describe('scripts/run-cluster.ts', () => {
     expect(child.lines.filter((line) => line.includes('"msg":"listening"'))).to.deep.equal([])
     expect(child.lines.filter((line) => line.endsWith(`their logs: ${join(dataDir.path, 'logs')}`))).to.have.length(1)
     expect(await openToOthers(dataDir.path)).to.deep.equal([])
+  }
 
+  async function expectSecondStartRefused(child: Child, url: string | undefined): Promise<void> {
     const second = start(['--gateways', '1', '--workers', '1'])
     expect(await second.exited).to.equal(78)
     const said = second.lines.filter((line) => line.includes('DATA_DIR'))
     expect(said, second.lines.join('\n')).to.have.length(1)
-    const url = /http\S+/.exec(await child.line(/cluster is ready/))?.[0]
     expect(said[0]).to.include(`in use by process ${child.process.pid} on ${hostname()} (scripts/cluster at ${url}`)
     expect(second.lines.join('\n')).not.to.include('Started Redis')
-    await child.end()
-  })
+  }
 
   it('REDIS_SENTINELS alone: the cluster uses their Redis and starts none, and --executors 0 serves runs, with a warning', async () => {
     const group = await startRedisGroup()
@@ -155,49 +156,54 @@ describe('scripts/run-cluster.ts', () => {
     expect(said).not.to.include('Started Redis')
   })
 
+  const COUNTS = { gateways: 2, workers: 2, executors: 1 }
+  const refusalOf = (port: number, opsPort: number) =>
+    checkPorts(COUNTS, { port, opsPort }, '127.0.0.1').catch((cause: unknown) => cause)
+
   it('a port in use, of whichever process, is reported before anything is started, with the ports that all of them take', async () => {
     const port = await freePort()
     const holder = createServer().listen(port, '127.0.0.1')
-    for (const [setting, who] of [
-      ['PORT', `the gateways take PORT, PORT+1 … (${port - 1} to ${port})`],
-      ['OPS_PORT', `the ops listeners of all processes take OPS_PORT, OPS_PORT+1 … (${port - 1} to ${port + 3})`],
-    ] as const) {
-      const child = start([], { [setting]: String(port - 1) })
-      expect(await child.exited).to.equal(1)
-      expect(child.lines.at(-1)).to.include(`127.0.0.1:${port} is in use: ${who}: set ${setting} `)
-      expect(child.lines.join('\n')).not.to.include('Started')
-    }
+    const inUse = (setting: string, who: string) => `127.0.0.1:${port} is in use: ${who}: set ${setting} `
+    const child = start([], { PORT: String(port - 1) })
+    expect(await child.exited).to.equal(1)
+    const ofGateways = `the gateways take PORT, PORT+1 … (${port - 1} to ${port})`
+    expect(child.lines.at(-1)).to.include(inUse('PORT', ofGateways))
+    expect(child.lines.join('\n')).not.to.include('Started')
+    const ofAll = `the ops listeners of all processes take OPS_PORT, OPS_PORT+1 … (${port - 1} to ${port + 3})`
+    expect(await refusalOf(0, port - 1))
+      .to.include({ exitCode: 1 })
+      .and.have.property('message')
+      .that.includes(inUse('OPS_PORT', ofAll))
     holder.close()
   })
 
   it('D1.3 OPS_PORT: ports for operations that meet those of the gateways, or end above 65535, exit with 78 and say which are free', async () => {
-    for (const [env, said] of [
+    for (const [port, opsPort, said] of [
       [
-        { PORT: '8080', OPS_PORT: '8081' },
+        8080,
+        8081,
         /^OPS_PORT=8081 meets PORT=8080: .*\(8080 to 8081\).*\(8081 to 8085\): set OPS_PORT to 8082 or above/,
       ],
-      [{ PORT: '8084', OPS_PORT: '8080' }, /^OPS_PORT=8080 meets PORT=8084: .*\(8080 to 8084\)/],
-      [{ PORT: '65535' }, /^PORT=65535: the gateways take .*: wanted 65534 at most/],
-      [{ OPS_PORT: '65533' }, /^OPS_PORT=65533: .*: wanted 65531 at most/],
-    ] as const) {
-      const child = start([], env)
-      expect(await child.exited).to.equal(78)
-      expect(child.lines.at(-1)).to.match(said)
-      expect(child.lines.join('\n')).not.to.include('Started')
-    }
+      [8084, 8080, /^OPS_PORT=8080 meets PORT=8084: .*\(8080 to 8084\)/],
+      [65_535, 0, /^PORT=65535: the gateways take .*: wanted 65534 at most/],
+      [0, 65_533, /^OPS_PORT=65533: .*: wanted 65531 at most/],
+    ] as const)
+      expect(await refusalOf(port, opsPort))
+        .to.include({ exitCode: 78 })
+        .and.have.property('message')
+        .that.matches(said)
   })
 
   it('an unknown option and a wrong number print the usage and exit with 2', async () => {
+    const child = start(['--worker', '1'])
+    expect(await child.exited).to.equal(2)
+    expect(child.lines.join('\n')).to.match(/usage: scripts\/cluster/)
     for (const args of [
-      ['--worker', '1'],
       ['--gateways', '0'],
       ['--workers', 'two'],
       ['--workers', '0'],
       ['--executors', '-1'],
-    ]) {
-      const child = start(args)
-      expect(await child.exited).to.equal(2)
-      expect(child.lines.join('\n')).to.match(/usage: scripts\/cluster/)
-    }
+    ])
+      expect(() => readOptions(args), args.join(' ')).to.throw(StartFailure, /usage: scripts\/cluster/)
   })
 })

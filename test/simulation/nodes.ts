@@ -9,7 +9,7 @@ import { createSessionStore } from '../../shared/agent/sessions/store.ts'
 import { succeed, type Tool, type ToolBox } from '../../shared/agent/tools/port.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import type { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
-import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
+import { claimsOf } from '../../shared/cluster/owners/held-claims.ts'
 import type { SessionKey } from '../../shared/cluster/owners/owners.ts'
 import { GatewayRelay } from '../../shared/cluster/relay/gateway/gateway.ts'
 import type { ClusterPorts } from '../../shared/cluster/relay/ports.ts'
@@ -110,17 +110,15 @@ export class WorkerNode {
   #create(ports: ClusterPorts): [Worker, WorkerRelay<Session>] {
     const log = logOf(this.#world)
     const { sessions, busySessions } = storesOf(this.#world, this.owner)
-    const sessionClaims: SessionClaims = {
-      find: (session) => relay.claims.find(session),
-      confirm: (session) => relay.claims.confirm(session),
-      release: (session) => relay.claims.release(session),
-      moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
-    }
+    const claims = claimsOf(() => relay)
     const owner = () => String(relay.epoch)
     const worker = createWorker({
-      sessionStore: sessions,
-      busyMarks: sessions && new BusyMarks({ store: busySessions, logs: sessions, claims: sessionClaims, owner }),
-      sessionClaims,
+      stored: undefined,
+      keptSessions: sessions && {
+        store: sessions,
+        marks: new BusyMarks({ store: busySessions, logs: sessions, claims, owner }),
+      },
+      claims,
       models: createServerModels({
         primary: { provider: this.#model(), model: 'scripted' },
         fallback: undefined,
@@ -130,13 +128,10 @@ export class WorkerNode {
       toolBox: this.#toolBox(),
       schemas: NO_SCHEMAS,
       permissions: ports.permissions,
-      onSessionRemoved: (session) => relay.releaseClaim(session),
-      lineStore: undefined,
       planQueue: () => async () => ({ note: 'no queue' }),
       fence: this.lease,
       isHeapHigh: () => false,
       reporter: NO_REPORTER,
-      usage: undefined,
       admission: NO_ADMISSION,
       metrics: NO_METRICS,
       workspaces: NO_WORKSPACES,

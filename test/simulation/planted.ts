@@ -109,7 +109,7 @@ export const PLANTED: readonly PlantedBug[] = [
   one(
     'nobody says where a run goes on',
     'services/worker/sessions/go-on.ts',
-    'await sessionClaims?.moved(tenant, runIds)',
+    'await claims?.moved(tenant, runIds)',
     '{}',
   ),
   one(

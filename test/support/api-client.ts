@@ -1,5 +1,4 @@
-import { readDocument } from '../../shared/platform/api/document.ts'
-import { type Contract, createContract } from '../platform/api/contract.ts'
+import { apiContract } from './api-document.ts'
 import { EventStream, type StreamChecks } from './event-stream.ts'
 
 export type Reply = { status: number; headers: Headers; text: string; body: unknown }
@@ -8,7 +7,7 @@ export type Init = RequestInit & { method: string }
 
 /** Sends a request to the API. Throws when the answer is not as the API description says. */
 export async function callApi(url: string, init: Init): Promise<Reply> {
-  const { problemsOfAnswer } = await openContract()
+  const { problemsOfAnswer } = await apiContract()
   const response = await fetch(url, init)
   const { status, headers } = response
   const text = await response.text()
@@ -22,7 +21,7 @@ export async function callApi(url: string, init: Init): Promise<Reply> {
 
 /** Opens a stream of the API. Throws when the answer, and later each frame, is not as the API description says. */
 export async function openStream(url: string, init: Init): Promise<EventStream> {
-  const { problemsOfAnswer, problemsOfFrame } = await openContract()
+  const { problemsOfAnswer, problemsOfFrame } = await apiContract()
   const checks: StreamChecks = {
     response(response, text) {
       const { status, headers } = response
@@ -40,12 +39,6 @@ export function initOf(method: string, body?: unknown, headers: Record<string, s
   if (body instanceof FormData) return { method, headers, body }
   return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
-
-/** One for the process: the answers are described in the same way whatever the base path and the authentication are. */
-let contract: Promise<Contract> | undefined
-
-const openContract = (): Promise<Contract> =>
-  (contract ??= readDocument({ basePath: '/v1', authentication: 'oidc' }).then(createContract))
 
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/]+(?:\/api)?\/v1/, '')
 

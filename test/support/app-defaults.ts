@@ -27,7 +27,7 @@ export type FlatDeps = Omit<
 > &
   Maybe<Stored> &
   Maybe<Configured> &
-  Queued &
+  Maybe<Queued> &
   Access &
   Origins &
   Pages &
@@ -88,7 +88,7 @@ export function appDeps(given: Partial<FlatDeps> & Pick<FlatDeps, 'broker' | 'lo
     ...flat,
     stored: groupOf<Stored>({ ledger, decided, usage, files }),
     configured: groupOf<Configured>({ config, transcription, tenantRequests }),
-    queued: { flows, dispatches, plans },
+    queued: groupOf<Queued>({ flows, dispatches, plans }),
     access: { identify, authentication, limiter, tenantLimiter },
     origins: { cors, allowedHosts, isLocal, trustProxy },
     pages: { hasExplorer, console: pages },

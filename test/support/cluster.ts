@@ -4,7 +4,7 @@ import { startClusterRedis } from './cluster-redis.ts'
 
 const READY_MS = 90_000
 const STOP_MS = 10_000
-/** How many processes of each role there are. Executors need a MongoDB. */
+/** How many processes of each role there are, where a test does not need fewer. Executors need a MongoDB. */
 const COUNTS = { gateway: 2, worker: 2, executor: 1 }
 
 export type Cluster = {
@@ -23,11 +23,11 @@ export type Cluster = {
 
 /**
  * Starts two gateways, two workers and a Redis as separate processes, and an executor when `env` has a MONGODB_URL, unless
- * `executors` is another number. They end when this process ends, however it ends.
+ * `fewer` has other numbers. They end when this process ends, however it ends.
  */
 export async function startCluster(
   env: Readonly<Record<string, string>>,
-  { executors: executorCount = COUNTS.executor }: { executors?: number } = {},
+  fewer: Partial<typeof COUNTS> = {},
 ): Promise<Cluster> {
   const redis = await startClusterRedis()
   const running: Child[] = []
@@ -35,7 +35,8 @@ export async function startCluster(
     await Promise.all(running.map((child) => child.stop(STOP_MS)))
     await redis.stop()
   }
-  const startAll = (role: keyof typeof COUNTS, count = COUNTS[role]) =>
+  const counts = { ...COUNTS, ...fewer }
+  const startAll = (role: keyof typeof COUNTS, count = counts[role]) =>
     Promise.all(
       Array.from({ length: count }, async () => {
         const child = await start(role, { ...env, ...redis.env })
@@ -53,7 +54,7 @@ export async function startCluster(
     // First, so that each gateway finds them when it joins.
     const [workers, executors] = await Promise.all([
       startAll('worker'),
-      env['MONGODB_URL'] === undefined ? [] : startAll('executor', executorCount),
+      env['MONGODB_URL'] === undefined ? [] : startAll('executor'),
     ])
     const gateways = await startAll('gateway')
     const childOf = ({ child }: { child: Child }) => child

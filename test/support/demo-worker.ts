@@ -4,6 +4,7 @@ import { createWorker, type Worker, type WorkerDeps, type WorkerLimits } from '.
 import { createDemoProvider } from '../../shared/agent/providers/demo/demo.ts'
 import { succeed } from '../../shared/agent/tools/port.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
+import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
 import { type PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { createSchemaCheckers } from '../../shared/platform/schemas/checker.ts'
@@ -40,6 +41,14 @@ export const DEMO_MODELS: ServerModels = {
   windowOf: () => undefined,
 }
 
+/** Every session is this worker's. */
+export const NO_CLAIMS: SessionClaims = {
+  find: async () => undefined,
+  confirm: async () => true,
+  release: async () => true,
+  moved: async () => {},
+}
+
 /** Creates a worker with the demo model and one tool, `Ask`, which asks for permission. */
 export function createDemoWorker(
   permissions: PermissionStore,
@@ -64,13 +73,13 @@ export function createDemoWorker(
     },
     schemas: SCHEMAS,
     permissions,
-    onSessionRemoved: undefined,
-    lineStore: undefined,
+    stored: undefined,
+    keptSessions: undefined,
+    claims: undefined,
     planQueue: () => async () => ({ note: 'no queue' }),
     fence: ALWAYS_HELD,
     isHeapHigh: () => false,
     reporter: NO_REPORTER,
-    usage: undefined,
     admission: NO_ADMISSION,
     metrics: NO_METRICS,
     workspaces: createWorkspaces(join(tmpdir(), 'agent-engine-no-workspace')),

@@ -44,6 +44,14 @@ export function inBothForms(title: string, define: (startProduct: StartProduct, 
   }
 }
 
+/**
+ * Defines tests of what the process that a request reaches decides by itself, and of what the engine does with an answer of its model: a cluster has
+ * the same code for it, so that its start shows nothing more.
+ */
+export function inStandaloneForm(title: string, define: (startProduct: StartProduct, form: Form) => void): void {
+  describe(title, () => define(startStandalone, 'standalone'))
+}
+
 type Opened = {
   opsUrls: readonly string[]
   urls: readonly string[]

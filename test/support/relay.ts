@@ -4,7 +4,7 @@ import type { Worker } from '../../services/worker/worker.ts'
 import type { MemoryBus } from '../../shared/cluster/bus/memory-bus.ts'
 import { Lease } from '../../shared/cluster/members/lease.ts'
 import { MemoryCluster } from '../../shared/cluster/memory-cluster.ts'
-import type { SessionClaims } from '../../shared/cluster/owners/held-claims.ts'
+import { claimsOf } from '../../shared/cluster/owners/held-claims.ts'
 import { openWorkerPermissionStore } from '../../shared/cluster/permissions/redis-store.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { createRedisPorts } from '../../shared/cluster/redis-ports.ts'
@@ -122,14 +122,7 @@ async function connectWorker(
   { limits, deps, relay: options }: WorkerOptions,
 ): Promise<[Worker, WorkerRelay<Session>]> {
   const permissions = await openPermissions(pid)
-  const onSessionRemoved = (session: Session) => relay.releaseClaim(session)
-  const sessionClaims: SessionClaims = {
-    find: (session) => relay.claims.find(session),
-    confirm: (session) => relay.claims.confirm(session),
-    release: (session) => relay.claims.release(session),
-    moved: (tenant, runIds) => relay.recordMoved(tenant, runIds),
-  }
-  const worker = createDemoWorker(permissions, limits, { onSessionRemoved, sessionClaims, ...deps })
+  const worker = createDemoWorker(permissions, limits, { claims: claimsOf(() => relay), ...deps })
   const relay: WorkerRelay<Session> = new WorkerRelay(ports, worker, {
     pid,
     lease: new Lease(),

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { openLocalRunRecorder } from '../../services/wiring/run-records.ts'
 import { openWorker } from '../../services/worker/open-worker.ts'
 import { ALWAYS_HELD } from '../../shared/cluster/members/fence.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
@@ -14,13 +15,14 @@ describe('a worker, as a process opens it', () => {
   async function open({ hasStore = true } = {}) {
     const told: TenantEvent[] = []
     const store = hasStore ? await opening.store() : undefined
+    const recorded = { tenantConfig: undefined, metrics: NO_METRICS, log: opening.log }
+    const stored = store && { store, recorder: await openLocalRunRecorder({ store, ...recorded }) }
     const opened = await openWorker(opening.settings().worker, opening.log, {
-      ...{ store, tenantConfig: undefined, fence: ALWAYS_HELD, metrics: NO_METRICS, recorder: undefined },
+      ...{ stored, tenantConfig: undefined, fence: ALWAYS_HELD, metrics: NO_METRICS },
       permissions: createMemoryPermissionStore(),
       events: { append: (_tenant, event) => void told.push(event) },
       isHeapHigh: () => false,
-      onSessionRemoved: undefined,
-      sessionClaims: undefined,
+      claims: undefined,
       owner: () => '1',
       planQueue: () => async () => ({ note: 'no queue' }),
     })

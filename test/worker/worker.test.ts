@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { expect } from 'chai'
-import type { Session } from '../../services/worker/sessions/session.ts'
 import type { WorkerLimits } from '../../services/worker/worker.ts'
 import { succeed, type Tool, type ToolBox } from '../../shared/agent/tools/port.ts'
 import { workspacePath } from '../../shared/agent/tools/workspace/workspace.ts'
 import { CursorStream } from '../../shared/cluster/journal/cursor-stream.ts'
 import type { FrameCursor } from '../../shared/cluster/journal/frame-stream.ts'
+import type { HeldSession } from '../../shared/cluster/owners/held-claims.ts'
 import { createMemoryPermissionStore } from '../../shared/cluster/permissions/memory-store.ts'
 import type { PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
@@ -16,7 +16,7 @@ import { type Metrics, NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createServerModels } from '../../shared/work/runs/models.ts'
 import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
-import { createDemoWorker, DEMO_MODELS } from '../support/demo-worker.ts'
+import { createDemoWorker, DEMO_MODELS, NO_CLAIMS } from '../support/demo-worker.ts'
 import { makeTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -25,7 +25,7 @@ type Forgotten = Parameters<PermissionStore['forget']>
 /** A worker with the demo model. `forgotten` lists the calls of the permission store's `forget`. */
 function setUp(limits: Partial<WorkerLimits> = {}) {
   const forgotten: Forgotten[] = []
-  const removed: Session[] = []
+  const removed: HeldSession[] = []
   const gauges = new Map<string, () => unknown>()
   const store = createMemoryPermissionStore()
   const permissions: PermissionStore = {
@@ -38,7 +38,7 @@ function setUp(limits: Partial<WorkerLimits> = {}) {
   const gauge: Metrics['gauge'] = (name, read) => void gauges.set(name, read)
   const worker = createDemoWorker(permissions, limits, {
     metrics: { ...NO_METRICS, gauge },
-    onSessionRemoved: async (session) => removed.push(session) > 0,
+    claims: { ...NO_CLAIMS, release: async (session) => removed.push(session) > 0 },
   })
   const { inbox } = worker
   const run = (prompt: string) => {
@@ -121,7 +121,7 @@ describe('a worker', () => {
     const { worker, inbox, removed } = setUp()
     void inbox.createSession(TENANT, 's1', 'a1')
     const [session] = worker.sessions()
-    worker.release(session as Session)
+    worker.release(session ?? expect.fail('no session'))
     expect([...worker.sessions()]).to.deep.equal([])
     expect(removed).to.deep.equal([])
   })

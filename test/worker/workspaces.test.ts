@@ -8,7 +8,7 @@ import { createMemoryPermissionStore } from '../../shared/cluster/permissions/me
 import { newId } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { createWorkspaces, type Workspaces } from '../../shared/work/runs/workspaces.ts'
-import { createDemoWorker } from '../support/demo-worker.ts'
+import { createDemoWorker, NO_CLAIMS } from '../support/demo-worker.ts'
 import { ALL_KEPT } from '../support/kept-files.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
@@ -51,7 +51,7 @@ describe('workspaces', () => {
     createDemoWorker(
       createMemoryPermissionStore(),
       { sessionIdleMs: idleMs },
-      { workspaces, toolBox, onSessionRemoved: async () => isOwner },
+      { workspaces, toolBox, claims: { ...NO_CLAIMS, release: async () => isOwner } },
     )
   const folderOf = (token: string) => workspacePath(root.path, TENANT, sessionFolder('s1', token))
   /** Lets the session write its file, and returns the text of the run. */

@@ -6,7 +6,7 @@ export type LineQuestion = {
   question: string
   /** The text that stands there first and can be changed. */
   given?: string
-  /** The lines of before, the newest first. */
+  /** Lines that were entered earlier, the newest first. */
   history?: string[]
   signal?: AbortSignal
   /** Whether Escape leaves the question. */

@@ -7,7 +7,6 @@ import { plainLine } from '../text/plain.ts'
 import { askLine } from './ask-line.ts'
 import { callLine, callText, fitsLine } from './call-line.ts'
 import { editInput, questionOf } from './edit-input.ts'
-import { readKey } from './keys.ts'
 import { changeOf, fits, paint, previewLines, shortened } from './preview.ts'
 
 /** Where a question stands among other lines. */
@@ -97,4 +96,34 @@ async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promi
   }
   await ask.allow({ remember: key === 's' })
   return true
+}
+
+/** Keys that were pressed before a question was there, or as it appeared, were meant for something else. */
+const DEAF_MS = 300
+
+/** Waits for one of the keys, or until the signal is aborted (`undefined`). Ctrl-C is passed on as an interrupt. */
+function readKey(io: Io, keys: string, signal: AbortSignal): Promise<string | undefined> {
+  const { stdin } = io
+  const from = performance.now() + DEAF_MS
+  return new Promise((resolve) => {
+    const end = (key?: string) => {
+      stdin.off('data', onData)
+      signal.removeEventListener('abort', onAbort)
+      stdin.setRawMode(false)
+      stdin.pause()
+      resolve(key)
+    }
+    const onAbort = () => end()
+    const onData = (bytes: Buffer) => {
+      for (const key of bytes.toString('utf8')) {
+        if (key === '\u0003') io.interrupt()
+        else if (performance.now() >= from && keys.includes(key)) return end(key)
+      }
+    }
+    if (signal.aborted) return resolve(undefined)
+    signal.addEventListener('abort', onAbort, { once: true })
+    stdin.setRawMode(true)
+    stdin.on('data', onData)
+    stdin.resume()
+  })
 }

@@ -8,13 +8,18 @@ const COLUMNS = 40
 /** A browser lays out all of a field at once, with each change. */
 const MOST_LINES = 2_500
 const MOST_RIGHT_TO_LEFT = 10_000
+/** A browser draws what one font has as one run, and takes its time for each. */
+const MOST_RUNS = 5_000
+const RUNS =
+  /[\t\n -~]+|[\u00a0-\u058f]+|[\u2e80-\ud7ff]+|[\ue000-\uf8ff]+|[^\t\n -~\u00a0-\u058f\u2e80-\ud7ff\ue000-\uf8ff]+/g
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
-export const FIELD_LIMIT = `A field takes up to ${MOST_LINES} lines, and ${MOST_RIGHT_TO_LEFT} characters of a line from right to left.`
+export const FIELD_LIMIT = `A field takes up to ${MOST_LINES} lines, ${MOST_RIGHT_TO_LEFT} characters of a line from right to left, and ${MOST_RUNS} changes between scripts.`
 
-/** Whether a field cannot show a text: it has too many lines, or a line from right to left that is too long. */
+/** Whether a field cannot show a text: it has too many lines, too many changes of the font, or a line from right to left that is too long. */
 export const isHeavy = (text: string): boolean =>
   hasMoreLines(text, MOST_LINES) ||
+  (text.length > MOST_RUNS && (text.match(RUNS)?.length ?? 0) > MOST_RUNS) ||
   (text.length > MOST_RIGHT_TO_LEFT &&
     text.split('\n').some((line) => line.length > MOST_RIGHT_TO_LEFT && RIGHT_TO_LEFT.test(line)))
 

@@ -28,6 +28,9 @@ export function showTexts(): void {
     before?.(vnode)
   }
   limitFields()
+  addEventListener('input', ({ target }) => {
+    if (target instanceof HTMLTextAreaElement) document.body.classList.toggle('has-long-field', isLong(target.value))
+  })
 }
 
 /** Preact keeps the text of a node in the place of its properties. */

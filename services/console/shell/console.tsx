@@ -5,19 +5,19 @@ import { goLive, onEvent } from '../api/live.ts'
 import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
-import { here, match } from '../base/router.ts'
+import { here, hrefOf, match } from '../base/router.ts'
 import { ofTab } from '../base/tab.ts'
 import { Icon } from '../parts/icon.tsx'
 import { lazy } from '../parts/lazy.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { signIn } from '../sign-in/session.ts'
 import { SignInPage } from '../sign-in/sign-in-page.tsx'
-import { watchKeys } from './keys.ts'
+import { isPaletteOpen, watchKeys } from './keys.ts'
 import { offered, type Page } from './pages.tsx'
-import { Palette } from './palette.tsx'
 import { Rail } from './rail.tsx'
 import { TopBar } from './top-bar.tsx'
 import './shell.css'
+import type { Goal } from '../parts/palette/goals.ts'
 
 const loadExpired = () => import('../sign-in/expired.tsx').then((loaded) => loaded.Expired)
 const Expired = lazy(loadExpired)
@@ -39,7 +39,7 @@ function SignedIn() {
     void goLive()
     void loadExpired().catch(() => {}) // The server may be away when it is needed.
     const notices = import('../api/notices.ts')
-    const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // Also one that comes before it is loaded.
+    const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // A request that comes before the module is loaded is announced, too.
     const stops = [watchPending(), watchKeys(), stopNotices, () => void notices.then(({ takeAll }) => takeAll())]
     return () => stops.forEach((stop) => stop())
   }, [])
@@ -133,3 +133,13 @@ const NoPage = () => (
     The address may be mistyped, or your token may not be used for this page.
   </Empty>
 )
+
+const Search = lazy(() => import('../parts/palette/search.tsx').then((loaded) => loaded.Search))
+
+/** Goes to a page, or to a thing that is found by its name or its id. */
+function Palette() {
+  return isPaletteOpen().value ? <Search pages={pageGoals()} onClose={() => (isPaletteOpen().value = false)} /> : null
+}
+
+const pageGoals = (): Goal[] =>
+  offered().map(({ name, icon, path, key }) => ({ icon, text: name, hint: `g ${key}`, href: hrefOf(path) }))

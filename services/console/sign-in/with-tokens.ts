@@ -18,7 +18,7 @@ import {
   signIn,
 } from './session.ts'
 
-/** Asks the issuer at once whether somebody is signed in there, as after a reload. It refuses where somebody would have to act. */
+/** Asks the issuer at once whether somebody is signed in there, as after a reload. The issuer refuses if the person would have to do something. */
 export async function comeFromIssuer(settings: OidcSignIn): Promise<void> {
   const returned = await readReturn(settings)
   if (returned === undefined) {

@@ -1,13 +1,13 @@
 import type { DialectName } from '../../../shared/platform/config/dialects.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { createSendReply, type ReplyToolBox } from '../routes/permissions.ts'
-import { a2aRoutes } from './a2a/routes.ts'
-import { agUiRoutes } from './ag-ui/routes.ts'
+import { a2aRoutes } from './a2a/a2a-routes.ts'
+import { agUiRoutes } from './ag-ui/ag-ui-routes.ts'
 import type { DialectDeps } from './dialect.ts'
-import { mcpRoutes } from './mcp/routes.ts'
-import { openaiRoutes } from './openai/routes.ts'
+import { mcpRoutes } from './mcp/mcp-routes.ts'
+import { openaiRoutes } from './openai/openai-routes.ts'
 import { Conversations } from './shared/conversation.ts'
-import { uiRoutes } from './ui/routes.ts'
+import { uiRoutes } from './ui/ui-routes.ts'
 
 type Parts = Omit<DialectDeps, 'conversations'> & { toolBox: ReplyToolBox }
 

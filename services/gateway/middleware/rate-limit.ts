@@ -1,7 +1,7 @@
+import { isIP } from 'node:net'
 import type { RequestHandler } from 'express'
 import type { RateLimiter } from '../../../shared/tenancy/rate/port.ts'
 import { tenantOf } from './auth.ts'
-import { addressOf, clientKey } from './client-key.ts'
 import { type Bucket, count } from './counted.ts'
 
 /** Counts the request for its client and refuses it above the limit (api.md "Limits", D2.9). Without a limiter it does nothing. */
@@ -25,4 +25,48 @@ export function limitTenantRate(limiter: RateLimiter | undefined, basePath: stri
     await count(req, res, { basePath, take, whose: '' })
     next()
   }
+}
+
+/**
+ * The key under which the rate limit counts a client: its IPv4 address, or its IPv6 /64 network, because one client usually
+ * has all addresses of a /64. An IPv4-mapped IPv6 address counts as the IPv4 address.
+ */
+export function clientKey(address: string): string {
+  if (!address.includes(':')) return address
+  const groups = groupsOf(address.replace(/%.*$/, ''))
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff
+  if (isMapped) return [...bytesOf(groups[6]), ...bytesOf(groups[7])].join('.')
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`
+}
+
+/** The eight 16-bit groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = address.replace(/[\d.]+\.\d+$/, hexOf).split('::')
+  const first = numbersOf(head)
+  if (tail === undefined) return first
+  const last = numbersOf(tail)
+  const gap = Math.max(0, 8 - first.length - last.length)
+  return [...first, ...Array.from({ length: gap }, () => 0), ...last]
+}
+
+const numbersOf = (part: string): number[] =>
+  part
+    .split(':')
+    .filter((group) => group !== '')
+    .map((group) => Number.parseInt(group, 16))
+
+/** Turns the dotted IPv4 part at the end of an IPv6 address into two groups. */
+function hexOf(ipv4: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number)
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+}
+
+const bytesOf = (group = 0): number[] => [group >> 8, group & 0xff]
+
+/** The address that a proxy reported, or the address of the proxy itself when the report is not an address. */
+function addressOf(reported: string | undefined, peer: string | undefined): string {
+  return reported !== undefined && isIP(reported) > 0 ? reported : (peer ?? 'unknown')
 }

@@ -30,7 +30,8 @@ type Deps = {
   stored: object | undefined
   /** `undefined`: runtime configuration is disabled. */
   configured: { config: ConfigSurface } | undefined
-  queued: { flows: FlowSurface | undefined; plans: object | undefined; dispatches: object | undefined }
+  /** `undefined` when the process has no store. */
+  queued: { flows: FlowSurface; plans: object | undefined; dispatches: object | undefined } | undefined
   pages: { hasExplorer: boolean }
 }
 
@@ -62,9 +63,9 @@ export function describeCaller(deps: Deps): RequestHandler {
 /** The features that are configured here. The list of tools may grow. */
 const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   config: configured !== undefined,
-  flows: queued.flows?.execution !== undefined,
-  plans: queued.plans !== undefined,
-  dispatches: queued.dispatches !== undefined,
+  flows: queued?.flows.execution !== undefined,
+  plans: queued?.plans !== undefined,
+  dispatches: queued?.dispatches !== undefined,
   transcription: configured !== undefined,
   bash: toolBox.tools.some(({ name }) => name === 'Bash'),
   explorer: pages.hasExplorer,

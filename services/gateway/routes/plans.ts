@@ -4,12 +4,21 @@ import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-field
 import type { PlanCalls, ShownSubmission } from '../../../shared/work/plans/calls.ts'
 import { checkPlan, type PlanCheck, refusedPlan } from '../../../shared/work/plans/check.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
+import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../bodies/body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
-import { idempotencyKeyOf, lastEventId, PLAN, pageRequestOf, pathId, queryValue, type ValueForm } from '../params.ts'
+import {
+  idempotencyKeyOf,
+  lastEventId,
+  PLAN,
+  pageRequestOf,
+  pathId,
+  queryValue,
+  SCHEDULE,
+  type ValueForm,
+} from '../params.ts'
 import { answerHead, answerNothingLeft, type Relay } from '../streams/sse.ts'
-import { planScheduleRoutes, type ScheduleSurface } from './plan-schedules.ts'
 import { requires } from './requires.ts'
 
 /** The services behind the plan endpoints. */
@@ -92,4 +101,34 @@ const STATUS: ValueForm = {
 function queryOf(req: Request): PlanQuery {
   const status = queryValue(req, 'status', STATUS) as PlanStatus | undefined
   return { ...pageRequestOf(req), ...(status !== undefined && { status }) }
+}
+
+type ScheduleSurface = Pick<PlanSchedules, 'put' | 'get' | 'list' | 'remove'>
+
+type ScheduleDeps = { schedules: ScheduleSurface | undefined; readBody: ReadBody }
+
+/** The schedules by which plans are submitted (D12). */
+function planScheduleRoutes({ schedules, readBody }: ScheduleDeps): RouteTable {
+  const queued = requires('plans', schedules)
+  return {
+    '/plans/schedules': {
+      get: queued((timed) => async (req, res) => {
+        res.json(await timed.list(tenantOf(res), pageRequestOf(req)))
+      }),
+    },
+    '/plans/schedules/:name': {
+      get: queued((timed) => async (req, res) => {
+        res.json(await timed.get(tenantOf(res), pathId(req, 'name', SCHEDULE)))
+      }),
+      put: queued((timed) => async (req, res) => {
+        const name = pathId(req, 'name', SCHEDULE)
+        const request = await readBody(req, res, 'PlanScheduleRequest')
+        res.json(await timed.put(tenantOf(res), name, request))
+      }),
+      delete: queued((timed) => async (req, res) => {
+        await timed.remove(tenantOf(res), pathId(req, 'name', SCHEDULE))
+        res.json({ status: 'deleted' })
+      }),
+    },
+  }
 }

@@ -84,7 +84,7 @@ export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks
   return run
 }
 
-/** Longer than a gateway looks for the run, and than its client takes to come back through another. */
+/** Longer than a gateway searches for the run, and longer than its client needs to come back through another gateway. */
 const FOLLOWED_WITHIN_MS = 15_000
 
 function eventsOf(run: EarlierRun, asks?: EarlierAsks): EarlierEvents {

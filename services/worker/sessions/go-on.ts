@@ -12,8 +12,8 @@ import type { WaitingMessage } from './session-state.ts'
 
 export type GoOnDeps = AdoptedQueueDeps & {
   draining: Pick<Draining, 'keep'>
-  sessionClaims?: Pick<SessionClaims, 'moved'> | undefined
-  busyMarks?: Pick<BusyMarks, 'add'> | undefined
+  claims?: Pick<SessionClaims, 'moved'> | undefined
+  marks?: Pick<BusyMarks, 'add'> | undefined
   oneShots?: Pick<OneShots, 'endOpened'> | undefined
 }
 
@@ -24,16 +24,16 @@ const RETRY_MS = 200
  * its readers find it.
  */
 export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns) => Promise<void> {
-  const { draining, sessionClaims, busyMarks, oneShots } = deps
+  const { draining, claims, marks, oneShots } = deps
   return async (session, { open, ended }) => {
     const { tenant } = session
     void session.hold()
     const goingOn = adoptQueue(session, open.map(waitingOf), deps)
     const recordHere = async (runs: readonly StoredRun[]) => {
       const runIds = runs.map(({ runId }) => runId)
-      if (runIds.length > 0) await sessionClaims?.moved(tenant, runIds)
+      if (runIds.length > 0) await claims?.moved(tenant, runIds)
     }
-    await Promise.all([recordHere(open), open.length > 0 && markBusy(session, busyMarks)])
+    await Promise.all([recordHere(open), open.length > 0 && markBusy(session, marks)])
     draining.keep(session)
     // After the runs that go on, since the readers of those wait.
     for (const run of ended) adoptRun(session, waitingOf(run), deps)
@@ -43,7 +43,7 @@ export function createGoOn(deps: GoOnDeps): (session: Session, runs: StoredRuns)
 }
 
 /** Marks a session that this worker has got from another one. Resolves when that is stored, or the session is another worker's again. */
-export async function markBusy(session: Session, marks: GoOnDeps['busyMarks']): Promise<void> {
+export async function markBusy(session: Session, marks: GoOnDeps['marks']): Promise<void> {
   const isOwn = () => session.log?.end === undefined
   const mark = async () => marks?.add(session)
   await retryUntil(mark, { pauses: RETRY_MS, mayPass: isOwn, ref: false }).catch(() => {}) // It fails for good only when another worker owns the session.

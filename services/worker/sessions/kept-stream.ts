@@ -4,11 +4,11 @@ import { isTerminal, type RunEvent } from '../../../shared/kernel/events.ts'
 export type KeptStreamSteps = {
   /** Called with each event first. */
   observe(event: RunEvent): void
-  /** The event is about to be sent. A promise resolves when it may be. */
+  /** Called before an event is sent. The event waits for the promise, if there is one. */
   send(event: RunEvent): Promise<unknown> | undefined
   /** A turn is complete. */
   onTurn(): void
-  /** The next event is about to be made. A promise resolves when it may be, and with `false` when it is made elsewhere. */
+  /** Called before the next event is made, which waits for the promise, if there is one. `false`: another process makes it. */
   stay?(): Promise<boolean> | undefined
   /** Returns what is sent for the last event. */
   end(last: RunEvent): Promise<RunEvent[]>

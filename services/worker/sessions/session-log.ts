@@ -1,6 +1,6 @@
 import type { Conversation } from '../../../shared/agent/engine/conversation.ts'
+import type { SessionHead } from '../../../shared/agent/sessions/load-session.ts'
 import type { LogEntry, LogWrite, SessionFacts } from '../../../shared/agent/sessions/log-documents.ts'
-import type { SessionHead } from '../../../shared/agent/sessions/store.ts'
 import type { ClientTool } from '../../../shared/agent/tools/client-tools.ts'
 import { newToken } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'

@@ -18,9 +18,9 @@ export type WaitingMessage = {
   message: MessageRequest
   /** `false`: its client may have been told that it was not accepted. */
   isConfirmed?: boolean
-  /** What people have told its run. */
+  /** Messages that people have sent to its run while it was at work. */
   steers?: readonly KnownSteer[]
-  /** What another worker has done of it before it died. */
+  /** The part that another worker has done before it died. */
   earlier?: EarlierRun | undefined
   /** The place of the log from which on its entries tell all of the run. */
   fromSeq?: number | undefined

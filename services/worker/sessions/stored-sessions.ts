@@ -1,6 +1,6 @@
+import type { LoadedSession } from '../../../shared/agent/sessions/load-session.ts'
 import { grantNumbers, type StoredRuns } from '../../../shared/agent/sessions/open-runs.ts'
-import type { LoadedSession, SessionStore } from '../../../shared/agent/sessions/store.ts'
-import { lifeOf } from '../../../shared/agent/sessions/store.ts'
+import { lifeOf, type SessionStore } from '../../../shared/agent/sessions/store.ts'
 import type { SessionClaims } from '../../../shared/cluster/owners/held-claims.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { AppError, tooMany } from '../../../shared/kernel/errors.ts'

@@ -3,12 +3,10 @@ import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Collection, CollectionSpec, PageQuery, Store, Stored } from '../../platform/store/port.ts'
-import type { Message } from '../providers/port.ts'
-import type { ClientTool } from '../tools/client-tools.ts'
+import { type LoadedSession, type RenewedHead, readSession, type SessionHead } from './load-session.ts'
 import { type Appended, type EndedLog, SessionLogs } from './log.ts'
-import { type LogEntry, type LogWrite, NO_FACTS, type PlacedEntry, type SessionFacts } from './log-documents.ts'
+import { type LogEntry, type LogWrite, NO_FACTS } from './log-documents.ts'
 import { isOneShotSession, runOfOneShot } from './one-shot.ts'
-import { type StoredRuns, storedRuns } from './open-runs.ts'
 import { markRefused, refusalOf } from './refused-log.ts'
 
 /**
@@ -23,27 +21,7 @@ export const SESSIONS: CollectionSpec = {
   expiresBy: 'expires_ms',
 }
 
-/** A session that is stored. `workspace` names it, and the folder of its tools: no other creation of the id has the same. */
-export type SessionHead = { session_id: string; workspace: string; created_at: string }
-
 export type StoredSummary = ApiType<'SessionInfoResponse'>
-
-/** A session as its log tells it. */
-export type LoadedSession = {
-  head: SessionHead
-  messages: readonly Message[]
-  memories: readonly string[]
-  clientTools: readonly ClientTool[]
-  facts: SessionFacts
-  runs: StoredRuns
-  /** The first place that is free. */
-  nextSeq: number
-  /** The place of the oldest entry that counts. */
-  baseSeq: number
-  /** When that was written, and when the head was: milliseconds since 1970. */
-  baseMs: number
-  headMs: number
-}
 
 /** Where a page of sessions begins: behind the session of this creation and id. */
 export type SessionPosition = readonly [createdAt: string, id: string]
@@ -96,7 +74,7 @@ const UNDECIDED_MS = 5_000
 export const lifeOf = (idleMs: number): number => 2 * idleMs + 2 * HOUR_MS
 export const renewalOf = (idleMs: number): number => idleMs + HOUR_MS
 
-type HeadDocument = SessionHead & { remembers: 'yes' | 'no'; renewed_ms: number; expires_ms: number }
+type HeadDocument = RenewedHead & { remembers: 'yes' | 'no'; expires_ms: number }
 
 /** Losing the race for a head this often means that something else than a race is wrong. */
 const MAX_TRIES = 5
@@ -130,7 +108,7 @@ export function createSessionStore(store: Store, options: SessionStoreOptions): 
     },
     async load(tenant, sessionId) {
       const found = await findHead(tenant, sessionId)
-      const loaded = found && (await readLog(logs, tenant, { head: found, recentMs: now() - resumeMs }))
+      const loaded = found && (await readSession(logs, tenant, { head: found, recentMs: now() - resumeMs }))
       return loaded && !isIdle(loaded.usedAt) ? loaded : undefined
     },
     page: (tenant, start) => readPage(heads, tenant, { ...start, show: (head) => show(tenant, head) }),
@@ -230,56 +208,6 @@ function summaryFrom({ session_id, created_at }: SessionHead, entry: LogEntry | 
   const history = { message_count, title, last_message_at }
   return { session_id, created_at, ...history, active_run_id: null, queued: 0, ...rest }
 }
-
-type LogReading = { head: HeadDocument; recentMs: number }
-
-/** Reads back to the last entry that has the whole history, and to the beginning of each run that has ended since `recentMs`. */
-async function readLog(
-  logs: SessionLogs,
-  tenant: TenantId,
-  { head, recentMs }: LogReading,
-): Promise<(LoadedSession & { usedAt: string }) | undefined> {
-  let newest = 0 // An entry that is added meanwhile takes the next place.
-  const onNewest = (seq: number) => {
-    newest = seq
-  }
-  const read: PlacedEntry[] = []
-  let base: PlacedEntry | undefined
-  const begunEarlier = new Set<string>()
-  for await (const entry of logs.entries({ tenant, ...head }, { onNewest })) {
-    read.push(entry)
-    if (entry.isBase) base ??= entry
-    const isRecent = Date.parse(entry.at) >= recentMs
-    if (isRecent) for (const runId of entry.runs?.ended ?? []) begunEarlier.add(runId)
-    for (const { run_id } of entry.runs?.accepted ?? []) begunEarlier.delete(run_id)
-    if (!base) continue
-    if (entry.seq <= (base.runs?.ended_from ?? base.seq) || (!isRecent && begunEarlier.size === 0)) break
-  }
-  if (read[0]?.isRefused) return undefined
-  const all = read.toReversed()
-  const entries = base ? all.slice(all.indexOf(base)) : all
-  const [oldest, last] = [entries[0], entries.at(-1)]
-  const { open, ended } = storedRuns(all)
-  const { session_id, workspace, created_at, renewed_ms } = head
-  return {
-    head: { session_id, workspace, created_at },
-    messages: entries.flatMap(({ messages }) => messages),
-    ...lastOf(entries),
-    facts: last?.facts ?? NO_FACTS,
-    runs: { open, ended: ended.filter(({ endedAt }) => Date.parse(endedAt) >= recentMs) },
-    nextSeq: newest + 1,
-    baseSeq: oldest?.seq ?? newest + 1,
-    baseMs: oldest ? Date.parse(oldest.at) : renewed_ms,
-    headMs: renewed_ms,
-    usedAt: last?.at ?? created_at,
-  }
-}
-
-/** What an entry holds only when it has changed. */
-const lastOf = (entries: readonly PlacedEntry[]) => ({
-  memories: entries.findLast(({ memories }) => memories !== undefined)?.memories ?? [],
-  clientTools: entries.findLast(({ client_tools: tools }) => tools !== undefined)?.client_tools ?? [],
-})
 
 type PageReading = PageStart & { show(head: SessionHead): Promise<StoredSummary | undefined> }
 

@@ -1,5 +1,4 @@
 import { connectionFailed, wrongAnswer } from '../errors.ts'
-import { readEvents, type SseEvent } from './sse.ts'
 import { within } from './wait.ts'
 
 export const EVENTS = 'text/event-stream'
@@ -30,4 +29,48 @@ export function openStream(response: Response, abort: AbortController, stallMs: 
   }
   const stream: OpenStream = { response, abort, events: readEvents(read(), (ms) => void (stream.retryMs = ms)) }
   return stream
+}
+
+/** One event of an event stream. `id` is the newest that the stream has named. */
+export type SseEvent = { id: string; event: string; data: string }
+
+/** An event above this many characters is refused. The server's are far smaller. */
+const MAX_EVENT_CHARS = 32 * 1024 * 1024
+
+/** The name of a field, and its value without the blank in front. */
+const FIELD = /^([^:]*):? ?(.*)$/s
+
+/**
+ * Makes events of the text of a stream, as the specification of server-sent events says: lines end with CR, LF or both, wherever the
+ * text is divided. An event that is not complete at the end is dropped. `onRetry` gets the pause before a new connection that the server
+ * asks for: at most 99,999 ms.
+ */
+export async function* readEvents(
+  texts: AsyncIterable<string>,
+  onRetry: (ms: number) => void,
+): AsyncGenerator<SseEvent, void, undefined> {
+  let rest = ''
+  let endedWithCr = false
+  let id = ''
+  let event = ''
+  let data = ''
+  for await (const text of texts) {
+    // An LF behind the CR at the end of the text before belongs to it.
+    const lines = (endedWithCr ? text.replace(/^\n/, '') : text).split(/\r\n|\n|\r/)
+    if (text) endedWithCr = text.endsWith('\r')
+    lines[0] = rest + lines[0]
+    rest = lines.pop() ?? ''
+    if (rest.length + data.length > MAX_EVENT_CHARS) throw new RangeError('an event is too large')
+    for (const line of lines) {
+      const [, field, value] = FIELD.exec(line) as unknown as [string, string, string] // It fits every line.
+      if (field === 'id' && !value.includes('\0')) id = value
+      if (field === 'event') event = value
+      if (field === 'data') data += `${value}\n`
+      if (field === 'retry' && /^\d{1,5}$/.test(value)) onRetry(Number(value))
+      if (line) continue
+      if (data) yield { id, event: event || 'message', data: data.slice(0, -1) }
+      event = ''
+      data = ''
+    }
+  }
 }

@@ -79,7 +79,7 @@ export class Workers {
     }
   }
 
-  /** The ring has only eligible workers then, and at least one if there is one. */
+  /** Makes the ring that of the eligible workers. It is empty only when no worker is eligible. */
   #followEligible(): void {
     if (this.#now() >= this.#reviewAt) this.#review()
     if (!this.#isRingCurrent) this.#isRingCurrent = this.#ring.follow(this.#eligibleEpochs)

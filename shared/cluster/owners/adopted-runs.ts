@@ -1,5 +1,5 @@
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { MovedRuns } from './moved-runs.ts'
+import type { MovedRuns } from './owners.ts'
 
 export type AdoptedRunsDeps = {
   movedRuns: Pick<MovedRuns, 'record'>

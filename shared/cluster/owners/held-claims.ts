@@ -27,6 +27,14 @@ export type SessionClaims = OwnClaims & {
   moved(tenant: TenantId, runIds: readonly string[]): Promise<void>
 }
 
+/** The claims of a worker that is put together before its relay: the relay exists before it joins the cluster, so before there are sessions. */
+export const claimsOf = (relay: () => { claims: OwnClaims; recordMoved: SessionClaims['moved'] }): SessionClaims => ({
+  find: (session) => relay().claims.find(session),
+  confirm: (session) => relay().claims.confirm(session),
+  release: (session) => relay().claims.release(session),
+  moved: (tenant, runIds) => relay().recordMoved(tenant, runIds),
+})
+
 export type HeldClaimsDeps<S extends HeldSession> = {
   owners: Owners
   /** This worker's epoch, which changes when it was evicted. */

@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import { createCache } from '../../kernel/cache.ts'
 import type { MemoryBus } from '../bus/memory-bus.ts'
-import { type Claim, isSameClaim, type Owners, type SessionKey } from './owners.ts'
+import { type Claim, isSameClaim, type MovedRuns, type Owners, type SessionKey } from './owners.ts'
 
 /** The claims on the sessions of a cluster whose processes are all in this one. */
 export type ClaimTable = LRUCache<string, Claim>
@@ -48,3 +48,19 @@ export function createMemoryOwners(bus: Pick<MemoryBus, 'ask'>, claims: ClaimTab
 
 /** Neither id contains a space, so the key is unambiguous. */
 const keyOf = ({ tenant, id }: SessionKey): string => `${tenant} ${id}`
+
+/** The epochs of the workers that have the runs, by tenant and run. */
+export type MovedRunTable = LRUCache<string, number>
+
+const KEEP_MS = 86_400_000
+
+export const createMovedRunTable = (max: number): MovedRunTable => createCache(max, { ttl: KEEP_MS, ttlResolution: 0 })
+
+/** The moved runs as one process of the cluster reaches them. */
+export const createMemoryMovedRuns = (bus: Pick<MemoryBus, 'ask'>, moved: MovedRunTable): MovedRuns => ({
+  record: (tenant, runIds, epoch) =>
+    bus.ask(() => {
+      for (const runId of runIds) moved.set(`${tenant} ${runId}`, epoch)
+    }),
+  find: (tenant, runId) => bus.ask(() => moved.get(`${tenant} ${runId}`)),
+})

@@ -1,5 +1,6 @@
+import type { TenantId } from '../../kernel/tenant.ts'
 import type { RedisLink, Script } from '../../platform/redis/link.ts'
-import type { Claim, Owners, SessionKey } from './owners.ts'
+import type { Claim, MovedRuns, Owners, SessionKey } from './owners.ts'
 
 const CLAIM: Script = {
   name: 'aeClaim',
@@ -67,3 +68,31 @@ function parse(text: string): Claim {
   const [epoch, token = ''] = text.split(' ')
   return { epoch: Number(epoch), token }
 }
+
+const KEEP_SECS = 86_400
+
+const RECORD_RUN: Script = {
+  name: 'aeMovedRun',
+  keys: 'any',
+  lua: `for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[1], 'EX', ARGV[2]) end return 1`,
+}
+
+const FIND_RUN: Script = { name: 'aeFindMovedRun', keys: 1, lua: `return redis.call('GET', KEYS[1])` }
+
+/** One Redis key per run that has moved. */
+export const createRedisMovedRuns = (link: Pick<RedisLink, 'run' | 'isCluster'>): MovedRuns => ({
+  /** With one command, unless the keys may be on several nodes. */
+  async record(tenant, runIds, epoch) {
+    if (runIds.length === 0) return
+    const keys = runIds.map((runId) => runKeyOf(tenant, runId))
+    const commands = link.isCluster ? keys.map((key) => [key]) : [keys]
+    await Promise.all(commands.map((some) => link.run(RECORD_RUN, some, [epoch, KEEP_SECS])))
+  },
+  async find(tenant, runId) {
+    const found = await link.run(FIND_RUN, [runKeyOf(tenant, runId)], [])
+    return typeof found === 'string' ? Number(found) : undefined
+  },
+})
+
+/** Neither id contains a space, so the key is unambiguous. */
+const runKeyOf = (tenant: TenantId, runId: string): string => `moved:${tenant} ${runId}`

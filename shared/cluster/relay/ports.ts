@@ -1,7 +1,6 @@
 import type { Bus } from '../bus/bus.ts'
 import type { Members } from '../members/members.ts'
-import type { MovedRuns } from '../owners/moved-runs.ts'
-import type { Owners } from '../owners/owners.ts'
+import type { MovedRuns, Owners } from '../owners/owners.ts'
 import type { PermissionStore } from '../permissions/store.ts'
 
 /** All that a process shares with the others of its cluster, and reaches them by. */

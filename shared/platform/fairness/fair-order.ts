@@ -45,7 +45,7 @@ export class FairOrder<T extends Waiting> {
     if (!this.#places.has(tenant)) this.#places.set(tenant, ++this.#lastPlace)
   }
 
-  /** The job whose turn it is, of those tenants that come first where one of them waits. It goes on waiting. */
+  /** Returns the job whose turn it is, and leaves it in the order. Tenants that `comesFirst` chooses go before all others. */
   next(comesFirst: (tenant: TenantId) => boolean = () => true): T | undefined {
     const waiting = [...this.#waiting.keys()]
     const first = waiting.filter(comesFirst)

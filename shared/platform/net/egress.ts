@@ -1,6 +1,5 @@
-import { Agent, DecoratorHandler, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
-import { type AddressPolicy, checkUrl } from './address-policy.ts'
-import { createGuardedConnector } from './egress-connector.ts'
+import { Agent, buildConnector, DecoratorHandler, type Dispatcher, Headers, fetch as undiciFetch } from 'undici'
+import { type AddressPolicy, checkUrl, guardedLookup, isAllowed, literalOf, refusedHost } from './address-policy.ts'
 import { compressed, type ExchangeLimits, toEgressFailure, toFetchFailure, tooLarge } from './failures.ts'
 import type { Egress, EgressRequest, EgressResponse } from './port.ts'
 
@@ -112,3 +111,23 @@ function createGuardedFetch(policy: AddressPolicy, dispatcher: Dispatcher): type
 }
 
 const isCompressed = (encoding: unknown) => encoding !== undefined && encoding !== null && encoding !== 'identity'
+
+/** Opens connections, and only to addresses that the policy allows. */
+function createGuardedConnector(policy: AddressPolicy, connectTimeoutMs = 5_000): buildConnector.connector {
+  const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, lookup: guardedLookup(policy) })
+  return (target, callback) => {
+    const host = literalOf(target.hostname)
+    if (host !== undefined && !isAllowed(host, policy)) {
+      queueMicrotask(() => callback(refusedHost(host), null))
+      return
+    }
+    connect(target, (...[error, socket]) => {
+      if (error) callback(error, null)
+      else if (isAllowed(socket.remoteAddress ?? '', policy)) callback(null, socket)
+      else {
+        socket.destroy()
+        callback(refusedHost(target.hostname), null)
+      }
+    })
+  }
+}

@@ -28,7 +28,7 @@ export interface Idempotency {
 
 /** Keys in a store, where an execution can be joined before it is known to be stored. */
 export interface JoinableKeys extends Idempotency {
-  /** Another request than the one that has reserved the key is told of this execution: the key is not freed any more. Returns `false` when it was. */
+  /** A second request with the key gets this execution as its answer, so the key is not freed any more. Returns `false` when it was freed before. */
   join(tenant: TenantId, use: KeyUse & { id: string }): Promise<boolean>
 }
 

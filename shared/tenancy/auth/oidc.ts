@@ -1,3 +1,6 @@
+import { hash, type KeyObject, verify } from 'node:crypto'
+import jsonwebtoken from 'jsonwebtoken'
+import { createCache } from '../../kernel/cache.ts'
 import type { Log } from '../../kernel/log.ts'
 import { DEFAULT_TENANT } from '../../kernel/tenant.ts'
 import { type ClaimRules, readClaims } from './claims.ts'
@@ -6,9 +9,7 @@ import { KeySource } from './key-source.ts'
 import type { Clock, HttpGet, Identify, Identity } from './port.ts'
 import { createReadKeys } from './published-keys.ts'
 import { noToken, refused } from './refusals.ts'
-import { isSignedBy } from './signature.ts'
 import { parseObject, parseToken, type Token } from './token.ts'
-import { VerifiedTokens } from './verified-tokens.ts'
 
 export type OidcOptions = ClaimRules & {
   /** `legacy` with an issuer is `enforced` (api.md "Authentication" 6). */
@@ -94,3 +95,52 @@ function createDefaultIdentity(log: Log, { monotonicMs }: Clock): () => Identity
     return { tenant: DEFAULT_TENANT, subject: 'anonymous' }
   }
 }
+
+/**
+ * Tells whether this key signed the token. The caller has checked that the key can verify the token's algorithm. Claims are not
+ * checked. jsonwebtoken does not support EdDSA (RFC 8037), so Node's crypto verifies that.
+ */
+function isSignedBy(token: Token, key: KeyObject): boolean {
+  if (token.alg === 'EdDSA') return verify(null, Buffer.from(token.signed), key, token.signature)
+  try {
+    jsonwebtoken.verify(token.compact, key, { algorithms: [token.alg], ignoreExpiration: true, ignoreNotBefore: true })
+    return true
+  } catch {
+    return false // jsonwebtoken throws for every kind of invalid token.
+  }
+}
+
+const MAX_TOKENS = 10_000
+const MAX_MS = 600_000
+
+type Verified = { identity: Identity; untilMs: number }
+
+/**
+ * Caches verified tokens by their hash until they expire, for at most 10 minutes. The cache is emptied when the key set changes, so
+ * that tokens of a removed key are refused. Refusals are not cached: forged tokens could fill the cache.
+ */
+export class VerifiedTokens {
+  readonly #clock: Clock
+  readonly #tokens = createCache<string, Verified>(MAX_TOKENS)
+  #keySet: KeySet | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get(compact: string, keySet: KeySet): Identity | undefined {
+    if (keySet !== this.#keySet) return undefined
+    const verified = this.#tokens.get(digest(compact))
+    return verified && this.#clock.monotonicMs() < verified.untilMs ? verified.identity : undefined
+  }
+
+  /** `expiresMs` is in milliseconds since the epoch. */
+  add(compact: string, keySet: KeySet, { identity, expiresMs }: { identity: Identity; expiresMs: number }): void {
+    if (keySet !== this.#keySet) this.#tokens.clear()
+    this.#keySet = keySet
+    const lifeMs = Math.min(expiresMs - this.#clock.epochMs(), MAX_MS)
+    this.#tokens.set(digest(compact), { identity, untilMs: this.#clock.monotonicMs() + lifeMs })
+  }
+}
+
+const digest = (compact: string) => hash('sha256', compact, 'base64')

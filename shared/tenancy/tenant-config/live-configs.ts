@@ -211,6 +211,6 @@ class PolledConfigs implements LiveConfigs {
 /** The subject of a change that no request has made (D3.5). */
 const NOBODY = 'anonymous'
 
-/** The time of a change, later than the one before: their order is told by it. */
+/** The time of a change, later than the one before, so that the times give the order of changes. */
 const timeAfter = (last: AuditedChange | undefined): string =>
   isoTime(Math.max(Date.now(), last === undefined ? 0 : Date.parse(last.at) + 1))

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { startOfPage, toPage } from '../../kernel/cursor.ts'
 import { conflict, notFound } from '../../kernel/errors.ts'
-import { newId } from '../../kernel/ids.ts'
+import { newId, runIdOf } from '../../kernel/ids.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { StoredWebhook } from '../tenant-config/config.ts'
+import type { StoredWebhook, WebhookEventType } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
-import { consolePage } from './console-page.ts'
 import type { Delivery, DeliveryStatus, DeliveryStore, WebhookEvent } from './port.ts'
 import { restEnd } from './receivers.ts'
 import { findWebhook, type WebhookView } from './settings.ts'
@@ -144,3 +143,15 @@ const noDelivery = (id: string) => notFound(`this webhook has no delivery ${id}:
 
 const stillPending = ({ id, next_attempt_at }: Delivery) =>
   conflict(`delivery ${id} is not over: it is attempted at ${next_attempt_at ?? 'any moment'}`)
+
+const PATHS: Record<WebhookEventType, (subject: string) => string> = {
+  'run.ended': (runId) => `activity/${runId}`,
+  'permission.requested': (requestId) => `approvals/${requestId}`,
+  'tool_call.requested': () => 'approvals',
+  'plan.ended': (planId) => `plans/${planId}`,
+  'flow.ended': (traceId) => `activity/${runIdOf(traceId)}`,
+}
+
+/** The address of the page about what an event is about, in the console at this address. */
+const consolePage = (consoleUrl: string, { type, subject }: Pick<WebhookEvent, 'type' | 'subject'>): string =>
+  `${consoleUrl}/${PATHS[type](encodeURIComponent(subject))}`

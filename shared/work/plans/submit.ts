@@ -82,7 +82,7 @@ type Storing = {
   create(id: string, at: string): PlanRecord
 }
 
-/** For how long, and how often, a store that does not answer is told that a plan was refused, and how much later than its answer it may act. */
+/** For how long, and how often, the removal of a refused plan is sent to a store that does not answer, and how late the store may still insert the plan. */
 const TAKE_BACK_MS = 60_000
 const TAKE_BACK_EVERY_MS = 250
 const LATE_MS = 1_000

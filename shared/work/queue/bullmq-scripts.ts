@@ -101,8 +101,8 @@ return -1
 const MAX_TENANTS = 1_000
 
 /**
- * KEYS: the jobs that 1 wait without a place and 2 with one, that 3 are active, that 4 have failed. Returns the number of waiting,
- * active and failed jobs, and how long the oldest one has waited. A tick waits from the time in its id on.
+ * KEYS: 1 the jobs that wait without a place, 2 those that wait with one, 3 the active ones, 4 those that have failed. Returns the number of
+ * waiting, active and failed jobs, and how long the oldest one has waited. A tick waits from the time in its id on.
  */
 const COUNT = `
 local prefix, unit = ARGV[1], tonumber(ARGV[2])

@@ -107,7 +107,7 @@ export class MemoryConsumer implements JobConsumer {
 
   readonly #mayGrow = (): boolean => this.#deps.mayGrow?.() ?? true
 
-  /** Memory becomes free without a word. All else that a waiting job may lack is noticed at the end of another one. */
+  /** No event says that memory is free again, so a timer looks. Whatever else a job waits for comes with the end of another job. */
   #lookAgain(tenant: TenantId): void {
     if (this.#slots.areAllTaken || this.#slots.hasShare(tenant)) return
     this.#look = setTimeout(() => this.#takeNext(), LOOK_EVERY_MS)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { readEvents, type SseEvent } from '../../../shared/client/http/sse.ts'
+import { readEvents, type SseEvent } from '../../../shared/client/http/open-stream.ts'
 
 async function parse(texts: readonly string[], onRetry: (ms: number) => void = () => {}): Promise<SseEvent[]> {
   async function* come() {

@@ -1,5 +1,5 @@
 import { MemoryNetwork } from '../../../shared/cluster/bus/memory-bus.ts'
-import { createMemoryMovedRuns, createMovedRunTable } from '../../../shared/cluster/owners/memory-moved-runs.ts'
+import { createMemoryMovedRuns, createMovedRunTable } from '../../../shared/cluster/owners/memory-owners.ts'
 import { movedRunsContract, RUN } from '../../contract/moved-runs.ts'
 
 describe('moved runs within one process', () => {

@@ -1,4 +1,4 @@
-import { createRedisMovedRuns } from '../../../shared/cluster/owners/redis-moved-runs.ts'
+import { createRedisMovedRuns } from '../../../shared/cluster/owners/redis-owners.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
 import { movedRunsContract, RUN } from '../../contract/moved-runs.ts'
 import { useRedis } from '../../support/redis.ts'

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import type { Guarantee } from '../../harness/guarantee.ts'
 import { startConsole } from '../support/console.ts'
 import { goTo } from '../support/two-people.ts'
@@ -44,6 +44,7 @@ const PARTS = [
     '1,',
   ],
   ...['\u001b[31m', '\u202e', '\u200b', '\u{e0061}', 'e\u0301', '字', '👩‍👩‍👧', 'א1', '\uf900'],
+  ...['\u0001a', '\ue000a', '字a', '👩a'],
 ]
 
 /** A message is no blank alone. */
@@ -54,6 +55,16 @@ const sized = (part: string) =>
 async function paste(page: Page, text: string): Promise<void> {
   await page.evaluate(`(${COPY})(${JSON.stringify(text)})`)
   await page.keyboard.press('Control+v')
+}
+
+/** A field keeps each line that is pasted by itself: to select and delete them takes long where the browser has to look for what is not drawn. */
+async function pasteAndDelete(page: Page, field: Locator): Promise<void> {
+  await field.fill('')
+  await paste(page, `${'a line'.repeat(3)} of 24\n`.repeat(2_499))
+  if ((await field.inputValue()).length < 50_000) throw new Error('the field has not taken what was pasted')
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Delete')
+  if ((await field.inputValue()) !== '') throw new Error('the field has kept what was deleted')
 }
 
 const COPY = `(text) => {
@@ -106,12 +117,16 @@ export async function tryTexts(count: number): Promise<Guarantee[]> {
     await goTo(page, pages.at('/plans/new'))
     const editor = page.getByLabel('Plan', { exact: true })
     for (const part of parts) note('the editor', part, await longestOf(page, () => editor.fill(sized(part))))
-    note(
-      'the editor',
-      'as many lines as it takes',
-      await longestOf(page, () => paste(page, `${'a line'.repeat(3)} of 24\n`.repeat(2_499))),
-    )
-    if ((await editor.inputValue()).length < 50_000) throw new Error('the editor has not taken what was pasted')
+    for (const time of ['first', 'second'])
+      note(
+        'the editor',
+        `as many lines as it takes, ${time} time`,
+        await longestOf(page, () => pasteAndDelete(page, editor)),
+      )
+    await goTo(page, pages.at('/chat/text-0'))
+    const composer = page.locator('.composer textarea')
+    await composer.waitFor()
+    note('the composer', 'as many lines as it takes', await longestOf(page, () => pasteAndDelete(page, composer)))
     pages.expectNoFaults()
   } finally {
     await pages.close()

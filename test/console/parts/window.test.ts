@@ -5,7 +5,7 @@ import { type ConsoleUnderTest, startConsole } from '../support/console.ts'
 import { SHOW_MORE, storeRuns } from '../support/many-runs.ts'
 import { LONGEST_MS, traceTasks } from '../support/tasks.ts'
 
-const ROWS = 10_000
+const ROWS = 3_000
 /** Some screens of a list, and not the list. */
 const MOST_DRAWN = 200
 
@@ -19,9 +19,12 @@ describe('long lists in the console', function () {
     pages = await startConsole({ env: { MODEL: 'test-model', DATA_DIR: dataDir.path } })
   })
   after(() => pages?.close())
-  afterEach(() => pages.expectNoFaults())
+  afterEach(async () => {
+    pages.expectNoFaults()
+    await pages.closePages()
+  })
 
-  it('a list of 10,000 runs is shown page by page, and scrolls with few rows drawn and no long task', async () => {
+  it('a list of 3,000 runs is shown page by page, and scrolls with few rows drawn and no long task', async () => {
     const page = await pages.open('/activity?subject=somebody')
     const runs = page.locator('.runs [data-block] tr')
     await runs.first().waitFor()
@@ -38,7 +41,7 @@ describe('long lists in the console', function () {
     }
     const reached = screens.map(({ from }) => from)
     expect(reached).to.deep.equal(reached.toSorted((a, b) => a - b))
-    await page.getByRole('link', { name: 'Run number 9999', exact: true }).waitFor()
+    await page.getByRole('link', { name: `Run number ${ROWS - 1}`, exact: true }).waitFor()
     await page.locator('#page').press('Home')
     await page.getByRole('link', { name: 'Run number 1', exact: true }).waitFor()
   })

@@ -20,6 +20,8 @@ export type ConsoleUnderTest = {
   at(path: string): string
   /** Fails for everything that a page must never do: see `watch`. */
   expectNoFaults(): void
+  /** Closes all pages, each of which would draw what happens in the tests behind its own. */
+  closePages(): Promise<void>
   close(): Promise<void>
 }
 
@@ -50,6 +52,9 @@ export async function startConsole({ env = {}, start = startStandalone }: Settin
       return page
     },
     expectNoFaults: () => expect(faults.splice(0)).to.deep.equal([]),
+    async closePages() {
+      for (const context of browser.contexts()) await context.close()
+    },
     async close() {
       await browser.close()
       await product.close()

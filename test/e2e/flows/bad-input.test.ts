@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { answerOf, DEFINITION, GOOD, KEYS, putInstance, REQUEST, textSchema, useFlows } from '../../support/flows.ts'
-import { useMongo } from '../../support/mongo.ts'
-import { inBothForms, type Product, type Reply } from '../../support/product.ts'
+import { inStandaloneForm, type Product, type Reply } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
 type Refusal = { type: string; message: string; param?: string; code?: string }
@@ -25,7 +24,7 @@ const FLOW = {
 
 const NO_TRACE = `trace_${'0'.repeat(32)}`
 
-inBothForms('bad input for flows', (startProduct, form) => {
+inStandaloneForm('bad input for flows', (startProduct, form) => {
   const bench = useFlows(startProduct, form)
   const { call, publish, run } = bench
   let name: string
@@ -166,7 +165,7 @@ inBothForms('bad input for flows', (startProduct, form) => {
     })
 })
 
-inBothForms('flows without a history', (startProduct, form) => {
+inStandaloneForm('flows without a history', (startProduct, form) => {
   const bench = useFlows(startProduct, form, { DISPATCH_STORE: 'false' })
 
   it('D1.3 DISPATCH_STORE: the dispatch endpoints answer 503, and flows run', async () => {
@@ -184,12 +183,11 @@ inBothForms('flows without a history', (startProduct, form) => {
   })
 })
 
-inBothForms('flows without a master key', (startProduct, form) => {
-  const mongo = form === 'cluster' ? useMongo() : undefined
+inStandaloneForm('flows without a master key', (startProduct) => {
   let product: Product
 
   before(async () => {
-    product = await startProduct({ ...mongo?.env, ENABLE_BASH: 'true' })
+    product = await startProduct({ ENABLE_BASH: 'true' })
   })
   after(() => product.close())
 

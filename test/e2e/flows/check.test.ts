@@ -3,7 +3,7 @@ import type { FlowCheck } from '../../../shared/work/flows/check/check.ts'
 import type { EvaluationPage } from '../../../shared/work/flows/evaluate/evaluation-store.ts'
 import { DEFINITION, GOOD, lastOf, newName, systemOf, useFlows } from '../../support/flows.ts'
 import { useIssuer } from '../../support/issuer/use-issuer.ts'
-import { inBothForms } from '../../support/product.ts'
+import { inStandaloneForm } from '../../support/product.ts'
 
 /** Each with the field that a PUT names. */
 const WRONG: readonly (readonly [fields: object, param: string])[] = [
@@ -30,7 +30,7 @@ const WRONG: readonly (readonly [fields: object, param: string])[] = [
   [{ model: '\ud800' }, '/model'],
 ]
 
-inBothForms('checks of definitions, and past evaluations', (startProduct, form) => {
+inStandaloneForm('checks of definitions, and past evaluations', (startProduct, form) => {
   const issuer = useIssuer()
   const bench = useFlows(startProduct, form, issuer.env)
   beforeEach(() => bench.main.otherwise(() => GOOD))

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { DEFINITION, GOOD, newName, REQUEST, textSchema, useFlows } from '../../support/flows.ts'
 import { useIssuer } from '../../support/issuer/use-issuer.ts'
-import { inBothForms } from '../../support/product.ts'
+import { inStandaloneForm } from '../../support/product.ts'
 
 const UNKNOWN = { name: 'flow-unknown', id: '0'.repeat(32) }
 
-inBothForms('checks of flows', (startProduct, form) => {
+inStandaloneForm('checks of flows', (startProduct, form) => {
   const issuer = useIssuer()
   const bench = useFlows(startProduct, form, issuer.env)
   const { call, publish, run } = bench

@@ -11,11 +11,11 @@ import {
   useFlows,
 } from '../../support/flows.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
-import { inBothForms, type Reply } from '../../support/product.ts'
+import { inStandaloneForm, type Reply } from '../../support/product.ts'
 
 const FALLBACK = { fallback_instance: 'spare', fallback_model: 'm-9' }
 
-inBothForms('verdicts of flows', (startProduct, form) => {
+inStandaloneForm('verdicts of flows', (startProduct, form) => {
   const bench = useFlows(startProduct, form)
   const { call, publish, run } = bench
   let name: string

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Frame } from '../../support/event-stream.ts'
 import type { Received } from '../../support/model-server/model-server.ts'
 import { step, stepIdOf, usePlans } from '../../support/plans.ts'
-import { inBothForms, type Product } from '../../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product } from '../../support/product.ts'
 
 const PROMPT = 'Make a plan.'
 const PLAN = { title: 'Two', parallel: true, steps: [step('a'), step('b', 'a')] }
@@ -62,7 +62,7 @@ inBothForms('auto_queue_plan', (startProduct, form) => {
   })
 })
 
-inBothForms('PLAN_QUEUE=false', (startProduct, form) => {
+inStandaloneForm('PLAN_QUEUE=false', (startProduct, form) => {
   const bench = usePlans(startProduct, form, { PLAN_QUEUE: 'false' })
 
   it('api.md Plan queue: every plan endpoint answers 503, not 404', async () => {

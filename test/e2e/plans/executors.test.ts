@@ -44,7 +44,7 @@ describe('plans and the executors of a cluster', () => {
       DRAIN_SECS: '0',
       SCHEDULE_LEAST_SECS: '1',
     }
-    cluster = await startCluster(env, { executors: 0 })
+    cluster = await startCluster(env, { worker: 1, executor: 0 })
   })
   beforeEach(() => {
     model.requests.length = 0

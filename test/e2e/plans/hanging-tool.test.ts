@@ -50,7 +50,7 @@ describe('an executor that is killed within a tool', () => {
         MCP_CONFIG: at('mcp.json'),
         PLAN_PERMISSIONS: allowed,
       },
-      { executors: 0 },
+      { gateway: 1, worker: 1, executor: 0 },
     )
     executor = await cluster.startExecutor()
   })

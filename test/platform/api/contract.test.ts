@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { readDocument } from '../../../shared/platform/api/document.ts'
 import { sessionOf } from '../../gateway/session-of.ts'
-import { type Contract, createContract } from './contract.ts'
+import { apiContract } from '../../support/api-document.ts'
+import type { Contract } from './contract.ts'
 
 const ID = { 'x-request-id': 'req_1' }
 const JSON_TYPE = { ...ID, 'content-type': 'application/json; charset=utf-8' }
@@ -14,7 +14,7 @@ const refusal = (type: string) => ({ error: { type: `${type}_error`, message: 'n
 describe('the check of answers against the API description', () => {
   let contract: Contract
   before(async () => {
-    contract = createContract(await readDocument({ basePath: '/v1', authentication: 'oidc' }))
+    contract = await apiContract()
   })
 
   type Sent = { method?: string; path?: string; status?: number; headers?: Record<string, string>; body?: unknown }

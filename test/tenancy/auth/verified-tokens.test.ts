@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { KeySet } from '../../../shared/tenancy/auth/key-set.ts'
-import { VerifiedTokens } from '../../../shared/tenancy/auth/verified-tokens.ts'
+import { VerifiedTokens } from '../../../shared/tenancy/auth/oidc.ts'
 import { HandClock } from './setup.ts'
 
 const keySet = (): KeySet => ({ fingerprint: '', size: 0, find: () => undefined })

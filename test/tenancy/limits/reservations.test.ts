@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { AppError } from '../../../shared/kernel/errors.ts'
@@ -9,6 +9,7 @@ import { type BudgetHolds, NOTHING_SPENT, type Spent } from '../../../shared/ten
 import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
 import { type Reservation, Reservations } from '../../../shared/tenancy/limits/reservations.ts'
 import { useRedis } from '../../support/redis.ts'
+import { settled } from '../../support/settled.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { until } from '../../support/until.ts'
@@ -57,7 +58,7 @@ describe('what model calls reserve of a budget', () => {
         const call = async (each: Reservations) => {
           const reserved = await each.reserve(tenant, () => MOST, SIGNAL)
           if ('code' in reserved) return reserved.code
-          await sleep(5)
+          await settled()
           spent += 2
           reserved.settle(MOST)
           return 'called'
@@ -71,7 +72,7 @@ describe('what model calls reserve of a budget', () => {
         const call = fc.record({
           most: fc.integer({ min: 1, max: 50 }),
           used: fc.integer({ min: 0, max: 60 }),
-          ms: fc.integer({ min: 0, max: 3 }),
+          turns: fc.integer({ min: 0, max: 3 }),
         })
         await fc.assert(
           fc.asyncProperty(
@@ -82,10 +83,10 @@ describe('what model calls reserve of a budget', () => {
               const all = processes(budget)
               let [used, wrong] = [0, 0]
               await Promise.all(
-                calls.map(async ({ most, used: tokens, ms }, i) => {
+                calls.map(async ({ most, used: tokens, turns }, i) => {
                   const reserved = await all[i % count]?.reserve(tenant, () => ({ tokens: most, costUsd: 0 }), SIGNAL)
                   if (!reserved || 'code' in reserved) return
-                  await sleep(ms)
+                  for (let turn = 0; turn < turns; turn++) await nextTurn()
                   used += tokens
                   wrong += Math.max(0, tokens - most)
                   reserved.settle({ tokens, costUsd: 0 })
@@ -108,7 +109,7 @@ describe('what model calls reserve of a budget', () => {
     const began: string[] = []
     const second = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('second') && reserved)
     const third = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('third') && reserved)
-    await sleep(20)
+    await settled()
     expect(began).to.deep.equal([])
     first.settle({ tokens: 10, costUsd: 0 })
     ;((await second) as Reservation).settle({ tokens: 150, costUsd: 0 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { memoryText } from '../../../shared/work/flows/flow-memory-text.ts'
+import { memoryText } from '../../../shared/work/flows/flow-memory.ts'
 import type { FlowMemoryEntry } from '../../../shared/work/flows/store/flow-memory.ts'
 
 const entry = (content: FlowMemoryEntry['content']): FlowMemoryEntry => ({ id: '', scope: '', content, created_at: '' })

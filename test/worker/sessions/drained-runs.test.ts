@@ -54,13 +54,13 @@ describe('stored runs of a worker that drains', () => {
   })
 
   async function openWorker(more: Partial<WorkerDeps> = {}) {
-    const busyMarks = new BusyMarks({
+    const kept = new BusyMarks({
       ...{ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) },
       claims: { release: (session) => worker.claims.release(session) },
     })
-    marks.push(busyMarks)
+    marks.push(kept)
     const worker = await relay.worker({
-      deps: { sessionStore, busyMarks, ...more },
+      deps: { keptSessions: { store: sessionStore, marks: kept }, ...more },
       limits: { sessionIdleMs: IDLE_MS },
     })
     return worker

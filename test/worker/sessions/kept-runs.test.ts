@@ -52,14 +52,14 @@ describe('runs that are stored', () => {
     for (const each of marks.splice(0)) await each.settled()
   })
 
-  async function openWorker(more: Partial<WorkerDeps> = {}) {
-    const busyMarks = new BusyMarks({
+  async function openWorker({ store = sessionStore, ...more }: Partial<WorkerDeps> & { store?: SessionStore } = {}) {
+    const kept = new BusyMarks({
       ...{ store: busySessions, logs: sessionStore, owner: () => String(worker.epoch) },
       claims: { release: (session) => worker.claims.release(session) },
     })
-    marks.push(busyMarks)
+    marks.push(kept)
     const worker = await relay.worker({
-      deps: { sessionStore, busyMarks, ...more },
+      deps: { keptSessions: { store, marks: kept }, ...more },
       limits: { sessionIdleMs: IDLE_MS },
     })
     return worker
@@ -194,7 +194,7 @@ describe('runs that are stored', () => {
 
   it('D32.7b: a one-shot run is refused and cancelled while the store is away', async () => {
     const append = () => Promise.reject(new AppError('unavailable', 'away'))
-    const { worker } = await openWorker({ sessionStore: { ...sessionStore, append } })
+    const { worker } = await openWorker({ store: { ...sessionStore, append } })
     const broker = await openBroker()
     expect(await statusOf(broker.startRun(TENANT, { prompt: '/tool Ask {}' }))).to.equal(503)
     await until(() => worker.liveRuns() === 0, { what: 'the run to be cancelled' })

@@ -2,7 +2,6 @@
 
 import { expect } from 'chai'
 import { BusyMarks } from '../../../services/worker/sessions/busy-marks.ts'
-import type { WorkerDeps } from '../../../services/worker/worker.ts'
 import { type BusySessions, createBusySessions } from '../../../shared/agent/sessions/busy-sessions.ts'
 import { oneShotSessionOf } from '../../../shared/agent/sessions/one-shot.ts'
 import { createSessionStore, type SessionStore } from '../../../shared/agent/sessions/store.ts'
@@ -74,19 +73,19 @@ describe('what was refused', () => {
     for (const each of marks.splice(0)) await each.settled()
   })
 
-  async function openWorker(deps: Partial<WorkerDeps> = {}) {
-    const busyMarks = new BusyMarks({
+  async function openWorker(store: SessionStore = stalling.store) {
+    const kept = new BusyMarks({
       ...{ store: busySessions, logs: stalling.store, owner: () => String(worker.epoch) },
       claims: { release: (session) => worker.claims.release(session) },
     })
-    marks.push(busyMarks)
+    marks.push(kept)
     const reporter = {
       ...NO_REPORTER,
       runStarted: ({ id }: { id: string }) => void started.push(id),
       runEnded: ({ id }: { id: string }) => void ended.push(id),
     }
     const worker = await relay.worker({
-      deps: { sessionStore: stalling.store, busyMarks, reporter, ...deps },
+      deps: { keptSessions: { store, marks: kept }, reporter },
       limits: { sessionIdleMs: IDLE_MS },
     })
     return worker
@@ -168,7 +167,7 @@ describe('what was refused', () => {
       stored.resolve()
       return added
     }
-    const first = await openWorker({ sessionStore: { ...stalling.store, append } })
+    const first = await openWorker({ ...stalling.store, append })
     const broker = await openBroker()
     const { session_id: id } = await broker.createSession(TENANT)
     stalling.stall()

@@ -17,7 +17,7 @@ export const appOn = (broker: Broker, keepaliveMs: number) =>
     eventStreams: new EventStreams(new MemoryEventLog()),
     stored: undefined,
     configured: undefined,
-    queued: { flows: undefined, dispatches: undefined, plans: undefined },
+    queued: undefined,
     access: {
       identify: createTokenIdentify(TOKEN),
       authentication: 'api-token',

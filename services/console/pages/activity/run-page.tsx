@@ -9,10 +9,12 @@ import { Icon } from '../../parts/icon.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { nameOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
-import { RunFacts } from './run-facts.tsx'
 import { RunStory } from './run-story.tsx'
 import { Waterfall } from './waterfall.tsx'
 import './activity.css'
+import type { ComponentChildren } from 'preact'
+import { money, short, shortId } from '../../base/format.ts'
+import { Ago, Took } from '../../parts/time.tsx'
 
 type Run = Schema<'Run'>
 
@@ -61,5 +63,39 @@ function Head({ run }: { run: Run }) {
       )}
       <CopyAs method="GET" path={`/runs/${run.run_id}`} />
     </div>
+  )
+}
+
+/** The facts of a run's record. Those that it does not have are left out. */
+function RunFacts({ run }: { run: Schema<'Run'> }) {
+  const facts: readonly (readonly [name: string, value: ComponentChildren])[] = [
+    ['Ended as', run.code && <code>{run.code}</code>],
+    ['Started', <Ago at={run.started_at} />],
+    ['Took', <Took from={run.started_at} to={run.ended_at} />],
+    ['Model', run.model],
+    ['Tokens', run.input_tokens !== undefined && `↑${short(run.input_tokens)} ↓${short(run.output_tokens ?? 0)}`],
+    ['From the cache', run.cache_read_tokens ? short(run.cache_read_tokens) : undefined],
+    ['Cost', run.cost_usd !== undefined && money(run.cost_usd)],
+    ['Turns', run.turns],
+    ['Tool calls', run.tool_calls],
+    ['Permissions', run.permissions],
+    ['Started by', run.subject],
+    [
+      'Conversation',
+      run.session_id && <a href={hrefOf(`/chat/${encodeURIComponent(run.session_id)}`)}>{shortId(run.session_id)}</a>,
+    ],
+    ['Customer', run.customer_id],
+    ['Flow', run.flow],
+    ['Plan', run.plan_id && <a href={hrefOf(`/plans/${run.plan_id}`)}>{shortId(run.plan_id)}</a>],
+    ['Step', run.step_id],
+    ['Request', run.request_id && <code>{run.request_id}</code>],
+    ['Run', <code>{run.run_id}</code>],
+  ]
+  return (
+    <dl class="facts">
+      {facts
+        .filter(([, value]) => value !== undefined && value !== false && value !== '')
+        .map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
+    </dl>
   )
 }

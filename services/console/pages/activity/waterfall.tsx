@@ -30,7 +30,7 @@ export function Waterfall({ run }: { run: Run }) {
   )
 }
 
-/** As many as the API tells of. */
+/** The most phases that the API keeps of a run. */
 const MOST = 300
 
 const ICONS: Readonly<Record<Row['kind'], IconName>> = {

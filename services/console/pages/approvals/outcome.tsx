@@ -9,7 +9,7 @@ import { Ago } from '../../parts/time.tsx'
 import { AskContext } from './ask-context.tsx'
 import { DecisionBadge } from './decision-badge.tsx'
 
-/** A request of a link that is not on the list: one of the many that wait, or one that was decided. */
+/** Shows the request that a link names when the list does not have it: it was decided, or too many wait to be listed. */
 export function Outcome({ id }: { id: string }) {
   const isOver = ({ event, data }: { event: string; data: Record<string, unknown> }) =>
     event === 'permission.resolved' && data['request_id'] === id

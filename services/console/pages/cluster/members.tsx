@@ -2,8 +2,7 @@ import { duration } from '../../base/format.ts'
 import type { Overview } from '../../base/overview.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago } from '../../parts/time.tsx'
-import { Bar } from './bar.tsx'
-import { Missing, Section } from './section.tsx'
+import { Bar, Missing, Section } from './section.tsx'
 
 type Member = NonNullable<Overview['members']>[number]
 

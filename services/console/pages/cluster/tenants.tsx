@@ -1,7 +1,6 @@
 import { money, short } from '../../base/format.ts'
 import type { Overview } from '../../base/overview.ts'
-import { Bar } from './bar.tsx'
-import { Missing, Section } from './section.tsx'
+import { Bar, Missing, Section } from './section.tsx'
 
 type Part = Overview['tenants']
 

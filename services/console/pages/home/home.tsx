@@ -6,11 +6,14 @@ import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
-import { Budget } from './budget.tsx'
-import { Column } from './column.tsx'
-import { useNewestPlans } from './plans.ts'
-import { AskRow, PlanRow, RunRow } from './rows.tsx'
+import { AskRow, PlanRow, RunRow, useNewestPlans } from './rows.tsx'
 import './home.css'
+import { type ComponentChildren, toChildArray } from 'preact'
+import { get } from '../../api/engine.ts'
+import { useResource } from '../../api/resource.ts'
+import { serverNow } from '../../base/clock.ts'
+import { money, short } from '../../base/format.ts'
+import { Figure, Figures } from '../../parts/figures.tsx'
 
 type Run = Schema<'Run'>
 
@@ -136,4 +139,47 @@ const Check = ({ isDone, children }: { isDone: boolean; children: string }) => (
     </b>{' '}
     {children}
   </li>
+)
+
+/** The tenant's usage of today (UTC), beside its budget where it has one. */
+function Budget() {
+  const from = `${new Date(serverNow()).toISOString().slice(0, 10)}T00:00:00.000Z`
+  const load = () => get<Schema<'UsageResponse'>>('/usage', { bucket: 'day', by: 'kind', from })
+  const usage = useResource(from, load, ({ event }) => event === 'run.ended').state.value.data
+  if (!usage) return null
+  const sum = (field: 'runs' | 'failed' | 'input_tokens' | 'output_tokens' | 'cost_usd') =>
+    usage.rows.reduce((total, row) => total + row[field], 0)
+  const limits = caller().value?.limits
+  return (
+    <Figures>
+      <Figure name="Spent today" used={sum('cost_usd')} of={limits?.['usd_per_day']} show={money} />
+      <Figure
+        name="Tokens today"
+        used={sum('input_tokens') + sum('output_tokens')}
+        of={limits?.['tokens_per_day']}
+        show={short}
+      />
+      <Figure name="Runs today" used={sum('runs')} show={short} />
+      <Figure name="Failed" used={sum('failed')} show={short} />
+    </Figures>
+  )
+}
+
+type ColumnProps = {
+  title: string
+  count: number | undefined
+  /** There may be more than were counted. */
+  isPart?: boolean
+  empty: string
+  children: ComponentChildren
+}
+
+const Column = ({ title, count, isPart = false, empty, children }: ColumnProps) => (
+  <section class="card column" aria-label={title}>
+    <header>
+      <h2>{title}</h2>
+      {count !== undefined && count > 0 && <span class="badge">{isPart ? `${count}+` : count}</span>}
+    </header>
+    {toChildArray(children).length === 0 ? <p class="soft none">{empty}</p> : <ul>{children}</ul>}
+  </section>
 )

@@ -1,5 +1,9 @@
 import type { Schema } from '../../../../shared/client/api.ts'
+import { has } from '../../api/caller.ts'
+import { get } from '../../api/engine.ts'
 import type { Ask } from '../../api/pending.ts'
+import { useResource } from '../../api/resource.ts'
+import { serverNow } from '../../base/clock.ts'
 import { money, short, shortId } from '../../base/format.ts'
 import { hrefOf } from '../../base/router.ts'
 import { AskSummary } from '../../parts/ask/ask-summary.tsx'
@@ -8,7 +12,6 @@ import { PlanProgress } from '../../parts/plan-progress.tsx'
 import { nameOf, placeOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
-import type { PlanSummary } from './plans.ts'
 
 export const AskRow = ({ ask }: { ask: Ask }) => (
   <li>
@@ -55,4 +58,20 @@ export function RunRow({ run }: { run: Schema<'Run'> }) {
       </a>
     </li>
   )
+}
+
+type PlanSummary = Schema<'PlanSummary'>
+
+const DAY_MS = 86_400_000
+
+/** The newest plans: those that go on, and those that have failed within a day and that nobody has repeated since. */
+export function useNewestPlans(): { working: readonly PlanSummary[]; failed: readonly PlanSummary[] } {
+  const load = async () => (has('plans') ? (await get<Schema<'PlanList'>>('/plans', { limit: 30 })).plans : [])
+  const plans = useResource('newest plans', load, ({ event }) => event.startsWith('plan.')).state.value.data ?? []
+  const repeated = new Set(plans.map(({ retry_of }) => retry_of))
+  const isNew = ({ ended_at }: PlanSummary) => ended_at !== null && serverNow() - Date.parse(ended_at) < DAY_MS
+  return {
+    working: plans.filter(({ ended_at }) => ended_at === null),
+    failed: plans.filter((plan) => plan.status === 'failed' && isNew(plan) && !repeated.has(plan.id)),
+  }
 }

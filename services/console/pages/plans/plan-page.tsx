@@ -1,9 +1,11 @@
-import type { TenantEvent } from '../../../../shared/client/api.ts'
+import { useSignal } from '@preact/signals'
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
-import { get } from '../../api/engine.ts'
+import { get, send } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
-import { money, shortId } from '../../base/format.ts'
-import { hrefOf } from '../../base/router.ts'
+import { tell, tellFailure } from '../../base/announce.ts'
+import { counted, money, shortId } from '../../base/format.ts'
+import { hrefOf, navigate } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -15,7 +17,6 @@ import { Tabs } from '../../parts/tabs.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
 import { Gantt } from './gantt.tsx'
 import type { Plan } from './plan.ts'
-import { PlanActions } from './plan-actions.tsx'
 import { WaveGraph } from './wave-graph.tsx'
 
 /** It brings what shows the run of a step. */
@@ -80,5 +81,39 @@ function Steps({ plan, step, view }: { plan: Plan; step: string | null; view: st
       </section>
       {chosen && <StepPanel key={chosen.id} plan={plan} step={chosen} />}
     </div>
+  )
+}
+
+/** The actions that the state of a plan allows. */
+function PlanActions({ plan }: { plan: Plan }) {
+  const isBusy = useSignal(false)
+  const isOpen = plan.status === 'queued' || plan.status === 'running'
+  const act = (work: () => Promise<unknown>) => async () => {
+    isBusy.value = true
+    await work().catch(tellFailure)
+    isBusy.value = false
+  }
+  const cancel = act(() => send('POST', `/plans/${plan.id}/cancel`).then(() => tell('The plan is cancelled')))
+  const retry = act(async () => {
+    const again = await send<Schema<'SubmittedPlan'>>('POST', `/plans/${plan.id}/retry`)
+    navigate(hrefOf(`/plans/${again.id}`))
+  })
+  const left = Object.values(plan.step_statuses).filter((status) => status !== 'done').length
+  return (
+    <>
+      {isOpen && (
+        <button type="button" class="button danger" disabled={isBusy.value} onClick={() => void cancel()}>
+          Cancel this plan
+        </button>
+      )}
+      {!isOpen && plan.status !== 'done' && (
+        <button type="button" class="button main" disabled={isBusy.value} onClick={() => void retry()}>
+          Retry {counted(left, 'step')}
+        </button>
+      )}
+      <a class="button" href={hrefOf('/plans/new', { from: plan.id })}>
+        Submit as new …
+      </a>
+    </>
   )
 }

@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import type { Schema } from '../../../../shared/client/api.ts'
 import { may } from '../../api/caller.ts'
+import { get, send } from '../../api/engine.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
 import { clock, runClock } from '../../base/clock.ts'
 import { counted, duration, moment, relative, shortId } from '../../base/format.ts'
@@ -8,7 +10,6 @@ import { hrefOf } from '../../base/router.ts'
 import { DeleteButton } from '../../parts/delete-button.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago } from '../../parts/time.tsx'
-import { type Schedule, schedulePath, setPaused } from './schedule.ts'
 
 type ScheduleRowProps = { schedule: Schedule; onChange(): void }
 
@@ -120,4 +121,15 @@ function Actions({ schedule: { name, paused }, onChange }: ScheduleRowProps) {
       </DeleteButton>
     </div>
   )
+}
+
+export type Schedule = Schema<'PlanSchedule'>
+
+const schedulePath = (name: string): string => `/plans/schedules/${encodeURIComponent(name)}`
+
+/** Pauses a schedule or lets it go on, and leaves all else of it as it is now, whatever this page has read before. */
+async function setPaused(name: string, paused: boolean): Promise<void> {
+  const { cron, timezone, every_secs, plan } = await get<Schedule>(schedulePath(name))
+  const timing = cron === undefined ? { every_secs } : { cron, timezone }
+  await send('PUT', schedulePath(name), { ...timing, plan, paused })
 }

@@ -1,15 +1,20 @@
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
+import { send } from '../../api/engine.ts'
 import { useList } from '../../api/list.ts'
+import { tell } from '../../base/announce.ts'
 import { serverNow } from '../../base/clock.ts'
 import { zone } from '../../base/format.ts'
-import { OpenForm } from '../../parts/folded-form.tsx'
+import { FoldedForm, OpenForm } from '../../parts/folded-form.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
-import { NewSchedule } from './new-schedule.tsx'
-import type { Schedule } from './schedule.ts'
-import { ScheduleRow } from './schedule-row.tsx'
+import { SaveForm } from '../../parts/save-form.tsx'
+import { TextArea } from '../../parts/text-area.tsx'
+import { TextField } from '../../parts/text-field.tsx'
+import { firstPlan } from './first-plan.ts'
+import { type Schedule, ScheduleRow } from './schedule-row.tsx'
 
 /** Plans that the clock submits. */
 export function Schedules() {
@@ -76,4 +81,34 @@ const LONGEST_MS = 86_400_000
 function atTime(atMs: number, act: () => void): () => void {
   const timer = setTimeout(act, Math.min(Math.max(1_000, atMs - serverNow() + 500), LONGEST_MS))
   return () => clearTimeout(timer)
+}
+
+/** Makes a schedule, or replaces the one of the same name. */
+const NewSchedule = ({ onSaved }: { onSaved(): void }) => (
+  <FoldedForm name="new-schedule" summary="New schedule …">
+    <ScheduleForm onSaved={onSaved} />
+  </FoldedForm>
+)
+
+function ScheduleForm({ onSaved }: { onSaved(): void }) {
+  const name = useSignal('nightly')
+  const cron = useSignal('0 3 * * *')
+  const timezone = useSignal(Intl.DateTimeFormat().resolvedOptions().timeZone)
+  const plan = useSignal(JSON.stringify(firstPlan(), null, 2))
+  const save = async () => {
+    const body = { cron: cron.value, timezone: timezone.value, plan: JSON.parse(plan.value) as unknown }
+    await send('PUT', `/plans/schedules/${encodeURIComponent(name.value)}`, body)
+    tell(`The schedule ${name.value} is set`)
+    onSaved()
+  }
+  return (
+    <SaveForm submit="Set the schedule" onSave={save}>
+      <div class="form-grid">
+        <TextField label="Name" value={name} />
+        <TextField label="Cron" value={cron} hint="Minute, hour, day of the month, month, day of the week" isCode />
+        <TextField label="Time zone" value={timezone} />
+      </div>
+      <TextArea label="Plan" value={plan} rows={10} />
+    </SaveForm>
+  )
 }

@@ -10,12 +10,12 @@ import { Figure, Figures } from '../../parts/figures.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import type { Bucket } from './bars.ts'
-import { downloadCsv } from './csv.ts'
 import { startOf } from './start-of.ts'
 import { FIELDS, MEASURES, type Measure, measureOf, type Row, type Sum, sumsOf } from './sums.ts'
 import { UsageChart } from './usage-chart.tsx'
 import { UsageTable } from './usage-table.tsx'
 import './usage.css'
+import { saveFile } from '../../base/save-file.ts'
 
 const BY = ['model', 'kind', 'flow', 'customer', 'subject'] as const
 const SPANS: Readonly<Record<string, { days: number; bucket: Bucket; label: string }>> = {
@@ -145,3 +145,30 @@ const Nothing = () => (
     Runs count a few seconds after their end: tokens, cost, failures and how long they took.
   </Empty>
 )
+
+const COLUMNS = [
+  'bucket',
+  'key',
+  'runs',
+  'failed',
+  'input_tokens',
+  'cache_read_tokens',
+  'output_tokens',
+  'cost_usd',
+  'p50_ms',
+  'p95_ms',
+] as const
+
+/** Saves the rows as a file. */
+function downloadCsv(rows: readonly Row[]): void {
+  const text = [COLUMNS.join(','), ...rows.map((row) => COLUMNS.map((field) => cell(row[field])).join(','))].join(
+    '\r\n',
+  )
+  saveFile(new Blob([text], { type: 'text/csv' }), 'usage.csv')
+}
+
+/** A text that begins like a formula would be one to a spreadsheet. */
+function cell(value: string | number | null): string {
+  const text = String(value ?? '')
+  return typeof value === 'number' ? text : `"${text.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`
+}

@@ -10,10 +10,14 @@ import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
 import { AskActions, type Doing } from './ask-actions.tsx'
 import { Deadline } from './deadline.tsx'
-import { DenyForm } from './deny-form.tsx'
 import { Preview } from './preview.tsx'
 import { Whole } from './whole.tsx'
 import './ask.css'
+import { tellFailure } from '../../base/announce.ts'
+import { FormButtons } from '../form-buttons.tsx'
+import { ReasonField } from '../reason-field.tsx'
+import { reply } from './reply.ts'
+import { sendTyped, typedReason } from './typed.ts'
 
 /** It brings the editor. */
 const EditForm = lazy(() => import('./edit-form.tsx').then((loaded) => loaded.EditForm))
@@ -100,4 +104,26 @@ function onKey(key: string, card: HTMLElement | null, go: (doing: Doing) => void
   else if (key === 'e') go('editing')
   else button.focus()
   return true
+}
+
+/** Denies with a reason, which the model reads. Its field takes the focus: nothing in here allows. */
+function DenyForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
+  const reason = typedReason(ask.id)
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const why = reason.value.trim()
+    const answer = { allow: false, ...(why !== '' && { reason: why }) } as const
+    await sendTyped(reason, '', () => reply(ask, answer)).catch(tellFailure)
+    onDone()
+  }
+  return (
+    <form
+      class="stack close"
+      onSubmit={(event) => void submit(event)}
+      onKeyDown={({ key }) => key === 'Escape' && onDone()}
+    >
+      <ReasonField reason={reason} hint="The model reads it and can try another way. It may stay empty." />
+      <FormButtons submit={`Deny ${ask.tool_name}`} look="danger" onBack={onDone} />
+    </form>
+  )
 }

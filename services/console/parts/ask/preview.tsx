@@ -1,7 +1,7 @@
+import type { ReadAddress } from '../../../../shared/reading/address.ts'
 import { type AskedCall, type ReadCall, readCall } from '../../../../shared/reading/read-call.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Notice } from '../notice.tsx'
-import { Address } from './address.tsx'
 
 /** The effect of the call: its diff, command or request, and all of its input that does not stand there. */
 export function Preview({ ask }: { ask: AskedCall }) {
@@ -58,4 +58,35 @@ function stretchesOf(lines: readonly string[]): { look: string | undefined; text
     else stretches.push({ look, from: i, to: i + 1 })
   }
   return stretches.map(({ look, from, to }) => ({ look, text: lines.slice(from, to).join('\n') }))
+}
+
+type AddressProps = { method: string; written: string; address: ReadAddress | undefined }
+
+/** The address that a request goes to, as it is read by whoever sends it, with its host set apart; and as it was written, where that differs. */
+function Address({ method, written, address }: AddressProps) {
+  if (!address)
+    return (
+      <pre class="code">
+        {method} <span class="exact">{written}</span>
+      </pre>
+    )
+  const { before, host, after, isAsWritten } = address
+  return (
+    <>
+      <pre class="code">
+        {method} {before}
+        <strong class="host">{host}</strong>
+        {after}
+      </pre>
+      <p class="small">
+        It goes to <strong class="host">{host}</strong>.
+        {!isAsWritten && (
+          <>
+            {' '}
+            As it was written: <code class="exact">{written}</code>
+          </>
+        )}
+      </p>
+    </>
+  )
 }

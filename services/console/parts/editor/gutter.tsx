@@ -3,13 +3,14 @@ import { memo } from '../memo.ts'
 /** The problems by the number of their line. */
 export type Marks = ReadonlyMap<number, string>
 
-type GutterProps = { lineCount: number; marks: Marks; onPick(line: number): void }
+/** `from`: the first line that has its number, by `firstNear`. */
+type GutterProps = { from: number; lineCount: number; marks: Marks; onPick(line: number): void }
 
 /** The numbers of the lines, with a mark at each that has a problem. The list of problems says the same to whoever does not see it. */
-export const Gutter = ({ lineCount, marks, onPick }: GutterProps) => (
+export const Gutter = ({ from, lineCount, marks, onPick }: GutterProps) => (
   <div class="gutter mono" style={{ '--digits': `${lineCount}`.length }} aria-hidden="true">
     <div class="scrolled">
-      <Numbers count={lineCount} />
+      <Numbers from={from} to={Math.min(lineCount, from + 3 * SCREEN)} />
       {[...marks].map(([line, message]) => (
         <button
           key={line}
@@ -26,9 +27,17 @@ export const Gutter = ({ lineCount, marks, onPick }: GutterProps) => (
   </div>
 )
 
-/** One text for all of them: a line more changes one node. */
-const Numbers = memo(({ count }: { count: number }) => (
-  <pre>{Array.from({ length: count }, (_, i) => i + 1).join('\n')}</pre>
+/** More lines than a screen has. */
+const SCREEN = 100
+
+/** The line that the numbers begin with, when the one at the top of the screen is the `top`th from 0. */
+export const firstNear = (top: number): number => 1 + Math.max(0, Math.floor(top / SCREEN) - 1) * SCREEN
+
+/** The numbers near the screen, as one text: parts that are not laid out would make the text area slow (`texts.css`). */
+const Numbers = memo(({ from, to }: { from: number; to: number }) => (
+  <pre style={{ top: `calc(var(--line-height) * ${from - 1})` }}>
+    {Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i).join('\n')}
+  </pre>
 ))
 
 /** The bands behind the lines that have a problem. */

@@ -3,7 +3,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { placesIn, type Span } from '../../../../shared/reading/json-places.ts'
 import { isHeavy, isLong } from '../../base/long-text.ts'
-import { Bands, Gutter, type Marks } from './gutter.tsx'
+import { Bands, firstNear, Gutter, type Marks } from './gutter.tsx'
 import { useCodeKeys } from './use-code-keys.ts'
 import './editor.css'
 
@@ -20,6 +20,7 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
   const field = useRef<HTMLTextAreaElement>(null)
   const frame = useRef<HTMLDivElement>(null)
   const caret = useSignal(0)
+  const from = useSignal(firstNear(0))
   const placed = useMemo(() => place(text.value, problems), [text.value, problems])
   const marks = marksOf(placed)
   const goTo = ({ span }: Placed) => select(field.current, span)
@@ -27,6 +28,7 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
     <div class="editor">
       <div class={problems.length > 0 ? 'writing wrong' : 'writing'} ref={frame}>
         <Gutter
+          from={from.value}
           lineCount={isHeavy(text.value) ? 1 : lineAt(text.value, text.value.length)}
           marks={marks}
           onPick={(line) =>
@@ -41,7 +43,10 @@ export function JsonEditor({ label, text, problems, rows = 24 }: JsonEditorProps
           {...{ field, label, text, rows }}
           isWrong={problems.length > 0}
           onCaret={(index) => (caret.value = index)}
-          onScroll={(top) => frame.current?.style.setProperty('--scrolled', `${-top}px`)}
+          onScroll={({ scrollTop }, lineHeight) => {
+            frame.current?.style.setProperty('--scrolled', `${-scrollTop}px`)
+            from.value = firstNear(scrollTop / lineHeight)
+          }}
         />
       </div>
       <Footer text={text.value} caret={caret.value} />
@@ -54,7 +59,7 @@ type FieldProps = Pick<JsonEditorProps, 'label' | 'text' | 'rows'> & {
   field: RefObject<HTMLTextAreaElement | null>
   isWrong: boolean
   onCaret(index: number): void
-  onScroll(top: number): void
+  onScroll(field: HTMLTextAreaElement, lineHeight: number): void
 }
 
 function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldProps) {
@@ -81,7 +86,9 @@ function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldPr
       onSelect={readCaret}
       onKeyUp={readCaret}
       onClick={readCaret}
-      onScroll={({ currentTarget }) => onScroll(currentTarget.scrollTop)}
+      onScroll={({ currentTarget }) =>
+        onScroll(currentTarget, Number.parseFloat(getComputedStyle(currentTarget).lineHeight))
+      }
     />
   )
 }

@@ -15,7 +15,7 @@ export function goalsFor(text: string, pages: readonly Goal[], things: readonly 
   const named = wanted.toLowerCase()
   const found = [...pages, ...things].filter((goal) => goal.text.toLowerCase().includes(named))
   const rank = (goal: Goal) => (goal.text.toLowerCase().startsWith(named) ? 0 : 1)
-  // One thing may be there as several runs, each with its own address.
+  // Each address is listed once. Several runs may have one text, and each has an address of its own.
   return [...new Map(found.map((goal) => [goal.href, goal])).values()]
     .toSorted((one, other) => rank(one) - rank(other))
     .slice(0, SHOWN)

@@ -12,10 +12,10 @@ import { historyOfRun } from './history.ts'
 import { headOf, listedRun } from './listed-task.ts'
 import { type IncomingMessage, inputOf, keyOf, promptOf, readAnswers } from './message.ts'
 import { type Call, type OpenedTask, opened, type SeenTask } from './opened-task.ts'
-import { TaskProjection } from './projection.ts'
 import { RpcError } from './rpc.ts'
 import { hasEnded } from './task.ts'
 import type { TaskRef } from './task-id.ts'
+import { TaskProjection } from './task-projection.ts'
 
 /** Sends a message to the session of its context. */
 export async function sendToSession(deps: DialectDeps, call: Call, message: IncomingMessage): Promise<OpenedTask> {

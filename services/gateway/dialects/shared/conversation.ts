@@ -153,7 +153,7 @@ export class Conversations {
     await this.answerCalls(res, outputs.filter(isOpen))
   }
 
-  /** Answers calls that the client makes. One that was answered before, or whose time is over, is left as it is, as a permission request. */
+  /** Answers calls that the client makes. A call that has an answer already, or whose time is over, keeps its state, as a permission request does. */
   async answerCalls(res: Response, answers: readonly CallAnswer[]): Promise<void> {
     const answer = ({ runId, toolUseId, output, isError = false }: CallAnswer) =>
       answerToolCall(res, { broker: this.#broker, runId, toolUseId, answer: { output: cutAnswer(output), isError } })

@@ -5,8 +5,8 @@ import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { STEER } from '../../params.ts'
 import { readResponse } from '../shared/response-stream.ts'
+import { artifactChunks } from './asides.ts'
 import { type UiMessage, UiMessageProjection } from './message.ts'
-import { artifactChunks } from './projection.ts'
 
 type Message = MessagePage['messages'][number]
 /** `basePath`: where the files of messages are read. */

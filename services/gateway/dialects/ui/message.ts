@@ -4,7 +4,7 @@ import type { Numbered } from '../../streams/run-events.ts'
 import type { OpenCalls } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
 import type { UiChunk } from './chunks.ts'
-import { UiProjection } from './projection.ts'
+import { UiProjection } from './ui-projection.ts'
 
 /** A message of a page (`UIMessage` of the package `ai`). */
 export type UiMessage = { id: string; role: 'user' | 'assistant'; metadata?: JsonObject; parts: JsonObject[] }

@@ -27,7 +27,7 @@ export function createOllamaFacts({ chatUrl, headers, send }: Server) {
     return status === 200 ? parseJson(await readText(bytes)) : undefined
   }
   return {
-    /** The window that was told last. */
+    /** The window that Ollama has reported last. */
     lastWindowOf: (model: string): number | undefined => known.get(model)?.tokens,
     /** The window of a model in tokens. */
     async askWindow(model: string, caller: AbortSignal): Promise<number | undefined> {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../kernel/events.ts'
 import type { ModelOptions } from '../../../kernel/model-options.ts'
 import type { ProviderType } from '../../../kernel/provider-types.ts'
 import { hasAttachments, withoutAttachments } from '../attachments.ts'
@@ -7,7 +8,6 @@ import { chosenOptions } from '../choices.ts'
 import type { ModelChoices, ModelRequest, StructuredOutput } from '../port.ts'
 import { isStrictSchema } from '../strict-schema.ts'
 import type { LeftOut, OptionalPart } from '../unsupported-options.ts'
-import { takesCachePoints, withCachePoints } from './cache-points.ts'
 import { toConversation } from './conversation.ts'
 import { withTools } from './tools-json.ts'
 
@@ -118,3 +118,33 @@ const stopsOf = ({ model, stopSequences }: ModelRequest, { namesStops }: ServerQ
 
 /** From version 5.6 on, OpenAI's models accept tools in this format only without reasoning. */
 const refusesReasoningWithTools = (model: string) => /(?:^|\/)gpt-5\.(?:[6-9]|\d\d)/.test(model)
+
+const CACHED = { cache_control: { type: 'ephemeral' } }
+
+/** OpenRouter passes Anthropic's cache points on. Other gateways may refuse the field. */
+const takesCachePoints = (origin: string, model: string): boolean =>
+  /(?:^|\.)openrouter\.ai$/.test(origin) && /(?:^|\/)claude-/.test(model)
+
+/**
+ * Marks the prefixes that Anthropic caches: up to the system prompt, up to the end of this request, from which the next one reads,
+ * and up to the end of the request before.
+ */
+function withCachePoints(messages: readonly JsonObject[]): JsonObject[] {
+  const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant')
+  const points = new Set([messages.length - 1, lastAnswer - 1])
+  return messages.map((message, index) => {
+    const { role } = message
+    return role === 'system' || (points.has(index) && role !== 'assistant') ? marked(message) : message
+  })
+}
+
+function marked(message: JsonObject): JsonObject {
+  const { content } = message
+  if (typeof content === 'string')
+    return content === '' ? message : { ...message, content: [{ type: 'text', text: content, ...CACHED }] }
+  if (!Array.isArray(content) || content.length === 0) return message
+  return {
+    ...message,
+    content: content.map((part, index) => (index === content.length - 1 ? { ...part, ...CACHED } : part)),
+  }
+}

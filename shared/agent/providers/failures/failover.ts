@@ -1,8 +1,7 @@
 import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
-import type { Failure, ModelPart, ModelRequest, ModelRoute } from '../port.ts'
+import type { Failure, ModelPart, ModelProvider, ModelRequest, ModelRoute } from '../port.ts'
 import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
-import { isSkipped, noteFailure, noteSuccess } from './breaker.ts'
 import { failure } from './failures.ts'
 import {
   type CallPart,
@@ -98,3 +97,32 @@ function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, r
 }
 
 const describeRoute = ({ provider, model }: ModelRoute) => ({ provider: provider.type, model })
+
+/** D5.5. */
+const MAX_FAILURES = 3
+const OPEN_MS = 30_000
+
+type State = { failures: number; skippedUntil: number }
+
+const states = new WeakMap<ModelProvider, State>()
+
+/**
+ * Whether runs with a fallback skip this provider, because it has failed three runs in a row. After 30 s one run may try it again:
+ * for the others it is skipped for another 30 s, unless that run succeeds. `now` is in milliseconds.
+ */
+function isSkipped(provider: ModelProvider, now: number): boolean {
+  const state = states.get(provider)
+  if (!state || state.failures < MAX_FAILURES) return false
+  if (now < state.skippedUntil) return true
+  state.skippedUntil = now + OPEN_MS
+  return false
+}
+
+function noteSuccess(provider: ModelProvider): void {
+  states.delete(provider)
+}
+
+function noteFailure(provider: ModelProvider, now: number): void {
+  const failures = (states.get(provider)?.failures ?? 0) + 1
+  states.set(provider, { failures, skippedUntil: now + OPEN_MS })
+}

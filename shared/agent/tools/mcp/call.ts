@@ -12,9 +12,7 @@ import { type AskPerson, fail, succeed, type ToolContext, type ToolOutcome } fro
 import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
 import { readContent } from './content.ts'
-import { createProgress } from './report-progress.ts'
 import type { SharedClient } from './shared-client.ts'
-import { Silence } from './silence.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
 export type RemoteTool = {
@@ -175,3 +173,74 @@ const WANTS_INPUT: readonly unknown[] = [
   SdkErrorCode.InputRequiredRoundsExceeded,
 ]
 const ASKED = 'asked for input that this server does not give'
+
+/** So many reports go on at once, and then one in each interval. */
+const BURST = 5
+const INTERVAL_MS = 200
+
+type Progress = { report: (progress: number, detail: string) => void; end: () => void }
+
+/** Passes the progress of a call on. Of reports that come faster than a person reads, the newest goes on. */
+export function createProgress(report: Progress['report']): Progress {
+  let [room, held]: [number, Parameters<Progress['report']> | undefined] = [BURST, undefined]
+  let timer: NodeJS.Timeout | undefined
+  const refill = () => {
+    room = Math.min(BURST, room + 1)
+    if (held) send(...held)
+    if (room < BURST) return
+    clearInterval(timer)
+    timer = undefined
+  }
+  const send: Progress['report'] = (...args) => {
+    held = undefined
+    room -= 1
+    timer ??= setInterval(refill, INTERVAL_MS).unref()
+    report(...args)
+  }
+  return {
+    report(...args) {
+      if (room > 0) send(...args)
+      else held = args
+    },
+    end: () => clearInterval(timer),
+  }
+}
+
+/** Ends a call whose server is silent for too long. The time in which a person is asked does not count. */
+class Silence {
+  readonly #maxMs: number
+  readonly #abort = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  #pauses = 0
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs
+    this.heard()
+  }
+
+  /** Aborted when it has lasted for too long. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** The server has said something: the time begins anew. */
+  heard(): void {
+    this.end()
+    if (this.#pauses === 0) this.#timer = setTimeout(() => this.#abort.abort('silence'), this.#maxMs).unref()
+  }
+
+  async pausedFor<T>(work: () => Promise<T>): Promise<T> {
+    this.#pauses += 1
+    this.end()
+    try {
+      return await work()
+    } finally {
+      this.#pauses -= 1
+      this.heard()
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+  }
+}

@@ -3,8 +3,7 @@ import { AppError, hasKind } from '../../../kernel/errors.ts'
 import { epochOfRun } from '../../../kernel/ids.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import type { MovedRuns } from '../../owners/moved-runs.ts'
-import type { SessionKey } from '../../owners/owners.ts'
+import type { MovedRuns, SessionKey } from '../../owners/owners.ts'
 
 type Looked = { tenant: TenantId; runId: string; from: number; searched: number | undefined }
 type BusySession = { id: string; tenant: TenantId; session_id: string }

@@ -2,7 +2,7 @@ import { epochOfRun } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { type Run, type RunHabits, type RunPlaces, type RunState, UNKNOWN } from '../../following/port.ts'
 import type { Workers } from '../../members/workers.ts'
-import type { MovedRuns } from '../../owners/moved-runs.ts'
+import type { MovedRuns } from '../../owners/owners.ts'
 import type { RunRecovery } from './run-recovery.ts'
 
 export type WorkerPlacesDeps = {

@@ -109,7 +109,7 @@ export class Backlog {
     this.#isDropping = false
   }
 
-  /** Ends a burst without dropping: what is held stays until it is taken. */
+  /** Ends a burst without dropping its frames: they stay until the reader takes them. */
   keepAll(): void {
     clearTimeout(this.#burstTimer)
     this.#burstTimer = undefined

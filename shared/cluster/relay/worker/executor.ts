@@ -5,7 +5,7 @@ import { ClusterMember, type MemberDeps } from '../member.ts'
 import type { MemberReadiness } from '../membership.ts'
 import { announceStart } from '../notices.ts'
 import type { ClusterPorts } from '../ports.ts'
-import { RelayInbox, runMethods } from './inbox.ts'
+import { RelayInbox, runMethods } from './relay-inbox.ts'
 
 /** The executor that the relay connects to the cluster. */
 export type ClusterExecutor = {

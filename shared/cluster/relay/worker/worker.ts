@@ -13,8 +13,8 @@ import { announceMoves } from '../notices.ts'
 import type { ClusterPorts } from '../ports.ts'
 import type { ClusterWorker, OwnedSession } from './cluster-worker.ts'
 import { SessionHandoff } from './handoff.ts'
-import { RelayInbox, type SessionMethods, workerMethods } from './inbox.ts'
 import { inherit } from './inherit.ts'
+import { RelayInbox, type SessionMethods, workerMethods } from './relay-inbox.ts'
 
 /** How long a draining worker waits until another worker can take its sessions. */
 const SUCCESSOR_MS = 2_000
@@ -96,11 +96,6 @@ export class WorkerRelay<S extends OwnedSession> {
   async recordMoved(tenant: TenantId, runIds: readonly string[]): Promise<void> {
     await this.#claims.untilAnswered(() => this.#adoptedRuns.add(tenant, runIds))
     announceMoves(this.#ports.bus, runIds, this.epoch)
-  }
-
-  /** Deletes the claim of a session that this worker has removed. Returns `false` when another worker owns the session by now. */
-  releaseClaim(session: S): Promise<boolean> {
-    return this.#claims.release(session)
   }
 
   /**

@@ -4,7 +4,7 @@ import { Group } from './group.ts'
 import { DUPLICATE, type OperationGuard } from './guard.ts'
 import type { Row } from './row.ts'
 
-/** A command takes 16 MiB, and a character up to three bytes of it. One row is shorter. */
+/** The most characters of rows in one command: it may have 16 MiB, and a character takes up to three bytes. A single row is always shorter. */
 const MAX_CHARS = 4 * 1024 * 1024
 /** As of all writes of the store. A command has no other from the client. */
 const MAJORITY = { w: 'majority', j: true }

@@ -1,13 +1,12 @@
-import { MongoClient } from 'mongodb'
+import { type Db, type IndexDescription, MongoClient } from 'mongodb'
 import { createHealth } from '../../../kernel/health.ts'
 import type { Objects } from '../../objects/port.ts'
-import { assertValidSpec, requireCollection } from '../document.ts'
+import { assertValidSpec, canExpire, indexesOf, requireCollection } from '../document.ts'
 import type { CollectionSpec, Store } from '../port.ts'
 import { MongoCollection } from './collection.ts'
-import { ConnectionMonitor } from './connection-monitor.ts'
+import { ConnectionMonitor, StoreProblem } from './connection-monitor.ts'
 import { openGridFs } from './gridfs.ts'
 import { createOperationGuard } from './guard.ts'
-import { ensureIndexes, requireReplicaSet } from './schema.ts'
 import { ServerClock } from './server-clock.ts'
 
 export type MongoOptions = {
@@ -78,4 +77,35 @@ function createClient(url: string): MongoClient {
     // The driver's message may quote the URL, which may hold a password.
     throw new Error('MONGODB_URL is not an address of MongoDB; expected mongodb://host:27017/?replicaSet=name')
   }
+}
+
+/** Building an index over many documents takes long; no request waits for it. */
+const BUILD_TIMEOUT_MS = 600_000
+
+/** Creates the missing indexes. A majority of the members is enough, so that one that is down does not block the others. */
+async function ensureIndexes(db: Db, collections: readonly CollectionSpec[]): Promise<void> {
+  for (const spec of collections)
+    await db
+      .collection(spec.name)
+      .createIndexes(toDescriptions(spec), { commitQuorum: 'majority', maxTimeMS: BUILD_TIMEOUT_MS })
+}
+
+function toDescriptions(spec: CollectionSpec): IndexDescription[] {
+  const descriptions: IndexDescription[] = indexesOf(spec).map(({ name, fields, isUnique }) => ({
+    name,
+    unique: isUnique,
+    key: new Map([['tenant', 1 as const], ...fields.map((field) => [field, 1 as const] as const)]),
+  }))
+  if (canExpire(spec))
+    descriptions.push({ name: 'by_expiry', key: new Map([['expires_at', 1 as const]]), expireAfterSeconds: 0 })
+  return descriptions
+}
+
+/** Throws for a single server: it has neither majority writes nor retries. */
+async function requireReplicaSet(db: Db): Promise<void> {
+  const hello = await db.command({ hello: 1 })
+  if ('setName' in hello || hello['msg'] === 'isdbgrid') return
+  throw new StoreProblem(
+    'the MongoDB of MONGODB_URL is not a replica set: start it with --replSet and run rs.initiate()',
+  )
 }

@@ -60,7 +60,7 @@ export function createTenantConfigStore(store: Store): TenantConfigStore {
       return (await configs.get(tenant, { id: DOC_ID }))?.doc
     },
     async update(tenant, change) {
-      // Before the first document, so that no configuration is left out of the list of tenants.
+      // The list of tenants gets its entry before the configuration is stored, so that no configuration lacks one.
       const beforeInsert = () => tenants.insert(SYSTEM_TENANT, { name: tenant })
       let replaced: JsonObject | undefined
       const noting = (before: JsonObject | undefined) => {

@@ -32,7 +32,7 @@ export type StartDeps = {
   now: () => Date
 }
 
-/** For how long, and how often, a store that does not answer is told that an execution was refused. */
+/** For how long, and how often, the end of a refused execution is sent to a store that does not answer. */
 const END_WITHIN_MS = 60_000
 const END_EVERY_MS = 500
 
@@ -64,8 +64,8 @@ export async function startExecution(
 }
 
 /**
- * Makes sure that no execution begins under this id any more: it is stored as refused, so that one which is still to be stored finds it taken. Returns
- * `false` when one has begun, or is about to.
+ * Makes sure that no execution begins under this id any more: it is stored as refused, so that a late insert finds the id taken. Returns
+ * `false` when an execution has begun, or is queued.
  */
 export async function closeExecution(
   tenant: TenantId,
@@ -127,7 +127,7 @@ async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches
     const result = endBy(dispatch, { type: 'not_queued', failure: refusalOf(failure) })
     const end = async () => result && dispatches.end(tenant, traceId, { executor: null, result })
     const ended = await end().catch((unanswered: unknown) => {
-      const until = performance.now() + END_WITHIN_MS // The queue may carry out later what it has not answered.
+      const until = performance.now() + END_WITHIN_MS // The queue may still add the job, though it has not answered.
       retryUntil(end, { pauses: END_EVERY_MS, until, ref: false }).catch(() => {})
       throw unanswered
     })

@@ -5,11 +5,10 @@ import type { StartedFlow } from '../calls/calls.ts'
 import type { CompileFlow } from '../compile.ts'
 import { refusalOf } from '../execute/outcome.ts'
 import type { FlowLibrary } from '../library.ts'
-import type { Dispatch, DispatchStore, Flow } from '../port.ts'
+import type { Dispatch, DispatchStatus, DispatchStore, Flow, FlowRef } from '../port.ts'
 import type { Execution } from '../transitions.ts'
 import type { FlowEvaluationStore } from './evaluation-store.ts'
 import { recordOf } from './history.ts'
-import { recentExecutions } from './recent.ts'
 import { compare, type EvaluatedRun, type EvaluationReport, type Measured, summarize } from './report.ts'
 
 export type EvaluatorDeps = {
@@ -124,3 +123,28 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
   await Promise.all(Array.from({ length: CONCURRENCY }, lane))
   return [...results].toSorted(([a], [b]) => a - b).map(([, result]) => result)
 }
+
+const PAGE = 200
+/** So many of a flow's newest executions are looked at. */
+const MAX_PAGES = 5
+
+const HAS_RUN: ReadonlySet<DispatchStatus> = new Set(['ok', 'invalid_output', 'error'])
+
+/** The newest executions of a version that have ended and whose inputs are kept, newest first, at most `limit`. */
+async function recentExecutions(
+  dispatches: Pick<DispatchStore, 'list'>,
+  { tenant, flow, limit }: { tenant: TenantId; flow: FlowRef; limit: number },
+): Promise<Dispatch[]> {
+  const found: Dispatch[] = []
+  let cursor: string | undefined
+  for (let pages = 0; pages < MAX_PAGES && found.length < limit; pages++) {
+    const page = await dispatches.list(tenant, { kind: 'run', flow: flow.name, limit: PAGE, cursor })
+    found.push(...page.dispatches.filter((dispatch) => isUsable(dispatch, flow)))
+    if (page.next_cursor === null) break
+    cursor = page.next_cursor
+  }
+  return found.slice(0, limit)
+}
+
+const isUsable = ({ status, keeps_payloads: isKept, flow }: Dispatch, { uid, version }: FlowRef): boolean =>
+  HAS_RUN.has(status) && isKept && flow.uid === uid && flow.version === version

@@ -2,9 +2,9 @@ import type { ModelProvider } from '../../../agent/providers/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
+import { type CallRoutes, isProviderFailure } from './call-routes.ts'
 import { converse, type DialogueDeps, type Ending, type Failed, type Speaker } from './dialogue.ts'
 import { failureOf } from './outcome.ts'
-import { type CallRoutes, isProviderFailure } from './routes.ts'
 
 export type Agent = Speaker & {
   /** Its own instance and model, if it has them. */

@@ -10,10 +10,10 @@ import type { FlowEvent, FlowFailure, JsonObject, WarningEvent } from '../../../
 import type { SchemaChecker } from '../../../platform/schemas/port.ts'
 import type { Flow, FlowRoute, FlowTemplates, SubAgentDefinition, TemplateValues } from '../port.ts'
 import { type Agent, type AgentDeps, type AgentResult, runAgent } from './agent.ts'
+import { CallRoutes } from './call-routes.ts'
 import type { FlowLog } from './flow-log.ts'
 import { invalidSubAgent, MAIN_AGENT, refusalOf } from './outcome.ts'
 import { mainPrompts, subAgentPrompts } from './prompts.ts'
-import { CallRoutes } from './routes.ts'
 import type { Stop } from './stop.ts'
 import { StructuredOutputs, type SupportsStructuredOutput } from './structured.ts'
 

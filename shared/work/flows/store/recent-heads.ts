@@ -8,9 +8,9 @@ type ReadHead = (tenant: TenantId, name: string) => Promise<FlowHead | undefined
 const MAX_HEADS = 1_000
 
 /**
- * The heads that this process has read in the last `knownMs`, so that not every run reads its flow. Any process may change a head meanwhile. It is not told of it:
- * each change is acknowledged `knownMs` after it was stored (`forgotten`), when no process knows an earlier head any more. So what was acknowledged holds
- * everywhere, also where messages are lost.
+ * The heads that this process has read in the last `knownMs`, so that not every run reads its flow. Another process may change a head
+ * meanwhile, and sends no message about it: each change is acknowledged `knownMs` after it was stored (`forgotten`), when no process knows an earlier head
+ * any more. So an acknowledged change holds everywhere, also where messages are lost.
  */
 export class RecentHeads {
   readonly #knownMs: number

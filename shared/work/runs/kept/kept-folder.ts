@@ -56,7 +56,7 @@ export class KeptFolder {
   #retry: NodeJS.Timeout | undefined
   #leftOut: ReadonlySet<string> = new Set()
   readonly #watchers = new Set<(progress: SaveProgress) => void>()
-  /** When the manifest was written or looked for the last time, on the clock of `performance.now()`. */
+  /** The last time at which the manifest was written or read, on the clock of `performance.now()`. */
   #usedMs = performance.now()
 
   constructor(identity: FolderIdentity, name: string, deps: KeptFolderDeps) {

@@ -1,6 +1,14 @@
-import { isOfWorker } from '../../../agent/tools/workspace/sweep.ts'
-import { removeWorkspace, workspacePath } from '../../../agent/tools/workspace/workspace.ts'
+import { join } from 'node:path'
+import {
+  fileSystemTime,
+  foldersIn,
+  isAbandoned,
+  isOfWorker,
+  markWorkspaces,
+} from '../../../agent/tools/workspace/sweep.ts'
+import { makeWorkspace, removeWorkspace, workspacePath } from '../../../agent/tools/workspace/workspace.ts'
 import { hasKind } from '../../../kernel/errors.ts'
+import { newToken } from '../../../kernel/ids.ts'
 import { parseJson } from '../../../kernel/json.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { readAll } from '../../../platform/objects/content.ts'
@@ -9,7 +17,6 @@ import { createWorkspaces, type KeptFiles, type LeaveListener, type Workspaces }
 import { KeptFolder, type KeptFolderDeps } from './kept-folder.ts'
 import { MANIFESTS, manifestKey, removeKept } from './keys.ts'
 import { MAX_MANIFEST_BYTES, type Manifest } from './manifest.ts'
-import { markRoot, openRoot, sweepRoots } from './root.ts'
 
 export type KeptWorkspacesDeps = KeptFolderDeps & {
   /** What this process removes of what dead processes left in the store. */
@@ -163,4 +170,29 @@ async function isOver(name: string, { objects, isPlanOver }: PlanLook): Promise<
   const { tenant, scope } = (parseJson(text) ?? {}) as Partial<Manifest>
   if (tenant === undefined || scope === undefined) return false // It is damaged: it stays, and the others are swept.
   return isPlanOver(tenant as TenantId, scope)
+}
+
+const OF_PROCESS = /^process-[0-9a-f]{16}$/
+
+/** Makes the folder of this process in the one that is for its machine. */
+async function openRoot(parent: string): Promise<string> {
+  const root = join(parent, `process-${newToken()}`)
+  await makeWorkspace(root)
+  return root
+}
+
+/** Shows other processes of the machine that this one lives. */
+async function markRoot(root: string): Promise<void> {
+  const now = await fileSystemTime(root)
+  if (now) await markWorkspaces([root], now)
+}
+
+/** Removes the folders of processes that have not shown for an hour that they live. */
+async function sweepRoots(parent: string): Promise<void> {
+  const now = await fileSystemTime(parent)
+  if (!now) return
+  for (const name of await foldersIn(parent)) {
+    const path = join(parent, name)
+    if (OF_PROCESS.test(name) && (await isAbandoned(path, now, 0))) await removeWorkspace(path)
+  }
 }

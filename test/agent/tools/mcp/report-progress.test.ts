@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { createProgress } from '../../../../shared/agent/tools/mcp/report-progress.ts'
+import { createProgress } from '../../../../shared/agent/tools/mcp/call.ts'
 
 describe('the progress of a call to an MCP server', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { OutputCap } from '../../../../shared/agent/tools/process/output-cap.ts'
+import { OutputCap } from '../../../../shared/agent/tools/process/bash.ts'
 
 const capOf = (partChars: number, ...texts: string[]) => {
   const cap = new OutputCap(partChars)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { assert, constantFrom, property, string } from 'fast-check'
-import { occurrences } from '../../../../shared/agent/tools/workspace/occurrences.ts'
+import { occurrences } from '../../../../shared/agent/tools/workspace/edit.ts'
 import { CountedText } from '../../../support/counted.ts'
 
 /** The simple algorithm, which is slow for some texts. */

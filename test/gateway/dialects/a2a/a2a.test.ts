@@ -1,10 +1,10 @@
-// Tests projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and routes.ts: over the routes of a gateway, and by the package's own decoder.
+// Tests task-projection.ts, message.ts, task-id.ts, tasks.ts, run-tasks.ts, history.ts and a2a-routes.ts: over the routes of a gateway, and by the package's own decoder.
 import { Role, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
 import { expect } from 'chai'
 import { readAnswers, readMessage } from '../../../../services/gateway/dialects/a2a/message.ts'
-import { TaskProjection } from '../../../../services/gateway/dialects/a2a/projection.ts'
 import type { RpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
 import { readTaskId, taskId } from '../../../../services/gateway/dialects/a2a/task-id.ts'
+import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
 import { Fields } from '../../../../services/gateway/dialects/shared/fields.ts'
 import { readerFailure } from '../../../../shared/cluster/journal/frames.ts'
 import type { AgentEvent, JsonObject } from '../../../../shared/kernel/events.ts'

@@ -1,4 +1,4 @@
-// Tests thread.ts, and routes.ts where a client asks for a thread.
+// Tests thread.ts, and ag-ui-routes.ts where a client asks for a thread.
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
 import { threadMessages } from '../../../../services/gateway/dialects/ag-ui/thread.ts'

@@ -1,8 +1,8 @@
 // Tests text-template.ts, and the wires that write the pieces of a text with what is around them written once.
 import { expect } from 'chai'
-import { TaskProjection } from '../../../../services/gateway/dialects/a2a/projection.ts'
 import { rpcAnswer } from '../../../../services/gateway/dialects/a2a/rpc.ts'
 import { rpcWire } from '../../../../services/gateway/dialects/a2a/rpc-wire.ts'
+import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
 import { AG_UI_WIRE } from '../../../../services/gateway/dialects/ag-ui/events.ts'
 import { ChatProjection, chatWire } from '../../../../services/gateway/dialects/openai/chat-projection.ts'
 import { responseWire } from '../../../../services/gateway/dialects/openai/response-wire.ts'

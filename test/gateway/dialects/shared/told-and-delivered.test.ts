@@ -2,10 +2,10 @@
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { readUIMessageStream, uiMessageChunkSchema } from 'ai'
 import { expect } from 'chai'
-import { TaskProjection } from '../../../../services/gateway/dialects/a2a/projection.ts'
-import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/projection.ts'
+import { TaskProjection } from '../../../../services/gateway/dialects/a2a/task-projection.ts'
+import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/ag-ui-projection.ts'
 import { ResponsesProjection } from '../../../../services/gateway/dialects/openai/responses-projection.ts'
-import { UiProjection } from '../../../../services/gateway/dialects/ui/projection.ts'
+import { UiProjection } from '../../../../services/gateway/dialects/ui/ui-projection.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import * as of from '../recorded.ts'
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import type { CollectionSpec } from '../../../../shared/platform/store/port.ts'
-import { createTables } from '../../../../shared/platform/store/sqlite/schema.ts'
+import { createTables } from '../../../../shared/platform/store/sqlite/sqlite.ts'
 
 const NOTES: CollectionSpec = { name: 'notes', key: ['id'] }
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { differencesOf } from '../../../../shared/work/flows/evaluate/differences.ts'
-import { compare, type Measured, summarize } from '../../../../shared/work/flows/evaluate/report.ts'
+import { compare, differencesOf, type Measured, summarize } from '../../../../shared/work/flows/evaluate/report.ts'
 
 type Recorded = Measured & { trace_id: string }
 

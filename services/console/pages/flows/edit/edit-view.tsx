@@ -9,7 +9,6 @@ import { Notice } from '../../../parts/notice.tsx'
 import { type Flow, flowPath } from '../flow.ts'
 import { DefinitionForm } from './definition-form.tsx'
 import { documentOf, type FlowDocument } from './flow-document.ts'
-import { PromptPreview } from './prompt-preview.tsx'
 import { SaveBar } from './save-bar.tsx'
 
 const JsonEditor = lazy(() => import('../../../parts/editor/json-editor.tsx').then((loaded) => loaded.JsonEditor))
@@ -70,4 +69,32 @@ const Behind = ({ flow, onTake }: { flow: Flow; onTake(): void }) => (
       </button>
     </div>
   </Notice>
+)
+
+/** The prompts as the models get them, for a sample input. */
+const PromptPreview = ({ check }: { check: Schema<'FlowCheck'> | undefined }) => (
+  <section class="card" aria-label="Rendered prompts">
+    <header>
+      <h2 class="grow">Rendered prompts</h2>
+    </header>
+    <div class="padded-in stack">
+      {check?.prompt_preview ? (
+        <>
+          {check.prompt_preview.agents.map(({ agent, system, user }) => (
+            <section key={agent} class="stack close">
+              <h3>{agent}</h3>
+              {system !== '' && <pre class="code">{system}</pre>}
+              <pre class="code">{user}</pre>
+            </section>
+          ))}
+          <details>
+            <summary class="small soft">Made for this input</summary>
+            <Json value={check.prompt_preview.input} />
+          </details>
+        </>
+      ) : (
+        <p class="soft small">Shown when the definition has no problem, for a sample of the input.</p>
+      )}
+    </div>
+  </section>
 )

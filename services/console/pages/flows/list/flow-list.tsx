@@ -1,12 +1,11 @@
 import { may } from '../../../api/caller.ts'
 import { useList } from '../../../api/list.ts'
-import { hrefOf } from '../../../base/router.ts'
+import { hrefOf, setFilters } from '../../../base/router.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
 import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
 import { Empty } from '../../../parts/notice.tsx'
 import type { FlowHead } from '../flow.ts'
-import { Filters, isWanted } from './filters.tsx'
 import { FlowTable } from './flow-table.tsx'
 
 /** Each row reads its own numbers, so a page has few. */
@@ -75,4 +74,44 @@ const NoMatch = () => (
       </a>
     }
   />
+)
+
+const STATES: Readonly<Record<string, { label: string; has(flow: FlowHead): boolean }>> = {
+  served: { label: 'Served', has: ({ served_version }) => served_version !== null },
+  draft: { label: 'With a draft', has: ({ state }) => state === 'draft' },
+  own: { label: 'Our own', has: ({ built_in }) => !built_in },
+  built_in: { label: 'Built in', has: ({ built_in }) => built_in },
+}
+
+/** The API lists flows by name alone, so the filters choose among those that are loaded. */
+function isWanted(flow: FlowHead, query: URLSearchParams): boolean {
+  const name = query.get('name')?.toLowerCase() ?? ''
+  return flow.name.includes(name) && (STATES[query.get('state') ?? '']?.has(flow) ?? true)
+}
+
+/** Filters are part of the address: a copied address is a saved view. */
+const Filters = ({ query }: { query: URLSearchParams }) => (
+  <>
+    <select
+      class="input"
+      aria-label="state"
+      value={query.get('state') ?? ''}
+      onChange={({ currentTarget }) => setFilters({ state: currentTarget.value })}
+    >
+      <option value="">All flows</option>
+      {Object.entries(STATES).map(([state, { label }]) => (
+        <option key={state} value={state}>
+          {label}
+        </option>
+      ))}
+    </select>
+    <input
+      class="input name-filter"
+      type="search"
+      aria-label="name"
+      placeholder="Name"
+      value={query.get('name') ?? ''}
+      onInput={({ currentTarget }) => setFilters({ name: currentTarget.value.trim() })}
+    />
+  </>
 )

@@ -3,12 +3,11 @@ import { has } from '../../../api/caller.ts'
 import { get } from '../../../api/engine.ts'
 import { useResource } from '../../../api/resource.ts'
 import { serverNow } from '../../../base/clock.ts'
-import { duration, money, percent } from '../../../base/format.ts'
+import { counted, duration, money, percent } from '../../../base/format.ts'
 import { StateBadge } from '../../../parts/state-badge.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { type FlowHead, isAbout, placeOf } from '../flow.ts'
 import { addUp, type FlowStats } from './flow-stats.ts'
-import { Sparkline } from './sparkline.tsx'
 
 export const FlowTable = ({ flows }: { flows: readonly FlowHead[] }) => (
   <div class="card table-wrap">
@@ -105,4 +104,37 @@ async function readStats(flow: string): Promise<FlowStats | undefined> {
   if (!has('dispatches')) return undefined
   const { buckets } = await get<Schema<'DispatchStats'>>('/dispatches/stats', { flow, bucket: 'hour', limit: 50 })
   return addUp(buckets, serverNow())
+}
+
+const BAR = { width: 3, gap: 1, height: 20 } as const
+
+/** The runs of each hour as small bars, the newest at the right. */
+function Sparkline({ hours }: { hours: readonly number[] }) {
+  const most = Math.max(1, ...hours)
+  const width = hours.length * (BAR.width + BAR.gap) - BAR.gap
+  const total = hours.reduce((sum, runs) => sum + runs, 0)
+  return (
+    <svg
+      class="sparkline"
+      width={width}
+      height={BAR.height}
+      viewBox={`0 0 ${width} ${BAR.height}`}
+      role="img"
+      aria-label={`${counted(total, 'run')} in ${hours.length} hours, at most ${most} in one`}
+    >
+      {hours.map((runs, i) => {
+        const height = runs === 0 ? 1 : Math.max(3, (runs / most) * BAR.height)
+        return (
+          <rect
+            key={i}
+            class={runs === 0 ? 'none' : undefined}
+            x={i * (BAR.width + BAR.gap)}
+            y={BAR.height - height}
+            width={BAR.width}
+            height={height}
+          />
+        )
+      })}
+    </svg>
+  )
 }

@@ -1,15 +1,17 @@
+import { useSignal } from '@preact/signals'
 import type { Schema } from '../../../../../shared/client/api.ts'
 import { may } from '../../../api/caller.ts'
-import { tellFailure } from '../../../base/announce.ts'
+import { send } from '../../../api/engine.ts'
+import { tell, tellFailure } from '../../../base/announce.ts'
 import { counted, money, short } from '../../../base/format.ts'
+import { listOf } from '../../../base/json-value.ts'
 import { Json } from '../../../parts/json.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { StateBadge } from '../../../parts/state-badge.tsx'
 import { Took } from '../../../parts/time.tsx'
-import { type Flow, placeOf, runOf } from '../flow.ts'
+import { type Flow, flowPath, placeOf, runOf } from '../flow.ts'
 import type { FlowRun } from './flow-run.ts'
 import type { AgentView, FlowView } from './flow-view.ts'
-import { SaveExample } from './save-example.tsx'
 
 type FlowStoryProps = { flow: Flow; run: FlowRun; onChange(flow: Flow): void }
 
@@ -108,3 +110,31 @@ const OutputProblems = ({ title, problems }: { title: string; problems: Schema<'
     </ul>
   </div>
 )
+
+/** Schemas need no more, and each is sent with every save. */
+const MOST = 20
+
+type SaveExampleProps = { flow: Flow; input: unknown; onSaved(flow: Flow): void }
+
+/** Keeps an input as an example of the schema, in a new draft. The form and the rendered prompts begin with the first example. */
+function SaveExample({ flow, input, onSaved }: SaveExampleProps) {
+  const isBusy = useSignal(false)
+  const examples = listOf(flow.definition.input_schema['examples'])
+  const isKept = examples.some((example) => JSON.stringify(example) === JSON.stringify(input))
+  const save = async () => {
+    isBusy.value = true
+    const schema = { ...flow.definition.input_schema, examples: [input, ...examples].slice(0, MOST) }
+    const definition = { ...flow.definition, input_schema: schema }
+    const path = `${flowPath(flow.name)}?keep_published=true`
+    await send<Flow>('PUT', path, definition).then((saved) => {
+      tell(`Saved as an example, in the draft v${saved.version}`)
+      onSaved(saved)
+    }, tellFailure)
+    isBusy.value = false
+  }
+  return (
+    <button type="button" class="button" disabled={isKept || isBusy.value} onClick={() => void save()}>
+      {isKept ? 'Saved as example' : 'Save as example'}
+    </button>
+  )
+}

@@ -1,9 +1,9 @@
-// Tests projection.ts, messages.ts, sub-agents.ts and routes.ts.
+// Tests ag-ui-projection.ts, messages.ts, sub-agents.ts and ag-ui-routes.ts.
 import { HttpAgent } from '@ag-ui/client'
 import { EventSchemas } from '@ag-ui/core/schemas'
 import { expect } from 'chai'
+import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/ag-ui-projection.ts'
 import { AG_UI_WIRE, type AgUiEvent } from '../../../../services/gateway/dialects/ag-ui/events.ts'
-import { AgUiProjection } from '../../../../services/gateway/dialects/ag-ui/projection.ts'
 import { notFound } from '../../../../shared/kernel/errors.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import { refusalOf, useGateways } from '../../setup.ts'

@@ -3,7 +3,7 @@ import type { Inbox } from '../../../../shared/cluster/commands/inbox.ts'
 import type { FrameCursor } from '../../../../shared/cluster/journal/frame-stream.ts'
 import { BY_WORKER, packMessage, RECORD, readMessage, record } from '../../../../shared/cluster/relay/wire/records.ts'
 import { Transport } from '../../../../shared/cluster/relay/wire/transport.ts'
-import { RelayInbox, workerMethods } from '../../../../shared/cluster/relay/worker/inbox.ts'
+import { RelayInbox, workerMethods } from '../../../../shared/cluster/relay/worker/relay-inbox.ts'
 import { NO_METRICS } from '../../../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 

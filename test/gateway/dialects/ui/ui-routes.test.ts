@@ -1,4 +1,4 @@
-// Tests routes.ts and request.ts.
+// Tests ui-routes.ts and request.ts.
 import { expect } from 'chai'
 import { notFound } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'

@@ -1,15 +1,15 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
-import type { AgentEvent, ErrorEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
+import type { AgentEvent, JsonObject, SubAgentEvent } from '../../../../shared/kernel/events.ts'
 import { parseJson } from '../../../../shared/kernel/json.ts'
 import { waitsForClient } from '../../../../shared/work/runs/open-asks.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { type CallKey, isQuestion, type OpenCalls, unwrapped, VOID_CALL } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
+import { artifactChunks, aside, failed, given } from './asides.ts'
 import type { UiChunk } from './chunks.ts'
 
 type Of<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 type OfCall = Of<'tool_use' | 'tool_progress' | 'tool_result' | 'permission_request' | 'permission_resolved'>
-type Aside = Of<'subagent_start' | 'subagent_end' | 'warning' | 'plan_queued' | 'done' | 'error'>
 type Block = 'text' | 'reasoning'
 
 /** Makes the message of `useChat` from a run: one message for the run, whose id is the run's. */
@@ -236,18 +236,6 @@ function requestOf(request: Of<'permission_request'>, toolCallId: string): UiChu
   return { type: 'tool-approval-request', approvalId: id, toolCallId, reason: message, approvalDescriptor }
 }
 
-/** A chunk `file` has no name, so a part of our own has what else is known. */
-export function artifactChunks(
-  { file_id: fileId, name, media_type: mediaType, bytes, title, tool_use_id: toolCallId }: Omit<Of<'artifact'>, 'type'>,
-  basePath: string,
-): UiChunk[] {
-  const data = given({ fileId, name, mediaType, bytes, title, toolCallId })
-  return [
-    { type: 'file', url: `${basePath}/files/${fileId}/content`, mediaType },
-    { type: 'data-artifact', id: fileId, data },
-  ]
-}
-
 const WAITING = 'Its sub-agent waits for an approval.'
 
 /** What the page has answered, which the model has read as text. */
@@ -266,51 +254,3 @@ function ofTool({ subagentId, id }: CallKey) {
   if (subagentId === undefined) return { toolCallId: id, ...tool }
   return { toolCallId: `${subagentId}/${id}`, ...tool, toolMetadata: { subagentId } }
 }
-
-/** The events beside the text and the calls, and the ends of a run. */
-function aside(event: Aside): UiChunk[] {
-  switch (event.type) {
-    case 'subagent_start': {
-      const { subagent_id: id, parent_subagent_id: parentId, description, model } = event
-      return [{ type: 'data-subagent', id, data: given({ status: 'running', description, model, parentId }) }]
-    }
-    case 'subagent_end': {
-      const { subagent_id: id, parent_subagent_id: parentId, status, result, error } = event
-      return [{ type: 'data-subagent', id, data: given({ status, result, error, parentId }) }]
-    }
-    case 'warning': {
-      const { code, message } = event
-      return [{ type: 'data-warning', data: { code, message }, transient: true }]
-    }
-    case 'plan_queued': {
-      const data = 'plan_id' in event ? { planId: event.plan_id } : { note: event.note }
-      return [
-        { type: 'data-plan', data },
-        { type: 'finish', finishReason: 'stop' },
-      ]
-    }
-    case 'done': {
-      const { type: _, stop_reason: stopReason, output: _output, ...usage } = event
-      return [{ type: 'finish', finishReason: 'stop', messageMetadata: { usage, stopReason } }]
-    }
-    case 'error':
-      return failed(event)
-  }
-}
-
-const CANCELLED: ReadonlySet<string> = new Set(['cancelled', 'session_deleted'])
-
-type Failure = Pick<ErrorEvent, 'code' | 'error' | 'suggestion' | 'session_kept'>
-
-/** A chunk `error` has only a text, so what a program reads is metadata of the message. */
-function failed({ code, error, suggestion, session_kept: sessionKept }: Failure): UiChunk[] {
-  if (CANCELLED.has(code)) return [{ type: 'abort', reason: error }]
-  return [
-    { type: 'message-metadata', messageMetadata: given({ errorCode: code, sessionKept }) },
-    { type: 'error', errorText: `${error} (${code}). ${suggestion}` },
-  ]
-}
-
-/** Without the fields that are not set. */
-const given = (fields: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { RunErrorCode } from '../../../../shared/kernel/events.ts'
-import { CallRoutes, isProviderFailure } from '../../../../shared/work/flows/execute/routes.ts'
+import { CallRoutes, isProviderFailure } from '../../../../shared/work/flows/execute/call-routes.ts'
 
 const PRIMARY = { instance: 'one', model: 'm1' }
 const FALLBACK = { instance: 'two', model: 'm2' }

@@ -1,4 +1,4 @@
-// Tests routes.ts and models.ts.
+// Tests openai-routes.ts and models.ts.
 import { expect } from 'chai'
 import { useGateways } from '../../setup.ts'
 

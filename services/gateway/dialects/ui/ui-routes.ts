@@ -14,8 +14,8 @@ import { systemPromptOf } from '../shared/caller-context.ts'
 import { type Source, streamOf } from '../shared/response-stream.ts'
 import { UI_WIRE } from './chunks.ts'
 import { newestRun, uiMessages } from './history.ts'
-import { UiProjection } from './projection.ts'
 import { readUiRequest } from './request.ts'
+import { UiProjection } from './ui-projection.ts'
 
 /** The AI SDK's UI message stream, for `useChat` and whatever else speaks its protocol. The id of a chat is that of its session. */
 export function uiRoutes(deps: DialectDeps): RouteTable {

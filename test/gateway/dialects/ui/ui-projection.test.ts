@@ -3,7 +3,7 @@ import * as seven from 'ai'
 import * as six from 'ai-6'
 import { expect } from 'chai'
 import type { UiChunk } from '../../../../services/gateway/dialects/ui/chunks.ts'
-import { UiProjection } from '../../../../services/gateway/dialects/ui/projection.ts'
+import { UiProjection } from '../../../../services/gateway/dialects/ui/ui-projection.ts'
 import type { AgentEvent } from '../../../../shared/kernel/events.ts'
 import * as of from '../recorded.ts'
 
