@@ -9,7 +9,7 @@ import { type StartProduct, startMembers, startStandalone } from '../../test/sup
 
 const USAGE = `usage: npm run try:tools -- [--form standalone|cluster] [--folder PATH]
 
-Starts the product, in both forms one after the other, and lets agents of LangChain (create_agent with @tool), of pydantic-ai (tools, and output_type) and of
+Starts the product, in both forms one after the other, and lets agents of LangChain (create_agent with @tool, with_structured_output), of pydantic-ai (tools, and output_type) and of
 OpenAI's Agents SDK (function_tool), unmodified, use their own tools through chat completions and responses. It needs Python 3.11
 or newer with venv; the first time it fetches the packages of requirements.txt, which takes a minute. The cluster needs Redis.
 `
@@ -71,10 +71,13 @@ async function tryIn(start: StartProduct, python: string): Promise<Line[]> {
   }
 }
 
-/** Looks the order up, and answers with what it has read: as text, or by the tool that pydantic-ai offers for an output. */
+/** Looks the order up, and answers with what it has read: as text, or by the tool that pydantic-ai offers for an output. What is to be a value is one at once. */
 function answerOf({ body }: Received): Answer {
   const messages = body['messages'] as { role: string; content: unknown }[]
   const tools = (body['tools'] ?? []) as { function: { name: string } }[]
+  const order = { id: 'A-7', state: SENT }
+  if (body['response_format']) return JSON.stringify(order)
+  if (tools.some(({ function: { name } }) => name === 'Order')) return [{ tool: 'Order', input: order, id: 'call_1' }]
   const last = messages.at(-1)
   if (last?.role !== 'tool') return [{ tool: 'get_order', input: { id: 'A-7' }, id: `call_${messages.length}` }]
   if (!tools.some(({ function: { name } }) => name === 'final_result')) return `It says: ${String(last.content)}`

@@ -41,6 +41,11 @@ def langchain(stream: bool, **options: Any) -> str:
     return str(last["messages"][-1].text)
 
 
+def structured(method: str, **options: Any) -> str:
+    model = ChatOpenAI(model="main", base_url=BASE_URL, api_key="none", **options)
+    return str(model.with_structured_output(Order, method=method).invoke(PROMPT).model_dump_json())
+
+
 def pydantic_ai(model: type, output_type: Any) -> str:
     provider = OpenAIProvider(base_url=BASE_URL, api_key="none")
     agent = Agent(model("main", provider=provider), tools=[get_order], output_type=output_type)
@@ -70,6 +75,9 @@ TRIALS: dict[str, Callable[[], str]] = {
     "LangChain create_agent, chat completions": lambda: langchain(False),
     "LangChain create_agent, chat completions, stream": lambda: langchain(True, streaming=True),
     "LangChain create_agent, responses": lambda: langchain(False, use_responses_api=True),
+    "LangChain with_structured_output json_schema, chat completions": lambda: structured("json_schema"),
+    "LangChain with_structured_output function_calling, chat completions": lambda: structured("function_calling"),
+    "LangChain with_structured_output json_schema, responses": lambda: structured("json_schema", use_responses_api=True),
     "pydantic-ai, chat completions": lambda: pydantic_ai(OpenAIChatModel, str),
     "pydantic-ai output_type, chat completions": lambda: pydantic_ai(OpenAIChatModel, Order),
     "pydantic-ai, responses": lambda: pydantic_ai(OpenAIResponsesModel, str),

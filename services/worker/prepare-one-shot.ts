@@ -39,5 +39,5 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
 }
 
 /** The messages that a run begins with. */
-export const seedsOf = ({ customer_id: customerId, messages = [], prompt }: RunRequest) =>
-  customerId ? [] : seedHistory(messages, { endsWithResults: prompt === '' && messages.at(-1)?.role === 'tool' })
+export const seedsOf = ({ customer_id: customerId, messages = [] }: RunRequest) =>
+  customerId ? [] : seedHistory(messages)

@@ -3,7 +3,7 @@ import type { UnstoredFile } from '../../shared/agent/engine/call-progress.ts'
 import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
-import type { Models, RunResources, Tools } from '../../shared/agent/engine/resources.ts'
+import { calledBy, type Models, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
 import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
@@ -71,7 +71,8 @@ export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
 /** One engine for one-shot runs and sessions: they differ only in the state they start from (D5.7). */
 export function createPrepareRun(options: EngineOptions): PrepareRun {
   return (tenant, request) => {
-    const models = options.models.modelsFor(tenant, request.model)
+    const customer = request.customer_id || undefined
+    const models = calledBy(options.models.modelsFor(tenant, request.model), { customer })
     const { prompt } = request
     const settings = {
       prompt,

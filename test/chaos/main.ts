@@ -10,6 +10,7 @@ import { killWorker } from './scenarios/kill-worker.ts'
 import { ledgerFence } from './scenarios/ledger-fence.ts'
 import { ledgerKill } from './scenarios/ledger-kill.ts'
 import { lossyRelay } from './scenarios/lossy-relay.ts'
+import { ownCalls } from './scenarios/own-calls.ts'
 import { permissionRaces } from './scenarios/permission-races.ts'
 import { promoteReplica } from './scenarios/promote-replica.ts'
 import { redisDies } from './scenarios/redis-dies.ts'
@@ -34,6 +35,7 @@ await runScenarios({
     refusals,
     durableRuns,
     deploy,
+    ownCalls,
     tokens,
     rollingRestart,
     promoteReplica,

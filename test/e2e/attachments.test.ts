@@ -1,6 +1,7 @@
 // Tests the files of runs and messages in both forms: services/gateway/starting/attach.ts, services/worker/check-files.ts and shared/agent/engine/attached-files.ts.
 
 import { expect } from 'chai'
+import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { useFlows } from '../support/flows.ts'
 import type { ModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
@@ -19,6 +20,10 @@ BOMB.writeUInt32BE(5_000, 16)
 BOMB.writeUInt32BE(4_000, 20)
 
 const DIALECTS = 'ui,openai,ag-ui,a2a'
+
+const isSaid = ({ role }: { role: string }) => role !== 'system'
+
+type Message = ApiType<'SessionMessage'>
 
 const dataOf = (bytes: Buffer, name?: string) => ({ data: bytes.toString('base64'), ...(name && { name }) })
 
@@ -136,18 +141,57 @@ inBothForms('D47: the files of runs and messages', (startProduct, form) => {
       { role: 'assistant', content: 'Red.' },
     ]
     expect((await product.call('POST', '/sessions', { session_id: 'seeded', messages })).status).to.equal(201)
-    const listed = (await product.call('GET', '/sessions/seeded/messages')).body as { messages: object[] }
     product.model.answer('fine')
     await product.call('POST', '/sessions/seeded/messages', { prompt: 'Sure?' }, JSON_ONLY)
     expect(lastRequest()).to.include(PNG.toString('base64'))
-    const copy = listed.messages.map((message) => {
-      const { role, blocks } = message as { role: string; blocks: object[] }
-      return {
-        role,
-        blocks: blocks.map((block) => ('file_id' in block ? { type: 'file', file_id: block.file_id } : block)),
-      }
-    })
-    expect((await product.call('POST', '/sessions', { session_id: 'copied', messages: copy })).status).to.equal(201)
+  })
+
+  it('D23.4: what a session lists begins another one, whatever it holds: steered texts, own tools, files, typed answers and failed runs', async () => {
+    const create = async (body?: object) =>
+      ((await product.call('POST', '/sessions', body)).body as { session_id: string }).session_id
+    const messagesOf = async (session: string) =>
+      ((await product.call('GET', `/sessions/${session}/messages`)).body as { messages: Message[] }).messages
+    const id = await create()
+    const said = async (message: object, ...answers: Parameters<typeof product.model.answer>) => {
+      product.model.answer(...answers)
+      return product.stream(`/sessions/${id}/messages`, message)
+    }
+    const attachments = [{ data: Buffer.from('a note').toString('base64'), name: 'note.txt' }]
+    const calls = [
+      { tool: 'own', input: {}, id: 'c1' },
+      { tool: 'Write', input: { path: 'a.txt', content: 'a' }, id: 'w1' },
+    ]
+    const run = await said({ prompt: 'go', attachments, client_tools: [{ name: 'own' }] }, calls, [
+      { tool: 'Deliver', input: { paths: ['a.txt'] }, id: 'd1' },
+    ])
+    product.model.answer('delivered')
+    const { data: asked } = await run.until('permission_request')
+    await product.call('POST', `/runs/${run.runId}/steer`, { prompt: 'be quick' })
+    await product.call('POST', `/sessions/${id}/permissions/${asked['id']}`, { allow: true })
+    await product.call('POST', `/runs/${run.runId}/tool-calls/c1`, { output: 'own output' })
+    await run.all()
+    const typed = { prompt: 'how many?', response_schema: { type: 'integer' } }
+    await (await said(typed, 'many', '7')).all()
+    await (await said({ prompt: 'fail' }, { status: 400 })).all()
+    const listed = await messagesOf(id)
+    const roles = listed.map(({ role, blocks }) => `${role} ${blocks.map(({ type }) => type).join()}`)
+    expect(roles).to.deep.equal([
+      ...['user text,file', 'assistant tool_use,tool_use', 'tool tool_result,tool_result', 'user text'],
+      ...['assistant tool_use', 'tool tool_result', 'assistant text'],
+      ...['user text', 'assistant text', 'user text', 'assistant text', 'user text'],
+    ])
+    const copy = await create({ messages: listed })
+    const bare = (all: Message[]) =>
+      all.map(({ role, blocks }) => ({ role, blocks: blocks.map((block) => ({ ...block, artifacts: undefined })) }))
+    expect(bare(await messagesOf(copy))).to.deep.equal(bare(listed))
+    const read: unknown[] = []
+    for (const each of [id, copy]) {
+      product.model.answer('yes')
+      await (await product.stream(`/sessions/${each}/messages`, { prompt: 'go on' })).all()
+      const { messages = [] } = (product.model.requests.at(-1)?.body ?? {}) as { messages?: { role: string }[] }
+      read.push(messages.filter(isSaid))
+    }
+    expect(read[1]).to.deep.equal(read[0])
   })
 
   it('that no model may get are 400 or 404 at their place, before a model is called', async () => {

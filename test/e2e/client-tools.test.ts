@@ -182,7 +182,14 @@ inStandaloneForm("the caller's own tools, without an answer", (startProduct) => 
     const product = await startProduct({ CLIENT_TOOL_TIMEOUT_SECS: '1' })
     try {
       expect((await product.call('GET', '/me')).body).to.nested.include({
-        ...{ client_tool_timeout_secs: 1, 'features.client_tools': true, 'run_limits.client_tools': 64 },
+        ...{ client_tool_timeout_secs: 1, 'features.client_tools': true, 'features.steering': true },
+        ...{ 'run_limits.client_tools': 64, 'run_limits.client_tools_chars': 262_144, 'run_limits.steers_waiting': 8 },
+        ...{ 'run_limits.client_tool_output_chars': 1_048_576, 'run_limits.client_tool_parts_chars': 1_500_000 },
+        ...{
+          'run_limits.response_schema_bytes': 65_536,
+          'run_limits.metadata_pairs': 16,
+          'run_limits.allowed_tools': 64,
+        },
       })
       product.model.answer([call('A', 't1')], 'fine')
       const stream = await product.run({ prompt: 'Go', client_tools: [ORDER] })

@@ -52,6 +52,8 @@ describe('runs after the death of their processes', () => {
     effect: ([done, seen]) =>
       seen ?? [done ? { tool: 'Read', input: { path: 'effect.txt' } } : { tool: 'Bash', input: { command: WORK } }],
     ask: ([written]) => written ?? [{ tool: 'Write', input: { path: 'a.txt', content: 'x' } }],
+    calls: (outputs) => (outputs.length > 0 ? outputs.join(' and ') : ['o1', 'o2'].map((id) => ({ tool: 'own', id }))),
+    told: () => [{ text: 't' }, HOLD],
     team: ([reports]) => reports ?? [{ tool: 'Team', input: { agents: [task('quick'), task('slow')] } }],
   }
   const ofRole = (body: Received['body'], role: string) =>
@@ -80,7 +82,9 @@ describe('runs after the death of their processes', () => {
   const create = async (url: string) =>
     ((await callApi(`${url}/sessions`, initOf('POST', {}))).body as { session_id: string }).session_id
   const open = (url: string, id: string, prompt: string) =>
-    openStream(`${url}/sessions/${id}/messages`, initOf('POST', { prompt }))
+    openStream(`${url}/sessions/${id}/messages`, initOf('POST', { prompt, client_tools: [{ name: 'own' }] }))
+  const answerCall = async (url: string, runId: string, id: string, output: string) =>
+    (await callApi(`${url}/runs/${runId}/tool-calls/${id}`, initOf('POST', { output }))).status
   const follow = async (url: string, runId: string, after: number): Promise<EventStream> => {
     const init = initOf('GET', undefined, { 'last-event-id': String(after) })
     const opening = async () => openStream(`${url}/runs/${runId}/events`, init).catch(() => undefined)
@@ -133,7 +137,7 @@ describe('runs after the death of their processes', () => {
       }
     }
 
-    it('D32.7a: kill -9 of a worker is a pause: texts, tools, permissions, sub-agents and messages that wait go on at another one', async () => {
+    it('D32.7a, D45.4b, D49.6: kill -9 of a worker is a pause: texts, tools, permissions, calls of the client, steered texts, sub-agents and messages that wait go on at another one', async () => {
       const [url = '', other = ''] = cluster.urls
       const textId = await createBeside(url)
       const text = await open(url, textId, 'text')
@@ -166,8 +170,15 @@ describe('runs after the death of their processes', () => {
       moving.leave()
       await until(() => waiting.length > 0, { what: 'the page to be fetched' })
       await until(() => asked('slow') > 1, { what: 'the background run to begin' })
+      const calls = await begin('calls')
+      for (const id of ['o1', 'o2']) expect((await calls.stream.until('tool_use')).data).to.include({ id })
+      const told = await begin('told')
+      await told.stream.until('text_delta')
+      const steer = `${url}/runs/${told.stream.runId}/steer`
 
       hasDied = true
+      expect((await callApi(steer, initOf('POST', { prompt: 'more' }))).status).to.equal(202)
+      expect(await answerCall(url, calls.stream.runId, 'o1', 'first')).to.equal(200)
       await workerOf(text.runId)?.kill('SIGKILL')
       // Until the worker is known to be dead the answer is 503.
       const inPause = (path: string, method: string) =>
@@ -185,6 +196,12 @@ describe('runs after the death of their processes', () => {
       expect((await held.stream.all()).at(-1)?.data).to.include({ code: 'cancelled' })
       expect(await runOf(url, runId)).to.include({ status: 'cancelled' })
       expect(await reply(other, meanwhile.id, decided.data['id'])).to.equal(200)
+      const { body: pending } = await callApi(`${other}/tool-calls`, initOf('GET'))
+      expect(
+        (pending as { tool_calls: { tool_use_id: string }[] }).tool_calls.map((each) => each.tool_use_id),
+      ).to.deep.equal(['o2'])
+      expect(await answerCall(other, calls.stream.runId, 'o1', 'again')).to.equal(409)
+      expect(await answerCall(other, calls.stream.runId, 'o2', 'second')).to.equal(200)
 
       await text.until('warning')
       await text.all()
@@ -224,6 +241,17 @@ describe('runs after the death of their processes', () => {
         expect(again?.data).to.deep.equal(first?.data)
         expect(results(stream)[0]).to.include('a.txt')
       }
+
+      await calls.stream.all()
+      expectRecovered(calls.stream, 1)
+      expect(new Set(results(calls.stream)), 'the first may have come before, in the void turn').to.deep.equal(
+        new Set(['first', 'second']),
+      )
+      expect(texts(calls.stream)).to.deep.equal(['first and second'])
+      await told.stream.all()
+      expectRecovered(told.stream, 1)
+      expect(told.stream.frames.filter(({ event }) => event === 'steered')).to.have.length(1)
+      expect(texts(told.stream)).to.deep.equal(['answer to told\n\nmore'])
 
       await team.stream.all()
       expectRecovered(team.stream, 1)

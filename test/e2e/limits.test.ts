@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { NO_LIMITS } from '../../shared/tenancy/tenant-config/config.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
@@ -274,7 +275,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
   })
 
   it("D11.3: the operator's ceiling holds whatever the tenant sets, for one that is stored already too, and may be read and not passed", async () => {
-    const ceiling = { requests_per_minute: null, concurrent_runs: null, tokens_per_day: 1, usd_per_day: null }
+    const ceiling = { ...NO_LIMITS, tokens_per_day: 1 }
     await put({ tokens_per_day: 1_000_000_000 })
     expect(await refusalOf({ prompt: 'hi' })).to.equal(undefined)
     await setCeilings({ '*': { tokens_per_day: 5 }, t_default: { tokens_per_day: 1 } })

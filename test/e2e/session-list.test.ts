@@ -140,7 +140,11 @@ inBothForms('the list of sessions and their histories', (startProduct) => {
   it('D23.4: a wrong history is 400 and creates nothing; one of 1 MB is taken', async () => {
     for (const messages of [
       [{ role: 'assistant', content: 'hello' }],
-      [{ role: 'user', content: 'hello' }],
+      [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'b' },
+        { role: 'assistant', content: 'c' },
+      ],
       [
         { role: 'user', content: 'x'.repeat(1_000_000) },
         { role: 'assistant', content: 'x'.repeat(50_000) },

@@ -22,7 +22,10 @@ const USE_CHAT = {
 }
 
 const PAGES: Readonly<Record<string, Page>> = {
-  'assistant-ui': { name: '@assistant-ui/react', lacks: NO_ATTACHMENTS },
+  'assistant-ui': {
+    name: '@assistant-ui/react',
+    lacks: { ...NO_ATTACHMENTS, 'a tool of the page': 'the page has none' },
+  },
   'useChat of ai 7': USE_CHAT,
   'useChat of ai 6': { ...USE_CHAT, older: { ai: 'ai-6', '@ai-sdk/react': 'ai-sdk-react-3' } },
 }

@@ -22,7 +22,10 @@ export async function installedFronts(folder: string): Promise<Front[]> {
       open: openPage(async ({ api }) =>
         bundle((await sourceOf('assistant-ui-over-ag-ui.jsx')).replaceAll('${API}', api), folder),
       ),
-      lacks: { 'a branch back and on': 'the package deletes the message that is edited' },
+      lacks: {
+        'a branch back and on': 'the package deletes the message that is edited',
+        'a tool of the page': 'the page has none',
+      },
       attach,
       reconnect,
     },

@@ -129,6 +129,13 @@ export const STORIES: Readonly<Record<string, (chat: Chat) => Promise<void>>> = 
     await tab.page.close()
   },
 
+  'a tool of the page': async (chat) => {
+    const answer = chat.word('answer')
+    await chat.ask([{ tool: 'page_address', input: {} }], answer)
+    await chat.page.shows(answer)
+    expect(JSON.stringify(chat.model.requests.at(-1)?.body['messages'])).to.include(`#${chat.page.id}`)
+  },
+
   'a failing tool': async (chat) => {
     const [path, answer] = [chat.word('missing'), chat.word('answer')]
     await chat.ask([{ tool: 'Read', input: { path } }], answer)

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express'
 import { MAX_TRIES } from '../../../shared/agent/engine/answers/typed-answer.ts'
+import { MAX_WAITING_STEERS } from '../../../shared/agent/engine/messages/steering.ts'
 import { MAX_ATTACHMENTS, MAX_PIXELS } from '../../../shared/agent/files/attachable.ts'
 import { MAX_SHOWN_BYTES } from '../../../shared/agent/providers/shown-files.ts'
 import { MAX_CLIENT_TOOLS_CHARS } from '../../../shared/agent/tools/client-tools.ts'
@@ -8,6 +9,7 @@ import { MAX_SCHEMA_BYTES } from '../../../shared/platform/schemas/budget.ts'
 import { scopesOf, subjectOf, tenantOf } from '../middleware/auth.ts'
 import type { ConfigSurface } from './config/enabled.ts'
 import type { FlowSurface } from './flows/flow-surface.ts'
+import { MAX_OUTPUT_CHARS, MAX_PARTS_CHARS } from './tool-calls.ts'
 
 /** Facts of this server that every caller may know. */
 export type ServerFacts = {
@@ -49,7 +51,7 @@ export function describeCaller(deps: Deps): RequestHandler {
       version: facts.version,
       base_path: basePath,
       features: featuresOf(deps),
-      limits: limits ?? null,
+      limits: limits ? { ...limits, customers: undefined } : null, // What customers may cost is not for every caller.
       run_limits: RUN_LIMITS,
       rate_limit_rpm: facts.rateLimitRpm,
       permission_timeout_secs: facts.permissionTimeoutMs / 1000,
@@ -72,7 +74,10 @@ const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   typed_answers: true,
   run_choices: true,
   files: stored !== undefined,
+  artifacts: stored !== undefined,
   client_tools: true,
+  steering: true,
+  forks: true,
 })
 
 /** Limits of one run's request, as the API document has them. */
@@ -82,6 +87,9 @@ const RUN_LIMITS = {
   allowed_tools: 64,
   client_tools: 64,
   client_tools_chars: MAX_CLIENT_TOOLS_CHARS,
+  client_tool_output_chars: MAX_OUTPUT_CHARS,
+  client_tool_parts_chars: MAX_PARTS_CHARS,
+  steers_waiting: MAX_WAITING_STEERS,
   metadata_pairs: 16,
   attachments: MAX_ATTACHMENTS,
   attachment_bytes: MAX_SHOWN_BYTES,

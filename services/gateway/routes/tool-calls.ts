@@ -57,8 +57,9 @@ function shown(summary: PermissionSummary): ApiType<'PendingToolCall'> {
   return { session_id, run_id, tool_use_id, tool_name, input, created_at, expires_at }
 }
 
-const MAX_PARTS_CHARS = 1_500_000
-const MAX_OUTPUT_CHARS = 1024 * 1024
+/** The most characters of an answer: of its parts together, and of an output. */
+export const MAX_PARTS_CHARS = 1_500_000
+export const MAX_OUTPUT_CHARS = 1024 * 1024
 
 /** An answer of a dialect, whose clients cannot send a shorter one: what is too long is left out. The model reads less of it in any case (D45.1c). */
 export const cutAnswer = (output: string): string => truncate(output, MAX_OUTPUT_CHARS, ' […]')

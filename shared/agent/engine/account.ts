@@ -124,14 +124,15 @@ export class Account {
       : this.#priced(wholeUsage(usage, estimateUsage(0, outputChars)), route)
   }
 
-  /** Yields the end of the turn under way. The first turn of a model without a price carries its warning (D4.10). */
+  /** Yields the end of the turn under way, which is kept before. The first turn of a model without a price carries its warning (D4.10). */
   *endTurn(served: ModelRoute, stopReason: StopReason): Generator<AgentEvent, void> {
     const { usage, route, price } = this.#turn ?? this.#priced(NO_USAGE, served)
     const { model } = route
-    if (price === undefined && !this.#totals.unpriced.has(model)) yield priceUnknown(model)
+    const isNews = price === undefined && !this.#totals.unpriced.has(model)
     this.#totals = addTurn(this.#totals, usage, { model, price })
     this.#turn = undefined
     this.#options.progress?.endTurn(this.#totals, stopReason)
+    if (isNews) yield priceUnknown(model)
     yield turnEnd(this.turns, usage, price ?? 0)
   }
 

@@ -25,7 +25,7 @@ const NO_CALLS: ClientCalls = new Map()
  */
 export function openClientCalls(calls: readonly ToolCall[], resources: Resources, check: Check) {
   const isEarlier = ({ id }: ToolCall) => resources.progress?.earlier(id)?.hasBegun === true
-  const own = calls.filter((call) => !isEarlier(call) && isForClient(call, resources))
+  const own = calls.filter((call) => !isEarlier(call) && (call.isForClient ?? isForClient(call, resources)))
   return own.length === 0 ? NO_CALLS : openAll(own, { calls, resources, check })
 }
 
@@ -86,20 +86,20 @@ function unanswered(toolName: string, { how, reason }: Pick<Decision, 'how' | 'r
 const SAFE_ID = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * The calls with ids by which the client can answer them: models repeat ids from turn to turn, and some are no part of a path. Other calls stay as
- * they are.
+ * The calls, each with whether the client makes it, and those with ids by which it can answer them: models repeat ids from turn to turn, and some
+ * are no part of a path.
  */
 export function withOwnIds(
   calls: readonly ToolCall[],
   { tools, messages }: Pick<RunResources, 'tools'> & { messages: readonly Message[] },
 ): ToolCall[] {
-  if (!calls.some((call) => isForClient(call, { tools }))) return [...calls]
+  const marked = calls.map((call) => ({ ...call, isForClient: isForClient(call, { tools }) }))
+  if (!marked.some((call) => call.isForClient)) return marked
   const taken = new Set(messages.flatMap(callIds))
-  return calls.map((call) => {
-    const isOwn = isForClient(call, { tools }) && (taken.has(call.id) || !SAFE_ID.test(call.id))
-    const id = isOwn ? newId('call') : call.id
+  return marked.map((call) => {
+    const id = call.isForClient && (taken.has(call.id) || !SAFE_ID.test(call.id)) ? newId('call') : call.id
     taken.add(id)
-    return id === call.id ? call : { ...call, id }
+    return { ...call, id }
   })
 }
 

@@ -1,4 +1,4 @@
-import type { ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
+import type { Caller, ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ReadFile } from '../providers/shown-files.ts'
 import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
@@ -24,6 +24,20 @@ export type Models = {
   summaries(): Route
   priceOf: PriceOf
   windowOf: WindowOf
+}
+
+/** The same models, called for this caller. */
+export function calledBy(models: Models, caller: Caller): Models {
+  const called = ({ primary, fallback }: Route): Route => ({
+    primary: { ...primary, caller },
+    fallback: fallback && { ...fallback, caller },
+  })
+  return {
+    ...models,
+    main: () => called(models.main()),
+    subAgents: () => called(models.subAgents()),
+    summaries: () => called(models.summaries()),
+  }
 }
 
 /** The tools that a run may call, and what they need. */

@@ -169,7 +169,7 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const root = lineage?.tree ?? tree
   const account = new Account({ tree, root, priceOf: models.priceOf, progress })
   const hasPrompt = progress?.start(resources.signal, given.permissions.planMode) ?? false
-  const continues = input.prompt === '' && conversation.messages.at(-1)?.role === 'tool'
+  const continues = input.prompt === '' && !input.files?.length && conversation.messages.at(-1)?.role === 'tool'
   if (!hasPrompt && !continues) conversation.append(promptMessage(input))
   const typed = input.output && new TypedAnswer(input.output, progress?.corrections)
   const { steering = new Steering() } = given

@@ -15,6 +15,8 @@ export type ToolCall = Extract<ModelPart, { type: 'tool_call' }> & {
   isCut?: boolean
   /** Its input held JSON as text. */
   isReread?: boolean
+  /** Whether the client makes it (D45). A process of an older release has not stored it. */
+  isForClient?: boolean
 }
 
 export type AnswerOptions = { stopSequences: readonly string[]; tools: Pick<ToolBox, 'tools' | 'find'> }

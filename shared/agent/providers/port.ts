@@ -50,7 +50,11 @@ export type ModelRequest = {
   /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
   output?: StructuredOutput | undefined
   choices?: ModelChoices | undefined
+  caller?: Caller | undefined
 }
+
+/** For whom a model is called. */
+export type Caller = { customer?: string | undefined }
 
 /** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
 export type ModelChoices = {
@@ -139,8 +143,8 @@ export interface ModelProvider {
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
 export type HttpsProxy = { url: string; except?: string | undefined }
 
-/** A model and the provider that serves it. */
-export type ModelRoute = { provider: ModelProvider; model: string }
+/** A model, the provider that serves it, and for whom it is called. */
+export type ModelRoute = { provider: ModelProvider; model: string; caller?: Caller | undefined }
 
 /** The fields that select the price of a model, besides its name. */
 export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>

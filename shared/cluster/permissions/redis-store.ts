@@ -79,10 +79,10 @@ async function listPending(
   while (!isOver) {
     const args = [from, Math.max(MIN_STEP, limit + 1), MAX_PAGE_BYTES, kind === 'tool_call' ? 1 : 0]
     const [rows, end, upTo, count] = (await link.run(LIST, keysOf(tenant, ''), args)) as Step
-    for (const [place, text] of rows) {
-      const summary = JSON.parse(text) as PermissionSummary
-      if (await isLive(summary.run_id)) found.push({ place, summary })
-    }
+    const read = rows.map(([place, text]) => ({ place, summary: JSON.parse(text) as PermissionSummary }))
+    const runIds = [...new Set(read.map(({ summary }) => summary.run_id))]
+    const lives = new Map(await Promise.all(runIds.map(async (runId) => [runId, await isLive(runId)] as const)))
+    found.push(...read.filter(({ summary }) => lives.get(summary.run_id)))
     from = `(${upTo}`
     total = count
     hasMore = found.length > limit || (end === 'full' && found.length > 0)

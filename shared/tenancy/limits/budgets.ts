@@ -3,9 +3,9 @@ import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isoTime } from '../../kernel/time.ts'
-import { type Limits } from '../tenant-config/config.ts'
+import { type Limits, limitsOfCustomer, type TenantLimits } from '../tenant-config/config.ts'
 import type { KnownLimits } from './known-limits.ts'
-import { addSpent, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
+import { addSpent, type Held, isDay, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
 
 export type BudgetsDeps = {
   limits: Pick<KnownLimits, 'of'>
@@ -20,12 +20,18 @@ export type BudgetsDeps = {
 export type BudgetRefusal = {
   code: 'budget_exhausted' | 'storage_unavailable'
   message: string
-  reason: keyof Limits | 'budget_unknown' | 'budget_reserved'
+  reason: keyof Limits | 'usd_per_month' | 'budget_unknown' | 'budget_reserved'
   retryAfterSecs: number
 }
 
-/** A tenant's day: its limits, `Infinity` where there is none, and what it has cost as far as this process knows. */
-export type Standing = { day: string; limit: Spent; known: Spent }
+/** Who pays for a model call: a tenant, and the budgets of its customer where that has some. */
+export type Payer = { tenant: TenantId; customer?: string | undefined }
+
+/**
+ * The period of one budget: its limits, `Infinity` where there is none, and what it has cost as far as this process knows. `name` tells
+ * it from the others of the tenant.
+ */
+export type Standing = { payer: Payer; name: string; limit: Held; known: Spent }
 
 /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` while what is left of it cannot be read. */
 export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: TenantId): Promise<void> {
@@ -38,11 +44,18 @@ export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: Te
 const EVERY_MS = 1_000
 const STORE_RETRY_SECS = 2
 
-/** The spending of a tenant in one day. `own` is this process's part, `others` the rest as it was read at `readAt`. */
-type Day = { tenant: TenantId; day: string; own: Spent; others: Spent | undefined; readAt: number; isDirty: boolean }
+/** The spending in one period of a budget. `own` is this process's part, `others` the rest as it was read at `readAt`. */
+type Period = {
+  tenant: TenantId
+  name: string
+  own: Spent
+  others: Spent | undefined
+  readAt: number
+  isDirty: boolean
+}
 
 /**
- * Counts the tokens and dollars of each tenant's day. A process writes its part each second and reads those of the others as often;
+ * Counts the tokens and dollars of each tenant's day, and of the customers that have budgets of their own. A process writes its part each second and reads those of the others as often;
  * what is spent meanwhile is known to the holds (`Reservations`).
  */
 export class Budgets {
@@ -50,7 +63,7 @@ export class Budgets {
   readonly #now: () => Date
   readonly #everyMs: number
   readonly #process = randomUUID()
-  readonly #days = new Map<string, Day>()
+  readonly #periods = new Map<string, Period>()
   readonly #timer: NodeJS.Timeout
   #flushing: Promise<void> | undefined
 
@@ -63,38 +76,41 @@ export class Budgets {
 
   /** `undefined` when the tenant's models may be called. */
   async refusal(tenant: TenantId): Promise<BudgetRefusal | undefined> {
-    const standing = await this.standing(tenant)
-    return standing && ('code' in standing ? standing : this.exhausted(standing, standing.known))
+    const standings = await this.standings({ tenant })
+    if ('code' in standings) return standings
+    const [standing] = standings
+    return standing && this.exhausted(standing, standing.known)
   }
 
-  /** Where the tenant's day stands. `undefined` when it has no budget. */
-  async standing(tenant: TenantId): Promise<Standing | BudgetRefusal | undefined> {
-    const limits = await readable(this.#deps.limits.of(tenant))
+  /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none. */
+  async standings(payer: Payer): Promise<Standing[] | BudgetRefusal> {
+    const limits = await readable(this.#deps.limits.of(payer.tenant))
     if (!limits) return UNKNOWN
-    const { tokens_per_day: tokens, usd_per_day: costUsd } = limits
-    if (tokens === null && costUsd === null) return undefined
-    const day = this.#dayOf(tenant)
-    const known = await readable(this.#spent(day))
-    const limit = { tokens: tokens ?? Number.POSITIVE_INFINITY, costUsd: costUsd ?? Number.POSITIVE_INFINITY }
-    return known ? { day: day.day, known, limit } : UNKNOWN
+    const all = budgetsOf(limits, payer, this.#today())
+    const known = await readable(Promise.all(all.map(({ name }) => this.#spent(this.#periodOf(payer.tenant, name)))))
+    return known ? all.map((each, i) => ({ ...each, known: known[i] ?? NOTHING_SPENT })) : UNKNOWN
   }
 
-  /** The refusal of a day in which so much was spent, or `undefined`. */
-  exhausted({ limit }: Pick<Standing, 'limit'>, { tokens, costUsd }: Spent): BudgetRefusal | undefined {
-    if (tokens >= limit.tokens) return this.#usedUp(`${limit.tokens} tokens`, 'tokens_per_day')
-    if (costUsd >= limit.costUsd) return this.#usedUp(`${limit.costUsd} US dollars`, 'usd_per_day')
-    return undefined
+  /** The refusal of a period in which so much was spent, or `undefined`. */
+  exhausted(budget: Omit<Standing, 'known'>, { tokens, costUsd }: Spent): BudgetRefusal | undefined {
+    const { limit } = budget
+    if (tokens >= limit.tokens) return this.#usedUp(budget, `${limit.tokens} tokens`, 'tokens_per_day')
+    if (costUsd < limit.costUsd) return undefined
+    return this.#usedUp(budget, `${limit.costUsd} US dollars`, isDay(budget.name) ? 'usd_per_day' : 'usd_per_month')
   }
 
-  spend(tenant: TenantId, spent: Spent): void {
-    const day = this.#dayOf(tenant)
-    day.own = addSpent(day.own, spent)
-    day.isDirty = true
+  /** Counts in the tenant's day, and in the budgets of its customer that these names are. */
+  spend(tenant: TenantId, spent: Spent, ofCustomer: readonly string[] = []): void {
+    for (const name of [this.#today(), ...ofCustomer]) {
+      const period = this.#periodOf(tenant, name)
+      period.own = addSpent(period.own, spent)
+      period.isDirty = true
+    }
   }
 
   /** The tenant's spending today. Throws `unavailable` when the store does not answer. */
   async today(tenant: TenantId): Promise<Spent & { resetsAt: Date }> {
-    return { ...(await this.#spent(this.#dayOf(tenant))), resetsAt: endOfDay(this.#now()) }
+    return { ...(await this.#spent(this.#periodOf(tenant, this.#today()))), resetsAt: endOfDay(this.#now()) }
   }
 
   async close(): Promise<void> {
@@ -103,37 +119,38 @@ export class Budgets {
     await this.#flush()
   }
 
-  #usedUp(budget: string, reason: keyof Limits): BudgetRefusal {
-    const [now, resetsAt] = [this.#now(), endOfDay(this.#now())]
+  #usedUp({ name, payer }: Omit<Standing, 'known'>, budget: string, reason: BudgetRefusal['reason']): BudgetRefusal {
+    const now = this.#now()
+    const [period, resetsAt] = isDay(name) ? ['day', endOfDay(now)] : ['month', endOfMonth(now)]
+    const whose = payer.customer === undefined ? '' : ` of the customer ${payer.customer}`
     return {
       code: 'budget_exhausted',
-      message: `the budget of ${budget} a day is used up; it begins anew at ${resetsAt.toISOString()}`,
+      message: `the budget of ${budget} a ${period}${whose} is used up; it begins anew at ${resetsAt.toISOString()}`,
       reason,
       retryAfterSecs: Math.ceil((resetsAt.getTime() - now.getTime()) / 1000),
     }
   }
 
-  #dayOf(tenant: TenantId): Day {
-    const day = isoTime(this.#now().getTime()).slice(0, 'yyyy-mm-dd'.length)
-    const key = `${day} ${tenant}`
-    const known = this.#days.get(key)
+  #today(): string {
+    return isoTime(this.#now().getTime()).slice(0, 'yyyy-mm-dd'.length)
+  }
+
+  #periodOf(tenant: TenantId, name: string): Period {
+    const key = `${name} ${tenant}`
+    const known = this.#periods.get(key)
     if (known) return known
-    const fresh: Day = {
-      tenant,
-      day,
-      own: NOTHING_SPENT,
-      others: undefined,
-      readAt: Number.NEGATIVE_INFINITY,
-      isDirty: false,
+    const fresh = {
+      ...{ tenant, name, own: NOTHING_SPENT, others: undefined },
+      ...{ readAt: Number.NEGATIVE_INFINITY, isDirty: false },
     }
-    this.#days.set(key, fresh)
+    this.#periods.set(key, fresh)
     return fresh
   }
 
   /** While the store is away the last sum counts. Throws when there is none. */
-  async #spent(day: Day): Promise<Spent> {
+  async #spent(day: Period): Promise<Spent> {
     if (performance.now() - day.readAt > this.#everyMs) {
-      const reading = this.#deps.store.ofOthers(day.tenant, { day: day.day, process: this.#process })
+      const reading = this.#deps.store.ofOthers(day.tenant, { day: day.name, process: this.#process })
       const others = await reading.catch((cause: unknown) => {
         if (!day.others) throw cause
         return day.others
@@ -152,15 +169,16 @@ export class Budgets {
   }
 
   async #writeAll(): Promise<void> {
-    const today = isoTime(this.#now().getTime()).slice(0, 'yyyy-mm-dd'.length)
-    for (const [key, entry] of this.#days) {
+    const today = this.#today()
+    for (const [key, entry] of this.#periods) {
       if (entry.isDirty) await this.#write(entry)
-      if (!entry.isDirty && entry.day !== today) this.#days.delete(key)
+      const isOver = !today.startsWith(entry.name.split(' ')[0] ?? '')
+      if (!entry.isDirty && isOver) this.#periods.delete(key)
     }
   }
 
-  async #write(entry: Day): Promise<void> {
-    const { tenant, day, own: spent } = entry
+  async #write(entry: Period): Promise<void> {
+    const { tenant, name: day, own: spent } = entry
     entry.isDirty = false
     try {
       await this.#deps.store.put(tenant, { day, process: this.#process, spent })
@@ -170,6 +188,26 @@ export class Budgets {
     }
   }
 }
+
+/** The budgets of a payer, each with the name of its present period. A tenant's is one when it has any limit of its calls. */
+function budgetsOf(limits: TenantLimits, payer: Payer, today: string): Omit<Standing, 'known'>[] {
+  const { tenant, customer } = payer
+  const own = customer === undefined ? undefined : limitsOfCustomer(limits, customer)
+  const { tokens_per_day: tokens, usd_per_day: costUsd, concurrent_model_calls: calls } = limits
+  return [
+    { payer: { tenant }, name: today, limit: limitOf({ tokens, costUsd, calls }) },
+    { payer, name: `${today} ${customer}`, limit: limitOf({ tokens: own?.tokens_per_day, costUsd: own?.usd_per_day }) },
+    { payer, name: `${today.slice(0, 'yyyy-mm'.length)} ${customer}`, limit: limitOf({ costUsd: own?.usd_per_month }) },
+  ].filter(({ limit }) => Object.values(limit).some(Number.isFinite))
+}
+
+type Limited = { [amount in keyof Held]?: number | null | undefined }
+
+const limitOf = ({ tokens, costUsd, calls }: Limited): Held => ({
+  tokens: tokens ?? Number.POSITIVE_INFINITY,
+  costUsd: costUsd ?? Number.POSITIVE_INFINITY,
+  calls: calls ?? Number.POSITIVE_INFINITY,
+})
 
 /** `undefined` while the store does not answer. */
 async function readable<T>(reading: T | Promise<T>): Promise<T | undefined> {
@@ -192,3 +230,5 @@ function endOfDay(now: Date): Date {
   end.setUTCHours(24, 0, 0, 0)
   return end
 }
+
+const endOfMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1))

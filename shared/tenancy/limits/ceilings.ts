@@ -8,9 +8,9 @@ export type Ceilings = { of(tenant: TenantId): Limits }
 export const NO_CEILINGS: Ceilings = { of: () => NO_LIMITS }
 
 /** The limits that apply: the tenant's own up to its ceiling, and the ceiling where it has none. */
-export function effectiveLimits(own: Limits, ceiling: Limits): Limits {
+export function effectiveLimits<T extends Limits>(own: T, ceiling: Limits): T {
   if (ceiling === NO_LIMITS) return own
-  return eachLimit((name) => least(own[name], ceiling[name]))
+  return { ...own, ...eachLimit((name) => least(own[name], ceiling[name])) }
 }
 
 /** The fields in which `own` exceeds the ceiling. No limit of its own is no excess: the ceiling is the limit then. */
@@ -48,6 +48,7 @@ const whole = (max: number): Rule => ({
 const RULES: Record<keyof Limits, Rule> = {
   requests_per_minute: whole(1_000_000),
   concurrent_runs: whole(1_000_000),
+  concurrent_model_calls: whole(1_000_000),
   tokens_per_day: whole(1_000_000_000_000),
   usd_per_day: {
     isValid: (value) => value > 0 && value <= 1_000_000_000,
@@ -57,9 +58,11 @@ const RULES: Record<keyof Limits, Rule> = {
 
 const NAMES = Object.keys(RULES) as (keyof Limits)[]
 
-const eachLimit = (limitOf: (name: keyof Limits) => number | null): Limits => ({
+/** All limits of a tenant, each by its name. */
+export const eachLimit = (limitOf: (name: keyof Limits) => number | null): Limits => ({
   requests_per_minute: limitOf('requests_per_minute'),
   concurrent_runs: limitOf('concurrent_runs'),
+  concurrent_model_calls: limitOf('concurrent_model_calls'),
   tokens_per_day: limitOf('tokens_per_day'),
   usd_per_day: limitOf('usd_per_day'),
 })

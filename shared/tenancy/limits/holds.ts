@@ -1,19 +1,28 @@
-import { type BudgetHolds, type HoldAnswer, type HoldRequest, NOTHING_SPENT, type Spent } from './port.ts'
+import { type BudgetHolds, type HoldAnswer, type HoldRequest } from './port.ts'
 
 /**
- * Decides what a process may hold back. A budget with less left than the next call may cost still allows it when nothing else is at work:
- * the call that reaches a budget may exceed it (D11.2).
+ * Decides what the only process may hold back. A budget with less left than the next call may cost still allows it when nothing else is at
+ * work: the call that reaches a budget may exceed it (D11.2).
  */
-function decideHold({ limit, hold }: HoldRequest, spent: Spent, others: Spent): HoldAnswer {
-  const fits = ({ tokens, costUsd }: Spent) =>
-    spent.tokens + others.tokens + tokens <= limit.tokens && spent.costUsd + others.costUsd + costUsd <= limit.costUsd
-  const isAlone = hold.atWork.tokens === 0 && others.tokens === 0 // Each call has tokens, not each has a price.
-  if (spent.tokens >= limit.tokens || spent.costUsd >= limit.costUsd) return { granted: 'none', spent }
-  if (fits(hold.reserve)) return { granted: 'reserve', spent }
-  return { granted: isAlone || fits(hold.next) ? 'next' : 'atWork', spent }
+function decideHolds(requests: readonly HoldRequest[]): HoldAnswer[] {
+  const roomOf = ({ known, limit, hold: { atWork, next, reserve } }: HoldRequest): HoldAnswer['granted'] => {
+    const fits = ({ tokens, costUsd }: typeof next) =>
+      known.tokens + tokens <= limit.tokens && known.costUsd + costUsd <= limit.costUsd
+    if (known.tokens >= limit.tokens || known.costUsd >= limit.costUsd) return 'none'
+    if (fits(reserve) && reserve.calls <= limit.calls) return 'reserve'
+    const isAlone = atWork.tokens === 0 // Each call has tokens, not each has a price.
+    if (!isAlone && !fits(next)) return 'lacking'
+    return next.calls <= limit.calls ? 'next' : 'busy'
+  }
+  const rooms = requests.map(roomOf)
+  const isGranted = rooms.every(hasRoom)
+  return requests.map(({ known }, i) => {
+    const room = rooms[i] ?? 'none'
+    return { granted: hasRoom(room) && !isGranted ? 'kept' : room, spent: known }
+  })
 }
 
+const hasRoom = (room: HoldAnswer['granted']) => room === 'reserve' || room === 'next'
+
 /** The holds of the standalone form, whose process is the only one. */
-export const SINGLE_PROCESS: BudgetHolds = {
-  ask: async (_tenant, request) => decideHold(request, request.known, NOTHING_SPENT),
-}
+export const SINGLE_PROCESS: BudgetHolds = { ask: async (_tenant, requests) => decideHolds(requests) }

@@ -1,7 +1,7 @@
 import { createCache } from '../../kernel/cache.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { Limits } from '../tenant-config/config.ts'
+import type { TenantLimits } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
 import { type Ceilings, effectiveLimits, NO_CEILINGS } from './ceilings.ts'
 
@@ -16,7 +16,7 @@ export class KnownLimits {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
   readonly #ceilings: Ceilings
   /** As the tenants have stored them. */
-  readonly #last = createCache<TenantId, Limits>(MAX_TENANTS)
+  readonly #last = createCache<TenantId, TenantLimits>(MAX_TENANTS)
 
   constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Ceilings = NO_CEILINGS) {
     this.#configs = configs
@@ -24,17 +24,17 @@ export class KnownLimits {
   }
 
   /** Rejects with `unavailable` when the limits must be read and the store does not answer: a limit that is not known is not none. */
-  of(tenant: TenantId): Limits | Promise<Limits> {
+  of(tenant: TenantId): TenantLimits | Promise<TenantLimits> {
     return this.peek(tenant) ?? this.#read(tenant)
   }
 
   /** The limits, where the tenant's configuration is kept. */
-  peek(tenant: TenantId): Limits | undefined {
+  peek(tenant: TenantId): TenantLimits | undefined {
     const config = this.#configs.peek(tenant)
     return config && this.#remember(tenant, config.limits)
   }
 
-  async #read(tenant: TenantId): Promise<Limits> {
+  async #read(tenant: TenantId): Promise<TenantLimits> {
     try {
       return this.#remember(tenant, (await this.#configs.get(tenant)).limits)
     } catch (cause) {
@@ -44,12 +44,12 @@ export class KnownLimits {
     }
   }
 
-  #remember(tenant: TenantId, limits: Limits): Limits {
+  #remember(tenant: TenantId, limits: TenantLimits): TenantLimits {
     if (this.#last.get(tenant) !== limits) this.#last.set(tenant, limits)
     return this.#effective(tenant, limits)
   }
 
-  #effective(tenant: TenantId, limits: Limits): Limits {
+  #effective(tenant: TenantId, limits: TenantLimits): TenantLimits {
     return effectiveLimits(limits, this.#ceilings.of(tenant))
   }
 }

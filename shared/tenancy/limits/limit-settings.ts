@@ -1,15 +1,15 @@
 import type { PriceOf } from '../../agent/providers/port.ts'
 import { invalidRequest } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { type Limits, NO_LIMITS } from '../tenant-config/config.ts'
+import { type Limits, NO_LIMITS, type TenantLimits } from '../tenant-config/config.ts'
 import type { LiveConfigs } from '../tenant-config/live-configs.ts'
 import type { Budgets } from './budgets.ts'
-import { type Ceilings, effectiveLimits, excesses } from './ceilings.ts'
+import { type Ceilings, eachLimit, effectiveLimits, excesses } from './ceilings.ts'
 import { type RunPlaces } from './port.ts'
 import { type LimitWarning, type ServerModel, unpricedWarnings } from './unpriced.ts'
 
 /** The limits that apply to a tenant, the operator's ceiling, and what the tenant has used. `resets_at` is in ISO 8601. */
-export type LimitsView = Limits & {
+export type LimitsView = TenantLimits & {
   ceiling: Limits
   used: { concurrent_runs: number; tokens: number; cost_usd: number; resets_at: string }
 }
@@ -37,9 +37,9 @@ export class LimitSettings {
   }
 
   /** Replaces all limits: what is left out is limited by the ceiling alone. Throws `invalid_request` for a limit above its ceiling. */
-  async put(tenant: TenantId, body: Partial<Limits>): Promise<LimitsView & { warnings?: LimitWarning[] }> {
-    const { requests_per_minute, concurrent_runs, tokens_per_day, usd_per_day } = { ...NO_LIMITS, ...body }
-    const limits: Limits = { requests_per_minute, concurrent_runs, tokens_per_day, usd_per_day }
+  async put(tenant: TenantId, body: Partial<TenantLimits>): Promise<LimitsView & { warnings?: LimitWarning[] }> {
+    const { customers, ...own } = { ...NO_LIMITS, ...body }
+    const limits: TenantLimits = { ...eachLimit((name) => own[name]), ...(customers && { customers }) }
     refuseExcess(limits, this.#deps.ceilings.of(tenant))
     const config = await this.#deps.configs.update(tenant, (before) => ({ ...before, limits }))
     const view = await this.#viewOf(tenant, limits)
@@ -47,7 +47,7 @@ export class LimitSettings {
     return { ...view, ...(warnings.length > 0 && { warnings }) }
   }
 
-  async #viewOf(tenant: TenantId, own: Limits): Promise<LimitsView> {
+  async #viewOf(tenant: TenantId, own: TenantLimits): Promise<LimitsView> {
     const { budgets, places, ceilings } = this.#deps
     const ceiling = ceilings.of(tenant)
     const limits = effectiveLimits(own, ceiling)

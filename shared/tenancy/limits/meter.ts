@@ -4,7 +4,7 @@ import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { BudgetRefusal } from './budgets.ts'
+import type { BudgetRefusal, Payer } from './budgets.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 
@@ -80,6 +80,7 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
     const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
     return { tokens: usage.input + output, costUsd: priceOf(plain, request.model, usage) ?? 0 }
   }
+  const payerOf = ({ caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
   return {
     ...plain, // What it tells of its models as well.
     get contextWindow() {
@@ -87,7 +88,7 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
     },
     stream: (request, signal) =>
       new MeteredAnswer({
-        reserve: () => reservations.reserve(tenant, () => mostOf(request), signal),
+        reserve: () => reservations.reserve(payerOf(request), () => mostOf(request), signal),
         open: () => plain.stream(request, signal)[Symbol.asyncIterator](),
         spentBy(count) {
           const usage = count.usageOf(request)

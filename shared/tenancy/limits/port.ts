@@ -15,11 +15,15 @@ export const lessSpent = (one: Spent, other: Spent): Spent => ({
   costUsd: one.costUsd - other.costUsd,
 })
 
+export const addHeld = (one: Held, other: Held): Held => ({ ...addSpent(one, other), calls: one.calls + other.calls })
+
+export const lessHeld = (one: Held, other: Held): Held => ({ ...lessSpent(one, other), calls: one.calls - other.calls })
+
 const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)
 
-/** The cost of a tenant's model calls in a day, by process. Every method throws `unavailable` when the store does not answer. */
+/** What a tenant's model calls have cost in a period, and those of each customer with a budget of its own, by process. Every method throws `unavailable` when the store does not answer. */
 export interface SpendingStore {
-  /** Replaces what this process has spent. `day` is such as `2026-11-22`. */
+  /** Replaces what this process has spent. `day` is the name of a budget, such as `2026-11-22`. */
   put(tenant: TenantId, entry: { day: string; process: string; spent: Spent }): Promise<void>
   /** The sum over all processes but this one. */
   ofOthers(tenant: TenantId, entry: { day: string; process: string }): Promise<Spent>
@@ -41,27 +45,42 @@ export interface RunPlaces {
 /** How long a place is held: longer than a flow may wait for an executor. */
 export const PLACE_MS = 45_000
 
-/** A process asks to hold back a part of a tenant's budget for its model calls at work. */
+/** What calls hold of a budget, and its limits: `calls` are those at work at the same time, which nobody spends. */
+export type Held = Spent & { calls: number }
+
+export const NOTHING_HELD: Held = { ...NOTHING_SPENT, calls: 0 }
+
+const DAY = /^\d{4}-\d{2}-\d{2}(?: |$)/
+
+/** Whether a budget is that of a day; the others are of a month. */
+export const isDay = (name: string): boolean => DAY.test(name)
+
+/** A part of one budget that a process asks to hold back for its model calls at work. */
 export type HoldRequest = {
-  day: string
-  process: string
-  /** What this process has spent in the day: now, and when it was last answered. */
+  /** Of the budget, among those of the tenant: `2026-11-22`, or `2026-11 c-42` for the month of a customer. */
+  name: string
+  /** Of the hold, among those of all processes. */
+  id: string
+  /** What the holder has spent: now, and when it was last answered. */
   own: { now: Spent; told: Spent }
-  /** What the whole day is known to have cost at least, for a store that has lost its count. */
+  /** What the whole period is known to have cost at least, for a store that has lost its count. */
   known: Spent
   /** `Infinity` where there is no limit. */
-  limit: Spent
+  limit: Held
   /** What the calls at work hold; with them the next call; and with both a reserve for later ones, which saves requests. */
-  hold: { atWork: Spent; next: Spent; reserve: Spent }
+  hold: { atWork: Held; next: Held; reserve: Held }
 }
 
-/** `granted`: which part of the hold counts from now on. `spent`: of all processes. */
-export type HoldAnswer = { granted: keyof HoldRequest['hold'] | 'none'; spent: Spent }
+/**
+ * `granted`: the hold that counts from now on, or why it is that of the calls at work: another budget lacks room (`kept`), this one does
+ * (`lacking`), only a place among the calls at work does (`busy`), or it is used up (`none`). `spent`: of all processes.
+ */
+export type HoldAnswer = { granted: 'reserve' | 'next' | 'kept' | 'lacking' | 'busy' | 'none'; spent: Spent }
 
 /** What the processes hold back of the budgets, each for at most `HOLD_MS` after its last request. */
 export interface BudgetHolds {
-  /** One atomic step. Throws `unavailable` when the holds cannot be reached. */
-  ask(tenant: TenantId, request: HoldRequest): Promise<HoldAnswer>
+  /** One atomic step over all these budgets: the next call is granted by all or by none. Throws `unavailable` when the holds cannot be reached. */
+  ask(tenant: TenantId, requests: readonly HoldRequest[]): Promise<HoldAnswer[]>
 }
 
 /** A process that died holds nothing back after this time. */

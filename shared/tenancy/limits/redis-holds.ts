@@ -1,13 +1,13 @@
 import type { RedisLink, Script } from '../../platform/redis/link.ts'
-import { type BudgetHolds, HOLD_MS, type HoldAnswer, type Spent } from './port.ts'
+import { type BudgetHolds, HOLD_MS, type HoldAnswer, type HoldRequest, isDay, type Spent } from './port.ts'
 
 /**
- * A hash for each tenant and day: `total` is what the processes have told, each other field a process with what it had spent when it asked last, what it
- * holds and until when, by Redis's clock. The decision is that of `decideHold`.
+ * A hash for each budget: `total` is what the holders have told, each other field a holder with what it had spent when it asked last, what it
+ * holds and until when, by Redis's clock. The decision is that of `decideHolds`, with what the others hold.
  */
 const ASK: Script = {
-  name: 'aeHoldBudget',
-  keys: 1,
+  name: 'aeHoldBudgets',
+  keys: 'any',
   lua: `local t = redis.call('TIME')
   local now = t[1] * 1000 + math.floor(t[2] / 1000)
   local function numbers(text)
@@ -15,51 +15,77 @@ const ASK: Script = {
     for each in string.gmatch(text, '%S+') do found[#found + 1] = tonumber(each) end
     return found
   end
-  local own, told, known, limit = numbers(ARGV[2]), numbers(ARGV[3]), numbers(ARGV[4]), numbers(ARGV[5])
-  local atWork, next, reserve = numbers(ARGV[6]), numbers(ARGV[7]), numbers(ARGV[8])
-  local total, others = {0, 0}, {0, 0}
-  local all = redis.call('HGETALL', KEYS[1])
-  for i = 1, #all, 2 do
-    local values = numbers(all[i + 1])
-    if all[i] == 'total' then total = values
-    elseif all[i] == ARGV[1] then told = values
-    elseif values[5] <= now then redis.call('HDEL', KEYS[1], all[i])
-    else others = {others[1] + values[3], others[2] + values[4]} end
-  end
-  local spent = {}
-  for i = 1, 2 do
-    -- What others have spent and not told is within what they hold, and comes to the total when they tell it.
-    total[i] = math.max(total[i] + own[i] - told[i], known[i] - others[i])
-    spent[i] = math.max(total[i], known[i])
-  end
-  local function fits(hold)
-    return spent[1] + others[1] + hold[1] <= limit[1] and spent[2] + others[2] + hold[2] <= limit[2]
-  end
-  local isAlone = atWork[1] == 0 and others[1] == 0
-  local granted, hold = 'atWork', atWork
-  if spent[1] >= limit[1] or spent[2] >= limit[2] then granted = 'none'
-  elseif fits(reserve) then granted, hold = 'reserve', reserve
-  elseif isAlone or fits(next) then granted, hold = 'next', next end
   local function text(...) return string.format(string.rep('%.17g ', select('#', ...)), ...) end
-  redis.call('HSET', KEYS[1], 'total', text(total[1], total[2]), ARGV[1], text(own[1], own[2], hold[1], hold[2], now + ARGV[9]))
-  redis.call('PEXPIRE', KEYS[1], ARGV[10])
-  return {granted, text(spent[1], spent[2])}`,
+  local function look(key, id, own, told, known, limit, atWork, next, reserve)
+    local total, others = {0, 0}, {0, 0, 0}
+    local all = redis.call('HGETALL', key)
+    for i = 1, #all, 2 do
+      local values = numbers(all[i + 1])
+      if all[i] == 'total' then total = values
+      elseif all[i] == id then told = values
+      elseif values[6] <= now then redis.call('HDEL', key, all[i])
+      else for n = 1, 3 do others[n] = others[n] + values[n + 2] end end
+    end
+    local spent = {}
+    for i = 1, 2 do
+      -- What others have spent and not told is within what they hold, and comes to the total when they tell it.
+      total[i] = math.max(total[i] + own[i] - told[i], known[i] - others[i])
+      spent[i] = math.max(total[i], known[i])
+    end
+    local function fits(hold)
+      return spent[1] + others[1] + hold[1] <= limit[1] and spent[2] + others[2] + hold[2] <= limit[2]
+    end
+    local function hasPlaces(hold) return others[3] + hold[3] <= limit[3] end
+    local room, isAlone = 'lacking', atWork[1] == 0 and others[1] == 0
+    if spent[1] >= limit[1] or spent[2] >= limit[2] then room = 'none'
+    elseif fits(reserve) and hasPlaces(reserve) then room = 'reserve'
+    elseif isAlone or fits(next) then room = hasPlaces(next) and 'next' or 'busy' end
+    return {room = room, total = total, spent = spent, own = own, holds = {reserve = reserve, next = next}, atWork = atWork}
+  end
+  local found, isGranted, answer = {}, true, {}
+  for k, key in ipairs(KEYS) do
+    local amounts = {}
+    for i = 1, 7 do amounts[i] = numbers(ARGV[k * 9 - 7 + i]) end
+    found[k] = look(key, ARGV[k * 9 - 7], unpack(amounts))
+    isGranted = isGranted and found[k].holds[found[k].room] ~= nil
+  end
+  for k, key in ipairs(KEYS) do
+    local each = found[k]
+    if each.holds[each.room] and not isGranted then each.room = 'kept' end
+    local hold, total, own = each.holds[each.room] or each.atWork, each.total, each.own
+    redis.call('HSET', key, 'total', text(total[1], total[2]), ARGV[k * 9 - 7], text(own[1], own[2], hold[1], hold[2], hold[3], now + ARGV[1]))
+    redis.call('PEXPIRE', key, ARGV[k * 9 + 1])
+    answer[#answer + 1] = each.room
+    answer[#answer + 1] = text(each.spent[1], each.spent[2])
+  end
+  return answer`,
 }
 
-/** Longer than the day whose spending it counts. */
-const KEPT_MS = 2 * 24 * 3_600_000
+const DAY_MS = 24 * 3_600_000
+/** Longer than the period whose spending a hash counts. */
+const keptMs = ({ name }: HoldRequest) => (isDay(name) ? 2 : 32) * DAY_MS
 
 /** The holds of a cluster. */
 export const createRedisHolds = (run: RedisLink['run']): BudgetHolds => ({
-  async ask(tenant, { day, process, own, known, limit, hold }) {
-    const amounts = [own.now, own.told, known, limit, hold.atWork, hold.next, hold.reserve].map(textOf)
-    const answer = await run(ASK, [`budget:${tenant}:${day}`], [process, ...amounts, HOLD_MS, KEPT_MS])
-    const [granted, spent] = answer as [HoldAnswer['granted'], string]
-    const [tokens = 0, costUsd = 0] = spent.trim().split(' ').map(Number)
-    return { granted, spent: { tokens, costUsd } }
+  async ask(tenant, requests) {
+    const keys = requests.map(({ name }) => `budget:{${tenant}}:${name}`) // The tenant's are in one slot.
+    const answer = (await run(ASK, keys, [HOLD_MS, ...requests.flatMap(argumentsOf)])) as string[]
+    return requests.map((_, i) => {
+      const [tokens = 0, costUsd = 0] = String(answer[2 * i + 1])
+        .trim()
+        .split(' ')
+        .map(Number)
+      return { granted: answer[2 * i] as HoldAnswer['granted'], spent: { tokens, costUsd } }
+    })
   },
 })
 
+function argumentsOf(request: HoldRequest): (string | number)[] {
+  const { id, own, known, limit, hold } = request
+  const amounts = [own.now, own.told, known, limit, hold.atWork, hold.next, hold.reserve]
+  return [id, ...amounts.map(textOf), keptMs(request)]
+}
+
 /** Redis reads no infinity. */
-const textOf = ({ tokens, costUsd }: Spent): string =>
-  [tokens, costUsd].map((value) => Math.min(value, Number.MAX_VALUE)).join(' ')
+const textOf = ({ tokens, costUsd, calls = 0 }: Spent & { calls?: number }): string =>
+  [tokens, costUsd, calls].map((value) => Math.min(value, Number.MAX_VALUE)).join(' ')

@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { BudgetRefusal, Budgets, Standing } from './budgets.ts'
-import { addSpent, type BudgetHolds, HOLD_MS, type HoldAnswer, lessSpent, NOTHING_SPENT, type Spent } from './port.ts'
+import type { BudgetRefusal, Budgets, Payer, Standing } from './budgets.ts'
+import { Hold, heldBy } from './hold.ts'
+import { type BudgetHolds, type HoldAnswer, type HoldRequest, NOTHING_SPENT, type Spent } from './port.ts'
 
 export type ReservationsDeps = {
-  budgets: Pick<Budgets, 'standing' | 'exhausted' | 'spend'>
+  budgets: Pick<Budgets, 'standings' | 'exhausted' | 'spend'>
   holds: BudgetHolds
   log: Log
   waitMs?: number
@@ -17,20 +17,21 @@ export type Reservation = { settle(spent: Spent): void }
 
 /** A call that finds no room waits so long for others to end. */
 const WAIT_MS = 60_000
+/** Without a place among the calls at work it waits longer: each of those before it may take minutes. */
+const WAIT_FOR_PLACE_MS = 600_000
 /** Calls of other processes end without a notice. */
 const LOOK_EVERY_MS = 500
-/** What is held beyond the calls at work, in calls: the next ones begin without a request to the holds. */
-const RESERVED_CALLS = 8
 /** A hold that nobody uses is given back, and what was spent is told, at most so much later. */
 const TIDY_EVERY_MS = 1_000
 
 /**
- * Reserves what each model call of a tenant with a budget may cost, and settles it when the call has ended: the calls of all processes
- * together exceed a budget by no more than an estimate is wrong (D11.2). A call for which there is no room waits for those at work.
+ * Reserves what each model call may cost of the budgets of its tenant and its customer, and settles it when the call has ended: the calls
+ * of all processes together exceed a budget by no more than an estimate is wrong (D11.2). A call for which there is no room waits for
+ * those at work.
  */
 export class Reservations {
   readonly #deps: ReservationsDeps
-  readonly #holds = new Map<string, DayHold>()
+  readonly #tenants = new Map<TenantId, TenantHolds>()
   readonly #timer: NodeJS.Timeout
 
   constructor(deps: ReservationsDeps) {
@@ -39,14 +40,15 @@ export class Reservations {
   }
 
   /** `most` is read where there is a budget. A call that is aborted while it waits is let go on, to end by itself. */
-  async reserve(tenant: TenantId, most: () => Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
-    const standing = await this.#deps.budgets.standing(tenant)
-    if (standing && 'code' in standing) return standing
-    if (!standing) return { settle: (spent) => void (spent.tokens > 0 && this.#deps.budgets.spend(tenant, spent)) }
-    const key = `${standing.day} ${tenant}`
-    const hold = this.#holds.get(key) ?? new DayHold(tenant, standing.day, this.#deps)
-    this.#holds.set(key, hold)
-    return hold.reserve(most(), signal)
+  async reserve(payer: Payer, most: () => Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
+    const standings = await this.#deps.budgets.standings(payer)
+    if ('code' in standings) return standings
+    const { budgets } = this.#deps
+    if (standings.length === 0)
+      return { settle: (spent) => void (spent.tokens > 0 && budgets.spend(payer.tenant, spent)) }
+    const holds = this.#tenants.get(payer.tenant) ?? new TenantHolds(payer.tenant, this.#deps)
+    this.#tenants.set(payer.tenant, holds)
+    return holds.reserve({ payer, most: most(), standings }, signal)
   }
 
   close(): void {
@@ -54,48 +56,51 @@ export class Reservations {
   }
 
   #tidy(): void {
-    for (const [key, hold] of this.#holds) {
-      if (hold.isEmpty) this.#holds.delete(key)
-      else hold.tidy()
+    for (const [tenant, holds] of this.#tenants) {
+      holds.tidy()
+      if (holds.isEmpty) this.#tenants.delete(tenant)
     }
   }
 }
 
-type Waiting = { most: Spent; resolve(answer: Reservation | BudgetRefusal): void; until: number }
+type Waiting = {
+  payer: Payer
+  most: Spent
+  standings: readonly Standing[]
+  /** `performance.now()` at its arrival. */
+  since: number
+  resolve(answer: Reservation | BudgetRefusal): void
+}
 
-/** What this process holds back of one tenant's day: for its calls at work, for what it has not told yet, and for calls to come. */
-class DayHold {
+/** What this process holds back of the budgets of one tenant and its customers. */
+class TenantHolds {
   readonly #tenant: TenantId
-  readonly #day: string
   readonly #deps: ReservationsDeps
-  /** Names this hold among those of the other processes. */
-  readonly #id = randomUUID()
+  readonly #budgets = new Map<string, Hold>()
   readonly #queue: Waiting[] = []
-  #held = NOTHING_SPENT
-  #atWork = NOTHING_SPENT
-  #spent = NOTHING_SPENT
-  #told = { spent: NOTHING_SPENT, at: 0 }
-  #isAsking = false
-  #isUsed = false
-  #settled = Promise.withResolvers<void>()
+  /** Those that give something back, or renew it, next. */
+  #due: Hold[] = []
+  #isServing = false
+  #changed = Promise.withResolvers<void>()
 
-  constructor(tenant: TenantId, day: string, deps: ReservationsDeps) {
+  constructor(tenant: TenantId, deps: ReservationsDeps) {
     this.#tenant = tenant
-    this.#day = day
     this.#deps = deps
   }
 
   get isEmpty(): boolean {
-    return this.#queue.length === 0 && this.#held.tokens === 0 && this.#atWork.tokens === 0 && !this.#isAsking
+    return this.#budgets.size === 0 && this.#queue.length === 0 && !this.#isServing
   }
 
-  reserve(most: Spent, signal: AbortSignal): Promise<Reservation | BudgetRefusal> {
-    this.#isUsed = true
+  reserve(
+    asked: Pick<Waiting, 'payer' | 'most' | 'standings'>,
+    signal: AbortSignal,
+  ): Promise<Reservation | BudgetRefusal> {
     return new Promise((resolve): void => {
       const leave = () => this.#begin(call)
       const call: Waiting = {
-        most,
-        until: performance.now() + (this.#deps.waitMs ?? WAIT_MS),
+        ...asked,
+        since: performance.now(),
         resolve(answer) {
           signal.removeEventListener('abort', leave) // The signal is that of the run, which makes many calls.
           resolve(answer)
@@ -104,88 +109,122 @@ class DayHold {
       this.#queue.push(call)
       if (signal.aborted) return leave()
       signal.addEventListener('abort', leave, { once: true })
+      this.#wake()
       void this.#serve()
     })
   }
 
   /** Gives back what no call has used lately, and renews what calls at work need. */
   tidy(): void {
-    const isOld = performance.now() - this.#told.at > HOLD_MS / 3
-    if (!this.#isAsking && (isOld || !this.#isUsed)) void this.#tell()
-    this.#isUsed = false
-  }
-
-  /** Lets the calls of the queue begin in their order. */
-  async #serve(): Promise<void> {
-    if (this.#isAsking) return
-    this.#isAsking = true
-    for (let call = this.#queue[0]; call; call = this.#queue[0])
-      if (fits(call.most, this.#free())) this.#begin(call)
-      else await this.#askFor(call)
-    this.#isAsking = false
-  }
-
-  async #askFor(call: Waiting): Promise<void> {
-    const settled = this.#settled.promise
-    const standing = await this.#deps.budgets.standing(this.#tenant)
-    if (!this.#queue.includes(call)) return
-    if (!standing) return this.#begin(call)
-    if ('code' in standing) return this.#answer(call, standing)
-    const { granted, spent } = await this.#ask(standing, call.most)
-    if (!this.#queue.includes(call)) return // It was aborted meanwhile.
-    if (granted === 'reserve' || granted === 'next') return this.#begin(call)
-    const refusal = this.#deps.budgets.exhausted(standing, spent)
-    if (refusal) return this.#answer(call, refusal)
-    const leftMs = call.until - performance.now()
-    if (leftMs <= 0) return this.#answer(call, RESERVED)
-    await Promise.race([settled, sleep(Math.min(leftMs, LOOK_EVERY_MS), undefined, { ref: false })])
-  }
-
-  async #tell(): Promise<void> {
-    this.#isAsking = true
-    const standing = await this.#deps.budgets.standing(this.#tenant)
-    if (standing && !('code' in standing)) await this.#ask(standing, NOTHING_SPENT)
-    this.#isAsking = false
+    for (const [name, hold] of this.#budgets) if (hold.isEmpty) this.#budgets.delete(name)
+    this.#due = [...this.#budgets.values()].filter((hold) => hold.isDue())
+    if (this.#due.length === 0) return
+    this.#wake()
     void this.#serve()
   }
 
-  /** Tells what was spent, and asks for room for a call and for more like it. Without an answer what is known of the day decides. */
-  async #ask({ limit, known }: Standing, most: Spent): Promise<HoldAnswer> {
-    const [atWork, spent] = [this.#atWork, this.#spent]
-    const next = addSpent(atWork, most)
-    const hold = { atWork, next, reserve: addSpent(next, times(most, RESERVED_CALLS)) }
-    const own = { now: spent, told: this.#told.spent }
+  /** Lets the calls of the queue begin, those of each budget in their order. */
+  async #serve(): Promise<void> {
+    if (this.#isServing) return
+    this.#isServing = true
+    while (this.#queue.length > 0 || this.#due.length > 0) {
+      const changed = this.#changed.promise
+      const full = new Map<Hold, Lack>()
+      await this.#tell(this.#due.splice(0))
+      for (const call of [...this.#queue]) await this.#try(call, full)
+      if (this.#queue.length > 0) await Promise.race([changed, sleep(this.#lookAgainMs(), undefined, UNREFERENCED)])
+    }
+    this.#isServing = false
+  }
+
+  /** `full`: the budgets that were found to have no room in this round. */
+  async #try(call: Waiting, full: Map<Hold, Lack>): Promise<void> {
+    if (!this.#queue.includes(call)) return // It was aborted meanwhile.
+    if (this.#fits(call) && !this.#holdsOf(call).some((hold) => full.has(hold))) return this.#begin(call)
+    const known = this.#holdsOf(call).find((hold) => full.has(hold))
+    const lack = (known && full.get(known)) ?? (await this.#askFor(call, full))
+    if (!lack || !this.#queue.includes(call)) return
+    const refusal = lack.refusal ?? this.#tooLate(call, lack)
+    if (refusal) this.#answer(call, refusal)
+  }
+
+  /** Asks for room for a call. What is returned is why it may not begin yet. */
+  async #askFor(call: Waiting, full: Map<Hold, Lack>): Promise<Lack | undefined> {
+    const standings = await this.#deps.budgets.standings(call.payer)
+    if (!this.#queue.includes(call)) return undefined
+    if ('code' in standings) return { granted: 'none', refusal: standings }
+    call.standings = standings
+    const holds = this.#holdsOf(call)
+    const answers = await this.#ask(holds.map((hold, i) => hold.request(standings[i], call.most)))
+    holds.forEach((hold, i) => hold.take(answers[i]))
+    if (!this.#queue.includes(call)) return undefined // It was aborted meanwhile.
+    const at = answers.findIndex(({ granted }) => granted === 'lacking' || granted === 'busy' || granted === 'none')
+    const [hold, standing, answer] = [holds[at], standings[at], answers[at]]
+    if (!hold || !standing || !answer) {
+      this.#begin(call)
+      return undefined
+    }
+    const lack = { granted: answer.granted, refusal: this.#deps.budgets.exhausted(standing, answer.spent) }
+    full.set(hold, lack)
+    return lack
+  }
+
+  async #tell(due: readonly Hold[]): Promise<void> {
+    if (due.length === 0) return
+    const answers = await this.#ask(due.map((hold) => hold.request(undefined, NOTHING_SPENT)))
+    due.forEach((hold, i) => hold.take(answers[i]))
+  }
+
+  /** Without an answer what is known of the periods decides. */
+  async #ask(requests: readonly HoldRequest[]): Promise<HoldAnswer[]> {
     try {
-      const answer = await this.#deps.holds.ask(this.#tenant, {
-        ...{ day: this.#day, process: this.#id, own, known, limit, hold },
-      })
-      this.#held = hold[answer.granted === 'none' ? 'atWork' : answer.granted]
-      this.#told = { spent, at: performance.now() }
-      return answer
+      return await this.#deps.holds.ask(this.#tenant, requests)
     } catch (cause) {
       this.#deps.log.debug('what other processes hold of a budget cannot be read', { cause })
-      return { granted: this.#deps.budgets.exhausted({ limit }, known) ? 'none' : 'next', spent: known }
+      return requests.map(({ limit, known }) => ({ granted: isUsedUp(limit, known) ? 'none' : 'next', spent: known }))
     }
   }
 
-  /** What is held and not needed for calls at work, nor for what they have spent since it was told. */
-  #free(): Spent {
-    return lessSpent(this.#held, addSpent(this.#atWork, lessSpent(this.#spent, this.#told.spent)))
+  #holdsOf({ standings }: Waiting): Hold[] {
+    return standings.map((standing) => {
+      const hold = this.#budgets.get(standing.name) ?? new Hold(standing)
+      this.#budgets.set(standing.name, hold)
+      return hold
+    })
+  }
+
+  #fits(call: Waiting): boolean {
+    return this.#holdsOf(call).every((hold, i) => hold.hasRoom(heldBy(call.most, call.standings[i])))
   }
 
   #begin(call: Waiting): void {
-    this.#atWork = addSpent(this.#atWork, call.most)
+    const holds = this.#holdsOf(call).map((hold, i) => ({ hold, most: heldBy(call.most, call.standings[i]) }))
+    for (const { hold, most } of holds) hold.begin(most)
     let isOver = false
     const settle = (spent: Spent) => {
       if (isOver) return
       isOver = true
-      this.#atWork = lessSpent(this.#atWork, call.most)
-      this.#spent = addSpent(this.#spent, spent)
-      if (spent.tokens > 0) this.#deps.budgets.spend(this.#tenant, spent)
-      this.#settled.resolve()
-      this.#settled = Promise.withResolvers()
+      for (const { hold, most } of holds) hold.end(most, spent)
+      const ofCustomer = call.standings.flatMap(({ name, payer }) => (payer.customer === undefined ? [] : [name]))
+      if (spent.tokens > 0) this.#deps.budgets.spend(this.#tenant, spent, ofCustomer)
+      this.#wake()
     }
     this.#answer(call, { settle })
+  }
+
+  #tooLate({ since }: Waiting, { granted }: Lack): BudgetRefusal | undefined {
+    const waitMs = this.#deps.waitMs ?? (granted === 'busy' ? WAIT_FOR_PLACE_MS : WAIT_MS)
+    if (performance.now() - since < waitMs) return undefined
+    return granted === 'busy' ? NO_PLACE : RESERVED
+  }
+
+  #lookAgainMs(): number {
+    return Math.min(LOOK_EVERY_MS, this.#deps.waitMs ?? LOOK_EVERY_MS)
+  }
+
+  #wake(): void {
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
   }
 
   #answer(call: Waiting, answer: Reservation | BudgetRefusal): void {
@@ -194,16 +233,24 @@ class DayHold {
   }
 }
 
-const times = ({ tokens, costUsd }: Spent, count: number): Spent => ({
-  tokens: tokens * count,
-  costUsd: costUsd * count,
-})
+const UNREFERENCED = { ref: false }
 
-const fits = (one: Spent, room: Spent): boolean => one.tokens <= room.tokens && one.costUsd <= room.costUsd
+/** Why a call may not begin yet; with a `refusal` it never may. */
+type Lack = { granted: HoldAnswer['granted']; refusal: BudgetRefusal | undefined }
 
-const RESERVED: BudgetRefusal = {
+const isUsedUp = (limit: Spent, { tokens, costUsd }: Spent): boolean =>
+  tokens >= limit.tokens || costUsd >= limit.costUsd
+
+const waitingRefusal = (message: string): BudgetRefusal => ({
   code: 'budget_exhausted',
-  message: 'what is left of the budget is reserved by model calls at work; try again when some have ended',
+  message,
   reason: 'budget_reserved',
   retryAfterSecs: 5,
-}
+})
+
+const RESERVED = waitingRefusal(
+  'what is left of the budget is reserved by model calls at work; try again when some have ended',
+)
+const NO_PLACE = waitingRefusal(
+  'this tenant has as many model calls at work as it may (concurrent_model_calls); try again when some have ended',
+)

@@ -1,5 +1,5 @@
 import type { PricedProvider, PriceOf } from '../../agent/providers/port.ts'
-import type { Limits, RoleRoute, TenantConfig } from '../tenant-config/config.ts'
+import type { RoleRoute, TenantConfig, TenantLimits } from '../tenant-config/config.ts'
 
 /** A warning of an answer: something that was accepted, but perhaps not meant. */
 export type LimitWarning = { code: 'price_unknown'; message: string; param: string }
@@ -9,11 +9,11 @@ export type ServerModel = { type: string; model: string }
 
 /** Warns of each model that the tenant's runs may call and that its budget in dollars cannot count, because its price is unknown. */
 export function unpricedWarnings(
-  limits: Limits,
+  limits: TenantLimits,
   config: TenantConfig,
   { priceOf, serverModels }: { priceOf: PriceOf; serverModels: readonly ServerModel[] },
 ): LimitWarning[] {
-  if (limits.usd_per_day === null) return []
+  if (!countsDollars(limits)) return []
   const isUnpriced = (provider: PricedProvider, model: string) => priceOf(provider, model, NOTHING) === undefined
   const { transcription: _notARun, ...routes } = config.routing
   const own = Object.values(routes)
@@ -30,6 +30,11 @@ export function unpricedWarnings(
   const all = [...own, ...ofServer]
   return all.filter(({ message }, at) => all.findIndex((other) => other.message === message) === at)
 }
+
+const countsDollars = ({ usd_per_day, customers }: TenantLimits): boolean =>
+  [{ usd_per_day }, customers?.default ?? {}, ...Object.values(customers?.overrides ?? {})].some(
+    (each) => each.usd_per_day || ('usd_per_month' in each && each.usd_per_month),
+  )
 
 const NOTHING = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 }
 

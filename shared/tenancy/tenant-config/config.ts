@@ -79,13 +79,30 @@ export type WebhookMaterial = { secret: string; previous?: { secret: string; unt
 export type Limits = {
   requests_per_minute: number | null
   concurrent_runs: number | null
+  concurrent_model_calls: number | null
   tokens_per_day: number | null
   usd_per_day: number | null
 }
 
+/** The limits of one customer of a tenant; what is left out or `null` is no limit. A month is a month of UTC. */
+export type CustomerLimits = {
+  tokens_per_day?: number | null
+  usd_per_day?: number | null
+  usd_per_month?: number | null
+}
+
+/** The limits of a tenant, and of its customers: those of all, and what single ones have instead. */
+export type TenantLimits = Limits & {
+  customers?: { default?: CustomerLimits; overrides?: Record<string, CustomerLimits> } | undefined
+}
+
+export const limitsOfCustomer = ({ customers }: TenantLimits, customer: string): CustomerLimits | undefined =>
+  customers && { ...customers.default, ...new Map(Object.entries(customers.overrides ?? {})).get(customer) }
+
 export const NO_LIMITS: Limits = {
   requests_per_minute: null,
   concurrent_runs: null,
+  concurrent_model_calls: null,
   tokens_per_day: null,
   usd_per_day: null,
 }
@@ -97,7 +114,7 @@ export type TenantConfig = {
   readonly instances: readonly StoredInstance[]
   readonly secrets: readonly StoredSecret[]
   readonly webhooks: readonly StoredWebhook[]
-  readonly limits: Limits
+  readonly limits: TenantLimits
 }
 
 export const EMPTY_CONFIG: TenantConfig = {
@@ -113,6 +130,7 @@ export const EMPTY_CONFIG: TenantConfig = {
 export const toConfig = (doc: JsonObject | undefined): TenantConfig => ({
   ...EMPTY_CONFIG,
   ...(doc as Partial<TenantConfig> | undefined),
+  limits: { ...NO_LIMITS, ...(doc as Partial<TenantConfig> | undefined)?.limits },
 })
 
 /** The visible part of a key: 4 characters at most, never more than a quarter (D8.1). */

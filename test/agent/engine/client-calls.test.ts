@@ -138,6 +138,15 @@ describe('calls that the client makes', () => {
     expect(ids[1]).to.equal('b')
     for (const id of [ids[0], ids[2], ids[3], ids[4]]) expect(id).to.match(/^call_[0-9a-f]{32}$/)
     tools.toolBox.policyOf = () => 'allow'
-    expect(withOwnIds(calls, { tools, messages: history }), 'calls of the server stay as they are').to.deep.equal(calls)
+    const ofServer = withOwnIds(calls, { tools, messages: history }).map(({ id }) => id)
+    expect(ofServer, 'those of the server keep theirs').to.deep.equal(calls.map(({ id }) => id))
+  })
+
+  it('the policy is asked once for each call, whose input a rule may have to read', async () => {
+    const resources = setUp({ openAsk: asking({ a: answered('1'), b: answered('2') }).openAsk })
+    const asked: string[] = []
+    resources.tools.toolBox.policyOf = (name) => (asked.push(name), 'client')
+    await collect(withOwnIds(CALLS, { tools: resources.tools, messages: [] }), resources)
+    expect(asked).to.have.length(2)
   })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { Account, AgentTree } from '../../../shared/agent/engine/account.ts'
 import {
   addSpent,
   addTurn,
@@ -9,7 +10,7 @@ import {
   wholeUsage,
   withTotals,
 } from '../../../shared/agent/engine/usage.ts'
-import type { Usage } from '../../../shared/agent/providers/port.ts'
+import type { ModelRoute, Usage } from '../../../shared/agent/providers/port.ts'
 import { errorEvent } from '../../../shared/kernel/events.ts'
 
 const USAGE: Usage = { input: 100, cacheRead: 40, cacheWrite: 30, output: 10 }
@@ -102,5 +103,18 @@ describe('the events that carry usage', () => {
     })
     expect(wholeUsage({ cacheRead: 0, cacheWrite: 0, input: 9 }, estimated)).to.include({ input: 9, output: 2 })
     expect(wholeUsage({ ...NO_CACHE, input: 9, output: 0 }, estimated)).to.include({ input: 9, output: 0 })
+  })
+})
+
+describe('the account of a run', () => {
+  it('D4.10: keeps a turn before it tells of it, so that nobody who is told finds the turn missing', () => {
+    const kept: number[] = []
+    const progress = { totals: startTotals(), endTurn: ({ turns }: { turns: number }) => void kept.push(turns) }
+    const tree = new AgentTree()
+    const account = new Account({ tree, root: tree, priceOf: () => undefined, progress })
+    const route = { provider: 'p', model: 'm' } as unknown as ModelRoute
+    const end = account.endTurn(route, 'end_turn')
+    expect([end.next().value?.type, kept]).to.deep.equal(['warning', [1]])
+    expect([end.next().value?.type, kept]).to.deep.equal(['turn_end', [1]])
   })
 })

@@ -106,7 +106,7 @@ async function rollOnce(
     found.exits.push({ name: member.name, ...exit })
   }
   found.histories.push(...(await talk.wrongInHistories()))
-  found.replies.push(...(await Promise.all(asking.map((run) => run.allow()))))
+  found.replies.push(...(await Promise.all(asking.map((run) => run.reply()))))
   found.asked.push(...asking)
   found.works.push(...(await Promise.all([...works, ...asking.map(({ ended }) => ended)])))
 }
@@ -116,16 +116,22 @@ type Beginning = { size: Size; random: Random; keptUntil(): number }
 /** Begins all kinds of work, each of them in sessions and by itself. Resolves when all of it is under way. */
 async function begin(world: World, { size, random, keptUntil }: Beginning) {
   const { each, textSecs, bashSecs } = size
-  const sessions = await createSessions(world, 3 * each)
+  const sessions = await createSessions(world, 4 * each)
   const follow = (what: string, prompt: string, session?: string) =>
-    new FollowedRun(world, { what, random: random.fork(`${what} ${session}`), session, body: { prompt }, keptUntil })
+    new FollowedRun(world, {
+      ...{ what, random: random.fork(`${what} ${session}`), session, keptUntil },
+      body: { prompt, client_tools: [{ name: 'own_tool' }] },
+    })
   const both = (what: string, promptOf: (mark: string) => string) =>
     Array.from({ length: each }, (_, n) => {
       const mark = `${what}_${n}_${Math.floor(random.between(0, 1e9))}`
       return [follow(what, promptOf(mark), sessions.pop()), follow(`one-shot ${what}`, promptOf(`${mark}_alone`))]
     }).flat()
   const text = paced({ count: textSecs * 5, everyMs: 200 })
-  const asking = both('ask', (mark) => `/say before\n/tool Write {"path":"${mark}.txt","content":"x"}\n/say behind`)
+  const asking = [
+    ...both('ask', (mark) => `/say before\n/tool Write {"path":"${mark}.txt","content":"x"}\n/say behind`),
+    ...both('own call', (mark) => `/say before\n/tool own_tool {"mark":"${mark}"}\n/say behind`),
+  ]
   const running = [
     ...both('text', () => text),
     ...both('bash', (mark) => `/tool Bash {"command":"echo ${mark} >> effects.txt; sleep ${bashSecs}"}\n/say behind`),
@@ -189,9 +195,9 @@ function guaranteesOf(
   return [
     allOf('works that ended as without the deploys', works.length - bad.length, works.length),
     noneOf('works that a deploy has ended or changed', bad),
-    noneOf('approvals that were lost', refused),
+    noneOf('approvals and answers of clients that were lost', refused),
     noneOf(
-      'approvals that were asked twice',
+      'approvals and calls of clients that were asked twice',
       asked.filter(({ asks }) => asks.length !== 1).map(({ asks }) => asks.join(' ')),
     ),
     noneOf(`effects that were repeated, of ${marks.length}`, repeated),

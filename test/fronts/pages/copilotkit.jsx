@@ -1,6 +1,7 @@
-import { CopilotKitProvider, useAgent, useCopilotKit, useInterrupt } from '@copilotkit/react-core/v2'
+import { CopilotKitProvider, useAgent, useCopilotKit, useFrontendTool, useInterrupt } from '@copilotkit/react-core/v2'
 import { useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
+import { z } from 'zod'
 
 location.hash ||= crypto.randomUUID()
 const threadId = location.hash.slice(1)
@@ -49,6 +50,12 @@ function Chat() {
       .finally(() => setOpen(true))
     return unsubscribe
   }, [agent, isReady])
+  useFrontendTool({
+    name: 'page_address',
+    description: 'The address of the page that the person sees.',
+    parameters: z.object({}),
+    handler: async () => location.href,
+  })
   const interrupt = useInterrupt({
     agentId: 'default',
     renderInChat: false,

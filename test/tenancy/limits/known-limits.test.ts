@@ -13,7 +13,7 @@ import { tenantId } from '../../support/tenant.ts'
 
 const TENANT = tenantId('t_1')
 const OTHER = tenantId('t_2')
-const LIMITS = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 3, usd_per_day: 4 }
+const LIMITS = { ...NO_LIMITS, requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 3, usd_per_day: 4 }
 
 describe('the limits of a tenant', () => {
   it('are those that were read last while the store is away, and unavailable where nothing was read', async () => {
@@ -35,13 +35,13 @@ describe('the limits of a tenant', () => {
 
   it('are the ceiling where the tenant has none or a higher one of its own, also while the store is away', async () => {
     let config: TenantConfig | undefined = { ...EMPTY_CONFIG, limits: { ...LIMITS, usd_per_day: null } }
-    let ceiling: Limits = { requests_per_minute: 5, concurrent_runs: null, tokens_per_day: 2, usd_per_day: 0.5 }
+    let ceiling: Limits = { ...NO_LIMITS, requests_per_minute: 5, tokens_per_day: 2, usd_per_day: 0.5 }
     const get = () => Promise.reject(new Error('away'))
     const known = new KnownLimits(
       { peek: () => config, get },
       { of: (tenant) => (tenant === TENANT ? ceiling : NO_LIMITS) },
     )
-    const lowest = { requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 2, usd_per_day: 0.5 }
+    const lowest = { ...NO_LIMITS, requests_per_minute: 1, concurrent_runs: 2, tokens_per_day: 2, usd_per_day: 0.5 }
     expect(await known.of(TENANT)).to.deep.equal(lowest)
     expect(await known.of(OTHER)).to.deep.equal(config.limits)
     config = undefined

@@ -3,7 +3,7 @@ import type { Models } from '../../../shared/agent/engine/resources.ts'
 import type { ModelPart, ModelProvider } from '../../../shared/agent/providers/port.ts'
 import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
+import type { BudgetRefusal, Payer } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter, type Meter, NO_METER } from '../../../shared/tenancy/limits/meter.ts'
 import type { Spent } from '../../../shared/tenancy/limits/port.ts'
 import { tenantId } from '../../support/tenant.ts'
@@ -44,7 +44,7 @@ describe('a metered provider', () => {
     refusal = undefined
     closed = 0
     unpriced = []
-    const reserve = async (tenant: TenantId, most: () => Spent) => {
+    const reserve = async ({ tenant }: Payer, most: () => Spent) => {
       reserved = most()
       return refusal ?? { settle: (used: Spent) => void (used.tokens > 0 && spent.push({ tenant, ...used })) }
     }

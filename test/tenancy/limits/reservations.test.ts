@@ -1,3 +1,4 @@
+// Tests hold.ts: what a process holds back shows in what its calls may do.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
@@ -5,9 +6,10 @@ import { AppError } from '../../../shared/kernel/errors.ts'
 import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
 import { Budgets } from '../../../shared/tenancy/limits/budgets.ts'
 import { SINGLE_PROCESS } from '../../../shared/tenancy/limits/holds.ts'
-import { type BudgetHolds, NOTHING_SPENT, type Spent } from '../../../shared/tenancy/limits/port.ts'
+import { type BudgetHolds, NOTHING_HELD, NOTHING_SPENT, type Spent } from '../../../shared/tenancy/limits/port.ts'
 import { createRedisHolds } from '../../../shared/tenancy/limits/redis-holds.ts'
 import { type Reservation, Reservations } from '../../../shared/tenancy/limits/reservations.ts'
+import { NO_LIMITS, type TenantLimits } from '../../../shared/tenancy/tenant-config/config.ts'
 import { useRedis } from '../../support/redis.ts'
 import { settled } from '../../support/settled.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
@@ -33,9 +35,12 @@ describe('what model calls reserve of a budget', () => {
 
   /** A process of the product. The others learn what it has spent from the holds alone: nothing of it reaches a store. */
   function process(tokens: number | null, holds: BudgetHolds, usd: number | null = null, waitMs = 60_000) {
-    const limits = { requests_per_minute: null, concurrent_runs: null, tokens_per_day: tokens, usd_per_day: usd }
+    return limited({ tokens_per_day: tokens, usd_per_day: usd }, holds, waitMs)
+  }
+  function limited(some: Partial<TenantLimits>, holds: BudgetHolds, waitMs = 60_000, now = () => new Date()) {
+    const limits = { ...NO_LIMITS, ...some }
     const store = { put: async () => {}, ofOthers: async () => NOTHING_SPENT }
-    const budgets = new Budgets({ limits: { of: () => limits }, store, log: SILENT_LOG })
+    const budgets = new Budgets({ limits: { of: () => limits }, store, log: SILENT_LOG, now })
     const reservations = new Reservations({ budgets, holds, log: SILENT_LOG, waitMs })
     opened.push(budgets, reservations)
     return reservations
@@ -56,7 +61,7 @@ describe('what model calls reserve of a budget', () => {
         const all = processes(null, 5)
         let spent = 0
         const call = async (each: Reservations) => {
-          const reserved = await each.reserve(tenant, () => MOST, SIGNAL)
+          const reserved = await each.reserve({ tenant }, () => MOST, SIGNAL)
           if ('code' in reserved) return reserved.code
           await settled()
           spent += 2
@@ -84,7 +89,11 @@ describe('what model calls reserve of a budget', () => {
               let [used, wrong] = [0, 0]
               await Promise.all(
                 calls.map(async ({ most, used: tokens, turns }, i) => {
-                  const reserved = await all[i % count]?.reserve(tenant, () => ({ tokens: most, costUsd: 0 }), SIGNAL)
+                  const reserved = await all[i % count]?.reserve(
+                    { tenant },
+                    () => ({ tokens: most, costUsd: 0 }),
+                    SIGNAL,
+                  )
                   if (!reserved || 'code' in reserved) return
                   for (let turn = 0; turn < turns; turn++) await nextTurn()
                   used += tokens
@@ -102,13 +111,98 @@ describe('what model calls reserve of a budget', () => {
       })
     })
 
+  const anyEnd = fc.record({
+    most: fc.integer({ min: 1, max: 50 }),
+    used: fc.integer({ min: 0, max: 60 }),
+    dies: fc.nat(9),
+  })
+  it('whichever processes die, and on whichever side of midnight their clocks are, each day keeps its budget', async () => {
+    const days = ['2026-11-22T23:59:59.000Z', '2026-11-23T00:00:01.000Z'].map((time) => () => new Date(time))
+    const calls = fc.array(anyEnd, { minLength: 4, maxLength: 25 })
+    const property = fc.asyncProperty(fc.integer({ min: 1, max: 300 }), calls, async (budget, all) => {
+      const tenant = newTenant()
+      const clockOf = (i: number) => days[i % 2] ?? (() => new Date())
+      const open = (i: number) => limited({ tokens_per_day: budget }, createRedisHolds(link.run), 20, clockOf(i))
+      const alive = [0, 1, 2, 3].map(open)
+      const ofDay = [0, 1].map(() => ({ used: 0, wrong: 0 }))
+      const call = async ({ most, used: tokens, dies }: (typeof all)[number], i: number) => {
+        const reserved = await alive[i % 4]?.reserve({ tenant }, () => ({ tokens: most, costUsd: 0 }), SIGNAL)
+        if (!reserved || 'code' in reserved) return
+        // What it holds stays, and nobody learns what its calls cost.
+        if (dies === 0) return void alive.splice(i % 4, 1, open(i % 4))
+        const day = ofDay[i % 2]
+        if (day) day.used += tokens
+        if (day) day.wrong += Math.max(0, tokens - most)
+        reserved.settle({ tokens, costUsd: 0 })
+      }
+      await Promise.all(all.map(call))
+      for (const each of opened.splice(0)) await each.close()
+      const largest = Math.max(...all.map(({ most }) => most))
+      for (const { used, wrong } of ofDay) expect(used).to.be.at.most(budget + wrong + largest)
+    })
+    await fc.assert(property, { numRuns: 8 })
+  })
+
+  it("a customer's budgets of a day and a month refuse its own calls alone, and an override takes their place", async () => {
+    const tenant = newTenant()
+    const each = limited(
+      { customers: { default: { usd_per_day: 3 }, overrides: { dear: { usd_per_day: null, usd_per_month: 5 } } } },
+      createRedisHolds(link.run),
+    )
+    const call = async (customer?: string) => {
+      const reserved = await each.reserve({ tenant, customer }, () => MOST, SIGNAL)
+      if ('code' in reserved) return reserved.reason
+      reserved.settle(MOST)
+      return 'called'
+    }
+    const calls = async (customer?: string) => [
+      await call(customer),
+      await call(customer),
+      await call(customer),
+      await call(customer),
+    ]
+    expect(await calls('usual')).to.deep.equal(['called', 'called', 'usd_per_day', 'usd_per_day'])
+    expect(await calls('dear')).to.deep.equal(['called', 'called', 'called', 'usd_per_month'])
+    expect(await calls('other')).to.deep.equal(['called', 'called', 'usd_per_day', 'usd_per_day'])
+    expect(await calls()).to.deep.equal(['called', 'called', 'called', 'called'])
+  })
+
+  it('a call that waits for the budget of one customer holds up no call of another', async () => {
+    const tenant = newTenant()
+    const each = limited({ customers: { default: { tokens_per_day: 150 } } }, SINGLE_PROCESS)
+    const reserve = async (customer: string) =>
+      (await each.reserve({ tenant, customer }, () => MOST, SIGNAL)) as Reservation
+    const first = await reserve('a')
+    const waiting = reserve('a')
+    const other = await reserve('b')
+    first.settle({ tokens: 10, costUsd: 0 })
+    for (const begun of [other, await waiting]) begun.settle(MOST)
+  })
+
+  for (const [form, open, count] of FORMS)
+    it(`of ${form} no more calls are at work than concurrent_model_calls, and each has its turn`, async () => {
+      const tenant = newTenant()
+      const all = Array.from({ length: count }, () => limited({ concurrent_model_calls: 2 }, open()))
+      let [atWork, most, ended] = [0, 0, 0]
+      const call = async (each: Reservations) => {
+        const reserved = (await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation
+        most = Math.max(most, ++atWork)
+        await nextTurn()
+        atWork--
+        ended++
+        reserved.settle(MOST)
+      }
+      await Promise.all(Array.from({ length: 8 }, (_, i) => call(all[i % count] ?? limited({}, open()))))
+      expect([most, ended]).to.deep.equal([2, 8])
+    })
+
   it('a call that finds no room waits, in order, until another one ends, and begins with what is left', async () => {
     const tenant = newTenant()
     const each = process(150, SINGLE_PROCESS)
-    const first = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
+    const first = (await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation
     const began: string[] = []
-    const second = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('second') && reserved)
-    const third = each.reserve(tenant, () => MOST, SIGNAL).then((reserved) => began.push('third') && reserved)
+    const second = each.reserve({ tenant }, () => MOST, SIGNAL).then((reserved) => began.push('second') && reserved)
+    const third = each.reserve({ tenant }, () => MOST, SIGNAL).then((reserved) => began.push('third') && reserved)
     await settled()
     expect(began).to.deep.equal([])
     first.settle({ tokens: 10, costUsd: 0 })
@@ -120,10 +214,10 @@ describe('what model calls reserve of a budget', () => {
   it('one that waits too long is refused, and can be tried again; one that is aborted is let go', async () => {
     const tenant = newTenant()
     const each = process(150, SINGLE_PROCESS, null, 30)
-    await each.reserve(tenant, () => MOST, SIGNAL)
-    expect(await each.reserve(tenant, () => MOST, SIGNAL)).to.include({ reason: 'budget_reserved' })
+    await each.reserve({ tenant }, () => MOST, SIGNAL)
+    expect(await each.reserve({ tenant }, () => MOST, SIGNAL)).to.include({ reason: 'budget_reserved' })
     const left = new AbortController()
-    const leaving = each.reserve(tenant, () => MOST, left.signal)
+    const leaving = each.reserve({ tenant }, () => MOST, left.signal)
     left.abort()
     expect(await leaving).to.have.property('settle')
   })
@@ -132,22 +226,22 @@ describe('what model calls reserve of a budget', () => {
     const answer = Promise.withResolvers<void>()
     const asked: number[] = []
     const holds: BudgetHolds = {
-      async ask(tenant, request) {
-        asked.push(request.hold.atWork.tokens)
+      async ask(tenant, requests) {
+        asked.push(requests[0]?.hold.atWork.tokens ?? 0)
         await answer.promise
-        return SINGLE_PROCESS.ask(tenant, request)
+        return SINGLE_PROCESS.ask(tenant, requests)
       },
     }
     const [tenant, each, left] = [newTenant(), process(1_000_000, holds), new AbortController()]
-    const leaving = each.reserve(tenant, () => MOST, left.signal)
-    const behind = each.reserve(tenant, () => MOST, SIGNAL)
+    const leaving = each.reserve({ tenant }, () => MOST, left.signal)
+    const behind = each.reserve({ tenant }, () => MOST, SIGNAL)
     await until(() => asked.length === 1, { what: 'room to be asked for' })
     left.abort()
     for (const reserving of [leaving, behind]) {
       ;((await reserving) as Reservation).settle(NOTHING_SPENT)
       answer.resolve()
     }
-    ;((await each.reserve(tenant, () => ({ tokens: 500_000, costUsd: 0 }), SIGNAL)) as Reservation).settle(MOST)
+    ;((await each.reserve({ tenant }, () => ({ tokens: 500_000, costUsd: 0 }), SIGNAL)) as Reservation).settle(MOST)
     expect(asked.at(-1), 'tokens that calls at work hold').to.equal(0)
   })
 
@@ -156,7 +250,7 @@ describe('what model calls reserve of a budget', () => {
     let asked = 0
     const holds: BudgetHolds = { ask: (...args) => (asked++, SINGLE_PROCESS.ask(...args)) }
     const each = process(1_000_000, holds)
-    for (let i = 0; i < 90; i++) ((await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation).settle(MOST)
+    for (let i = 0; i < 90; i++) ((await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation).settle(MOST)
     expect(asked).to.be.at.most(11)
   })
 
@@ -164,26 +258,28 @@ describe('what model calls reserve of a budget', () => {
     const tenant = newTenant()
     const holds = createRedisHolds(link.run)
     const day = new Date().toISOString().slice(0, 10)
-    const ask = (name: string, next: number) =>
-      holds.ask(tenant, {
-        ...{ day, process: name, known: NOTHING_SPENT, limit: { tokens: 100, costUsd: Number.POSITIVE_INFINITY } },
-        own: { now: { tokens: name === 'dead' ? 40 : 0, costUsd: 0 }, told: NOTHING_SPENT },
+    const limit = { tokens: 100, costUsd: Number.POSITIVE_INFINITY, calls: Number.POSITIVE_INFINITY }
+    const ask = async (id: string, next: number) => {
+      const request = {
+        ...{ name: day, id, known: NOTHING_SPENT, limit },
+        own: { now: { tokens: id === 'dead' ? 40 : 0, costUsd: 0 }, told: NOTHING_SPENT },
         hold: {
-          atWork: NOTHING_SPENT,
-          next: { tokens: next, costUsd: 0 },
-          reserve: { tokens: Number.MAX_SAFE_INTEGER, costUsd: 0 },
+          atWork: NOTHING_HELD,
+          next: { ...NOTHING_HELD, tokens: next },
+          reserve: { ...NOTHING_HELD, tokens: Number.MAX_SAFE_INTEGER },
         },
-      })
-    expect((await ask('dead', 50)).granted).to.equal('next')
-    expect((await ask('other', 50)).granted).to.equal('atWork')
-    const key = `${link.prefix}budget:${tenant}:${day}`
+      }
+      return (await holds.ask(tenant, [request]))[0]
+    }
+    expect(await ask('dead', 50)).to.include({ granted: 'next' })
+    expect(await ask('other', 50)).to.include({ granted: 'lacking' })
+    const key = `budget:{${tenant}}:${day}`
     const past = {
       name: 'testPast',
       keys: 1,
       lua: `local v = redis.call('HGET', KEYS[1], 'dead'); return redis.call('HSET', KEYS[1], 'dead', (string.gsub(v, '%S+%s*$', '1')))`,
     }
-    expect(key).to.include(tenant)
-    await link.run(past, [`budget:${tenant}:${day}`], [])
+    await link.run(past, [key], [])
     expect(await ask('other', 50)).to.deep.equal({ granted: 'next', spent: { tokens: 40, costUsd: 0 } })
   })
 
@@ -191,10 +287,10 @@ describe('what model calls reserve of a budget', () => {
     const away: BudgetHolds = { ask: async () => Promise.reject(new AppError('unavailable', 'away')) }
     const tenant = newTenant()
     const each = process(150, away)
-    const first = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
-    const second = (await each.reserve(tenant, () => MOST, SIGNAL)) as Reservation
+    const first = (await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation
+    const second = (await each.reserve({ tenant }, () => MOST, SIGNAL)) as Reservation
     first.settle(MOST)
     second.settle(MOST)
-    expect(await each.reserve(tenant, () => MOST, SIGNAL)).to.include({ code: 'budget_exhausted' })
+    expect(await each.reserve({ tenant }, () => MOST, SIGNAL)).to.include({ code: 'budget_exhausted' })
   })
 })

@@ -9,6 +9,7 @@ import { createSessionStore, type SessionStore } from '../../../shared/agent/ses
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { MemoryCluster } from '../../../shared/cluster/memory-cluster.ts'
 import type { Owners } from '../../../shared/cluster/owners/owners.ts'
+import type { GatewayRelayDeps } from '../../../shared/cluster/relay/gateway/gateway.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../shared/kernel/tenant.ts'
 import { createWorkspaces } from '../../../shared/work/runs/workspaces.ts'
@@ -64,8 +65,9 @@ describe('runs that are stored', () => {
     })
     return worker
   }
-  async function openBroker(): Promise<Broker> {
+  async function openBroker(more: Partial<GatewayRelayDeps> = {}): Promise<Broker> {
     const { broker } = await relay.gateway({
+      ...more,
       isStored: async ({ tenant, id }) => (await sessionStore.find(tenant, id)) !== undefined,
       busySessions,
     })
@@ -286,18 +288,21 @@ describe('runs that are stored', () => {
       { what: 'the run to call a tool of its client' },
     )
 
-  it('D45.4b: a call that the client makes can be answered while its worker is dead, and the session has its tools at the next one', async () => {
+  it('D45.4b: a call that the client makes is listed, and can be answered, while its worker is dead, and the session has its tools at the next one', async () => {
     const first = await openWorker()
-    const broker = await openBroker()
+    const lost = Promise.withResolvers<void>()
+    const broker = await openBroker({ onMemberLost: () => lost.resolve() })
     const { session_id: id } = await broker.createSession(TENANT)
     const message = { prompt: '/tool get_order {"id":"A"}\n/say bye', client_tools: [{ name: 'get_order' }] }
     const asking = await broker.sendMessage(TENANT, id, message)
     const behind = await send(broker, id, '/tool get_order {"id":"B"}\n/say next')
     const asked = await clientCall(broker)
-    const second = await openWorker()
     first.link.cut()
     const [text, next] = [textOf(asking.frames), textOf(behind.frames)]
-    await hasSession(second)
+    await lost.promise
+    const { permissions } = await broker.listPermissions(TENANT, { limit: 9, kind: 'tool_call' })
+    expect(permissions, 'while no worker has the run').to.deep.equal([asked])
+    await hasSession(await openWorker())
     const answer = { answer: { output: 'sent', isError: false }, by: 'ada' }
     await broker.answerCall(TENANT, id, asked.id, answer)
     expect(await statusOf(broker.answerCall(TENANT, id, asked.id, answer))).to.equal(409)

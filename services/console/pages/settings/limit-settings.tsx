@@ -37,6 +37,7 @@ export function LimitSettings() {
 const FIELDS = [
   ['requests_per_minute', 'Requests a minute'],
   ['concurrent_runs', 'Runs at a time'],
+  ['concurrent_model_calls', 'Model calls at a time'],
   ['tokens_per_day', 'Tokens a day'],
   ['usd_per_day', 'Dollars a day'],
 ] as const
@@ -45,7 +46,8 @@ function LimitForm({ limits, onSaved }: { limits: Limits; onSaved(): void }) {
   const fields = FIELDS.map(([name, label]) => ({ name, label, text: useSignal(String(limits[name] ?? '')) }))
   const save = async () => {
     const body = fields.map(({ name, text }) => [name, text.value === '' ? null : Number(text.value)] as const)
-    await send('PUT', '/config/limits', Object.fromEntries(body))
+    const { customers } = limits // They have no fields here, and stay as they are.
+    await send('PUT', '/config/limits', { ...Object.fromEntries(body), customers })
     tell('The limits are saved')
     onSaved()
   }

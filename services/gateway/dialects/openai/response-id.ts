@@ -6,17 +6,21 @@ export type ResponseRef = {
   runId: string
   part: number
   sessionId: string
+  /** The parts that began while a request was left unanswered. */
+  partials?: readonly number[]
   /** Its text is the value that fits the client's schema, and nothing else. */
   isTyped?: true
 }
 
 /** The id says all that is needed to make the response again: nothing is stored for it. */
-export const responseId = ({ runId, part, sessionId, isTyped }: ResponseRef): string =>
-  `resp_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}${isTyped ? 't' : ''}_${sessionId}`
+export const responseId = ({ runId, part, sessionId, partials = [], isTyped }: ResponseRef): string =>
+  `resp_${runId.slice('run_'.length)}${hexOf(part)}${partials.map((each) => `p${hexOf(each)}`).join('')}${isTyped ? 't' : ''}_${sessionId}`
+
+const hexOf = (part: number): string => part.toString(16).padStart(2, '0')
 
 /** The id of a call that the client makes tells the response that it was in: a client may send it back without naming that. */
 export const callIdOf = ({ runId, part }: Pick<ResponseRef, 'runId' | 'part'>, toolUseId: string): string =>
-  `call_${runId.slice('run_'.length)}${part.toString(16).padStart(2, '0')}_${toolUseId}`
+  `call_${runId.slice('run_'.length)}${hexOf(part)}_${toolUseId}`
 
 const CALL = /^call_([0-9a-f]{32})([0-9a-f]{2})_([A-Za-z0-9._:-]{1,128})$/
 
@@ -26,12 +30,17 @@ export function readCallId(id: string) {
   return run === undefined ? undefined : { runId: `run_${run}`, part: Number.parseInt(part, 16), toolUseId }
 }
 
-const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})(t?)_(.*)$/
+const FORM = /^resp_([0-9a-f]{32})([0-9a-f]{2})((?:p[0-9a-f]{2})*)(t?)_(.*)$/
 
 /** Throws `not_found` for an id of another form. */
 export function readResponseId(id: string): ResponseRef {
-  const [, run, part = '', typed, sessionId = ''] = FORM.exec(id) ?? []
+  const [, run, part = '', left = '', typed, sessionId = ''] = FORM.exec(id) ?? []
+  const partials = [...left.matchAll(/p(..)/g)].map(([, each = '']) => Number.parseInt(each, 16))
   if (run !== undefined && NEW_SESSION.pattern.test(sessionId))
-    return { runId: `run_${run}`, part: Number.parseInt(part, 16), sessionId, ...(typed && { isTyped: true }) }
+    return {
+      ...{ runId: `run_${run}`, part: Number.parseInt(part, 16), sessionId },
+      ...(partials.length > 0 && { partials }),
+      ...(typed && { isTyped: true }),
+    }
   throw notFound('no response has this id')
 }

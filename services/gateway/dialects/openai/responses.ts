@@ -87,20 +87,42 @@ async function open(deps: DialectDeps, exchange: { req: Request; res: Response }
   const outputs = lastOutputs(items).map(outputOf)
   if (answers.length > 0 && !before && outputs.length === 0)
     throw invalidRequest('answers to approvals need the response that asked', { param: '/previous_response_id' })
+  const replies = answers.map(answerOf)
   const answer = async () => {
-    if (before && answers.length > 0)
-      await deps.conversations.answer(exchange.res, before.sessionId, answers.map(answerOf))
+    if (before && replies.length > 0) await deps.conversations.answer(exchange.res, before.sessionId, replies)
     await deps.conversations.answerCalls(exchange.res, outputs)
   }
   const waiting = before ?? (await refOf(deps, { ...exchange, fields }, outputs[0]))
   if (waiting && answers.length + outputs.length > 0 && !endsWithMessage(items)) {
+    const told = [...replies.map(({ id }) => id), ...outputs.map(({ toolUseId }) => toolUseId)]
+    const ref = await nextOf(deps, exchange.res, { waiting, told })
     await answer()
-    const frames = await deps.broker.followRun(tenantOf(exchange.res), waiting.runId, 0)
-    return { ref: { ...waiting, part: waiting.part + 1 }, source: { frames, pauses: waiting.part }, created, echo }
+    return { ref, source: await sourceOf(deps, exchange.res, ref, new Set(told)), created, echo }
   }
   const said = saidIn(items) // A message that is refused answers nothing.
   await answer()
   return start(deps, exchange, { fields, said, before, created, echo })
+}
+
+/** The response behind the one that waits. `told`: the requests and calls that its client answers. */
+async function nextOf(
+  { broker }: DialectDeps,
+  res: Response,
+  { waiting, told }: { waiting: ResponseRef; told: readonly string[] },
+): Promise<ResponseRef> {
+  const { permission_ids: asked = [], tool_call_ids: calls = [] } = await broker.getRun(tenantOf(res), waiting.runId)
+  const part = waiting.part + 1
+  const isWhole = [...asked, ...calls].every((id) => told.includes(id))
+  return { ...waiting, part, ...(!isWhole && { partials: [...(waiting.partials ?? []), part] }) }
+}
+
+async function sourceOf(
+  { broker }: DialectDeps,
+  res: Response,
+  { runId, part, partials = [] }: ResponseRef,
+  answered?: ReadonlySet<string>,
+): Promise<Source> {
+  return { frames: await broker.followRun(tenantOf(res), runId, 0), pauses: part - 1, partials, answered }
 }
 
 const isAnswer = (item: Fields): boolean => item.get('type') === 'mcp_approval_response'
@@ -253,10 +275,11 @@ function stream(
 }
 
 /** Makes a response again from the events of its run, as far as it has come. */
-async function reopen({ broker }: DialectDeps, req: Request, res: Response): Promise<Opened & { until: number }> {
+async function reopen(deps: DialectDeps, req: Request, res: Response): Promise<Opened & { until: number }> {
   const ref = readResponseId(String(req.params['id']))
+  const { broker } = deps
   const { started_at: startedAt, model = 'main', event_count: until } = await broker.getRun(tenantOf(res), ref.runId)
-  const source = { frames: await broker.followRun(tenantOf(res), ref.runId, 0), pauses: ref.part - 1 }
+  const source = await sourceOf(deps, res, ref)
   return { ref, source, created: Math.floor(Date.parse(startedAt) / 1000), echo: { model }, until }
 }
 

@@ -9,21 +9,26 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   readonly #projection: Projection<Chunk, Event>
   readonly #known: ReadonlySet<string>
   readonly #answered: ReadonlySet<string>
+  readonly #partials: readonly number[] | undefined
   readonly #passed: number
   readonly #silentUntil: number | undefined
   readonly #calls = new OpenCalls()
   readonly #asks = new OpenAsks()
+  /** The requests that earlier responses have ended with. */
+  readonly #earlier = new Set<string>()
+  #part = 1
   #isSkipping: boolean
   #pausesLeft: number
   #isOver = false
 
   constructor(
     projection: Projection<Chunk, Event>,
-    { known = new Set(), answered = known, pauses = 0, passed = 0, silentUntil }: Part = {},
+    { known = new Set(), answered = known, pauses = 0, partials, passed = 0, silentUntil }: Part = {},
   ) {
     this.#projection = projection
     this.#known = known
     this.#answered = answered
+    this.#partials = partials
     this.#passed = passed
     this.#silentUntil = silentUntil
     this.#pausesLeft = pauses
@@ -52,7 +57,7 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
       return chunks
     }
     if (!this.#projection.pause) return chunks
-    const isPause = isChange && this.#calls.isAtRest
+    const isPause = isChange && this.#calls.isAtRest && this.#endsPart
     if (this.#silentUntil !== undefined) return seq >= this.#silentUntil ? this.#pauseAlone() : []
     if (this.#isSkipping) {
       if (isPause) this.#skipPause()
@@ -64,6 +69,12 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
   /** Between the first and the last of the answers that a client has sent together, the run may rest where only answered requests wait. */
   get #waitsForPeople(): boolean {
     return [...this.#calls.pending.keys()].some((id) => !this.#answered.has(id))
+  }
+
+  /** A format that counts its responses has the same ones whenever it reads the run, whoever has answered between them. */
+  get #endsPart(): boolean {
+    if (!this.#partials || this.#partials.includes(this.#part)) return true
+    return [...this.#calls.pending.keys()].some((id) => !this.#earlier.has(id))
   }
 
   #pauseAlone(): Chunk[] {
@@ -89,6 +100,8 @@ export class ProjectedRun<Chunk, Event extends RunEvent> {
 
   #skipPause(): void {
     this.#pausesLeft--
+    this.#part++
+    for (const id of this.#calls.pending.keys()) this.#earlier.add(id)
     const isBehindKnown = [...this.#known].every((id) => this.#calls.askedFor(id))
     if (!isBehindKnown || this.#pausesLeft > 0) return
     this.#isSkipping = false

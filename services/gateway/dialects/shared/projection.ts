@@ -31,6 +31,11 @@ export type Part = {
   answered?: ReadonlySet<string> | undefined
   /** The number of pauses that earlier responses have ended with, for a format that counts its responses. */
   pauses?: number | undefined
+  /**
+   * Which of these responses, counted from 1, began while a request was left unanswered. Every other one passes a pause in which only requests wait
+   * that were there when it began: they have been answered.
+   */
+  partials?: readonly number[] | undefined
   /** The number of events that are passed without a pause, because the run has gone on since. */
   passed?: number | undefined
   /** The response tells only the next pause behind this number of events, or the end of the run. */

@@ -3,6 +3,7 @@ import { type AppError, invalidRequest } from '../../../kernel/errors.ts'
 import { jsonBytes } from '../../../kernel/json.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import type { AssistantBlock, Message, ToolResultBlock } from '../../providers/port.ts'
+import { placed } from '../attached-files.ts'
 
 type Seed = ApiType<'SeedMessage'> & { client?: string; files?: readonly AttachedFile[] }
 type Role = Seed['role']
@@ -13,50 +14,57 @@ type Call = Typed<'tool_use'>
 const MAX_BYTES = 1024 * 1024
 
 /**
- * Returns the history that a session begins with (D23). Throws `invalid_request` for one that providers refuse: the user begins, user and
- * assistant take turns, each tool call has its result in the next message, and the assistant has the last word, or with `endsWithResults` the tools.
+ * Returns the history that a session begins with (D23.4). Throws `invalid_request` for one that no session has: the user begins, and may follow everything
+ * but a tool call, the assistant does not follow itself, and each tool call has its result in the next message.
  */
-export function seedHistory(seeds: readonly Seed[], { endsWithResults = false } = {}): Message[] {
+export function seedHistory(seeds: readonly Seed[]): Message[] {
   const measured = seeds.map(({ attachments: _data, ...seed }) => seed) // Bytes of files do not stay in the history.
   if (jsonBytes(measured) > MAX_BYTES)
     throw invalidRequest(`messages must have at most ${MAX_BYTES} bytes as JSON; send fewer of them, or shorter ones`, {
       param: '/messages',
     })
-  let next: Next = { role: 'user', calls: [] }
-  const history = seeds.map((seed, index) => {
-    const message = withFiles(readMessage(seed, index, next), seed, index)
+  let next = BEGIN
+  const history: Message[] = []
+  for (const [index, seed] of seeds.entries()) {
+    const message = withFiles(readMessage(seed, index, next), { seed, index, earlier: history })
     next = nextAfter(message)
-    return seed.client === undefined ? message : { ...message, client: seed.client }
-  })
-  const isWhole = endsWithResults ? history.at(-1)?.role === 'tool' : next.role === 'user'
-  if (seeds.length > 0 && !isWhole) throw unfinished(seeds.length - 1, next.role)
+    if (message.role === 'assistant' && message.blocks.length === 0) continue
+    history.push(seed.client === undefined ? message : { ...message, client: seed.client })
+  }
+  if (next.calls.length > 0) throw unfinished(seeds.length - 1)
   return history
 }
 
-function withFiles(message: Message, { attachments, files }: Seed, index: number): Message {
+type Seeded = { seed: Seed; index: number; earlier: readonly Message[] }
+
+function withFiles(message: Message, { seed: { attachments, files }, index, earlier }: Seeded): Message {
   if (!attachments?.length && !files?.length) return message
   if (message.role !== 'user')
     throw wrong(`/messages/${index}/attachments`, 'left out of a message that is not the user’s')
-  return files ? { ...message, files } : message
+  return files ? { ...message, files: placed(files, earlier) } : message
 }
 
-/** The role that the next message must have, and the calls that its results answer. */
-type Next = { role: Role; calls: readonly Call[] }
+/** The roles that the next message may have, the calls that its results answer, and whether it follows results. */
+type Next = { roles: readonly Role[]; calls: readonly Call[]; hasResults?: boolean }
+
+const BEGIN: Next = { roles: ['user'], calls: [] }
 
 function nextAfter(message: Message): Next {
-  if (message.role !== 'assistant') return { role: 'assistant', calls: [] }
+  if (message.role !== 'assistant')
+    return { roles: ['user', 'assistant'], calls: [], hasResults: message.role === 'tool' }
   const calls = message.blocks.filter((block) => block.type === 'tool_use')
-  return { role: calls.length > 0 ? 'tool' : 'user', calls }
+  return { roles: calls.length > 0 ? ['tool'] : ['user'], calls }
 }
 
-function readMessage(seed: Seed, index: number, { role, calls }: Next): Message {
+function readMessage(seed: Seed, index: number, { roles, calls, hasResults = false }: Next): Message {
   const at = `/messages/${index}`
-  if (seed.role !== role) throw wrong(`${at}/role`, `${role} here: ${ORDER}`)
+  const { role } = seed
+  if (!roles.includes(role)) throw wrong(`${at}/role`, `${roles.join(' or ')} here: ${ORDER}`)
   if ((seed.content === undefined) === (seed.blocks === undefined))
     throw wrong(at, 'a message with either content or blocks')
   const { content = '', blocks = [{ type: 'text' as const, text: content }] } = seed
   if (role === 'tool') return { role, results: readResults(blocks, `${at}/blocks`, calls) }
-  if (role === 'assistant') return { role, blocks: readAnswer(blocks, at) }
+  if (role === 'assistant') return { role, blocks: readAnswer(blocks, at, hasResults) }
   const texts = blocks.flatMap((block, i) => {
     const place = `${at}/blocks/${i}`
     return checked(block, place, ['text', 'file']).type === 'file' ? [] : [textOf(block, place)]
@@ -67,8 +75,8 @@ function readMessage(seed: Seed, index: number, { role, calls }: Next): Message 
   return { role, text }
 }
 
-/** Thinking is left out: providers take back only what they have signed. */
-function readAnswer(blocks: readonly Block[], at: string): AssistantBlock[] {
+/** Thinking is left out: providers take back only what they have signed. An answer to results may have no words (D4.4), and becomes an empty list. */
+function readAnswer(blocks: readonly Block[], at: string, mayBeEmpty: boolean): AssistantBlock[] {
   const read = blocks.flatMap((block, i): AssistantBlock[] => {
     const place = `${at}/blocks/${i}`
     const { type } = checked(block, place, ['text', 'thinking', 'tool_use'])
@@ -78,6 +86,7 @@ function readAnswer(blocks: readonly Block[], at: string): AssistantBlock[] {
   const ids = read.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
   if (new Set(ids).size < ids.length) throw wrong(at, 'a message whose tool calls have different ids')
   if (ids.length > 0 || read.some((block) => block.type === 'text' && block.text.trim() !== '')) return read
+  if (mayBeEmpty) return []
   throw wrong(at, 'a message with text or a tool call')
 }
 
@@ -115,10 +124,10 @@ function textOf({ text }: Block, at: string): string {
   return text
 }
 
-const ORDER = 'the user begins, user and assistant take turns, and tool follows the calls of an assistant'
+const ORDER = 'the user begins, assistant does not follow assistant, and tool follows the calls of an assistant'
 
-const unfinished = (index: number, role: Role): AppError =>
-  invalidRequest(`messages[${index}] cannot be the last one: add the ${role} message that follows it`, {
+const unfinished = (index: number): AppError =>
+  invalidRequest(`messages[${index}] cannot be the last one: add the tool message that follows it`, {
     param: `/messages/${index}`,
   })
 

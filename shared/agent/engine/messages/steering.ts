@@ -3,7 +3,7 @@ import type { RunErrorCode, Steer } from '../../../kernel/events.ts'
 import type { Message } from '../../providers/port.ts'
 
 /** What waits for the model's next call at most, as messages of a session do (D4.6). */
-const MAX_WAITING = 8
+export const MAX_WAITING_STEERS = 8
 const RETRY_SECS = 5
 
 /** The state of another process: what it was told, and in which turn the model has read it, as far as it has. */
@@ -32,8 +32,11 @@ export class Steering {
   add(steer: Steer): void {
     if (this.#steers.some(({ id }) => id === steer.id)) return
     if (this.#isClosed) throw runHasEnded()
-    if (this.#waiting.length >= MAX_WAITING)
-      throw tooMany(`${MAX_WAITING} texts wait for the next call of the model; send this one after it`, RETRY_SECS)
+    if (this.#waiting.length >= MAX_WAITING_STEERS)
+      throw tooMany(
+        `${MAX_WAITING_STEERS} texts wait for the next call of the model; send this one after it`,
+        RETRY_SECS,
+      )
     this.#steers.push(steer)
   }
 

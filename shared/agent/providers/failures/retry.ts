@@ -61,8 +61,10 @@ export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined
  */
 export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
   let timeouts = 0
+  const { model, caller } = route
+  const asked = { ...request, model, caller }
   for (let attempt = 1; ; attempt++) {
-    const rest = tracedAnswer(route, () => route.provider.stream({ ...request, model: route.model }, signal))
+    const rest = tracedAnswer(route, () => route.provider.stream(asked, signal))
     const { done, value: first } = await rest.next()
     if (done) return undefined
     const failure = failureOf({ first, rest })

@@ -231,7 +231,7 @@ export class RelayBroker {
     listRemembered: (tenant, page) => listRemembered(this.#calls, { tenant, page, epochs: this.workers.alive }),
     forgetRemembered: (...args) => this.#callOwner('forgetRemembered', args),
     listPermissions: (tenant, page) =>
-      this.#deps.permissions.list(tenant, page, (runId) => this.#places.isWorkerAlive(tenant, runId)),
+      this.#deps.permissions.list(tenant, page, async (runId) => !(await this.#places.isLost(tenant, runId))),
     findPermission: (tenant, scopeId, id) => this.#deps.permissions.find({ tenant, scopeId, id }),
     replyPermission: async (tenant, scopeId, id, answer) => {
       const request = { tenant, scopeId, id }

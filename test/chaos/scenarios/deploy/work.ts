@@ -38,22 +38,26 @@ export class FollowedRun {
     this.#session = session
     this.#keptUntil = keptUntil
     const path = session === undefined ? '/agent/run' : `/sessions/${session}/messages`
-    const first = this.#open({ path, body })
-    this.ended = this.#follow(first)
+    this.ended = this.#follow({ path, body })
   }
 
-  /** The ids of its permission requests. */
+  get runId(): string {
+    return this.#runId || (this.#current?.run ?? '')
+  }
+
+  /** The ids of its permission requests, and of the calls that its client makes. */
   get asks(): string[] {
-    const ids = this.frames.flatMap(({ event, data }) => (event === 'permission_request' ? [String(data['id'])] : []))
-    return [...new Set(ids)]
+    const isAsk = ({ event, data }: SseFrame) => event === 'permission_request' || isOwnCall(data)
+    return [...new Set(this.frames.filter(isAsk).map(({ data }) => String(data['id'])))]
   }
 
-  /** Allows its request, through whichever gateway answers. Returns what came of it. */
-  async allow(): Promise<string> {
-    this.#runId ||= this.#current?.run ?? ''
-    const path = `/sessions/${this.#session ?? this.#runId}/permissions/${this.asks[0]}`
+  /** Allows its request, or answers its call, through whichever gateway answers. Returns what came of it. */
+  async reply(): Promise<string> {
+    const [path, body] = this.frames.some(({ data }) => isOwnCall(data))
+      ? [`/runs/${this.runId}/tool-calls/${this.asks[0]}`, { output: 'answered' }]
+      : [`/sessions/${this.#session ?? this.runId}/permissions/${this.asks[0]}`, { allow: true }]
     for (const until = now() + PATIENCE_MS; ; ) {
-      const { status } = await this.#world.ask(this.#gateway, { path, body: { allow: true } })
+      const { status } = await this.#world.ask(this.#gateway, { path, body })
       if (status === 200) return 'ok'
       if ((status !== 0 && status !== 503) || now() > until) return `${status} for ${this.#what} ${path}`
       await sleep(RETRY_MS)
@@ -83,9 +87,13 @@ export class FollowedRun {
     return data['code'] === 'run_recovered' ? Math.max(this.#lastAt, this.#keptUntil()) : Infinity
   }
 
-  async #follow(first: StreamClient): Promise<Ended> {
-    let stream = first
+  async #follow(start: { path: string; body: object }): Promise<Ended> {
+    let stream = this.#open(start)
     let end = await stream.ended
+    for (const until = now() + PATIENCE_MS; end.status === 503 && now() < until; end = await stream.ended) {
+      await sleep(RETRY_MS) // What was refused has not begun.
+      stream = this.#open(start)
+    }
     this.#runId = stream.run
     for (const until = now() + 4 * PATIENCE_MS; this.#isOpen(end) && now() < until; ) {
       await sleep(RETRY_MS)
@@ -123,6 +131,8 @@ export class FollowedRun {
     }
   }
 }
+
+const isOwnCall = (data: SseFrame['data']): boolean => data['executor'] === 'client'
 
 type Opening = { what: string; random: Random; session?: string | undefined; body: object; keptUntil(): number }
 

@@ -68,6 +68,26 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
     expect(said.join('')).to.equal('I read.\n\nI write.')
   })
 
+  it('D31.4: a response passes the rest between two answers of which another client has given one, unless its own client has left one open', () => {
+    const events = [
+      ...[of.turn(1), of.call('1'), of.call('2'), of.asked('p1', '1'), of.asked('p2', '2')],
+      ...[of.resolved('p1', '1'), of.result('1'), of.resolved('p2', '2'), of.result('2'), of.turnEnd(1)],
+      ...[of.turn(2), of.call('3'), of.asked('p3', '3'), of.resolved('p3', '3'), of.result('3'), of.turnEnd(2)],
+      ...[of.turn(3), ...of.said('bye'), of.turnEnd(3), of.done],
+    ]
+    const itemsOf = (part: Part) => {
+      const projection = responses()
+      of.respond(projection, events, { partials: [], ...part })
+      return (projection.response['output'] as { type: string }[]).map(({ type }) => type).join()
+    }
+    expect(itemsOf({})).to.equal('mcp_approval_request,mcp_approval_request')
+    expect(itemsOf({ pauses: 1 })).to.equal('mcp_call,mcp_call,mcp_approval_request')
+    expect(itemsOf({ pauses: 2 })).to.equal('mcp_call,message')
+    expect(itemsOf({ pauses: 1, partials: [2] })).to.equal('mcp_call')
+    expect(itemsOf({ pauses: 2, partials: [2] })).to.equal('mcp_call,mcp_approval_request')
+    expect(itemsOf({ pauses: 3, partials: [2] })).to.equal('mcp_call,message')
+  })
+
   it('a failure, a cancel and a cut are told as such', () => {
     const last = (event: AgentEvent) => of.respond(responses(), [of.turn(1), event]).chunks.at(-1)
     expect(last(of.failed)).to.have.nested.property('response.error.code', 'server_error')
@@ -79,6 +99,8 @@ describe("a run as OpenAI's responses, read by the package's own accumulator", (
   it('the id of a response says all that is needed to make it again, and no other text is one', () => {
     const ref = { runId: of.RUN, part: 17, sessionId: 'support-7' }
     expect(readResponseId(responseId(ref))).to.deep.equal(ref)
+    const left = { ...ref, partials: [2, 17], isTyped: true as const }
+    expect(readResponseId(responseId(left))).to.deep.equal(left)
     for (const id of ['', 'resp_x', `${responseId(ref)}/..`]) expect(() => readResponseId(id)).to.throw(/no response/)
   })
 })

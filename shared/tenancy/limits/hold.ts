@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import type { Standing } from './budgets.ts'
+import {
+  addHeld,
+  addSpent,
+  type Held,
+  HOLD_MS,
+  type HoldAnswer,
+  type HoldRequest,
+  lessHeld,
+  lessSpent,
+  NOTHING_HELD,
+  NOTHING_SPENT,
+  type Spent,
+} from './port.ts'
+
+/** What is held beyond the calls at work, in calls: the next ones begin without a request to the holds. */
+const RESERVED_CALLS = 8
+
+/** What this process holds back of one budget: for its calls at work, for what it has not told yet, and for calls to come. */
+export class Hold {
+  /** Names it among the holds of the other processes. */
+  readonly #id = randomUUID()
+  #standing: Standing
+  #request: HoldRequest | undefined
+  #held = NOTHING_HELD
+  #atWork = NOTHING_HELD
+  #mostAtWork = 0
+  #spent = NOTHING_SPENT
+  #told = { spent: NOTHING_SPENT, at: 0 }
+  #isUsed = true
+
+  constructor(standing: Standing) {
+    this.#standing = standing
+  }
+
+  get isEmpty(): boolean {
+    return this.#held.tokens === 0 && this.#atWork.tokens === 0 && !this.#isUsed
+  }
+
+  /** What is held and not needed for calls at work, nor for what they have spent since it was told. */
+  hasRoom(most: Held): boolean {
+    const untold = { ...lessSpent(this.#spent, this.#told.spent), calls: 0 }
+    const free = lessHeld(this.#held, addHeld(this.#atWork, untold))
+    return most.tokens <= free.tokens && most.costUsd <= free.costUsd && most.calls <= free.calls
+  }
+
+  /** Tells what was spent, and asks for room for a call and for more like it. */
+  request(standing: Standing = this.#standing, most: Spent): HoldRequest {
+    this.#standing = standing
+    this.#isUsed ||= most.tokens > 0
+    const next = addHeld(this.#atWork, heldBy(most, standing))
+    const { tokens, costUsd } = most
+    const more = { tokens: tokens * RESERVED_CALLS, costUsd: costUsd * RESERVED_CALLS, calls: 0 }
+    const { name, known, limit } = standing
+    this.#request = {
+      ...{ name, id: this.#id, known, limit, own: { now: this.#spent, told: this.#told.spent } },
+      hold: { atWork: this.#atWork, next, reserve: addHeld(next, more) },
+    }
+    return this.#request
+  }
+
+  take(answer: HoldAnswer | undefined): void {
+    if (!answer || !this.#request) return
+    const { hold, own } = this.#request
+    const { granted } = answer
+    this.#held = granted === 'reserve' || granted === 'next' ? hold[granted] : hold.atWork
+    this.#told = { spent: own.now, at: performance.now() }
+  }
+
+  begin(most: Held): void {
+    this.#isUsed = true
+    this.#atWork = addHeld(this.#atWork, most)
+    this.#mostAtWork = Math.max(this.#mostAtWork, this.#atWork.calls)
+  }
+
+  end(most: Held, spent: Spent): void {
+    this.#atWork = lessHeld(this.#atWork, most)
+    this.#spent = addSpent(this.#spent, spent)
+  }
+
+  /** Whether it holds what no call has needed since the question before, or has not told for long. */
+  isDue(): boolean {
+    const isOld = performance.now() - this.#told.at > HOLD_MS / 3
+    const isDue = isOld || !this.#isUsed || this.#held.calls > this.#mostAtWork
+    this.#isUsed = false
+    this.#mostAtWork = this.#atWork.calls
+    return isDue
+  }
+}
+
+/** Places are counted where they are limited. */
+export const heldBy = (most: Spent, standing: Standing | undefined): Held => ({
+  ...most,
+  calls: most.tokens > 0 && standing !== undefined && standing.limit.calls < Number.POSITIVE_INFINITY ? 1 : 0,
+})
