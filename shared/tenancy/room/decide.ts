@@ -45,7 +45,7 @@ const HOLD_MS = 30_000
 /** A limit guessed from a refusal, of at least so many calls, grows by a tenth each minute, and is forgotten after ten. */
 const GROWTH = 1.1
 const GUESS_MS = 600_000
-const EVIDENCE = 10
+const EVIDENCE = 100
 /** Processes that wait take turns, and differ by no more than the tokens of so long. */
 const TURN_MS = 1_000
 const LOOK_MS = 50

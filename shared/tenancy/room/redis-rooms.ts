@@ -85,7 +85,7 @@ const ASK: Script = {
     room.refused, room.isProbe = room.refused + 1, true
     for _, p in ipairs(room.pools) do p.pace = math.min(p.pace, 0) end
     local p = room.pools[1]
-    if recent(room.pools[2]) >= 10 and (p.limit == 0 or p.guessedAt > 0) then
+    if recent(room.pools[2]) >= 100 and (p.limit == 0 or p.guessedAt > 0) then
       p.limit = (p.counted > 0 and math.min(recent(p), p.counted) or recent(p)) * MOST
       p.guessedAt, p.counted, p.room, p.pace, p.wholeAt = now, p.limit, 0, 0, 0
     end
