@@ -311,7 +311,7 @@ describe('runs that are stored', () => {
       /run_recovered[^]*event: tool_use[^\n]*\n[^\n]*"executor":"client"[^]*"output":"sent"[^\n]*"by":"ada"[^]*event: done/,
     )
     const deadlines = again.match(/"executor":"client","expires_at":"[^"]*"/g)
-    expect([deadlines?.length, new Set(deadlines).size], 'twice the same call with one deadline').to.deep.equal([2, 1])
+    expect(new Set(deadlines).size, 'the same call with one deadline').to.equal(1)
     const other = await clientCall(broker, asked.id)
     expect(other.input).to.deep.equal({ id: 'B' })
     await broker.answerCall(TENANT, id, other.id, answer)
