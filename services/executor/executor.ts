@@ -1,9 +1,12 @@
+import { listFolder, readPiece } from '../../shared/agent/tools/workspace/listing.ts'
 import type { RunInbox } from '../../shared/cluster/commands/inbox.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
+import { noRun } from '../../shared/cluster/following/run-finder.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import type { Consume, JobConsumer, JobHandler, JobKind } from '../../shared/work/queue/port.ts'
@@ -17,7 +20,7 @@ import type { IsHeapHigh } from '../http/heap.ts'
 
 export type ExecutorDeps = {
   limits: { maxRuns: number; runResumeMs: number }
-  workspaces: Pick<Workspaces, 'remove'>
+  workspaces: Pick<Workspaces, 'open' | 'openKept' | 'kept' | 'release' | 'remove'>
   isHeapHigh: IsHeapHigh
   events: EventSink
   usage: UsageSink
@@ -75,7 +78,20 @@ export class Executor {
       getRun: (tenant, runId) => runs.get(tenant, runId).description,
       followRun: (tenant, runId, after) => runs.get(tenant, runId).follow(after),
       cancelRun: (tenant, runId) => runs.get(tenant, runId).cancel('cancelled'),
+      listFiles: async (tenant, runId, page) => listFolder(await this.#folderOf(tenant, runId), page),
+      readFile: async (tenant, runId, part) => readPiece(await this.#folderOf(tenant, runId), part),
     }
+  }
+
+  /** The folder of a flow's run, or of a plan that is at work: that of a plan is removed at its end. */
+  async #folderOf(tenant: TenantId, runId: string): Promise<string> {
+    const run = this.runs.get(tenant, runId)
+    const { workspaces } = this.#deps
+    if (!run.needsNoReader) return workspaces.open(tenant, runId)
+    if (!run.isEnded) await workspaces.kept?.bring(tenant, runId)
+    if (!run.isEnded) return workspaces.openKept(tenant, runId)
+    workspaces.release(tenant, runId) // What came while it ended.
+    throw noRun(runId)
   }
 
   /** Aborted when this executor shuts down. */

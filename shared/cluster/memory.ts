@@ -41,6 +41,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   const queued = queue?.runs ?? createLocalQueue(inbox, 0, []).runs
   const accessTo = (runId: string) => (isQueuedRun(runId) ? queued : onWorker)
   const inboxes = [inbox, ...(queue ? [queue.inbox] : [])]
+  const folderInbox = (scopeId: string) => (isQueuedRun(scopeId) && queue ? queue.inbox : inbox)
   return {
     ...localSessions(inbox),
     ...localStarts(inbox),
@@ -52,8 +53,8 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
     followRun: (tenant, runId, after) => accessTo(runId).followRun(tenant, runId, after),
     cancelRun: (tenant, runId) => accessTo(runId).cancelRun(tenant, runId),
     steerRun: async (...args) => inbox.steerRun(...args),
-    listFiles: async (...args) => inbox.listFiles(...args),
-    readFile: async (...args) => inbox.readFile(...args),
+    listFiles: async (...args) => folderInbox(args[1]).listFiles(...args),
+    readFile: async (...args) => folderInbox(args[1]).readFile(...args),
     findPermission: (tenant, scopeId, id) => permissions.find({ tenant, scopeId, id }),
     replyPermission: (tenant, scopeId, id, answer) => reply(permissions, { tenant, scopeId, id }, answer),
     answerCall: (tenant, scopeId, id, answer) => answerCall(permissions, { tenant, scopeId, id }, answer),

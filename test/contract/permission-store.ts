@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { reply } from '../../shared/cluster/permissions/reply.ts'
+import { answerCall, reply } from '../../shared/cluster/permissions/reply.ts'
 import type { PendingPermission, PermissionStore } from '../../shared/cluster/permissions/store.ts'
 import { toAppError } from '../../shared/kernel/errors.ts'
 import { newId } from '../../shared/kernel/ids.ts'
@@ -143,13 +143,18 @@ export function permissionStoreContract(open: () => Promise<PermissionStore>): v
     expect(await statusOf(reply(store, other, { allow: true }))).to.equal(200)
   })
 
-  it('D4.12: a reply after the deadline is 404 and the request has expired, even if no worker lives to say so', async () => {
-    for (const allow of [true, false]) {
+  it('D4.12, D45.1a: a reply or answer at or after the deadline is 404 and the request has expired, even if no worker lives to say so', async () => {
+    const answer = { output: 'late', isError: false }
+    for (const send of [
+      (request: PendingPermission) => reply(store, request, { allow: true }),
+      (request: PendingPermission) => reply(store, request, { allow: false }),
+      (request: PendingPermission) => answerCall(store, request, { answer }),
+    ]) {
       const pending = newRequest({}, { waitsMs: 0 })
       await store.open(pending)
-      expect(await statusOf(reply(store, pending, { allow }))).to.equal(404)
+      expect(await statusOf(send(pending))).to.equal(404)
       expect(await store.decision(pending)).to.deep.equal({ state: 'expired' })
-      expect(await statusOf(reply(store, pending, { allow }))).to.equal(404)
+      expect(await statusOf(send(pending))).to.equal(404)
     }
   })
 

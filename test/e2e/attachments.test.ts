@@ -1,6 +1,7 @@
 // Tests the files of runs and messages in both forms: services/gateway/starting/attach.ts, services/worker/check-files.ts and shared/agent/engine/attached-files.ts.
 
 import { expect } from 'chai'
+import { runIdOf } from '../../shared/kernel/ids.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import { useFlows } from '../support/flows.ts'
 import type { ModelServer } from '../support/model-server/model-server.ts'
@@ -256,17 +257,24 @@ describe('D47: files in flows and plans', () => {
     ;({ file_id: fileId } = (await added.json()) as { file_id: string })
   })
 
-  it('D47.6: reach the agents of a flow by the properties of its input', async () => {
+  it('D47.6, D50.3c: reach the agents of a flow by the properties of its input, and what it writes is listed by its run', async () => {
     const file = { type: 'string', contentMediaType: 'application/pdf' }
     const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties) })
     const name = await bench.publish({
+      tools: ['Write'],
       input_schema: object({ documents: { type: 'array', items: file } }),
       output_schema: object({ title: { type: 'string' } }),
     })
     const run = (...documents: string[]) => bench.run(name, { input: { documents } })
-    bench.main.answer('{"title":"Plan"}')
-    expect((await run(fileId)).body).to.deep.include({ output: { title: 'Plan' } })
+    bench.main.answer([{ tool: 'Write', input: { path: 'title.txt', content: 'Plan' }, id: 'w' }], '{"title":"Plan"}')
+    const read = await run(fileId)
+    expect(read.body).to.deep.include({ output: { title: 'Plan' } })
     expect(lastAt(bench.main)).to.include(PDF.toString('base64'))
+    const run_id = runIdOf(String(read.headers.get('x-trace-id')))
+    const { files } = (await call('GET', `/runs/${run_id}/files`)).body as { files: Record<string, unknown>[] }
+    const changes = files.map(({ path, changed_by: by }) => ({ path, by }))
+    expect(changes).to.deep.equal(['attachments/plan.pdf', 'title.txt'].map((path) => ({ path, by: { run_id } })))
+    expect((await call('GET', `/runs/${run_id}/files/content?path=title.txt`)).text).to.equal('Plan')
     expect((await run(unknown)).status).to.equal(404)
     expect(await run(fileId, 'a.pdf')).to.nested.include({ status: 400, 'body.error.param': '/input/documents/1' })
   })

@@ -188,6 +188,7 @@ inStandaloneForm("the caller's own tools, without an answer", (startProduct) => 
         ...{
           'run_limits.response_schema_bytes': 65_536,
           'run_limits.metadata_pairs': 16,
+          'run_limits.prompt_chars': 100_000,
           'run_limits.allowed_tools': 64,
         },
       })

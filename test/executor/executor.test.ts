@@ -9,6 +9,7 @@ import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { ConsumeOptions, Job, JobHandler } from '../../shared/work/queue/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
+import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { until } from '../support/until.ts'
 
 const TENANT = DEFAULT_TENANT
@@ -23,7 +24,7 @@ async function setUp(changes: Partial<ExecutorDeps> = {}) {
     usage: { add: () => {} },
     limits: { maxRuns: 5, runResumeMs: 60_000 },
     isHeapHigh: () => false,
-    workspaces: { remove: async (_tenant, id) => void removed.push(id) },
+    workspaces: { ...createWorkspaces('/nowhere'), remove: async (_tenant, id) => void removed.push(id) },
     metrics: NO_METRICS,
     log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
     ...changes,

@@ -47,8 +47,8 @@ const PROBE = {
   probed_at: AT,
 }
 
-/** Answers every call well, so that only the checks of requests refuse. */
-const BROKER: Partial<Broker> = {
+/** Answers every call well, so that only the checks of requests refuse. It is whole: a call that it did not know would be a 500 of rare values alone. */
+const BROKER: Broker = {
   createSession: async (_tenant, id) => sessionOf(id),
   getSession: async (_tenant, id) => sessionOf(id),
   listSessions: async () => ({ sessions: [sessionOf()], next_cursor: null }),
@@ -67,6 +67,7 @@ const BROKER: Partial<Broker> = {
   readFile: async () => ({ base64: '', bytes: 0, modified_ms: 0 }),
   findPermission: async () => undefined,
   replyPermission: async () => {},
+  answerCall: async () => {},
   listPermissions: async () => ({ permissions: [], next_cursor: null }),
   listRemembered: async () => ({ permissions: [], next_cursor: null }),
   forgetRemembered: async () => 1,
@@ -168,6 +169,7 @@ const generatedFrom: ApiDocument = structuredClone(document)
 const { schemas } = generatedFrom.components as { schemas: Record<string, AnySchemaObject> }
 for (const name of ['ConfigName', 'FlowName']) schemas[name] = { anyOf: [{ const: 'main' }, { ...schemas[name] }] }
 schemas['TraceId'] = { anyOf: [{ const: TRACE_ID }, { ...schemas['TraceId'] }] }
+schemas['ToolCallId'] = { anyOf: [{ const: 'toolu_1' }, { ...schemas['ToolCallId'] }] } // Of other texts, most are no id that the server gives: 404.
 
 const arbitrary = (schema: AnySchemaObject) => arbitraryOf(schema, generatedFrom)
 

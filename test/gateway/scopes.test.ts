@@ -35,7 +35,15 @@ describe('scopes', () => {
   it('D18c: a token gets what its scopes allow, and 403 with the name of the one that is missing', async () => {
     const requests: [Scope, (gateway: Awaited<ReturnType<typeof open>>) => Promise<Response>][] = [
       ['read', ({ get }) => get('/runs')],
+      ['read', ({ get }) => get('/tool-calls')],
+      ['read', ({ get }) => get(`/runs/${RUN_ID}/files`)],
+      ['read', ({ get }) => get('/sessions/s/files/content?path=a')],
+      ['read', ({ get }) => get('/files')],
       ['run', ({ url }) => fetch(`${url}/runs/${RUN_ID}`, { method: 'DELETE' })],
+      ['run', ({ post }) => post(`/runs/${RUN_ID}/tool-calls/call_1`, { output: 'sent' })],
+      ['run', ({ post }) => post(`/runs/${RUN_ID}/steer`, { prompt: 'stop' })],
+      ['run', ({ post }) => post('/sessions/s/fork', { at: RUN_ID })],
+      ['run', ({ post }) => post('/files')],
       ['approve', ({ post }) => post(`/sessions/s/permissions/${PERMISSION_ID}`, { allow: true })],
       ['flows', ({ post }) => post('/flows/a/publish')],
       ['admin', ({ get }) => get('/config/engine')],

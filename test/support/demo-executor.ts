@@ -8,6 +8,7 @@ import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
 import type { CancelCode } from '../../shared/work/runs/run-identity.ts'
+import { createWorkspaces } from '../../shared/work/runs/workspaces.ts'
 import { SILENT_LOG } from './silent-log.ts'
 
 const EXECUTOR_DEPS = {
@@ -15,7 +16,7 @@ const EXECUTOR_DEPS = {
   isHeapHigh: () => false,
   events: NO_EVENTS,
   usage: { add: () => {} },
-  workspaces: { open: () => '', remove: async () => {} },
+  workspaces: createWorkspaces('/nowhere'),
   metrics: NO_METRICS,
   log: SILENT_LOG,
 }

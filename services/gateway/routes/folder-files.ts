@@ -6,8 +6,8 @@ import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { FilePiece, FolderFile } from '../../../shared/cluster/commands/files.ts'
 import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { encodeCursor, startOfPage } from '../../../shared/kernel/cursor.ts'
-import { invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
-import { isQueuedRun } from '../../../shared/kernel/ids.ts'
+import { hasKind, invalidRequest, notFound } from '../../../shared/kernel/errors.ts'
+import { planRunId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { RouteTable } from '../../http/routes.ts'
@@ -17,10 +17,10 @@ import { type Work, worksOf } from './folder-works.ts'
 
 type Listed = ApiType<'WorkspaceFile'>
 type Deps = { broker: Pick<Broker, 'getRun' | 'listRuns' | 'listFiles' | 'readFile'> }
-/** The folder of a session, or of a one-shot run. With `run` only what this one has changed is listed. */
+/** The folder of a session, a plan, or a run that has its own. With `run` only what this one has changed is listed. */
 type Folder = { scopeId: string; run?: RunSummary }
 
-/** Lists and sends what runs have written into the folders of sessions and one-shot runs (D50). */
+/** Lists and sends what runs have written into their folders, and those of their sessions and plans (D50). */
 export function folderFileRoutes({ broker }: Deps): RouteTable {
   const ofSession = async (req: Request): Promise<Folder> => ({ scopeId: pathId(req, 'id', SESSION) })
   const ofRun = (req: Request, res: Response) => folderOfRun(broker, tenantOf(res), pathId(req, 'run_id', RUN))
@@ -31,7 +31,7 @@ export function folderFileRoutes({ broker }: Deps): RouteTable {
   const send =
     (folderOf: typeof ofRun): RequestHandler =>
     async (req, res) =>
-      sendFile(broker, req, { res, scopeId: (await folderOf(req, res)).scopeId })
+      sendFile(broker, req, { res, ...(await folderOf(req, res)) })
   return {
     '/sessions/:id/files': { get: list(ofSession) },
     '/sessions/:id/files/content': { get: send(ofSession) },
@@ -42,8 +42,20 @@ export function folderFileRoutes({ broker }: Deps): RouteTable {
 
 async function folderOfRun(broker: Deps['broker'], tenant: TenantId, runId: string): Promise<Folder> {
   const run = await broker.getRun(tenant, runId)
-  if (isQueuedRun(runId)) throw notFound(`${runId} has no folder that can be listed: it is the run of a flow or a plan`)
-  return { scopeId: run.session_id ?? runId, run }
+  const { plan_id: planId, session_id: sessionId = runId } = run
+  return { scopeId: planId === undefined ? sessionId : planRunId(planId), run }
+}
+
+/** Resolves as `read` does. Throws what helps a caller for whose run nothing is there, or not any more. */
+async function inFolder<T>({ run }: Folder, read: Promise<T>): Promise<T> {
+  try {
+    return await read
+  } catch (cause) {
+    if (!run || run.session_id !== undefined || !hasKind(cause, 'not_found')) throw cause
+    throw notFound(
+      `the folder of ${run.run_id} is gone or has no such file. That of a plan is removed at its end, and that of another run soon behind it: let the run deliver what is to last, by its tool Deliver, and see the artifacts of GET /runs/${run.run_id}`,
+    )
+  }
 }
 
 type Listing = Folder & { limit: number; cursor?: string }
@@ -51,10 +63,12 @@ type Listing = Folder & { limit: number; cursor?: string }
 async function listFiles(
   broker: Deps['broker'],
   tenant: TenantId,
-  { scopeId, run, limit, cursor }: Listing,
+  { limit, cursor, ...folder }: Listing,
 ): Promise<ApiType<'ListWorkspaceFilesResponse'>> {
   const [after] = startOfPage(cursor, ['string']) ?? []
-  const page = await broker.listFiles(tenant, scopeId, { limit, ...(after !== undefined && { after }) })
+  const { scopeId, run } = folder
+  const read = broker.listFiles(tenant, scopeId, { limit, ...(after !== undefined && { after }) })
+  const page = await inFolder(folder, read)
   const works = page.files.length === 0 ? [] : await worksOf(broker, tenant, { scopeId, run })
   const files = page.files.map((file) => listed(file, works)).filter(({ changed_by }) => !run || changed_by)
   const last = page.files.at(-1)
@@ -71,14 +85,14 @@ function listed({ modified_ms: at, ...file }: FolderFile, works: readonly Work[]
 
 const PATH = { pattern: /^[^]{1,512}$/u, wanted: 'the path of a file, of at most 512 characters' }
 
-type Sent = { res: Response; scopeId: string }
+type Sent = Folder & { res: Response }
 
 /** A browser saves the bytes and never shows them, whatever they are. */
-async function sendFile({ readFile }: Deps['broker'], req: Request, { res, scopeId }: Sent): Promise<void> {
+async function sendFile({ readFile }: Deps['broker'], req: Request, { res, ...folder }: Sent): Promise<void> {
   const path = queryValue(req, 'path', PATH)
   if (path === undefined)
     throw invalidRequest('path is required: that of a file as the list has it', { param: '/path' })
-  const read = (from: number) => readFile(tenantOf(res), scopeId, { path, from })
+  const read = (from: number) => inFolder(folder, readFile(tenantOf(res), folder.scopeId, { path, from }))
   const first = await read(0)
   res.attachment(basename(path))
   res.setHeader('Content-Type', 'application/octet-stream')

@@ -80,8 +80,9 @@ const featuresOf = ({ toolBox, stored, configured, queued, pages }: Deps) => ({
   forks: true,
 })
 
-/** Limits of one run's request, as the API document has them. */
+/** Limits of one run's request, as the API document has them. A prompt is also what steers a run. */
 const RUN_LIMITS = {
+  prompt_chars: 100_000,
   response_schema_bytes: MAX_SCHEMA_BYTES,
   response_schema_tries: MAX_TRIES,
   allowed_tools: 64,

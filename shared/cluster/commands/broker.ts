@@ -60,7 +60,7 @@ export interface Broker {
   /** Tells a run something that its model reads at its next call. The same `id` again changes nothing. Throws `conflict` when the run has ended. */
   steerRun(tenant: TenantId, runId: string, steer: Steer): Promise<void>
 
-  /** Lists the folder of a session, or of the one-shot run with this id, by path. */
+  /** Lists the folder of a session, or of the run with this id that has one of its own, by path. */
   listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
   /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
   readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>

@@ -39,7 +39,7 @@ export interface Inbox {
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
   /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
-  /** Lists the folder of a session, or of the one-shot run with this id. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
+  /** Lists the folder of a session, or of the run with this id that has one of its own. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */
   listFiles(tenant: TenantId, scopeId: string, page: FolderPage): Promise<FolderFiles>
   /** Reads a part of a file in such a folder. Throws `invalid_request` for a path that leaves it. */
   readFile(tenant: TenantId, scopeId: string, part: { path: string; from: number }): Promise<FilePiece>
@@ -57,4 +57,7 @@ export interface Inbox {
 }
 
 /** The commands that an executor receives: its runs come from the queue. */
-export type RunInbox = Pick<Inbox, 'listRuns' | 'listTenants' | 'getRun' | 'followRun' | 'cancelRun'>
+export type RunInbox = Pick<
+  Inbox,
+  'listRuns' | 'listTenants' | 'getRun' | 'followRun' | 'cancelRun' | 'listFiles' | 'readFile'
+>

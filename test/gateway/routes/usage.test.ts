@@ -68,6 +68,18 @@ describe('the usage of a tenant', () => {
     ])
   })
 
+  it('D42.5: by=metadata with a name shows its values, and no others', async () => {
+    const rows = new Map([
+      ['team=red', sums(2)],
+      ['teams=red', sums(4)],
+      ['stage=red', sums(8)],
+    ])
+    const { usage, asked } = await open([{ start: '2026-11-21T00:00:00.000Z', rows }])
+    const shown = (await usage('?by=metadata.team')).rows.map(({ key, runs }) => [key, runs])
+    expect(shown).to.deep.equal([['red', 2]])
+    expect(asked.map(({ by }) => by)).to.deep.equal(['metadata'])
+  })
+
   it('D2.7: pages hold every row once, within an hour and across many', async () => {
     const places = Array.from({ length: 120 }, (_, i) => ({
       start: new Date(Math.floor(NOW.getTime() / HOUR_MS) * HOUR_MS - (119 - i) * HOUR_MS).toISOString(),
@@ -92,6 +104,10 @@ describe('the usage of a tenant', () => {
     const cursorOf = (...values: unknown[]) => Buffer.from(JSON.stringify(values)).toString('base64url')
     for (const [query, param] of [
       ['by=price', '/by'],
+      ['by=metadata', '/by'],
+      ['by=metadata.', '/by'],
+      ['by=metadata.a.b', '/by'],
+      ['by=metadata.__proto__%00', '/by'],
       ['bucket=week', '/bucket'],
       ['by=model&by=kind', '/by'],
       ['from=yesterday', '/from'],

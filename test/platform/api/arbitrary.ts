@@ -109,8 +109,10 @@ function objectOf(schema: AnySchemaObject, inner: (schema: AnySchemaObject) => A
   const others: unknown = schema['patternProperties'] ? true : schema['additionalProperties']
   if (fields.length === 0 && others === true) return anyObject
   if (typeof others !== 'object' || others === null) return whole
-  const { not, ...shape } = schema['propertyNames'] as AnySchemaObject & { not: { const: string } }
-  const names = (inner({ type: 'string', ...shape }) as fc.Arbitrary<string>).filter((name) => name !== not.const)
+  const { not, ...shape } = schema['propertyNames'] as AnySchemaObject & { not?: { const: string } }
+  const names = (inner({ type: 'string', ...shape }) as fc.Arbitrary<string>).filter(
+    (name) => name !== not?.const && name !== '__proto__',
+  )
   const table = fc.dictionary(names, inner(others as AnySchemaObject), {
     maxKeys: (schema['maxProperties'] ?? 5) as number,
   })

@@ -3,7 +3,6 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import type { Broker } from '../../commands/broker.ts'
 import type { TenantRange } from '../../commands/tenant-loads.ts'
-import type { RunAccess } from '../../following/port.ts'
 import { type QueuedRunSource, QueuePlaces } from '../../following/queue-places.ts'
 import { RunFinder } from '../../following/run-finder.ts'
 import type { ReaderFailure } from '../../journal/frames.ts'
@@ -254,10 +253,10 @@ export class RelayBroker {
   /** Calls a method of the run that the arguments name, where it is. */
   #callRun<M extends 'steerRun' | FolderMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [tenant, runId] = args
-    return this.#runs.callRun(tenant, runId, (place) => this.#runCalls.call(place, method, args))
+    return this.#accessTo(runId).callRun(tenant, runId, (place) => this.#runCalls.call(place, method, args))
   }
 
-  /** The folder is where the session is, or the one-shot run. */
+  /** The folder is where the session is, or the run. */
   #callFolder<M extends FolderMethod>(method: M, args: CallArgs<M>): Promise<CallResult<M>> {
     const [, id] = args
     return isRunId(id) ? this.#callRun(method, args) : this.#callOwner(method, args)
@@ -300,7 +299,7 @@ export class RelayBroker {
     })
   }
 
-  #accessTo(runId: string): RunAccess {
+  #accessTo(runId: string): RunFinder {
     return isQueuedRun(runId) ? this.#queued : this.#runs
   }
 }

@@ -77,6 +77,8 @@ export const runMethods = (inbox: RunInbox, follow: Follow) =>
     listTenants: (_from, ...args) => inbox.listTenants(...args),
     getRun: (_from, ...args) => inbox.getRun(...args),
     cancelRun: (_from, ...args) => inbox.cancelRun(...args),
+    listFiles: (_from, ...args) => inbox.listFiles(...args),
+    readFile: (_from, ...args) => inbox.readFile(...args),
   }) satisfies Partial<CallTable>
 
 /**
@@ -93,8 +95,6 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   branchOf: (_from, ...args) => inbox.branchOf(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   steerRun: (_from, ...args) => inbox.steerRun(...args),
-  listFiles: (_from, ...args) => inbox.listFiles(...args),
-  readFile: (_from, ...args) => inbox.readFile(...args),
   listSessions: (_from, ...args) => inbox.listSessions(...args),
   listMessages: (_from, ...args) => inbox.listMessages(...args),
   renameSession: (_from, ...args) => inbox.renameSession(...args),
