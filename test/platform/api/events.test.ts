@@ -225,6 +225,7 @@ const WEBHOOK_EVENTS = members<WebhookEventType>({
   'tool_call.requested': true,
   'plan.ended': true,
   'flow.ended': true,
+  'budget.threshold': true,
 })
 
 const ROLES = members<Role>({ main: true, subagent: true, plan: true, compact: true, transcription: true })
