@@ -122,7 +122,7 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
     at: 'required',
     agent: 'required',
     model: 'required',
-    cost_usd: 'required',
+    ...SPENT,
     problems: 'optional',
     ...TURN,
   },

@@ -226,7 +226,6 @@ describe('the budgets of tenants', () => {
       put: (...args) => (calls.push('put'), spending.put(...args)),
       ofOthers: (...args) => (calls.push('ofOthers'), spending.ofOthers(...args)),
       once: spending.once,
-      once: spending.once,
     }
     const budgets = open({ tokens_per_day: 100 }, { store: counting, everyMs: 60_000 })
     for (let i = 0; i < 5; i++) {
