@@ -1,6 +1,6 @@
 import { Fragment, h, options, type VNode } from 'preact'
 import { readable } from '../../../shared/reading/hidden.ts'
-import { isHeavy, isLong, linesOf, partsOf } from './long-text.ts'
+import { isLong, linesOf, partsOf } from './long-text.ts'
 import './texts.css'
 
 /** Attributes that people read or hear. The value of a field stays as it is. */
@@ -23,10 +23,8 @@ export function showTexts(): void {
   options.vnode = (vnode) => {
     if (vnode.type === null) show(vnode)
     else if (typeof vnode.type === 'string') showNames(vnode.props as object as Record<string, unknown>)
-    if (vnode.type === 'textarea') lighten(vnode.props as object as Record<string, unknown>)
     before?.(vnode)
   }
-  addEventListener('focusin', () => import('./long-fields.ts').then(({ watchFields }) => watchFields()), { once: true })
 }
 
 /** Preact keeps the text of a node in the place of its properties. */
@@ -55,10 +53,3 @@ const LongText = ({ text }: { text: string }): VNode =>
       return h('span', { key: i, class: look, style: { '--lines': linesOf(part) } }, part)
     }),
   )
-
-/** A text area with a text that it cannot show says so in its place, and leaves it as it is. */
-function lighten(field: Record<string, unknown>): void {
-  const { value } = field
-  if (typeof value !== 'string' || !isHeavy(value)) return
-  Object.assign(field, { readOnly: true, value: 'This text is too long to be changed here.' })
-}
