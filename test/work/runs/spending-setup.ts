@@ -110,10 +110,10 @@ export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) 
   const priceOf: PriceOf = ({ type }, _model, { input, output, cacheRead, cacheWrite }) =>
     isUnpriced && type === 'spare' ? undefined : input + 2 * output - cacheRead / 2 + cacheWrite / 4
   /** The meter asks for the price of what a call has used, once. */
-  const counted: PriceOf = (provider, model, usage) => {
+  const counted: PriceOf = (called, model, usage) => {
     budget.cacheRead += usage.cacheRead
     budget.cacheWrite += usage.cacheWrite
-    return priceOf(provider, model, usage)
+    return priceOf(called, model, usage)
   }
   const [main, spare] = [provider('main'), provider('spare')]
   const route = () => {
