@@ -120,8 +120,9 @@ export class FlowJobs {
   ): AsyncGenerator<FlowEvent, void, undefined> {
     const { outcome, execution } = yield* this.#execute(tenant, dispatch, signal)
     if (signal.reason === LEAVING && (await this.#mayBeginElsewhere(tenant, dispatch))) return await LEFT
-    const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...output } = outcome
-    const used = { turns, input_tokens, output_tokens, cost_usd }
+    const { status, served_instance, error, turns, input_tokens, output_tokens, cost_usd, ...rest } = outcome
+    const { cache_read_tokens = 0, cache_write_tokens = 0, ...output } = rest
+    const used = { turns, input_tokens, output_tokens, cost_usd, cache_read_tokens, cache_write_tokens }
     const result = { status, served_instance, error, ...used }
     const ended = await this.#record(tenant, dispatch, { result, output })
     if (ended.status === 'ok' && execution) await this.#evolve(tenant, { dispatch, execution, output: output.output })

@@ -4,13 +4,15 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { type Admission, RunAdmission } from '../../shared/tenancy/limits/admission.ts'
-import { assertBudget, Budgets } from '../../shared/tenancy/limits/budgets.ts'
+import { assertBudget, Budgets, type BudgetsDeps } from '../../shared/tenancy/limits/budgets.ts'
 import { openCeilingFile } from '../../shared/tenancy/limits/ceiling-file.ts'
 import { NO_CEILINGS } from '../../shared/tenancy/limits/ceilings.ts'
 import { KnownLimits } from '../../shared/tenancy/limits/known-limits.ts'
 import { LimitSettings } from '../../shared/tenancy/limits/limit-settings.ts'
 import { createMeter, type Meter } from '../../shared/tenancy/limits/meter.ts'
+import { endOf, type Threshold } from '../../shared/tenancy/limits/periods.ts'
 import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts'
 import { Reservations } from '../../shared/tenancy/limits/reservations.ts'
 import { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
@@ -20,6 +22,7 @@ import type { Rooms } from '../../shared/tenancy/room/port.ts'
 import { instanceScope, roomOf } from '../../shared/tenancy/room/rooms.ts'
 import type { InspectorDeps } from '../../shared/tenancy/tenant-config/inspector.ts'
 import type { LiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
+import type { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import type { OpenedStore } from './open-store.ts'
 
 /** The limits of tenants as a process enforces them. */
@@ -41,6 +44,7 @@ type Parts = {
   places: RunPlaces
   holds: BudgetHolds
   rooms: Rooms
+  thresholds: { events: EventSink; outbox: Pick<WebhookOutbox, 'publish'> }
   limiter: RateLimiter
   metrics: Metrics
   log: Log
@@ -49,11 +53,11 @@ type Parts = {
 /** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
 export async function openLimits(
   { modelPrices, serverModels, tenantLimits }: Settings['tenants']['limits'],
-  { configs, store, places, holds, rooms, limiter, metrics, log }: Parts,
+  { configs, store, places, holds, rooms, thresholds, limiter, metrics, log }: Parts,
 ): Promise<OpenedLimits> {
   const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
   const known = new KnownLimits(configs, ceilings)
-  const budgets = new Budgets({ limits: known, store: store.spending, log })
+  const budgets = new Budgets({ limits: known, store: store.spending, thresholds: announcing(thresholds), log })
   const reservations = new Reservations({ budgets, holds, log })
   const gate = new ModelGate({ rooms, metrics, log })
   const priceOf = createPrices(modelPrices)
@@ -72,6 +76,26 @@ export async function openLimits(
       reservations.close()
       gate.close()
       await budgets.close()
+    },
+  }
+}
+
+/** Thresholds of budgets become events of the tenant, for its readers and its webhooks (D53.1). */
+function announcing({ events, outbox }: Parts['thresholds']): BudgetsDeps['thresholds'] {
+  const eventOf = ({ payer: { customer }, period, name, budget, percent }: Threshold) => ({
+    type: 'budget.threshold' as const,
+    subject: `${period} ${name}`,
+    at: new Date().toISOString(),
+    data: {
+      ...{ budget, percent, resets_at: endOf(period).toISOString() },
+      ...(customer !== undefined && { customer_id: customer }),
+    },
+  })
+  return {
+    publish: (reached) => outbox.publish(reached.payer.tenant, eventOf(reached)),
+    append(reached) {
+      const { type, at, data } = eventOf(reached)
+      events.append(reached.payer.tenant, { type, at, data })
     },
   }
 }

@@ -74,7 +74,10 @@ export async function openTenantConfig(
   if (!keyring) return disabled(limitSettings)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, notice, events, log })
   const credentials = new CredentialReader(keyring)
-  const limits = await openLimits(limitSettings, { configs, store, places, holds, rooms, limiter, metrics, log })
+  const outbox = new WebhookOutbox({ configs, store: store.deliveries, consoleUrl })
+  const thresholds = { events, outbox }
+  const limited = { configs, store, places, holds, rooms, thresholds, limiter, metrics, log }
+  const limits = await openLimits(limitSettings, limited)
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
@@ -91,7 +94,7 @@ export async function openTenantConfig(
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,
-    outbox: new WebhookOutbox({ configs, store: store.deliveries, consoleUrl }),
+    outbox,
     inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
     egress,

@@ -26,3 +26,4 @@ export type TenantEventName =
   | 'flow.ended'
   | 'flow.changed'
   | 'config.changed'
+  | 'budget.threshold'

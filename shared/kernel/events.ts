@@ -232,6 +232,8 @@ export type FlowEvent = Timed &
         input_tokens: number
         output_tokens: number
         cost_usd: number
+        cache_read_tokens?: number
+        cache_write_tokens?: number
         /** Why the agent's try before this one is invalid; not in its first try. */
         problems?: readonly OutputProblem[]
       }

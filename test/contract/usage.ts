@@ -17,6 +17,7 @@ const SUMS: UsageSums = {
   failed: 0,
   input_tokens: 10,
   cache_read_tokens: 0,
+  cache_write_tokens: 0,
   output_tokens: 5,
   cost_usd: 0.5,
   durations: new Map([[40, 1]]),
@@ -50,7 +51,15 @@ export function usageContract(open: OpenStore): void {
       while (!(await usage.add(TENANT, added)));
     }
     await Promise.all(Array.from({ length: 12 }, add))
-    const expected = { runs: 12, failed: 0, input_tokens: 120, cache_read_tokens: 0, output_tokens: 60, cost_usd: 6 }
+    const expected = {
+      runs: 12,
+      failed: 0,
+      input_tokens: 120,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      output_tokens: 60,
+      cost_usd: 6,
+    }
     const sums = (await read(TENANT, NOON)).get('m')
     expect(sums).to.deep.equal({ ...expected, durations: new Map([[40, 12]]) })
     expect(await read(OTHER, NOON)).to.have.property('size', 0)

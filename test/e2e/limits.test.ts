@@ -6,6 +6,7 @@ import { NO_LIMITS } from '../../shared/tenancy/tenant-config/config.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
+import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
 type Refusal = { error: { type: string; code?: string; message: string } }
@@ -168,7 +169,11 @@ inBothForms("a tenant's limits", (startProduct, form) => {
 
   it('D11.2: a run that goes on ends before its next model call, with the tools of the turn before made', async () => {
     const { used } = await shown()
+    const secret = `whsec_${randomBytes(32).toString('base64')}`
+    const hook = { url: 'http://127.0.0.1:9/', events: ['budget.threshold'], secret }
+    expect((await call('PUT', '/config/webhooks/budgets', hook)).status).to.equal(200)
     await raiseBudget(used.tokens + 100_000)
+    const events = await TenantEvents.open(product.url, '?types=budget.threshold')
     const answer = { steps: [{ tool: 'TodoWrite', input: { todos: [] } }], usage: { input: 2_000_000, output: 1 } }
     product.model.answer(answer)
     const before = product.model.requests.length
@@ -177,6 +182,14 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(frames.some(({ event }) => event === 'tool_result')).to.equal(true)
     expect(product.model.requests.length - before).to.equal(1)
     await counted(used, 2_000_001)
+    const { data } = await events.until('budget.threshold', { budget: 'tokens_per_day', percent: 100 })
+    expect(data['resets_at'], 'D53.1').to.match(/T00:00:00.000Z$/)
+    const deliveries = await call('GET', '/config/webhooks/budgets/deliveries')
+    expect(deliveries.text).to.include('"percent":100')
+    await call('DELETE', '/config/webhooks/budgets')
+    events.leave()
+    const percents = events.seen.map((each) => each.data['percent'])
+    expect(percents, 'once by all processes').to.deep.equal([...new Set(percents)])
   })
 
   it('D11.2: of many runs that start at the same time only as many call the model as the budget has room for', async () => {

@@ -35,6 +35,7 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
       { title: 'FAILED', value: ({ failed }) => String(failed), isNumber: true },
       { title: 'IN', value: ({ input_tokens: count }) => tokens(count), isNumber: true },
       { title: 'CACHED', value: ({ cache_read_tokens: count }) => tokens(count), isNumber: true },
+      { title: 'WRITTEN', value: ({ cache_write_tokens: count }) => tokens(count), isNumber: true },
       { title: 'OUT', value: ({ output_tokens: count }) => tokens(count), isNumber: true },
       { title: 'COST', value: ({ cost_usd: cost }) => dollars(cost), isNumber: true },
       { title: 'P50', value: ({ p50_ms: ms }) => duration(ms), isNumber: true },

@@ -16,6 +16,7 @@ export const TENANT_EVENT_TYPES = [
   'flow.ended',
   'flow.changed',
   'config.changed',
+  'budget.threshold',
 ] as const
 
 export type TenantEventType = (typeof TENANT_EVENT_TYPES)[number]

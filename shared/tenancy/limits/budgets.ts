@@ -3,13 +3,16 @@ import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { isoTime } from '../../kernel/time.ts'
-import { type Limits, limitsOfCustomer, type TenantLimits } from '../tenant-config/config.ts'
+import type { Limits } from '../tenant-config/config.ts'
 import type { KnownLimits } from './known-limits.ts'
-import { addSpent, type Held, isDay, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
+import { budgetOf, budgetsOf, endOf, type Payer, type Standing, type Threshold, thresholdsReached } from './periods.ts'
+import { addSpent, isDay, NOTHING_SPENT, type SpendingStore, type Spent } from './port.ts'
 
 export type BudgetsDeps = {
   limits: Pick<KnownLimits, 'of'>
   store: SpendingStore
+  /** Announces a threshold (D53.1): `publish` may be called again, also by another process, until it has succeeded; then one process calls `append`. */
+  thresholds?: undefined | { publish(reached: Threshold): Promise<void>; append(reached: Threshold): void }
   log: Log
   now?: () => Date
   /** How often this process's spending is written, and how old the sum of the others may be. */
@@ -23,15 +26,6 @@ export type BudgetRefusal = {
   reason: keyof Limits | 'usd_per_month' | 'budget_unknown' | 'budget_reserved'
   retryAfterSecs: number
 }
-
-/** Who pays for a model call: a tenant, and the budgets of its customer where that has some. */
-export type Payer = { tenant: TenantId; customer?: string | undefined }
-
-/**
- * The period of one budget: its limits, `Infinity` where there is none, and what it has cost as far as this process knows. `name` tells
- * it from the others of the tenant.
- */
-export type Standing = { payer: Payer; name: string; limit: Held; known: Spent }
 
 /** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` while what is left of it cannot be read. */
 export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: TenantId): Promise<void> {
@@ -52,6 +46,8 @@ type Period = {
   others: Spent | undefined
   readAt: number
   isDirty: boolean
+  /** The thresholds that are known to be announced. */
+  announced: Set<string>
 }
 
 /**
@@ -110,7 +106,7 @@ export class Budgets {
 
   /** The tenant's spending today. Throws `unavailable` when the store does not answer. */
   async today(tenant: TenantId): Promise<Spent & { resetsAt: Date }> {
-    return { ...(await this.#spent(this.#periodOf(tenant, this.#today()))), resetsAt: endOfDay(this.#now()) }
+    return { ...(await this.#spent(this.#periodOf(tenant, this.#today()))), resetsAt: endOf(this.#today()) }
   }
 
   async close(): Promise<void> {
@@ -121,7 +117,7 @@ export class Budgets {
 
   #usedUp({ name, payer }: Omit<Standing, 'known'>, budget: string, reason: BudgetRefusal['reason']): BudgetRefusal {
     const now = this.#now()
-    const [period, resetsAt] = isDay(name) ? ['day', endOfDay(now)] : ['month', endOfMonth(now)]
+    const [period, resetsAt] = [isDay(name) ? 'day' : 'month', endOf(name)]
     const whose = payer.customer === undefined ? '' : ` of the customer ${payer.customer}`
     return {
       code: 'budget_exhausted',
@@ -141,7 +137,7 @@ export class Budgets {
     if (known) return known
     const fresh = {
       ...{ tenant, name, own: NOTHING_SPENT, others: undefined },
-      ...{ readAt: Number.NEGATIVE_INFINITY, isDirty: false },
+      ...{ readAt: Number.NEGATIVE_INFINITY, isDirty: false, announced: new Set<string>() },
     }
     this.#periods.set(key, fresh)
     return fresh
@@ -182,32 +178,29 @@ export class Budgets {
     entry.isDirty = false
     try {
       await this.#deps.store.put(tenant, { day, process: this.#process, spent })
+      await this.#announce(entry)
     } catch (cause) {
       entry.isDirty = true
-      this.#deps.log.debug("a tenant's spending could not be stored; it is tried again", { cause })
+      this.#deps.log.debug("a tenant's spending could not be stored or announced; it is tried again", { cause })
+    }
+  }
+
+  /** Reads the sum after its own part is written: of several processes that write at once the last one sees all. */
+  async #announce(entry: Period): Promise<void> {
+    const { thresholds, limits, store } = this.#deps
+    const { tenant, name: period, announced } = entry
+    const budget = thresholds && budgetOf(await limits.of(tenant), tenant, period)
+    if (!budget) return
+    entry.readAt = Number.NEGATIVE_INFINITY
+    for (const reached of thresholdsReached(budget, await this.#spent(entry))) {
+      const { name: what } = reached
+      if (announced.has(what)) continue
+      const isFirst = await store.once(tenant, { day: period, what }, () => thresholds.publish(reached))
+      announced.add(what)
+      if (isFirst) thresholds.append(reached)
     }
   }
 }
-
-/** The budgets of a payer, each with the name of its present period. A tenant's is one when it has any limit of its calls. */
-function budgetsOf(limits: TenantLimits, payer: Payer, today: string): Omit<Standing, 'known'>[] {
-  const { tenant, customer } = payer
-  const own = customer === undefined ? undefined : limitsOfCustomer(limits, customer)
-  const { tokens_per_day: tokens, usd_per_day: costUsd, concurrent_model_calls: calls } = limits
-  return [
-    { payer: { tenant }, name: today, limit: limitOf({ tokens, costUsd, calls }) },
-    { payer, name: `${today} ${customer}`, limit: limitOf({ tokens: own?.tokens_per_day, costUsd: own?.usd_per_day }) },
-    { payer, name: `${today.slice(0, 'yyyy-mm'.length)} ${customer}`, limit: limitOf({ costUsd: own?.usd_per_month }) },
-  ].filter(({ limit }) => Object.values(limit).some(Number.isFinite))
-}
-
-type Limited = { [amount in keyof Held]?: number | null | undefined }
-
-const limitOf = ({ tokens, costUsd, calls }: Limited): Held => ({
-  tokens: tokens ?? Number.POSITIVE_INFINITY,
-  costUsd: costUsd ?? Number.POSITIVE_INFINITY,
-  calls: calls ?? Number.POSITIVE_INFINITY,
-})
 
 /** `undefined` while the store does not answer. */
 async function readable<T>(reading: T | Promise<T>): Promise<T | undefined> {
@@ -224,11 +217,3 @@ const UNKNOWN: BudgetRefusal = {
   reason: 'budget_unknown',
   retryAfterSecs: STORE_RETRY_SECS,
 }
-
-function endOfDay(now: Date): Date {
-  const end = new Date(now)
-  end.setUTCHours(24, 0, 0, 0)
-  return end
-}
-
-const endOfMonth = (now: Date): Date => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1))

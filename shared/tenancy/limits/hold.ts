@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Standing } from './budgets.ts'
+import type { Standing } from './periods.ts'
 import {
   addHeld,
   addSpent,

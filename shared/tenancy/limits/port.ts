@@ -27,6 +27,8 @@ export interface SpendingStore {
   put(tenant: TenantId, entry: { day: string; process: string; spent: Spent }): Promise<void>
   /** The sum over all processes but this one. */
   ofOthers(tenant: TenantId, entry: { day: string; process: string }): Promise<Spent>
+  /** Calls `act` unless `what` is noted in this period, and then notes it. Whether this process is the one that has noted it. */
+  once(tenant: TenantId, entry: { day: string; what: string }, act: () => Promise<void>): Promise<boolean>
 }
 
 /**

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { BudgetRefusal, Budgets, Payer, Standing } from './budgets.ts'
+import type { BudgetRefusal, Budgets } from './budgets.ts'
 import { Hold, heldBy } from './hold.ts'
+import { endOf, type Payer, type Standing } from './periods.ts'
 import { type BudgetHolds, type HoldAnswer, type HoldRequest, NOTHING_SPENT, type Spent } from './port.ts'
 
 export type ReservationsDeps = {
@@ -152,7 +153,7 @@ class TenantHolds {
   async #askFor(call: Waiting, full: Map<Hold, Lack>): Promise<Lack | undefined> {
     const standings = await this.#deps.budgets.standings(call.payer)
     if (!this.#queue.includes(call)) return undefined
-    if ('code' in standings) return { granted: 'none', refusal: standings }
+    if ('code' in standings) return { granted: 'none', name: '', refusal: standings }
     call.standings = standings
     const holds = this.#holdsOf(call)
     const answers = await this.#ask(holds.map((hold, i) => hold.request(standings[i], call.most)))
@@ -164,7 +165,8 @@ class TenantHolds {
       this.#begin(call)
       return undefined
     }
-    const lack = { granted: answer.granted, refusal: this.#deps.budgets.exhausted(standing, answer.spent) }
+    const refusal = this.#deps.budgets.exhausted(standing, answer.spent)
+    const lack = { granted: answer.granted, name: standing.name, refusal }
     full.set(hold, lack)
     return lack
   }
@@ -212,10 +214,10 @@ class TenantHolds {
     this.#answer(call, { settle })
   }
 
-  #tooLate({ since }: Waiting, { granted }: Lack): BudgetRefusal | undefined {
+  #tooLate({ since }: Waiting, { granted, name }: Lack): BudgetRefusal | undefined {
     const waitMs = this.#deps.waitMs ?? (granted === 'busy' ? WAIT_FOR_PLACE_MS : WAIT_MS)
     if (performance.now() - since < waitMs) return undefined
-    return granted === 'busy' ? NO_PLACE : RESERVED
+    return granted === 'busy' ? NO_PLACE : reserved(name)
   }
 
   #lookAgainMs(): number {
@@ -236,7 +238,7 @@ class TenantHolds {
 const UNREFERENCED = { ref: false }
 
 /** Why a call may not begin yet; with a `refusal` it never may. */
-type Lack = { granted: HoldAnswer['granted']; refusal: BudgetRefusal | undefined }
+type Lack = { granted: HoldAnswer['granted']; name: string; refusal: BudgetRefusal | undefined }
 
 const isUsedUp = (limit: Spent, { tokens, costUsd }: Spent): boolean =>
   tokens >= limit.tokens || costUsd >= limit.costUsd
@@ -248,9 +250,10 @@ const waitingRefusal = (message: string): BudgetRefusal => ({
   retryAfterSecs: 5,
 })
 
-const RESERVED = waitingRefusal(
-  'what is left of the budget is reserved by model calls at work; try again when some have ended',
-)
+const reserved = (name: string) =>
+  waitingRefusal(
+    `what is left of the budget is reserved by model calls at work; try again when some have ended, or when it begins anew at ${endOf(name).toISOString()}`,
+  )
 const NO_PLACE = waitingRefusal(
   'this tenant has as many model calls at work as it may (concurrent_model_calls); try again when some have ended',
 )

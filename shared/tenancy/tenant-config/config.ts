@@ -63,6 +63,7 @@ export type WebhookEventType =
   | 'tool_call.requested'
   | 'plan.ended'
   | 'flow.ended'
+  | 'budget.threshold'
 
 /** A receiver of the tenant's events. Its secret is in `sealed` alone and never shown. */
 export type StoredWebhook = {

@@ -19,6 +19,7 @@ export type RunUsage = { readonly [dimension in Exclude<Dimension, 'metadata'>]?
   hasFailed: boolean
   input_tokens: number
   cache_read_tokens: number
+  cache_write_tokens: number
   output_tokens: number
   cost_usd: number
   ms: number
@@ -29,8 +30,9 @@ export type UsageSums = {
   runs: number
   failed: number
   input_tokens: number
-  /** Of the input. */
+  /** Both are of the input. */
   cache_read_tokens: number
+  cache_write_tokens: number
   output_tokens: number
   cost_usd: number
   durations: Durations

@@ -16,6 +16,7 @@ export const sumsOf = ({ hasFailed, ms, ...used }: RunUsage): UsageSums => ({
   failed: hasFailed ? 1 : 0,
   input_tokens: used.input_tokens,
   cache_read_tokens: used.cache_read_tokens,
+  cache_write_tokens: used.cache_write_tokens,
   output_tokens: used.output_tokens,
   cost_usd: used.cost_usd,
   durations: new Map([[durationClass(ms), 1]]),
@@ -54,7 +55,10 @@ function addSums(sums: OwnSums, other: UsageSums): void {
     sums.durations.set(index, capped((sums.durations.get(index) ?? 0) + count))
 }
 
-const SUMMED = ['runs', 'failed', 'input_tokens', 'cache_read_tokens', 'output_tokens', 'cost_usd'] as const
+const SUMMED = [
+  ...(['runs', 'failed', 'input_tokens', 'cache_read_tokens'] as const),
+  ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
+]
 
 /** A sum stays a number that JSON and every store keep. */
 const capped = (sum: number) => Math.min(sum, Number.MAX_SAFE_INTEGER)

@@ -149,6 +149,7 @@ const PATHS: Record<WebhookEventType, (subject: string) => string> = {
   'permission.requested': (requestId) => `approvals/${requestId}`,
   'tool_call.requested': () => 'approvals',
   'plan.ended': (planId) => `plans/${planId}`,
+  'budget.threshold': () => 'settings',
   'flow.ended': (traceId) => `activity/${runIdOf(traceId)}`,
 }
 

@@ -5,7 +5,7 @@ import type { WebhookEventType } from '../tenant-config/config.ts'
 /** Something that happened to a thing of the tenant's. `data` holds ids and states only; the API has the rest. */
 export type WebhookEvent = {
   type: WebhookEventType
-  /** The id of the run, permission request, plan or execution. An event is sent once per type and subject. */
+  /** The id of the run, permission request, plan or execution, or the budget's part that is used. An event is sent once per type and subject. */
   subject: string
   /** ISO 8601. */
   at: string

@@ -101,6 +101,9 @@ export type Dispatch = {
   input_tokens: number
   output_tokens: number
   cost_usd: number
+  /** Parts of `input_tokens`; missing in older records. */
+  cache_read_tokens?: number
+  cache_write_tokens?: number
   /** The epoch of the executor that runs it or has run it; `null` while it is queued. */
   executor: number | null
   /**
@@ -133,7 +136,14 @@ export type DispatchOutput = {
 /** Fields that change when an execution ends. */
 export type DispatchEnd = Pick<
   Dispatch,
-  'served_instance' | 'error' | 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'
+  | 'served_instance'
+  | 'error'
+  | 'turns'
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'cost_usd'
+  | 'cache_read_tokens'
+  | 'cache_write_tokens'
 > & { status: Exclude<DispatchStatus, 'queued' | 'running'> }
 
 /** Stores executions. Every method throws `unavailable` when the store does not answer. */

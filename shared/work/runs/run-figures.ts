@@ -2,8 +2,8 @@ import type { Artifact, RunEvent, RunTotals, WarningEvent } from '../../kernel/e
 import type { RunEndCode } from '../../kernel/metrics.ts'
 import type { Outcome } from './run-state.ts'
 
-type Cached = { cache_read_tokens: number }
-type Spent = { input_tokens: number; output_tokens: number; cost_usd: number }
+const SPENT = ['input_tokens', 'output_tokens', 'cost_usd', 'cache_read_tokens', 'cache_write_tokens'] as const
+type Spent = Record<(typeof SPENT)[number], number>
 
 /** Requests to providers that the events of a run show, by their outcome. */
 export type Requests = { ok: number; retried: number; failed_over: number; failed: number }
@@ -12,7 +12,13 @@ export type Requests = { ok: number; retried: number; failed_over: number; faile
 export class RunFigures {
   readonly #startedAt = performance.now()
   readonly requests: Requests = { ok: 0, retried: 0, failed_over: 0, failed: 0 }
-  readonly spent: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  readonly spent: Spent = {
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_usd: 0,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+  }
   model: string | undefined
   turns = 0
   code: RunEndCode | undefined
@@ -21,7 +27,6 @@ export class RunFigures {
   /** Calls of tools and permission requests, those of sub-agents included. */
   toolCalls = 0
   permissions = 0
-  cacheReadTokens = 0
   artifacts: Artifact[] | undefined
 
   get ms(): number {
@@ -49,11 +54,10 @@ export class RunFigures {
     this.artifacts = [...(this.artifacts ?? []), artifact].slice(0, MAX_ARTIFACTS)
   }
 
-  #addTurn({ input_tokens, output_tokens, cost_usd, cache_read_tokens = 0 }: Spent & Partial<Cached>): void {
+  #addTurn(turn: Partial<Spent>): void {
     this.turns++
-    this.cacheReadTokens += cache_read_tokens
     this.requests.ok++
-    this.#add({ input_tokens, output_tokens, cost_usd })
+    for (const field of SPENT) this.spent[field] += turn[field] ?? 0
   }
 
   /** A permission request of a sub-agent follows as an event of its own, which counts (D4.13). */
@@ -79,15 +83,10 @@ export class RunFigures {
     this.code = endCodeOf(event)
     if (isProviderCode(this.code)) this.requests.failed++
     if (!('total_input_tokens' in event)) return
-    const { total_input_tokens, total_output_tokens, cost_usd, cache_read_tokens = 0 } = event as RunTotals
-    Object.assign(this.spent, { input_tokens: total_input_tokens, output_tokens: total_output_tokens, cost_usd })
-    this.cacheReadTokens = cache_read_tokens
-  }
-
-  #add(more: Spent): void {
-    this.spent.input_tokens += more.input_tokens
-    this.spent.output_tokens += more.output_tokens
-    this.spent.cost_usd += more.cost_usd
+    const { total_input_tokens, total_output_tokens, cost_usd, ...cached } = event as RunTotals
+    const { cache_read_tokens = 0, cache_write_tokens = 0 } = cached
+    const total = { input_tokens: total_input_tokens, output_tokens: total_output_tokens, cost_usd }
+    Object.assign(this.spent, total, { cache_read_tokens, cache_write_tokens })
   }
 }
 

@@ -162,10 +162,10 @@ const namesOf = ({ tenant, run_id, kind, session_id, plan_id, step_id }: RunFact
 
 const usageOf = (
   { kind, flow, customer_id: customer, subject, metadata }: RunFacts,
-  { code = 'internal', model, spent, cacheReadTokens, ms }: RunFigures,
+  { code = 'internal', model, spent, ms }: RunFigures,
 ): RunUsage => ({
   ...{ kind, model, flow, customer, subject, hasFailed: !HARMLESS.has(code), ms },
-  ...{ ...spent, cache_read_tokens: cacheReadTokens },
+  ...spent,
   ...(metadata && { metadata: Object.entries(metadata).map(pairOf) }),
 })
 

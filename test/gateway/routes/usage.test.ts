@@ -9,7 +9,15 @@ const NOW = new Date('2026-11-22T10:30:00.000Z')
 const HOUR_MS = 3_600_000
 
 const sums = (runs: number): UsageSums => ({
-  ...{ runs, failed: 0, input_tokens: runs, cache_read_tokens: 0, output_tokens: runs, cost_usd: runs },
+  ...{
+    runs,
+    failed: 0,
+    input_tokens: runs,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: runs,
+    cost_usd: runs,
+  },
   durations: new Map([[durationClass(1_000), runs]]),
 })
 
@@ -48,7 +56,14 @@ describe('the usage of a tenant', () => {
       [day, null, 1],
       [day, 'm', 2],
     ])
-    expect(rows[1]).to.deep.include({ failed: 0, input_tokens: 2, cache_read_tokens: 0, output_tokens: 2, cost_usd: 2 })
+    expect(rows[1]).to.deep.include({
+      failed: 0,
+      input_tokens: 2,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      output_tokens: 2,
+      cost_usd: 2,
+    })
     expect(rows[1]).to.have.property('p50_ms').within(800, 1_200)
     expect(rows[1]).to.have.property('p95_ms').within(800, 1_200)
   })

@@ -122,7 +122,7 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
     at: 'required',
     agent: 'required',
     model: 'required',
-    cost_usd: 'required',
+    ...SPENT,
     problems: 'optional',
     ...TURN,
   },
@@ -225,6 +225,7 @@ const WEBHOOK_EVENTS = members<WebhookEventType>({
   'tool_call.requested': true,
   'plan.ended': true,
   'flow.ended': true,
+  'budget.threshold': true,
 })
 
 const ROLES = members<Role>({ main: true, subagent: true, plan: true, compact: true, transcription: true })

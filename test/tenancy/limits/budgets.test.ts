@@ -1,10 +1,11 @@
 import { expect } from 'chai'
 import { AppError } from '../../../shared/kernel/errors.ts'
-import { assertBudget, Budgets } from '../../../shared/tenancy/limits/budgets.ts'
+import { assertBudget, Budgets, type BudgetsDeps } from '../../../shared/tenancy/limits/budgets.ts'
 import { KnownLimits } from '../../../shared/tenancy/limits/known-limits.ts'
+import type { Threshold } from '../../../shared/tenancy/limits/periods.ts'
 import { type SpendingStore } from '../../../shared/tenancy/limits/port.ts'
 import { createSpendingStore } from '../../../shared/tenancy/limits/store/spending.ts'
-import { EMPTY_CONFIG, type Limits, NO_LIMITS } from '../../../shared/tenancy/tenant-config/config.ts'
+import { EMPTY_CONFIG, NO_LIMITS, type TenantLimits } from '../../../shared/tenancy/tenant-config/config.ts'
 import { SILENT_LOG } from '../../support/silent-log.ts'
 import { tenantId } from '../../support/tenant.ts'
 import { useTestStore } from '../../support/test-store.ts'
@@ -34,6 +35,7 @@ describe('the budgets of tenants', () => {
         await unlessAway(() => real.put(...args))
       },
       ofOthers: (...args) => unlessAway(() => real.ofOthers(...args)),
+      once: (...args) => unlessAway(() => real.once(...args)),
     }
     now = new Date('2026-11-22T23:59:00.000Z')
     isAway = false
@@ -43,13 +45,89 @@ describe('the budgets of tenants', () => {
     for (const budgets of opened.splice(0)) await budgets.close()
   })
 
-  const open = (limits: Partial<Limits> = { tokens_per_day: 100 }, { store: written = spending, everyMs = 5 } = {}) => {
+  const open = (
+    limits: Partial<TenantLimits> = { tokens_per_day: 100 },
+    { store: written = spending, everyMs = 5, thresholds }: Partial<BudgetsDeps> = {},
+  ) => {
     const config = { ...EMPTY_CONFIG, limits: { ...NO_LIMITS, ...limits } }
     const known = new KnownLimits({ peek: () => config, get: async () => config })
-    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs })
+    const budgets = new Budgets({ limits: known, store: written, log, now: () => now, everyMs, thresholds })
     opened.push(budgets)
     return budgets
   }
+
+  describe('D53.1: thresholds', () => {
+    const published = new Map<string, number>()
+    const announced: string[] = []
+    let isOutboxAway = false
+    const told = ({ period, budget, percent }: Threshold) => `${period} ${budget} ${percent}`
+    const thresholds = {
+      async publish(reached: Threshold) {
+        published.set(told(reached), (published.get(told(reached)) ?? 0) + 1)
+        if (isOutboxAway) throw new AppError('unavailable', 'the store does not answer')
+      },
+      append: (reached: Threshold) => void announced.push(told(reached)),
+    }
+    const openTelling = (limits: Partial<TenantLimits>, everyMs = 5) => open(limits, { thresholds, everyMs })
+    const spend = async (all: readonly Budgets[], tokens: number, ofCustomer: string[] = []) => {
+      await Promise.all(all.map((budgets) => budgets.refusal(TENANT))) // Each has read what it knows of the others.
+      for (const budgets of all) budgets.spend(TENANT, { tokens, costUsd: tokens / 10 }, ofCustomer)
+      await Promise.all(all.map((budgets) => budgets.close()))
+    }
+    const DAY = '2026-11-22'
+
+    beforeEach(() => {
+      published.clear()
+      announced.length = 0
+      isOutboxAway = false
+    })
+
+    it('of many processes that spend at once, one announces each that all together reach, once in the period', async () => {
+      const limits = { tokens_per_day: 1_000, usd_per_day: 200 }
+      const open12 = () => Array.from({ length: 12 }, () => openTelling(limits, 60_000))
+      await spend(open12(), 41) // 492 tokens, $49.2
+      expect(announced).to.deep.equal([])
+      await spend(open12(), 1) // 504 tokens
+      expect(announced).to.deep.equal([`${DAY} tokens_per_day 50`])
+      await spend(open12(), 50) // 1,104 tokens, $110.4
+      const all = ['tokens_per_day 50', 'tokens_per_day 80', 'tokens_per_day 100', 'usd_per_day 50']
+      expect(announced).to.have.members(all.map((each) => `${DAY} ${each}`))
+      expect([...published.keys()], 'webhooks').to.have.members(announced)
+      await spend(open12(), 1)
+      expect(announced).to.have.length(4)
+      now = new Date('2026-11-23T00:00:01.000Z')
+      await spend([openTelling(limits)], 500)
+      expect(announced.at(-1)).to.equal('2026-11-23 tokens_per_day 50')
+    })
+
+    it("of a customer's day and month, and none of a customer or an amount without a limit", async () => {
+      const limits = { customers: { overrides: { 'c 1': { tokens_per_day: 100, usd_per_month: 20 } } } }
+      await spend([openTelling(limits)], 160, [`${DAY} c 1`, '2026-11 c 1', `${DAY} c2`])
+      const all = [50, 80, 100].map((percent) => `${DAY} c 1 tokens_per_day ${percent}`)
+      expect(announced).to.have.members([...all, '2026-11 c 1 usd_per_month 50', '2026-11 c 1 usd_per_month 80'])
+    })
+
+    it('of a budget that was raised count anew', async () => {
+      await spend([openTelling({ tokens_per_day: 100 })], 50)
+      await spend([openTelling({ tokens_per_day: 200 })], 50)
+      await spend([openTelling({ tokens_per_day: 100 })], 1)
+      const announcedLast = [50, 50, 80, 100].map((percent) => `${DAY} tokens_per_day ${percent}`)
+      expect(announced).to.deep.equal(announcedLast)
+    })
+
+    it('are announced when the store is back, in the standalone process too, which does so while it runs', async () => {
+      isOutboxAway = true
+      const budgets = openTelling({ tokens_per_day: 100 })
+      budgets.spend(TENANT, { tokens: 60, costUsd: 0 })
+      await until(() => (published.get(`${DAY} tokens_per_day 50`) ?? 0) > 1, { what: 'a second attempt' })
+      expect(announced).to.deep.equal([])
+      isOutboxAway = false
+      await until(() => announced.length > 0, { what: 'the event' })
+      budgets.spend(TENANT, { tokens: 1, costUsd: 0 })
+      await budgets.close()
+      expect(announced).to.deep.equal([`${DAY} tokens_per_day 50`])
+    })
+  })
 
   const codeOf = async (budgets: Budgets) => (await budgets.refusal(TENANT))?.code
 
@@ -147,6 +225,7 @@ describe('the budgets of tenants', () => {
     const counting: SpendingStore = {
       put: (...args) => (calls.push('put'), spending.put(...args)),
       ofOthers: (...args) => (calls.push('ofOthers'), spending.ofOthers(...args)),
+      once: spending.once,
     }
     const budgets = open({ tokens_per_day: 100 }, { store: counting, everyMs: 60_000 })
     for (let i = 0; i < 5; i++) {

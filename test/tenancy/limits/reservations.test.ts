@@ -39,7 +39,7 @@ describe('what model calls reserve of a budget', () => {
   }
   function limited(some: Partial<TenantLimits>, holds: BudgetHolds, waitMs = 60_000, now = () => new Date()) {
     const limits = { ...NO_LIMITS, ...some }
-    const store = { put: async () => {}, ofOthers: async () => NOTHING_SPENT }
+    const store = { put: async () => {}, ofOthers: async () => NOTHING_SPENT, once: async () => false }
     const budgets = new Budgets({ limits: { of: () => limits }, store, log: SILENT_LOG, now })
     const reservations = new Reservations({ budgets, holds, log: SILENT_LOG, waitMs })
     opened.push(budgets, reservations)

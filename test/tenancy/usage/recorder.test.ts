@@ -12,7 +12,7 @@ const TENANT = tenantId('t_1')
 const PLACES = BUCKETS.length * (DIMENSIONS.length - 1)
 const USED: RunUsage = {
   ...{ kind: 'run', model: 'm', hasFailed: false },
-  ...{ input_tokens: 10, cache_read_tokens: 0, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
+  ...{ input_tokens: 10, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 5, cost_usd: 0.5, ms: 1_000 },
 }
 
 type Taken = UsageAddition & { tenant: TenantId }
@@ -74,6 +74,7 @@ describe('the recorder of usage', () => {
       failed: 1,
       input_tokens: 30,
       cache_read_tokens: 0,
+      cache_write_tokens: 0,
       output_tokens: 15,
       cost_usd: 1.5,
     })

@@ -11,6 +11,7 @@ const sums = (runs: number, durations: [number, number][] = []): UsageSums => ({
     failed: 0,
     input_tokens: runs,
     cache_read_tokens: 0,
+    cache_write_tokens: 0,
     output_tokens: 0,
     cost_usd: 0,
     durations: new Map(durations),

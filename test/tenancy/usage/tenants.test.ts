@@ -9,7 +9,15 @@ import { tenantId } from '../../support/tenant.ts'
 const DAY = '2026-11-22T00:00:00.000Z'
 const NOW = () => new Date('2026-11-22T10:30:00.000Z')
 const sums = (runs: number): UsageSums => ({
-  ...{ runs, failed: 1, input_tokens: 10, cache_read_tokens: 0, output_tokens: 5, cost_usd: 0.5 },
+  ...{
+    runs,
+    failed: 1,
+    input_tokens: 10,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 5,
+    cost_usd: 0.5,
+  },
   durations: new Map(),
 })
 const loadOf = (name: string): TenantLoad => ({

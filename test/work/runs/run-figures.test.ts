@@ -4,7 +4,15 @@ import { outcomeOf, RunFigures } from '../../../shared/work/runs/run-figures.ts'
 import { DONE } from '../../worker/events.ts'
 
 const TURN_END: RunEvent = {
-  ...{ type: 'turn_end', turn_number: 1, input_tokens: 10, output_tokens: 2, cost_usd: 0.5, cache_read_tokens: 4 },
+  ...{
+    type: 'turn_end',
+    turn_number: 1,
+    input_tokens: 10,
+    output_tokens: 2,
+    cost_usd: 0.5,
+    cache_read_tokens: 4,
+    cache_write_tokens: 3,
+  },
 }
 const TOOL_USE: RunEvent = { type: 'tool_use', id: 'c1', tool_name: 'Write', input: {} }
 const ASKED: RunEvent = {
@@ -36,11 +44,13 @@ function figuresOf(...events: RunEvent[]): RunFigures {
 describe('the figures of a run', () => {
   it('add up its turns, until its end says what everything has cost', () => {
     const turns = figuresOf({ type: 'turn_start', turn_number: 1, model: 'm' }, TURN_END, TURN_END)
-    expect(turns).to.include({ model: 'm', turns: 2, cacheReadTokens: 8 })
-    expect(turns.spent).to.deep.equal({ input_tokens: 20, output_tokens: 4, cost_usd: 1 })
+    expect(turns).to.include({ model: 'm', turns: 2 })
+    const cached = { cache_read_tokens: 8, cache_write_tokens: 6 }
+    expect(turns.spent).to.deep.equal({ input_tokens: 20, output_tokens: 4, cost_usd: 1, ...cached })
     const totals = { total_input_tokens: 50, total_output_tokens: 9, cost_usd: 2 }
     const ended = figuresOf(TURN_END, { ...DONE, ...totals })
-    expect(ended.spent).to.deep.equal({ input_tokens: 50, output_tokens: 9, cost_usd: 2 })
+    const none = { cache_read_tokens: 0, cache_write_tokens: 0 }
+    expect(ended.spent).to.deep.equal({ input_tokens: 50, output_tokens: 9, cost_usd: 2, ...none })
     expect(figuresOf(TURN_END, result('ok')).spent.input_tokens).to.equal(10)
   })
 

@@ -20,6 +20,7 @@ const DONE: RunEvent = {
     total_tokens: 27,
     cost_usd: 0.5,
     cache_read_tokens: 4,
+    cache_write_tokens: 3,
   },
   ...{ turn_count: 1, stop_reason: 'end_turn' },
 }
@@ -43,7 +44,7 @@ describe('the report of what a run has used', () => {
     const [[tenant, { ms, ...usage }] = expect.fail()] = added
     expect(tenant).to.equal(TENANT)
     expect(ms).to.be.at.least(0)
-    const spent = { input_tokens: 20, cache_read_tokens: 4, output_tokens: 7, cost_usd: 0.5 }
+    const spent = { input_tokens: 20, cache_read_tokens: 4, cache_write_tokens: 3, output_tokens: 7, cost_usd: 0.5 }
     const of = { kind: 'run', model: 'm', flow: 'f', customer: 'c-1', subject: 'ada' }
     expect(usage).to.deep.equal({ ...of, hasFailed: false, ...spent })
     expect(lines.join(), 'the log').not.to.include('c-1')

@@ -8,6 +8,7 @@ import type { RunEvent, RunTotals } from '../../../shared/kernel/events.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter } from '../../../shared/tenancy/limits/meter.ts'
+import type { Spent } from '../../../shared/tenancy/limits/port.ts'
 import { FREE_TURN } from '../../../shared/tenancy/room/rooms.ts'
 import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
 import { RunReporter } from '../../../shared/work/runs/run-report.ts'
@@ -68,7 +69,7 @@ function* partsOf({ thinking, texts, calls, end, isFailover }: Answer, at: numbe
   if (end === 'stop') yield { type: 'text_delta', text: `${STOP} and more` }
   for (const [i, toolName] of calls.entries()) yield { type: 'tool_call', id: `c${at}_${i}`, toolName, input: '{}' }
   if (end === 'counted' || end === 'uncounted' || end === 'stop') {
-    const usage = { input: 100 + at, cacheRead: at % 3, cacheWrite: 0, output: 10 + at }
+    const usage = { input: 100 + at, cacheRead: at % 3, cacheWrite: at % 5, output: 10 + at }
     yield { type: 'finish', reason: 'end_turn', usage: end === 'uncounted' ? undefined : usage }
     return
   }
@@ -78,7 +79,7 @@ function* partsOf({ thinking, texts, calls, end, isFailover }: Answer, at: numbe
 /** A tenant's budget, its metered models with a fallback, and the tools, as one story has them. */
 export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) {
   const caller = new AbortController()
-  const budget = { tokens: 0, costUsd: 0 }
+  const budget = { tokens: 0, costUsd: 0, cacheRead: 0, cacheWrite: 0 }
   let [calls, open, parts, routes] = [0, 0, 0, 0]
   /** Something happens: the run may be ended from outside now. */
   const tick = () => {
@@ -101,19 +102,25 @@ export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) 
       }
     },
   })
-  const settle = ({ tokens, costUsd }: typeof budget) => {
+  const settle = ({ tokens, costUsd }: Spent) => {
     budget.tokens += tokens
     budget.costUsd += costUsd
   }
   const reserve = async () => (refuseAt !== undefined && calls >= refuseAt ? REFUSAL : { settle })
-  const priceOf: PriceOf = ({ type }, _model, { input, output }) =>
-    isUnpriced && type === 'spare' ? undefined : input + 2 * output
+  const priceOf: PriceOf = ({ type }, _model, { input, output, cacheRead, cacheWrite }) =>
+    isUnpriced && type === 'spare' ? undefined : input + 2 * output - cacheRead / 2 + cacheWrite / 4
+  /** The meter asks for the price of what a call has used, once. */
+  const counted: PriceOf = (called, model, usage) => {
+    budget.cacheRead += usage.cacheRead
+    budget.cacheWrite += usage.cacheWrite
+    return priceOf(called, model, usage)
+  }
   const [main, spare] = [provider('main'), provider('spare')]
   const route = () => {
     if (routes++ === bugAt) throw new TypeError('a bug')
     return { primary: { provider: main, model: 'm' }, fallback: { provider: spare, model: 's' } }
   }
-  const meter = createMeter({ reservations: { reserve }, gate: { enter: () => FREE_TURN }, priceOf })
+  const meter = createMeter({ reservations: { reserve }, gate: { enter: () => FREE_TURN }, priceOf: counted })
   const windowOf = () => 12_000
   const plain: Models = { main: route, subAgents: route, summaries: route, priceOf, windowOf }
   /** Resolves when no model is being called any more: then the budget is whole. */
@@ -169,15 +176,22 @@ export function reports() {
   return { reporter: new RunReporter({ log: SILENT_LOG, metrics: NO_METRICS, usage }), used }
 }
 
-type Used = { input_tokens?: number | undefined; output_tokens?: number | undefined; cost_usd?: number | undefined }
+type Fields = 'input_tokens' | 'output_tokens' | 'cost_usd' | 'cache_read_tokens' | 'cache_write_tokens'
+type Used = { [field in Fields]?: number | undefined }
 
-export const sumOf = ({ input_tokens = 0, output_tokens = 0, cost_usd = 0 }: Used) => ({
-  tokens: input_tokens + output_tokens,
-  costUsd: cost_usd,
+export const sumOf = ({ input_tokens = 0, output_tokens = 0, cost_usd = 0, ...cached }: Used) => ({
+  ...{ tokens: input_tokens + output_tokens, costUsd: cost_usd },
+  ...{ cacheRead: cached.cache_read_tokens ?? 0, cacheWrite: cached.cache_write_tokens ?? 0 },
 })
+
+/** The same where what caches have read and written is not kept. */
+export function withoutCache(used: Used) {
+  const { tokens, costUsd } = sumOf(used)
+  return { tokens, costUsd }
+}
 
 /** The totals of a run's last event. */
 export function totalsOf(event: RunEvent | undefined) {
-  const { total_tokens: tokens, cost_usd: costUsd } = event as Partial<RunTotals>
-  return { tokens, costUsd }
+  const { total_tokens: tokens, cost_usd: costUsd, ...cached } = event as Partial<RunTotals>
+  return { tokens, costUsd, cacheRead: cached.cache_read_tokens ?? 0, cacheWrite: cached.cache_write_tokens ?? 0 }
 }

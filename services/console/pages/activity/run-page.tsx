@@ -82,6 +82,7 @@ function RunFacts({ run }: { run: Schema<'Run'> }) {
     ['Model', run.model],
     ['Tokens', run.input_tokens !== undefined && `↑${short(run.input_tokens)} ↓${short(run.output_tokens ?? 0)}`],
     ['From the cache', run.cache_read_tokens ? short(run.cache_read_tokens) : undefined],
+    ['To the cache', run.cache_write_tokens ? short(run.cache_write_tokens) : undefined],
     ['Cost', run.cost_usd !== undefined && money(run.cost_usd)],
     ['Turns', run.turns],
     ['Tool calls', run.tool_calls],

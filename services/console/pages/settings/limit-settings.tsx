@@ -13,7 +13,8 @@ type Limits = Schema<'Limits'>
 
 /** The tenant's own limits, below the operator's. */
 export function LimitSettings() {
-  const concerns = ({ event }: { event: string }) => event === 'config.changed' || event === 'run.ended'
+  const concerns = ({ event }: { event: string }) =>
+    event === 'config.changed' || event === 'run.ended' || event === 'budget.threshold'
   const limits = useResource('/config/limits', () => get<Limits>('/config/limits'), concerns)
   return (
     <Loaded from={limits}>

@@ -6,7 +6,10 @@ import { Notice } from '../../parts/notice.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
 
-const EVENTS = ['permission.requested', 'tool_call.requested', 'run.ended', 'plan.ended', 'flow.ended'] as const
+const EVENTS = [
+  ...['permission.requested', 'tool_call.requested', 'run.ended', 'plan.ended', 'flow.ended'],
+  'budget.threshold',
+] as const
 
 export const NewWebhook = ({ onSaved }: { onSaved(): void }) => (
   <FoldedForm name="new-webhook" summary="Add a webhook …">

@@ -9,7 +9,10 @@ export type Sum = Pick<Row, (typeof FIELDS)[number]> & {
   share: number
 }
 
-export const FIELDS = ['runs', 'failed', 'input_tokens', 'cache_read_tokens', 'output_tokens', 'cost_usd'] as const
+export const FIELDS = [
+  ...(['runs', 'failed', 'input_tokens', 'cache_read_tokens'] as const),
+  ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
+]
 
 type Amounts = Pick<Row, (typeof FIELDS)[number]>
 

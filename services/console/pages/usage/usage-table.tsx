@@ -11,6 +11,7 @@ export const UsageTable = ({ sums }: { sums: readonly Sum[] }) => (
           <th class="right">Cost</th>
           <th class="right">Tokens in</th>
           <th class="right">Cached</th>
+          <th class="right">Written</th>
           <th class="right">Tokens out</th>
           <th class="right">Runs</th>
           <th class="right">Failed</th>
@@ -29,6 +30,10 @@ export const UsageTable = ({ sums }: { sums: readonly Sum[] }) => (
             <td class="right number">
               {sum.input_tokens === 0 ? 0 : Math.round((100 * sum.cache_read_tokens) / sum.input_tokens)} %
               <span class="unit"> cached</span>
+            </td>
+            <td class="right number">
+              {short(sum.cache_write_tokens)}
+              <span class="unit"> written</span>
             </td>
             <td class="right number">
               {short(sum.output_tokens)}

@@ -153,6 +153,7 @@ const COLUMNS = [
   'failed',
   'input_tokens',
   'cache_read_tokens',
+  'cache_write_tokens',
   'output_tokens',
   'cost_usd',
   'p50_ms',

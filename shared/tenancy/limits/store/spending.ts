@@ -3,7 +3,7 @@ import type { CollectionSpec, Store } from '../../../platform/store/port.ts'
 import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
 import { addSpent, NOTHING_SPENT, type SpendingStore } from '../port.ts'
 
-/** The spending of each process for a tenant in a day. One document has one writer. */
+/** The spending of each process for a tenant in a day. One document has one writer. What is done once in the period is noted as a process that spends nothing. */
 export const SPENDING: CollectionSpec = {
   name: 'spending',
   key: ['day', 'process'],
@@ -30,6 +30,11 @@ export function createSpendingStore(store: Store): SpendingStore {
         if (!(await isStored)) return OVERTAKEN
         versions.set(key, version + 1)
       })
+    },
+    async once(tenant, { day, what: process }, act) {
+      if (await spending.get(tenant, { day, process })) return false
+      await act()
+      return spending.insert(tenant, { day, process, tokens: 0, cost_usd: 0 })
     },
     async ofOthers(tenant, { day, process }) {
       let sum = NOTHING_SPENT

@@ -36,9 +36,10 @@ const MAX_WRITERS = 64
 
 /** The usage of a document, and the latest addition of each process that has added to it lately. */
 type UsageDoc = { rows: StoredRow[]; writers: [process: string, number: number][] }
-/** A row of an older version has no `cache_read_tokens`. */
-type StoredRow = Omit<UsageSums, 'durations' | 'cache_read_tokens'> & {
+/** A row of an older version has none of what caches read or write. */
+type StoredRow = Omit<UsageSums, 'durations' | 'cache_read_tokens' | 'cache_write_tokens'> & {
   cache_read_tokens?: number
+  cache_write_tokens?: number
   key: string
   durations: [index: number, count: number][]
 }
@@ -97,7 +98,7 @@ const rowsOf = ({ rows }: UsageDoc): UsageRows =>
   new Map(
     rows.map(({ key, durations, ...sums }) => [
       key,
-      { ...sums, cache_read_tokens: sums.cache_read_tokens ?? 0, durations: new Map(durations) },
+      { cache_read_tokens: 0, cache_write_tokens: 0, ...sums, durations: new Map(durations) },
     ]),
   )
 

@@ -9,8 +9,11 @@ import {
 } from '../../../kernel/events.ts'
 import type { Dispatch, TimelineEntry } from '../port.ts'
 
-type Totals = Pick<Dispatch, 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'>
-type Spent = Omit<Totals, 'turns'>
+const SPENT = ['input_tokens', 'output_tokens', 'cost_usd', 'cache_read_tokens', 'cache_write_tokens'] as const
+type Spent = Record<(typeof SPENT)[number], number>
+type Totals = Pick<Dispatch, 'turns'> & Spent
+
+const NOTHING = Object.fromEntries(SPENT.map((field) => [field, 0])) as Spent
 
 export type FlowLogOptions = {
   /** Resolves when the reader has room for more. */
@@ -28,7 +31,7 @@ const MAX_ENTRIES = 1_000
 /** Sends the events of one execution, keeps them for its replay, and adds up what it costs. */
 export class FlowLog {
   readonly timeline: TimelineEntry[] = []
-  readonly #totals: Totals = { turns: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  #totals: Totals = { turns: 0, ...NOTHING }
   readonly #options: FlowLogOptions
   readonly #turns = new Map<string, number>()
   readonly #unpriced = new Set<unknown>()
@@ -64,28 +67,23 @@ export class FlowLog {
   }
 
   /** The turns of an agent are numbered over all its tries. */
-  async turnEnded(
-    { agent, model, problems }: Turn,
-    { input_tokens, output_tokens, cost_usd }: TurnEndEvent,
-  ): Promise<void> {
+  async turnEnded({ agent, model, problems }: Turn, turn: TurnEndEvent): Promise<void> {
     const turn_number = (this.#turns.get(agent) ?? 0) + 1
     this.#turns.set(agent, turn_number)
     this.#totals.turns++
-    const spent = { input_tokens, output_tokens, cost_usd }
+    const { type: _type, ...spent } = turn
     const corrects = problems.length > 0 && { problems }
-    await this.add({ type: 'progress', agent, turn_number, model, ...spent, ...corrects, at: this.at })
+    await this.add({ ...spent, type: 'progress', agent, turn_number, model, ...corrects, at: this.at })
   }
 
   spend(spent: Spent): void {
-    this.#totals.input_tokens += spent.input_tokens
-    this.#totals.output_tokens += spent.output_tokens
-    this.#totals.cost_usd += spent.cost_usd
+    this.#totals = { ...this.#totals, ...sum(this.#totals, spent, 1) }
   }
 }
 
 /** Adds up what one run of the engine has cost, from its events. */
 export class RunCost {
-  #counted: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  #counted: Spent = NOTHING
 
   /** The tokens and dollars that an event adds. The totals at the end hold those of summaries and of a cut turn, too. */
   of(event: AgentEvent): Spent | undefined {
@@ -95,16 +93,14 @@ export class RunCost {
   }
 
   #added(event: AgentEvent): Spent | undefined {
-    if (event.type === 'turn_end') return event
-    if (event.type === 'subagent_event' && event.event_type === 'turn_end') return event as unknown as TurnEndEvent
+    if (event.type === 'turn_end') return sum(NOTHING, event, 1)
+    if (event.type === 'subagent_event' && event.event_type === 'turn_end')
+      return sum(NOTHING, event as unknown as TurnEndEvent, 1)
     if (!isTerminal(event) || !('total_input_tokens' in event)) return undefined
-    const { total_input_tokens: input_tokens, total_output_tokens: output_tokens, cost_usd } = event as RunTotals
-    return sum({ input_tokens, output_tokens, cost_usd }, this.#counted, -1)
+    const { total_input_tokens: input_tokens, total_output_tokens: output_tokens, ...others } = event as RunTotals
+    return sum(sum(NOTHING, { ...others, input_tokens, output_tokens }, 1), this.#counted, -1)
   }
 }
 
-const sum = (a: Spent, b: Spent, sign: 1 | -1): Spent => ({
-  input_tokens: a.input_tokens + sign * b.input_tokens,
-  output_tokens: a.output_tokens + sign * b.output_tokens,
-  cost_usd: a.cost_usd + sign * b.cost_usd,
-})
+const sum = (a: Spent, b: Partial<Spent>, sign: 1 | -1): Spent =>
+  Object.fromEntries(SPENT.map((field) => [field, a[field] + sign * (b[field] ?? 0)])) as Spent

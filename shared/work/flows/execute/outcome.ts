@@ -10,7 +10,10 @@ import {
 } from '../../../kernel/events.ts'
 import type { Dispatch, DispatchOutput } from '../port.ts'
 
-type Totals = Pick<Dispatch, 'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd'>
+type Totals = Pick<
+  Dispatch,
+  'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd' | 'cache_read_tokens' | 'cache_write_tokens'
+>
 type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'>
 type Payload = Pick<DispatchOutput, 'output' | 'problems'>
 
@@ -114,10 +117,12 @@ function withHidden(event: FlowEvent, totals: RunTotals): FlowEvent {
   return Object.defineProperties(event, Object.fromEntries(hidden))
 }
 
-const totalsOf = ({ turns, input_tokens, output_tokens, cost_usd }: Totals): RunTotals => ({
+const totalsOf = ({ turns, input_tokens, output_tokens, cost_usd, ...cached }: Totals): RunTotals => ({
   total_input_tokens: input_tokens,
   total_output_tokens: output_tokens,
   total_tokens: input_tokens + output_tokens,
   cost_usd,
   turn_count: turns,
+  ...(cached.cache_read_tokens && { cache_read_tokens: cached.cache_read_tokens }),
+  ...(cached.cache_write_tokens && { cache_write_tokens: cached.cache_write_tokens }),
 })

@@ -80,10 +80,7 @@ export const describeRun = (facts: RunFacts, figures: RunFigures, end?: RunEnd):
     turns: figures.turns,
     tool_calls: figures.toolCalls,
     permissions: figures.permissions,
-    input_tokens: figures.spent.input_tokens,
-    output_tokens: figures.spent.output_tokens,
-    cost_usd: figures.spent.cost_usd,
-    cache_read_tokens: figures.cacheReadTokens,
+    ...figures.spent,
     artifacts: figures.artifacts,
   })
 

@@ -63,6 +63,7 @@ describe('the execution of a flow', () => {
       input_tokens: 100,
       output_tokens: 10,
       cost_usd: 0.11,
+      ...{ cache_read_tokens: 0, cache_write_tokens: 0 },
       timeline: [
         { event: 'started', at: AT, data: started },
         { event: 'progress', at: AT, data: progress },

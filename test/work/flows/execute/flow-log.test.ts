@@ -81,7 +81,7 @@ describe('the cost of one run', () => {
       ...nested(turnEnd(5)),
       event_type: 'turn_start',
     } as AgentEvent)
-    expect(totals).to.deep.equal({ turns: 0, input_tokens: 12, output_tokens: 2, cost_usd: 0.5 })
+    expect(totals).to.include({ turns: 0, input_tokens: 12, output_tokens: 2, cost_usd: 0.5 })
   })
 
   it('D5.7: of a good run is its total, which holds summaries too, and counts nothing twice', () => {

@@ -39,7 +39,15 @@ describe('the record of a run', () => {
     expect(record).to.deep.equal({
       ...facts,
       ...{ status: 'done', code: 'ok', ended_at: end.endedAt, event_count: 3, model: 'm', turns: 0 },
-      ...{ tool_calls: 1, permissions: 0, cache_read_tokens: 0, input_tokens: 20, output_tokens: 7, cost_usd: 0.5 },
+      ...{
+        tool_calls: 1,
+        permissions: 0,
+        cache_read_tokens: 0,
+        cache_write_tokens: 0,
+        input_tokens: 20,
+        output_tokens: 7,
+        cost_usd: 0.5,
+      },
     })
     expect([queued_ms, first_token_ms].every(Number.isInteger)).to.equal(true)
     expect(describeRun(factsOf(1, { customer_id: 'ada' }), figures)).to.include({ customer_id: 'ada' })
