@@ -8,7 +8,11 @@ import type { HtmlTagDescriptor, Plugin, Rolldown } from 'vite'
 export function packShell(root: string): Plugin {
   const main = join(root, 'main.tsx')
   const shell = new Set<string>()
-  const groups = [{ name: (id: string) => (shell.has(id) ? 'shell' : null), debugName: 'shell' }]
+  const groups = [
+    { name: (id: string) => (shell.has(id) ? 'shell' : null), debugName: 'shell', priority: 1 },
+    // The shell names each file that a page needs: a small module that several share costs more as a file than in one with others.
+    { name: 'common', minShareCount: 2, maxModuleSize: 500 },
+  ]
   return {
     name: 'pack-shell',
     config: () => ({

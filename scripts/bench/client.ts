@@ -11,7 +11,8 @@ export type Streamed = {
   totalMs: number
 }
 
-type Paced = { everyMs?: number; path?: string; tool?: string | undefined }
+/** `onGap` is called with the time between two reads of the stream. */
+type Paced = { everyMs?: number; path?: string; tool?: string | undefined; onGap?: (ms: number) => void }
 type Sent = { body?: string; headers?: Record<string, string> }
 
 /** Sends requests to one server over kept connections. It uses only node:http, so that the client costs little. */
@@ -31,7 +32,7 @@ export class Client {
    */
   async stream(
     tokens: number,
-    { everyMs = 0, path = this.#target.dialect.runPath, tool }: Paced = {},
+    { everyMs = 0, path = this.#target.dialect.runPath, tool, onGap }: Paced = {},
   ): Promise<Streamed> {
     const { dialect } = this.#target
     const answer = `/tokens ${tokens} ${everyMs}`
@@ -40,8 +41,14 @@ export class Client {
     const res = await this.#post(path, dialect.body(prompt))
     const reader = new StreamReader(dialect)
     let firstMs = 0
+    let readAt: number | undefined
     res.on('data', (chunk: string) => {
       reader.read(chunk)
+      if (onGap) {
+        const now = performance.now()
+        if (readAt !== undefined) onGap(now - readAt)
+        readAt = now
+      }
       if (firstMs === 0 && reader.events > 0) firstMs = performance.now() - start
     })
     await once(res, 'end', { signal: this.#signal })

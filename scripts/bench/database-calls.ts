@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { MongoClient } from 'mongodb'
 import type { FlowCluster } from './cluster.ts'
-import { cpuMs } from './proc.ts'
+import { threadsCpuMs } from './proc.ts'
 
 /** The work of a cluster's processes since they started: numbers by name. */
 export type Work = {
@@ -25,13 +25,10 @@ export async function openWorkCounter({ mongoUrl, redisUrl, pidsOf }: FlowCluste
   return {
     async read() {
       const { metrics } = await mongo.db('admin').command({ serverStatus: 1 })
-      const text = await redis.info('commandstats')
       return {
         mongo: Object.fromEntries(COUNTED.map((name) => [name, Number(metrics.commands[name].total)])),
-        redis: Object.fromEntries(
-          [...text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(([, name, n]) => [name, Number(n)]),
-        ),
-        cpuMs: Object.fromEntries(Object.entries(pidsOf).map(([role, pids]) => [role, sum(pids.map(cpuMs))])),
+        redis: await redisCalls(redis),
+        cpuMs: Object.fromEntries(Object.entries(pidsOf).map(([role, pids]) => [role, sum(pids.map(threadsCpuMs))])),
       }
     },
     async [Symbol.asyncDispose]() {
@@ -39,6 +36,14 @@ export async function openWorkCounter({ mongoUrl, redisUrl, pidsOf }: FlowCluste
       await mongo.close()
     },
   }
+}
+
+/** The commands that a Redis has carried out, those of its scripts included. */
+export async function redisCalls(redis: Redis): Promise<Numbers> {
+  const text = await redis.info('commandstats')
+  return Object.fromEntries(
+    [...text.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(([, name, n]) => [name, Number(n)]),
+  )
 }
 
 /** How much more `after` holds than `before`. */

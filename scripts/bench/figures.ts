@@ -5,6 +5,7 @@ import { consoleFirstPaint } from './figures/console-first-paint.ts'
 import { cpu } from './figures/cpu.ts'
 import { dialects } from './figures/dialects.ts'
 import { dispatchList } from './figures/dispatch-list.ts'
+import { emptyJob } from './figures/empty-job.ts'
 import { firstEvent } from './figures/first-event.ts'
 import { flowAgents, flowRun, flowRunCluster } from './figures/flow-run.ts'
 import { idleCustomers } from './figures/idle-customers.ts'
@@ -20,6 +21,7 @@ import { routing } from './figures/routing.ts'
 import { sessionGrowth } from './figures/session-growth.ts'
 import { shortRuns } from './figures/short-runs.ts'
 import { slowReader } from './figures/slow-reader.ts'
+import { startGaps } from './figures/start-gaps.ts'
 import { team } from './figures/team.ts'
 import { uploadMemory, uploads } from './figures/uploads.ts'
 
@@ -35,6 +37,7 @@ export const FIGURES: readonly Figure[] = [
   pacedStreams,
   pacedCpu,
   pacedFirstEvent,
+  ...startGaps,
   sessionGrowth,
   ledgerGrowth,
   flowRun,
@@ -42,6 +45,7 @@ export const FIGURES: readonly Figure[] = [
   flowAgents,
   dispatchList,
   planSubmit,
+  emptyJob,
   ...queuedWork,
   team,
   coldStart,

@@ -187,9 +187,10 @@ export class FlowJobs {
   ): Promise<Dispatch> {
     const { dispatches, isHeld, log } = this.#deps
     const { trace_id: traceId, executor } = dispatch
+    const tryEnd = () => dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
     const record = async () => {
-      const ended = await dispatches.end(tenant, traceId, { executor, ...end, mayWrite: isHeld })
-      return ended ?? (await this.#endedElsewhere(tenant, dispatch))
+      const ended = (await tryEnd()) ?? ((await this.#claimAgain(tenant, dispatch)) && (await tryEnd()))
+      return ended || (await this.#endedElsewhere(tenant, dispatch))
     }
     try {
       return await retryUntil(record, { pauses: RETRY_MS, until: performance.now() + RECORD_MS })
@@ -197,6 +198,12 @@ export class FlowJobs {
       log.warn('the end of a flow could not be recorded', { trace_id: traceId, cause })
       return unrecorded(dispatch)
     }
+  }
+
+  /** Returns whether nobody had the dispatch, because the database has lost the claim of this process with a member. It is claimed once more. */
+  async #claimAgain(tenant: TenantId, { trace_id: traceId, executor }: Dispatch): Promise<boolean> {
+    const { dispatches, isHeld, epoch } = this.#deps
+    return isHeld() && executor === epoch() && (await dispatches.begin(tenant, traceId, executor)) !== undefined
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { RunResources, Tools } from '../../shared/agent/engine/resources.ts'
+import { calledBy, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
 import type { Task } from '../../shared/agent/engine/run.ts'
 import { runUnattended } from '../../shared/agent/engine/unattended-run.ts'
 import type { Files } from '../../shared/agent/files/files.ts'
@@ -86,7 +86,7 @@ function resourcesOf(
   const { kept } = workspaces
   const runId = planRunId(planId)
   return {
-    models: models.modelsFor(tenant, undefined, 'plan'),
+    models: calledBy(models.modelsFor(tenant, undefined, 'plan'), { priority: 'batch' }),
     tools: {
       ...tools,
       services: {},

@@ -48,7 +48,7 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const permissions = createMemoryPermissionStore()
   const store = await openStandaloneStore(settings.store)
   const events = new MemoryEventLog()
-  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, log })
+  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createLocalParts(), events, metrics, log })
   const queue = ops.watchQueue(openQueue(store, log))
   const planQueue = createPlanQueue(settings.plans, store, { queue, events })
   const stored = { store, recorder: await openLocalRunRecorder({ store, tenantConfig, metrics, log }) }

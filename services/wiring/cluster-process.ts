@@ -68,7 +68,10 @@ export async function openClusterProcess<S extends MaybeStore>(
   const members = createRedisMembers(link)
   ops.show({ members: () => members.list() })
   const events = new RedisEventLog(link, log)
-  const tenantConfig = await openTenantConfig(settings.tenants, { store, ...createClusterParts(link, log), events })
+  const tenantConfig = await openTenantConfig(settings.tenants, {
+    ...{ store, ...createClusterParts(link, log), events },
+    metrics: ops.metrics,
+  })
   const queue = ops.watchQueue(createBullQueue(...redisOf(settings.redis)))
   const join: CommonParts<S>['join'] = (relay) => waitForRedis(() => relay.join(), { log })
   const common = { ...ops, link, store, events, tenantConfig, queue, join, closer }

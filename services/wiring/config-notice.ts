@@ -10,6 +10,9 @@ import { createRedisRunPlaces } from '../../shared/tenancy/limits/redis-places.t
 import { MemoryRateLimiter } from '../../shared/tenancy/rate/memory.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
 import { RedisRateLimiter } from '../../shared/tenancy/rate/redis.ts'
+import type { Rooms } from '../../shared/tenancy/room/port.ts'
+import { createRedisRooms } from '../../shared/tenancy/room/redis-rooms.ts'
+import { MemoryRooms } from '../../shared/tenancy/room/rooms.ts'
 import type { ConfigNotice } from '../../shared/tenancy/tenant-config/live-configs.ts'
 
 const CHANNEL = 'config'
@@ -36,6 +39,7 @@ type SharedParts = {
   notice: ConfigNotice
   places: RunPlaces
   holds: BudgetHolds
+  rooms: Rooms
   limiter: RateLimiter
 }
 
@@ -51,6 +55,7 @@ export const createClusterParts = (
   notice: createRedisConfigNotice(link),
   places: createRedisRunPlaces(link.run),
   holds: createRedisHolds(link.run),
+  rooms: createRedisRooms(link.run),
   limiter: new RedisRateLimiter({ run: link.run, perMinute, fallback: new MemoryRateLimiter({ perMinute }), log }),
   log,
 })
@@ -61,5 +66,6 @@ export const createLocalParts = (): SharedParts => ({
   notice: NO_NOTICE,
   places: new MemoryRunPlaces(),
   holds: SINGLE_PROCESS,
+  rooms: new MemoryRooms(),
   limiter: new MemoryRateLimiter({ perMinute }),
 })

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { createPrices } from '../../shared/agent/providers/prices.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import { type Admission, RunAdmission } from '../../shared/tenancy/limits/admission.ts'
@@ -14,6 +15,10 @@ import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts
 import { Reservations } from '../../shared/tenancy/limits/reservations.ts'
 import { TenantRequests } from '../../shared/tenancy/limits/tenant-requests.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import { ModelGate } from '../../shared/tenancy/room/gate.ts'
+import type { Rooms } from '../../shared/tenancy/room/port.ts'
+import { instanceScope, roomOf } from '../../shared/tenancy/room/rooms.ts'
+import type { InspectorDeps } from '../../shared/tenancy/tenant-config/inspector.ts'
 import type { LiveConfigs } from '../../shared/tenancy/tenant-config/live-configs.ts'
 import type { OpenedStore } from './open-store.ts'
 
@@ -23,6 +28,7 @@ export type OpenedLimits = {
   requests: TenantRequests
   admission: Admission
   meter: Meter
+  roomOf: InspectorDeps['roomOf']
   /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
   assertBudget(tenant: TenantId): Promise<void>
   settings: LimitSettings
@@ -34,32 +40,37 @@ type Parts = {
   store: Pick<OpenedStore, 'spending'>
   places: RunPlaces
   holds: BudgetHolds
+  rooms: Rooms
   limiter: RateLimiter
+  metrics: Metrics
   log: Log
 }
 
 /** Throws `ConfigError` when the file of the operator's ceilings cannot be used. */
 export async function openLimits(
   { modelPrices, serverModels, tenantLimits }: Settings['tenants']['limits'],
-  { configs, store, places, holds, limiter, log }: Parts,
+  { configs, store, places, holds, rooms, limiter, metrics, log }: Parts,
 ): Promise<OpenedLimits> {
   const ceilings = tenantLimits === undefined ? undefined : await openCeilingFile({ file: tenantLimits, log })
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, log })
   const reservations = new Reservations({ budgets, holds, log })
+  const gate = new ModelGate({ rooms, metrics, log })
   const priceOf = createPrices(modelPrices)
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
     known,
     requests: new TenantRequests(known, limiter),
     admission,
-    meter: createMeter(reservations, priceOf, createUnpricedLog(log)),
+    roomOf: (tenant, instance) => roomOf(rooms, instanceScope(tenant, instance)),
+    meter: createMeter({ reservations, gate, priceOf, onUnpriced: createUnpricedLog(log) }),
     assertBudget: (tenant) => assertBudget(budgets, tenant),
     settings: new LimitSettings({ configs, budgets, places, ceilings: ceilings ?? NO_CEILINGS, priceOf, serverModels }),
     async close() {
       ceilings?.close()
       admission.close()
       reservations.close()
+      gate.close()
       await budgets.close()
     },
   }

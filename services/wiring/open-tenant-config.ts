@@ -2,6 +2,7 @@ import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import type { Log } from '../../shared/kernel/log.ts'
+import type { Metrics } from '../../shared/kernel/metrics.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
@@ -11,6 +12,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import type { BudgetHolds, RunPlaces } from '../../shared/tenancy/limits/port.ts'
 import { pricesOf } from '../../shared/tenancy/limits/unpriced.ts'
 import type { RateLimiter } from '../../shared/tenancy/rate/port.ts'
+import type { Rooms } from '../../shared/tenancy/room/port.ts'
 import type { StoredInstance } from '../../shared/tenancy/tenant-config/config.ts'
 import { ConfigHistory } from '../../shared/tenancy/tenant-config/config-history.ts'
 import { CredentialReader, type Credentials } from '../../shared/tenancy/tenant-config/credentials.ts'
@@ -51,7 +53,9 @@ type Parts = {
   events: EventSink
   places: RunPlaces
   holds: BudgetHolds
+  rooms: Rooms
   limiter: RateLimiter
+  metrics: Metrics
   log: Log
 }
 
@@ -64,13 +68,13 @@ const IDLE_MS = 3_600_000
  */
 export async function openTenantConfig(
   { allowsPrivateUrls: allowPrivate, consoleUrl, keys, limits: limitSettings }: Settings['tenants'],
-  { form, store, notice, events, places, holds, limiter, log }: Parts,
+  { form, store, notice, events, places, holds, rooms, limiter, metrics, log }: Parts,
 ): Promise<OpenedTenantConfig | undefined> {
   const keyring = store && (await loadKeyring(keys, form, log))
   if (!keyring) return disabled(limitSettings)
   const configs = await openLiveConfigs({ store: store.tenantConfigs, notice, events, log })
   const credentials = new CredentialReader(keyring)
-  const limits = await openLimits(limitSettings, { configs, store, places, holds, limiter, log })
+  const limits = await openLimits(limitSettings, { configs, store, places, holds, rooms, limiter, metrics, log })
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
@@ -79,7 +83,7 @@ export async function openTenantConfig(
     fetch: egress.fetch,
     onLeftOut: (message) => log.warn(message),
   })
-  const inspected = { configs, credentials, capabilities: store.capabilities, egress }
+  const inspected = { configs, credentials, capabilities: store.capabilities, egress, roomOf: limits.roomOf }
   return {
     configs,
     credentials,
@@ -129,7 +133,7 @@ type Common = Pick<Parameters<typeof createProvider>[0], 'send' | 'fetch' | 'onL
 const createInstanceOpener =
   (common: Common) =>
   async (
-    { name, type, url, options, prices }: StoredInstance,
+    { name, type, url, options, prices, limits }: StoredInstance,
     { key, headers }: Credentials,
   ): Promise<ModelProvider> => {
     const provider = await createProvider({
@@ -140,7 +144,7 @@ const createInstanceOpener =
       options: { ...options, headers: { ...headers } },
       ...common,
     })
-    return prices ? { ...provider, prices: pricesOf({ prices }) } : provider
+    return { ...provider, ...(prices && { prices: pricesOf({ prices }) }), caps: limits }
   }
 
 /** The egress is opened at the first request: its library is large, and most processes never send one. */

@@ -7,6 +7,7 @@ import type { Inbox } from '../../shared/cluster/commands/inbox.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { countLoads } from '../../shared/cluster/commands/tenant-loads.ts'
 import { rememberedPage } from '../../shared/cluster/permissions/remembered-page.ts'
+import { LoopBudget } from '../../shared/kernel/async/loop-budget.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
@@ -44,6 +45,8 @@ export type InboxOptions = ChoicesDeps &
   }
 
 const DRAIN_RETRY_SECS = 5
+/** Starts that come together take so long in one turn of the event loop. The others wait in their order, while the streams of those that run are served. */
+const STARTS_MS = 4
 const ITS_CLIENT = { isAccepted: true }
 
 /** Carries out each command on its session or run. A refused command has no effect. */
@@ -176,6 +179,7 @@ function createBegin(
   loadingRuns: LoadingRuns,
 ) {
   const { models, admission } = options
+  const starts = new LoopBudget(STARTS_MS)
   const admit = (tenant: TenantId, { runId, request, kept }: Starting) => {
     const checked = checkChoices(tenant, { ...request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
@@ -183,7 +187,8 @@ function createBegin(
     return taken ? taken.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
   }
   return (tenant: TenantId, { runId, ...request }: Starting, open: () => Run): Promise<void> | void => {
-    const loading = admit(tenant, { runId, ...request })
+    const turn = starts.enter()
+    const loading = turn ? turn.then(() => admit(tenant, { runId, ...request })) : admit(tenant, { runId, ...request })
     const opening = loadingRuns.open(tenant, runId, {
       loading,
       open() {

@@ -6,6 +6,7 @@ import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import { calledBy, type Models, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
 import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
+import type { Caller } from '../../shared/agent/providers/port.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import { type ClientTool, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
@@ -71,8 +72,7 @@ export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
 /** One engine for one-shot runs and sessions: they differ only in the state they start from (D5.7). */
 export function createPrepareRun(options: EngineOptions): PrepareRun {
   return (tenant, request) => {
-    const customer = request.customer_id || undefined
-    const models = calledBy(options.models.modelsFor(tenant, request.model), { customer })
+    const models = calledBy(options.models.modelsFor(tenant, request.model), callerOf(request))
     const { prompt } = request
     const settings = {
       prompt,
@@ -127,6 +127,16 @@ function toolBoxFor({ allowed_tools: allowed, tool_choice: choice }: RunRequest,
   const toolBox = allowed ? allowedOnly(given, allowed) : given
   return choice === 'none' ? shownOnly(toolBox) : toolBox
 }
+
+/** Somebody waits for the answer of a run, unless it goes on without a reader (D52). */
+const callerOf = ({
+  background,
+  priority = background ? 'normal' : 'interactive',
+  customer_id: customer,
+}: RunRequest): Caller => ({
+  priority,
+  customer,
+})
 
 /** `undefined` for a run that chooses nothing, whose model calls then use the options of their instance as they are. */
 function choicesOf(request: RunRequest): RunInput['choices'] {

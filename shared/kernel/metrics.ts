@@ -23,6 +23,7 @@ export const COUNTERS = {
   open_runs_left:
     'Documents of runs that last which were not deleted, because the store was away too long or refused it',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
+  provider_refusals: 'Model calls that providers refused for the rate of requests',
 } as const
 
 /** Counters that are divided by one label: `/metrics` shows `agent_engine_<name>_total{<label>="<value>"}`. */
@@ -83,6 +84,10 @@ export const HISTOGRAMS = {
     help: 'Seconds from a permission request, or a call that the client makes, to its decision',
     bounds: [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 900],
   },
+  model_turn_wait_seconds: {
+    help: 'Seconds that a model call waited for its turn at the provider',
+    bounds: [0.01, 0.1, 0.5, 1, 5, 15, 30, 60, 120, 600],
+  },
 } as const
 
 export const GAUGES = {
@@ -91,6 +96,7 @@ export const GAUGES = {
   runs: 'Runs that this process has in memory, by state',
   runs_limit: 'Runs that this process executes at a time',
   permissions_pending: 'Permission requests, and calls that clients make, that are not answered yet',
+  model_calls_waiting: 'Model calls that wait for their turns at the providers',
   sessions: 'Sessions that this process holds',
   queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
   queue_oldest_waiting_seconds:

@@ -17,7 +17,7 @@ const FOLDERS = [
 
 /** Pauses between two tries or looks, periods, and how long something is kept: nobody waits for another process meanwhile. */
 const NO_WAITS = new Set([
-  ...['redis-decisions POLL_MS', 'watch SILENT_MS', 'memory-moved-runs KEEP_MS', 'outbox WAIT_MS'],
+  ...['redis-decisions POLL_MS', 'watch SILENT_MS', 'memory-owners KEEP_MS', 'outbox WAIT_MS'],
   ...[
     'session-router HANDOFF_STEP_MS',
     'session-router RELEASE_EVERY_MS',
@@ -41,7 +41,7 @@ const NO_WAITS = new Set([
     'subscriptions RETRY_MS',
   ],
   ...['idempotency KEPT_MS', 'connect RETRY_MAX_MS', 'connect REDIRECT_MS', 'connect SLOTS_EVERY_MS', 'group SLOW_MS'],
-  ...['guard FAIL_FAST_AFTER_MS', 'schema BUILD_TIMEOUT_MS', 'connection-monitor CHECK_EVERY_MS'],
+  ...['guard FAIL_FAST_AFTER_MS', 'mongo BUILD_TIMEOUT_MS', 'connection-monitor CHECK_EVERY_MS'],
   ...['connection-monitor STOP_TIMEOUT_MS', 'redis PAUSE_MS', 'window WINDOW_MS', 'bullmq-consume REPEAT_MS'],
   ...['bullmq-redis CLOSE_MS', 'watch RETRY_MS', 'memory-schedules MAX_TIMER_MS', 'memory-consumer LOOK_EVERY_MS'],
   ...['bullmq-worker LOOK_EVERY_MS', 'bullmq-worker LOOK_LATER_MS', 'bullmq-worker AFTER_FAILURE_MS'],
@@ -56,7 +56,7 @@ const NO_WAITS = new Set([
   ...['busy-marks SWEEP_EVERY_MS', 'busy-marks IDLE_MS'],
   ...['on-disconnect BACK_WITHIN_MS', 'on-disconnect TRY_MS', 'on-disconnect TRY_EVERY_MS'],
   ...['waiting-run FIRST_LOOK_MS', 'waiting-run LOOK_EVERY_MS'],
-  ...['background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
+  ...['inbox STARTS_MS', 'background-writes RETRY_MS', 'permission-requester RETRY_MS', 'earlier-asks RETRY_MS'],
 ])
 
 type Wait = { name: string; ms: number; lessThan: string[] }

@@ -22,7 +22,7 @@ type Place = {
   child?: Child
 }
 
-type Data = { stores: ComposeStores; dataDir: string; hasOwnFolders: boolean }
+type Data = { stores: ComposeStores; dataDir: string }
 
 /**
  * The services of compose.yaml as processes on this machine, with the environment of compose.yaml and .env.example. Only addresses,
@@ -35,23 +35,21 @@ export class ComposeCluster implements AsyncDisposable {
   readonly #places: readonly Place[]
   readonly stores: ComposeStores
   readonly #dataDir: string
-  readonly #hasOwnFolders: boolean
 
   private constructor(nginx: Nginx, places: readonly Place[], data: Data) {
     this.nginx = nginx
     this.#places = places
     this.stores = data.stores
     this.#dataDir = data.dataDir
-    this.#hasOwnFolders = data.hasOwnFolders
   }
 
   /**
-   * With `hasOwnFolders` no two processes see the same workspaces, and a replacement finds none: `settings` name a store. `without` names
-   * services that are not needed.
+   * No two processes see the same workspaces, and a replacement finds none: `settings` name a store for them. `without` names services that
+   * are not needed.
    */
   static async start(
     settings: Readonly<Record<string, string>>,
-    { hasOwnFolders = false, without = [] }: { hasOwnFolders?: boolean; without?: readonly string[] } = {},
+    { without = [] }: { without?: readonly string[] } = {},
   ): Promise<ComposeCluster> {
     const stores = await ComposeStores.start()
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-compose-'))
@@ -63,7 +61,7 @@ export class ComposeCluster implements AsyncDisposable {
         const env = {
           ...own,
           ...stores.urls,
-          ...placesOf(hasOwnFolders ? join(dataDir, name) : dataDir),
+          ...placesOf(join(dataDir, name)),
           PORT: String(await freePort()),
           OPS_PORT: String(opsPort),
         }
@@ -72,7 +70,7 @@ export class ComposeCluster implements AsyncDisposable {
     )
     const gateways = places.filter(({ role }) => role === 'gateway')
     const nginx = await Nginx.start(gateways.map(({ env }) => Number(env['PORT'])))
-    const cluster = new ComposeCluster(nginx, places, { stores, dataDir, hasOwnFolders })
+    const cluster = new ComposeCluster(nginx, places, { stores, dataDir })
     try {
       const others = places.filter(({ role }) => role !== 'gateway')
       for (const place of [...others, ...gateways]) await launch(place) // A gateway is ready when it knows a worker.
@@ -97,7 +95,7 @@ export class ComposeCluster implements AsyncDisposable {
     const place = this.#places.find((each) => each.name === name)
     if (!place?.child) throw new Error(`compose.yaml has no service ${name}`)
     this.exits.push({ name, exit: await place.child.stop(STOP_MS) })
-    if (this.#hasOwnFolders) await rm(join(this.#dataDir, name), { recursive: true, force: true })
+    await rm(join(this.#dataDir, name), { recursive: true, force: true })
     await launch(place)
   }
 

@@ -92,6 +92,34 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await until(areAccepted, { what: 'every run to be accepted' })
   }
 
+  it('D52: calls above the limits of an instance wait for their turns at all processes, as its room shows, and one that is cancelled leaves its place', async () => {
+    const putInstance = (limits: unknown) =>
+      call('PUT', '/config/instances/own', { type: 'openai-compatible', url: product.model.url, limits })
+    expect((await putInstance({ concurrent: 0 })).status).to.equal(400)
+    expect((await putInstance({ concurrent: 1 })).status).to.equal(200)
+    await call('PUT', '/config/engine', { routing: { main: { instance: 'own', model: 'm' } } })
+    const room = async () => {
+      const { text } = await call('GET', '/config/instances/own/capabilities')
+      return (JSON.parse(text) as { room: Record<'at_work' | 'waiting', number>[] }).room[0]
+    }
+    const start = async (prompt: string, priority?: string) => {
+      const { text } = await call('POST', '/agent/run', { prompt, priority, background: true })
+      return (JSON.parse(text) as { run_id: string }).run_id
+    }
+    product.model.otherwise(({ prompt }) => (prompt.includes('hold') ? [{ hang: true }] : 'fine'))
+    const held = await start('hold')
+    await until(async () => (await room())?.at_work === 1, { what: 'the first call to be at work' })
+    const [left, batch] = [await start('hold', 'interactive'), await start('go', 'batch')]
+    await until(async () => (await room())?.waiting === 2, { what: 'two calls to wait' })
+    await call('DELETE', `/runs/${left}`)
+    await call('DELETE', `/runs/${held}`)
+    const ended = async () => (JSON.parse((await call('GET', `/runs/${batch}`)).text) as { status: string }).status
+    await until(async () => (await ended()) === 'done', { what: 'the last run to have its turn' })
+    product.model.otherwise(() => 'fine')
+    await putInstance(null)
+    await call('PUT', '/config/engine', { routing: {} })
+  })
+
   it('a model without a price is named when a budget in dollars is set; with a price of its instance it is counted', async () => {
     const warningsOf = (answer: unknown) => (answer as { warnings?: { message: string }[] }).warnings ?? []
     const putInstance = (body: object) =>

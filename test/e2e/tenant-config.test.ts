@@ -142,9 +142,9 @@ inBothForms('runtime configuration', (startProduct, form) => {
     const probed = await call('POST', '/config/instances/asked/probe', { model: 'm-1' })
     expect(probed.body).to.have.nested.property('capabilities.streaming', true)
     const kept = await call('GET', '/config/instances/asked/capabilities')
-    expect(kept.body).to.deep.equal({ discovery: discovered.body, probes: [probed.body] })
+    expect(kept.body).to.deep.include({ discovery: discovered.body, probes: [probed.body] })
     await putInstance('asked', { url: `${own.url}/other` })
-    expect((await call('GET', '/config/instances/asked/capabilities')).body).to.deep.equal({
+    expect((await call('GET', '/config/instances/asked/capabilities')).body).to.deep.include({
       discovery: null,
       probes: [],
     })

@@ -10,7 +10,7 @@ import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
 import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
 import type { FlowOutcome } from '../../shared/work/flows/execute/execute.ts'
 import type { Dispatch, FlowDefinition } from '../../shared/work/flows/port.ts'
-import { isLost } from '../../shared/work/flows/transitions.ts'
+import { begunBy, isLost } from '../../shared/work/flows/transitions.ts'
 import { Runs } from '../../shared/work/runs/runs.ts'
 import { INPUT, OK, OUTPUT } from '../contract/dispatch-setup.ts'
 import { settled } from '../support/settled.ts'
@@ -343,7 +343,7 @@ describe('the jobs that execute flows', () => {
     }
   })
 
-  it('D34.2: record before the first action of a run with a key that it has acted, once', async () => {
+  it('D34.2: record before the first action of a run that it has acted, once', async () => {
     const noted: number[] = []
     const { dispatches } = history
     const { handle } = createExecutor({
@@ -366,8 +366,41 @@ describe('the jobs that execute flows', () => {
     const [keyed, plain] = [await history.queue({ idempotency_key: 'k' }), await history.queue()]
     await handle(keyed)
     await handle(plain)
-    expect(noted).to.deep.equal([EPOCH])
+    expect(noted).to.deep.equal([EPOCH, EPOCH])
     expect(await read(keyed)).to.deep.include({ status: 'ok', has_acted: true })
+  })
+
+  it('record the end of a run whose claim the database has lost with a member, and let no tool act for it', async () => {
+    const { dispatches } = history
+    const tools: string[] = []
+    let claims = 0
+    const { handle, eventsOf } = createExecutor({
+      dispatches: new Proxy(dispatches, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name)
+          if (typeof value !== 'function') return value
+          return async (...args: unknown[]) => {
+            if (name !== 'begin' || claims++ > 0) return Reflect.apply(value, target, args) as unknown
+            const queued = await target.get(TENANT, String(args[1]))
+            return queued && { ...queued, ...begunBy(EPOCH) }
+          }
+        },
+      }),
+      async *execute(_tenant, { traceId, beforeAction }) {
+        yield started(traceId)
+        await beforeAction?.().then(
+          () => tools.push('acted'),
+          () => tools.push('refused'),
+        )
+        return OUTCOME
+      },
+    })
+    const dispatch = await history.queue()
+    await handle(dispatch)
+    expect(tools).to.deep.equal(['refused'])
+    expect(await read(dispatch)).to.include({ status: 'ok', executor: EPOCH })
+    expect(eventsOf(dispatch).at(-1)).to.include({ type: 'result' })
+    expect(claims).to.equal(2)
   })
 
   it('D34.2: keep a tool from acting for a run that another executor has', async () => {

@@ -17,7 +17,7 @@ import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTestStore } from '../support/test-store.ts'
 import { until } from '../support/until.ts'
 import { TENANT } from '../work/plans/execute-setup.ts'
-import { claim, DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
+import { after, claim, DIAMOND, record, statusesOf, step } from '../work/plans/plan-setup.ts'
 
 const EPOCH = 7
 
@@ -107,6 +107,34 @@ describe('the jobs that execute plans', () => {
     isHeld = true
     await handled
     expect(await read(plan)).to.include({ status: 'cancelled' })
+  })
+
+  it('begin a plan once more whose claim the database has lost with a member, and let no step act before', async () => {
+    const acted: string[] = []
+    let claims = 0
+    const { handle, ran } = createExecutor({
+      plans: new Proxy(plans, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name)
+          if (typeof value !== 'function') return value
+          return async (...args: unknown[]) => {
+            if (name !== 'begin' || claims++ > 0) return Reflect.apply(value, target, args) as unknown
+            const queued = await target.get(TENANT, String(args[1]))
+            return queued && after(queued, claim({ executor: EPOCH, at: queued.created_at, recordsActions: true }))
+          }
+        },
+      }),
+      stepsOf: () => async (each) => {
+        ran.push(each.id)
+        await each.beforeAction()
+        acted.push(each.id)
+        return { output: '' }
+      },
+    })
+    const plan = await submit([step('a')])
+    await handle(plan)
+    expect([ran, acted]).to.deep.equal([['a', 'a'], ['a']])
+    expect(await read(plan)).to.include({ status: 'done', executor: EPOCH, starts: 1 })
   })
 
   it('D7.3: record nothing under an epoch that the executor has lost: under its new one a step that has acted has failed', async () => {
@@ -309,7 +337,7 @@ describe('the jobs that execute plans', () => {
     const looked: string[] = []
     await reconcilePlans({
       plans: {
-        active: (after) => plans.active(after),
+        active: (position) => plans.active(position),
         get: (tenant, id) => (looked.push(id), plans.get(tenant, id)),
         retire: (tenant, id) => plans.retire(tenant, id),
       },

@@ -15,6 +15,7 @@ import { providerSpecs } from '../../shared/agent/providers/catalogue.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
 import type { ApiDocument } from '../../shared/platform/api/document.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
@@ -110,7 +111,7 @@ const EXECUTION: FlowRunSurface = {
 const INSPECTOR = {
   discover: async () => ({ models: [], discovered_at: AT }),
   probe: async () => PROBE,
-  capabilities: async () => ({ discovery: null, probes: [PROBE] }),
+  capabilities: async () => ({ discovery: null, probes: [PROBE], room: [] }),
 } as unknown as InstanceInspector
 
 async function* transcript(): AsyncGenerator<Uint8Array> {
@@ -232,6 +233,7 @@ describe('values that are generated from the API description', () => {
     const log = SILENT_LOG
     const store = await openStandaloneStore(config)
     const opened = await openTenantConfig(groupSettings(config).tenants, {
+      metrics: NO_METRICS,
       store,
       ...createLocalParts(),
       events: NO_EVENTS,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createLocalParts } from '../../services/wiring/config-notice.ts'
 import { openTenantConfig } from '../../services/wiring/open-tenant-config.ts'
+import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import { ConfigError } from '../../shared/platform/config/config.ts'
 import type { Form } from '../../shared/platform/config/fields.ts'
@@ -16,7 +17,7 @@ describe("the tenants' configuration of a process", () => {
 
   async function open(env: Record<string, string> = {}, { hasStore = true, form = 'standalone' }: Options = {}) {
     const store = hasStore ? await opening.store() : undefined
-    const parts = { ...createLocalParts(), form, store, events: NO_EVENTS, log: opening.log }
+    const parts = { metrics: NO_METRICS, ...createLocalParts(), form, store, events: NO_EVENTS, log: opening.log }
     const opened = await openTenantConfig(opening.settings(env, form).tenants, parts)
     opening.closing(() => opened?.close())
     return opened

@@ -45,6 +45,37 @@ describe("a worker under its tenant's limits", () => {
     expect(calls.slice(0, 3)).to.deep.equal(['admit run_1', 'hold run_1', 'ended run_1'])
   })
 
+  it('starts the runs that come together in their order, over several turns of its event loop, and none that is cancelled meanwhile', async () => {
+    let turn = 0
+    const turns: number[] = []
+    const count = () => {
+      turn++
+      counting = setImmediate(count)
+    }
+    let counting = setImmediate(count)
+    const busy: Admission = {
+      ...admission,
+      async admit(_tenant, runId) {
+        for (const until = performance.now() + 3; performance.now() < until; );
+        turns.push(turn)
+        calls.push(`admit ${runId}`)
+      },
+    }
+    const worker = createDemoWorker(createMemoryPermissionStore(), { runsPerWorker: 20 }, { admission: busy })
+    const ids = Array.from({ length: 10 }, (_, i) => `run_${i}`)
+    const starts = ids.map((id) => Promise.resolve(worker.inbox.startRun(TENANT, id, { prompt: '/say hello' })))
+    expect(calls.length, 'in the first turn').to.be.within(1, 2)
+    void worker.inbox.cancelRun(TENANT, 'run_9')
+    const failures = await Promise.all(starts.map((start) => start.then(() => '', String)))
+    clearImmediate(counting)
+    expect(failures.slice(0, 9).join('')).to.equal('')
+    expect(failures[9]).to.include('cancelled before it began')
+    expect(calls.filter((call) => call.startsWith('hold'))).to.deep.equal(ids.slice(0, 9).map((id) => `hold ${id}`))
+    expect(new Set(turns).size, 'turns').to.be.at.least(5)
+    for (const id of ids.slice(0, 9)) void worker.inbox.acceptRun(TENANT, id)
+    await worker.drain(5_000)
+  })
+
   it('starts no run that is refused', async () => {
     const worker = open(1)
     refusal = tooMany('too many runs', 5)

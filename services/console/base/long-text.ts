@@ -10,8 +10,7 @@ const MOST_LINES = 2_500
 const MOST_RIGHT_TO_LEFT = 10_000
 /** A browser draws what one font has as one run, and takes its time for each. */
 const MOST_RUNS = 5_000
-const RUNS =
-  /[\t\n -~]+|[\u00a0-\u058f]+|[\u2e80-\ud7ff]+|[\ue000-\uf8ff]+|[^\t\n -~\u00a0-\u058f\u2e80-\ud7ff\ue000-\uf8ff]+/g
+const RUNS = /[\t\n -~]+|[\u00a0-\u058f]+|[\u2e80-\ud7ff]+|[\u0590-\u2e7f\ud800-\uffff]+/g
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 
 export const FIELD_LIMIT = `A field takes up to ${MOST_LINES} lines, ${MOST_RIGHT_TO_LEFT} characters of a line from right to left, and ${MOST_RUNS} changes between scripts.`

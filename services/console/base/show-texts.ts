@@ -1,7 +1,6 @@
 import { Fragment, h, options, type VNode } from 'preact'
 import { readable } from '../../../shared/reading/hidden.ts'
-import { tell } from './announce.ts'
-import { FIELD_LIMIT, isHeavy, isLong, linesOf, partsOf } from './long-text.ts'
+import { isLong, linesOf, partsOf } from './long-text.ts'
 import './texts.css'
 
 /** Attributes that people read or hear. The value of a field stays as it is. */
@@ -24,13 +23,8 @@ export function showTexts(): void {
   options.vnode = (vnode) => {
     if (vnode.type === null) show(vnode)
     else if (typeof vnode.type === 'string') showNames(vnode.props as object as Record<string, unknown>)
-    if (vnode.type === 'textarea') lighten(vnode.props as object as Record<string, unknown>)
     before?.(vnode)
   }
-  limitFields()
-  addEventListener('input', ({ target }) => {
-    if (target instanceof HTMLTextAreaElement) document.body.classList.toggle('has-long-field', isLong(target.value))
-  })
 }
 
 /** Preact keeps the text of a node in the place of its properties. */
@@ -59,21 +53,3 @@ const LongText = ({ text }: { text: string }): VNode =>
       return h('span', { key: i, class: look, style: { '--lines': linesOf(part) } }, part)
     }),
   )
-
-/** A text area with a text that it cannot show says so in its place, and leaves it as it is. */
-function lighten(field: Record<string, unknown>): void {
-  const { value } = field
-  if (typeof value !== 'string' || !isHeavy(value)) return
-  Object.assign(field, { readOnly: true, value: `This text is too long to be changed here. ${FIELD_LIMIT}` })
-}
-
-/** Takes nothing into a text area that makes its text heavy, such as a paste. */
-const limitFields = (): void =>
-  addEventListener('beforeinput', (event) => {
-    const { target, data } = event
-    if (!(target instanceof HTMLTextAreaElement) || data === null || data.length < 2) return
-    const { value, selectionStart, selectionEnd } = target
-    if (!isHeavy(value.slice(0, selectionStart) + data.replaceAll(/\r\n?/g, '\n') + value.slice(selectionEnd))) return
-    event.preventDefault()
-    tell(`This text is too long to be written here. ${FIELD_LIMIT} ae and the API take it.`, 'bad')
-  })

@@ -1,12 +1,16 @@
 import type { Signal } from '@preact/signals'
+import type { RefObject, TextareaHTMLAttributes } from 'preact'
+import { tell } from '../base/announce.ts'
+import { FIELD_LIMIT, isHeavy, isLong } from '../base/long-text.ts'
 import { Field } from './field.tsx'
+import './text-area.css'
 
 type TextAreaProps = { label: string; value: Signal<string>; hint?: string; rows?: number }
 
 export const TextArea = ({ label, value, hint, rows = 8 }: TextAreaProps) => (
   <Field label={label} hint={hint}>
     {(id) => (
-      <textarea
+      <Area
         id={id}
         class="input mono"
         rows={rows}
@@ -17,3 +21,43 @@ export const TextArea = ({ label, value, hint, rows = 8 }: TextAreaProps) => (
     )}
   </Field>
 )
+
+type AreaProps = Omit<TextareaHTMLAttributes, 'value' | 'onInput' | 'ref'> & {
+  value: string
+  onInput(event: { currentTarget: HTMLTextAreaElement }): void
+  field?: RefObject<HTMLTextAreaElement | null>
+}
+
+/** The text area of the console. It names a text that it cannot show, and leaves it as it is; it takes nothing that would make its text such a one. */
+export const Area = ({ value, onInput, field, ...rest }: AreaProps) => (
+  <textarea
+    {...rest}
+    {...(isHeavy(value)
+      ? { readOnly: true, value: `This text is too long to be changed here. ${FIELD_LIMIT}` }
+      : { value })}
+    {...(field && { ref: field })}
+    onBeforeInput={refuseHeavy}
+    onInput={(event) => {
+      layOutBeside(event.currentTarget)
+      onInput(event)
+    }}
+  />
+)
+
+function refuseHeavy(event: InputEvent & { currentTarget: HTMLTextAreaElement }): void {
+  const { currentTarget, data } = event
+  if (data === null || data.length < 2) return
+  const { value, selectionStart, selectionEnd } = currentTarget
+  if (!isHeavy(value.slice(0, selectionStart) + data.replaceAll(/\r\n?/g, '\n') + value.slice(selectionEnd))) return
+  event.preventDefault()
+  tell(`This text is too long to be written here. ${FIELD_LIMIT} ae and the API take it.`, 'bad')
+}
+
+/** Of so many parts of texts the browser lays out all in time. */
+const MOST_PARTS = 100
+
+/** Lets the page be laid out whole beside a long text. */
+function layOutBeside({ value }: HTMLTextAreaElement): void {
+  const laysOutAll = isLong(value) && document.querySelectorAll('.part').length <= MOST_PARTS
+  document.body.classList.toggle('has-long-field', laysOutAll)
+}

@@ -22,7 +22,7 @@ export function placeOf(message: MessageRequest, all: readonly Message[]): strin
   if (names?.length === 0) return null
   if (names === undefined) return message.id === undefined ? undefined : findNamed(all, message.id)?.stamp?.parent
   for (const name of names.toReversed()) {
-    const found = findNamed(all, name)
+    const found = findNamed(all, name, message.texts?.[name])
     if (found) return found.stamp?.id
   }
   return undefined // The run that it follows was cancelled before it began, or what it follows was compacted meanwhile.

@@ -1,4 +1,5 @@
 import type { Breach, ModelLimits } from './limits.ts'
+import type { ModelRequest } from './port.ts'
 import { StreamMeter } from './stream-meter.ts'
 
 /** How long a response may stay open after the model's last event. */
@@ -13,6 +14,8 @@ export class CallWatch {
   breach: Breach | undefined
   /** A request was sent: an error from here on is the provider's or the network's, and not a bug. */
   isSent = false
+  /** Called with what the head of an answer tells of the limits of the account. */
+  onTold: ModelRequest['onTold']
   readonly #limits: ModelLimits
   readonly #caller: AbortSignal
   readonly #controller = new AbortController()

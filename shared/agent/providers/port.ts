@@ -2,6 +2,7 @@ import type { Batched } from '../../kernel/async/batch.ts'
 import type { AttachedFile, Attachment } from '../../kernel/attachment.ts'
 import type { Artifact, JsonObject, RunErrorCode } from '../../kernel/events.ts'
 import type { ModelPrice } from '../../platform/config/json-values.ts'
+import type { ToldLimits } from './told-limits.ts'
 
 /** Data that a provider attached to a block and requires back unchanged, such as the signature of its thinking, by namespace. */
 export type ProviderMeta = Record<string, JsonObject>
@@ -50,11 +51,20 @@ export type ModelRequest = {
   /** The answer's text is to be JSON of this schema, by the provider's own feature for it. */
   output?: StructuredOutput | undefined
   choices?: ModelChoices | undefined
+  /** Left out: nobody waits for the answer at once, and no customer is known. */
   caller?: Caller | undefined
+  /** Called with what the head of an answer tells of the limits of the account. */
+  onTold?: ((told: ToldLimits) => void) | undefined
+  /** Another model takes over: the call waits no longer than this for its turn. */
+  maxWaitMs?: number | undefined
 }
 
-/** For whom a model is called. */
-export type Caller = { customer?: string | undefined }
+/** In the order in which calls have their turns at a provider (D52). */
+export const PRIORITIES = ['interactive', 'normal', 'batch'] as const
+export type Priority = (typeof PRIORITIES)[number]
+
+/** For whom a model is called; `normal` unless it says. */
+export type Caller = { priority?: Priority | undefined; customer?: string | undefined }
 
 /** What one run has chosen for its model calls (D42). What a model does not take is left out. `toolChoice` names a tool, or requires any or none. */
 export type ModelChoices = {
@@ -100,6 +110,8 @@ export type Failure = {
   retryAfterMs?: number
   /** The context window, which a `context_too_long` may name. */
   windowTokens?: number
+  /** What a refusal for the rate of requests tells of the limits of the account. */
+  told?: ToldLimits
 }
 
 /**
@@ -125,6 +137,10 @@ export type ModelPart =
 export interface ModelProvider {
   /** The configured type (`openai`, `anthropic`, …). It selects the price and appears in warnings. */
   readonly type: string
+  /** Name of the tenant's instance; `undefined`: it is the server's own. */
+  readonly instance?: string | undefined
+  /** What may be sent to each model of the instance, as its tenant has configured. */
+  readonly caps?: InstanceLimits | undefined
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
   /** Configured prices by model, which replace every other. */
@@ -139,6 +155,9 @@ export interface ModelProvider {
   takesFile?(model: string, mediaType: string): boolean
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
+
+/** `limits` of an instance (D52). */
+export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?: number; concurrent?: number }
 
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
 export type HttpsProxy = { url: string; except?: string | undefined }

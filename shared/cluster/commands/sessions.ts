@@ -15,6 +15,8 @@ export type ListedMessage = {
    * Where it is left out, a message with the id of an earlier one stands beside that.
    */
   path?: readonly string[]
+  /** The texts of the user's messages at the end of `path`, by their ids: a message that has failed and its edited one may have the same id. */
+  texts?: Readonly<Record<string, string>>
   /** What the branch that it begins has before it. */
   seed?: readonly SeedMessage[]
 }

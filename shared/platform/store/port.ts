@@ -103,7 +103,7 @@ export interface Collection {
    * Sets fields of the document with this key if it agrees in `where`, with one command that reads nothing before. Returns the document as it is then, and
    * `undefined` when there is none that agrees.
    */
-  update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined>
+  update(tenant: TenantId, update: FieldUpdate, options?: Pick<WriteOptions, 'durability'>): Promise<Stored | undefined>
   /** Returns whether the document existed, with this version if one is given. */
   delete(tenant: TenantId, key: Fields, version?: number): Promise<boolean>
   /** Deletes the documents with these keys, as far as they exist, with one command. When it throws, some may have been deleted: it can be repeated. */

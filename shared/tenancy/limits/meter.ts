@@ -4,6 +4,9 @@ import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ModelGate } from '../room/gate.ts'
+import type { Turn, TurnRefusal } from '../room/port.ts'
+import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
 import type { BudgetRefusal, Payer } from './budgets.ts'
 import { NOTHING_SPENT, type Spent } from './port.ts'
 import type { Reservation, Reservations } from './reservations.ts'
@@ -20,16 +23,12 @@ export const NO_METER: Meter = { provider: (_tenant, provider) => provider, mode
 const MAX_TENANTS = 10_000
 
 /** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
-export function createMeter(
-  reservations: Account['reservations'],
-  priceOf: PriceOf,
-  onUnpriced: OnUnpriced = () => {},
-): Meter {
+export function createMeter({ onUnpriced = () => {}, ...deps }: MeterDeps): Meter {
   const known = createCache<TenantId, WeakMap<ModelProvider, ModelProvider>>(MAX_TENANTS)
   const provider: Meter['provider'] = (tenant, plain) => {
     const ofTenant = known.get(tenant) ?? new WeakMap<ModelProvider, ModelProvider>()
     known.set(tenant, ofTenant)
-    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, reservations, priceOf, onUnpriced })
+    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, onUnpriced, ...deps })
     ofTenant.set(plain, metered)
     return metered
   }
@@ -56,19 +55,22 @@ const meterRoute = (tenant: TenantId, route: ModelRoute, meter: Meter['provider'
 /** Called for each call of a model whose price is unknown. */
 type OnUnpriced = (tenant: TenantId, model: string) => void
 
-type Account = {
-  tenant: TenantId
+type MeterDeps = {
   reservations: Pick<Reservations, 'reserve'>
+  gate: Pick<ModelGate, 'enter'>
   priceOf: PriceOf
-  onUnpriced: OnUnpriced
+  onUnpriced?: OnUnpriced
 }
+
+type Account = Required<MeterDeps> & { tenant: TenantId }
 
 /** What an answer is taken for until the model has given a longer one, in tokens. */
 const USUAL_OUTPUT = 1_000
 /** A long answer counts less with each shorter one that follows. */
 const FORGETS = 0.9
 
-function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, onUnpriced }: Account): ModelProvider {
+function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
+  const { tenant, reservations, priceOf, onUnpriced } = account
   let usualOutput = USUAL_OUTPUT
   const spentOn = (model: string, usage: Usage): Spent => {
     const costUsd = priceOf(plain, model, usage)
@@ -81,6 +83,7 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
     return { tokens: usage.input + output, costUsd: priceOf(plain, request.model, usage) ?? 0 }
   }
   const payerOf = ({ caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
+  const enter = createEntrance(plain, account)
   return {
     ...plain, // What it tells of its models as well.
     get contextWindow() {
@@ -88,8 +91,13 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
     },
     stream: (request, signal) =>
       new MeteredAnswer({
+        enter: () => enter(request, { tokens: mostOf(request).tokens, signal }),
         reserve: () => reservations.reserve(payerOf(request), () => mostOf(request), signal),
-        open: () => plain.stream(request, signal)[Symbol.asyncIterator](),
+        open: (onTold) => plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator](),
+        countedBy(count) {
+          const usage = count.usageOf(request)
+          return usage && usage.input - (plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
+        },
         spentBy(count) {
           const usage = count.usageOf(request)
           if (!usage) return NOTHING_SPENT
@@ -100,10 +108,25 @@ function meterProvider(plain: ModelProvider, { tenant, reservations, priceOf, on
   }
 }
 
+/** Asks for the turns of an instance's calls. The demo calls nobody. */
+function createEntrance(plain: ModelProvider, { tenant, gate }: Account) {
+  const [caps, scope] = [capsOf(plain.caps), scopeOf(tenant, plain)]
+  return (request: ModelRequest, { tokens, signal }: { tokens: number; signal: AbortSignal }) => {
+    const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
+    const caller = { priority, customer }
+    return plain.type === 'demo'
+      ? FREE_TURN
+      : gate.enter({ scope, model, caps, tenant, caller, tokens, maxWaitMs }, signal)
+  }
+}
+
 type Metered = {
+  enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
   reserve(): Promise<Reservation | BudgetRefusal>
-  open(): AsyncIterator<Parts>
+  open(onTold: Turn['tell']): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
+  /** The tokens that the provider counts against its limits; Anthropic counts none that it reads from its cache. */
+  countedBy(count: CallCount): number | undefined
 }
 
 type Parts = Batched<ModelPart>
@@ -115,6 +138,7 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
   readonly #call: Metered
   #parts: AsyncIterator<Parts> | undefined
   #reservation: Reservation | undefined
+  #turn: Turn | undefined
   readonly #counted = new CallCount()
   #isOver = false
 
@@ -138,18 +162,28 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
   }
 
   async #start(): Promise<IteratorResult<Parts>> {
+    const entered = this.#call.enter()
+    const turn = entered instanceof Promise ? await entered : entered
+    if ('retryAfterMs' in turn) return this.#refuse(noTurn(turn))
     const reserved = await this.#call.reserve()
     if ('code' in reserved) {
-      this.#isOver = true
-      return { done: false, value: failureOf(reserved) }
+      turn.end(undefined)
+      return this.#refuse(failureOf(reserved))
     }
-    this.#reservation = reserved
     if (this.#isOver) {
+      turn.end(undefined)
       reserved.settle(NOTHING_SPENT) // The reader has left meanwhile.
       return OVER
     }
-    this.#parts = this.#call.open()
+    this.#turn = turn
+    this.#reservation = reserved
+    this.#parts = this.#call.open((told) => turn.tell(told))
     return this.#parts.next().then(this.#count, this.#fail)
+  }
+
+  #refuse(failure: ModelPart): IteratorResult<Parts> {
+    this.#isOver = true
+    return { done: false, value: failure }
   }
 
   readonly #count = (result: IteratorResult<Parts>): IteratorResult<Parts> => {
@@ -160,6 +194,8 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
 
   #note(part: ModelPart): void {
     this.#counted.note(part)
+    if (part.type === 'failure' && part.failure.code === 'provider_rate_limited')
+      this.#turn?.refused(part.failure.retryAfterMs, part.failure.told)
     if (part.type === 'finish' || part.type === 'failure') this.#end()
   }
 
@@ -169,9 +205,22 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
   }
 
   #end(): void {
-    if (!this.#isOver) this.#reservation?.settle(this.#call.spentBy(this.#counted))
+    if (!this.#isOver) {
+      this.#reservation?.settle(this.#call.spentBy(this.#counted))
+      this.#turn?.end(this.#call.countedBy(this.#counted))
+    }
     this.#isOver = true
   }
+}
+
+/** The account of an instance is its tenant's, and that of the server's own models everybody's. */
+const scopeOf = (tenant: TenantId, { instance, type }: ModelProvider): string =>
+  instance === undefined ? serverScope(type) : instanceScope(tenant, instance)
+
+function noTurn({ retryAfterMs }: TurnRefusal): ModelPart {
+  const message = 'the provider has no room for this call: its limits of requests or tokens are used by others'
+  const fields = { code: 'provider_rate_limited', reason: 'no_turn', isRetryable: false, isFailover: true } as const
+  return { type: 'failure', failure: { ...fields, message, retryAfterMs } }
 }
 
 function failureOf({ code, message, reason }: BudgetRefusal): ModelPart {

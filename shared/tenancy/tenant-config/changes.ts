@@ -1,3 +1,4 @@
+import type { InstanceLimits } from '../../agent/providers/port.ts'
 import { conflict, invalidRequest, notFound } from '../../kernel/errors.ts'
 import { findOptionsProblem, type ModelOptions } from '../../kernel/model-options.ts'
 import type { Sealed } from '../secrets/seal.ts'
@@ -80,6 +81,7 @@ export type InstanceBody = {
   key?: string | null
   options?: ModelOptions | null
   prices?: InstancePrices | null
+  limits?: InstanceLimits | null
 }
 
 export type InstanceChange = {
@@ -94,7 +96,7 @@ export type InstanceChange = {
 
 /**
  * Creates or replaces an instance. The key and the options, which may hold headers with keys, belong to the address: where they are left
- * out they stay if type and URL are the same, and are dropped if they are not. Prices that are left out stay: without them money is not counted.
+ * out they stay if type and URL are the same, and are dropped if they are not. Prices and limits that are left out stay.
  */
 export const putInstance =
   ({ name, body, revision, now, unseal, seal }: InstanceChange): Change =>
@@ -107,6 +109,7 @@ export const putInstance =
     const credential = credentialOf(body, before, unseal)
     const { options, headers } = optionsOf(body, before, unseal)
     const prices = body.prices === undefined && body.type !== 'demo' ? before?.prices : body.prices
+    const limits = body.limits === undefined && body.type !== 'demo' ? before?.limits : body.limits
     const material: InstanceMaterial = {
       ...(credential.key !== undefined && { key: credential.key }),
       ...(headers && { headers }),
@@ -119,6 +122,7 @@ export const putInstance =
       ...(credential.key !== undefined && { key: maskKey(credential.key) }),
       ...(options && { options }),
       ...(prices && { prices }),
+      ...(limits && { limits }),
       ...(Object.keys(material).length > 0 && { sealed: seal(material) }),
       revision,
       created_at: before?.created_at ?? now,

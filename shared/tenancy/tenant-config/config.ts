@@ -1,3 +1,4 @@
+import type { InstanceLimits } from '../../agent/providers/port.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { ModelOptions } from '../../kernel/model-options.ts'
 import type { ProviderType } from '../../kernel/provider-types.ts'
@@ -45,6 +46,8 @@ export type StoredInstance = {
   options?: ModelOptions
   /** By model: they replace MODEL_PRICES and the catalogue. */
   prices?: InstancePrices
+  /** What is sent to each of its models at most. */
+  limits?: InstanceLimits
   /** `InstanceMaterial` as JSON; absent when there is none. */
   sealed?: Sealed
   /** Changes with each PUT: results of discovery and probes belong to one revision. */

@@ -2,6 +2,7 @@ import { discoverModels } from '../../agent/providers/discover.ts'
 import { type ProbedProviders, probeModel } from '../../agent/providers/probe.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import type { Egress } from '../../platform/net/port.ts'
 import type { StoredInstance } from './config.ts'
 import type { CredentialReader, Credentials } from './credentials.ts'
@@ -9,11 +10,15 @@ import type { LiveConfigs } from './live-configs.ts'
 import { findInstance } from './settings.ts'
 import type { Capabilities, CapabilityStore, Discovery, ProbeResult } from './store/instance-capabilities.ts'
 
+export type RoomOfModel = ApiType<'Capabilities'>['room'][number]
+
 export type InspectorDeps = {
   configs: Pick<LiveConfigs, 'stored'>
   credentials: CredentialReader
   capabilities: CapabilityStore
   egress: Pick<Egress, 'request'>
+  /** How much of its provider's limits an instance uses. */
+  roomOf(tenant: TenantId, instance: string): Promise<RoomOfModel[]>
   /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
   assertBudget(tenant: TenantId): Promise<void>
   /** Opens the providers that a probe calls. Their calls count as the tenant's. */
@@ -79,10 +84,14 @@ export class InstanceInspector {
     return probe
   }
 
-  /** The stored results for the instance as it is configured now. */
-  async capabilities(tenant: TenantId, name: string): Promise<Capabilities> {
+  /** The stored results for the instance as it is configured now, and its room. */
+  async capabilities(tenant: TenantId, name: string): Promise<Capabilities & { room: RoomOfModel[] }> {
     const instance = findInstance(await this.#deps.configs.stored(tenant), name)
-    return this.#deps.capabilities.read(tenant, instance)
+    const [stored, room] = await Promise.all([
+      this.#deps.capabilities.read(tenant, instance),
+      this.#deps.roomOf(tenant, name),
+    ])
+    return { ...stored, room }
   }
 
   async #open(tenant: TenantId, name: string): Promise<{ instance: StoredInstance; credentials: Credentials }> {

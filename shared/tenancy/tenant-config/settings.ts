@@ -1,3 +1,4 @@
+import type { InstanceLimits } from '../../agent/providers/port.ts'
 import { AppError, invalidRequest } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { ModelOptions } from '../../kernel/model-options.ts'
@@ -38,6 +39,7 @@ export type InstanceView = {
   secret?: string
   options?: ModelOptions
   prices?: InstancePrices
+  limits?: InstanceLimits
   created_at: string
   updated_at: string
 }
@@ -177,6 +179,7 @@ function toInstanceView({
   key,
   options,
   prices,
+  limits,
   created_at,
   updated_at,
 }: StoredInstance): InstanceView {
@@ -188,6 +191,7 @@ function toInstanceView({
     ...(secret !== undefined && { secret }),
     ...(options && { options }),
     ...(prices && { prices }),
+    ...(limits && { limits }),
     created_at,
     updated_at,
   }

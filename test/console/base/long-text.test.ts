@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { isHeavy, isLong, partsOf, printJson } from '../../../services/console/base/long-text.ts'
 
@@ -42,7 +44,7 @@ describe('a long text on a page', () => {
 
 describe('a field', () => {
   it('takes a text unless its lines, its changes of the font, or its lines from right to left keep the page busy', () => {
-    const heavy = ['\n'.repeat(2_500), `"${'אב '.repeat(4_000)}"`, '\u001b[31m'.repeat(2_501), 'a字'.repeat(2_501)]
+    const heavy = ['\n'.repeat(2_500), `"${'אב '.repeat(4_000)}"`, '\u001b[31m'.repeat(5_001), 'a字'.repeat(2_501)]
     const light = [
       '字 and 字 '.repeat(1_200),
       '\n'.repeat(2_499),
@@ -53,5 +55,12 @@ describe('a field', () => {
     expect(printJson({ a: 1 })).to.equal('{\n  "a": 1\n}')
     expect(printJson(Array(3_000).fill(1))).to.match(/^\[1,1.*1\]$/)
     expect([...heavy, ...light].map(isHeavy)).to.deep.equal([...heavy.map(() => true), ...light.map(() => false)])
+  })
+
+  it('is the text area of the console everywhere', () => {
+    const folder = join(import.meta.dirname, '../../../services/console')
+    const sources = globSync('{base,pages,parts,shell,sign-in}/**/*.tsx', { cwd: folder })
+    const withOwn = sources.filter((path) => readFileSync(join(folder, path), 'utf8').includes('<textarea'))
+    expect(withOwn).to.deep.equal(['parts/text-area.tsx'])
   })
 })

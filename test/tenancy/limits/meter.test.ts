@@ -6,6 +6,7 @@ import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { BudgetRefusal, Payer } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter, type Meter, NO_METER } from '../../../shared/tenancy/limits/meter.ts'
 import type { Spent } from '../../../shared/tenancy/limits/port.ts'
+import { FREE_TURN } from '../../../shared/tenancy/room/rooms.ts'
 import { tenantId } from '../../support/tenant.ts'
 
 const TENANT = tenantId('t_1')
@@ -48,11 +49,12 @@ describe('a metered provider', () => {
       reserved = most()
       return refusal ?? { settle: (used: Spent) => void (used.tokens > 0 && spent.push({ tenant, ...used })) }
     }
-    meter = createMeter(
-      { reserve },
-      ({ type }) => (type === 'openai' ? 0.5 : undefined),
-      (...call) => unpriced.push(call),
-    )
+    meter = createMeter({
+      reservations: { reserve },
+      gate: { enter: () => FREE_TURN },
+      priceOf: ({ type }) => (type === 'openai' ? 0.5 : undefined),
+      onUnpriced: (...call) => unpriced.push(call),
+    })
   })
 
   const answering = (parts: ModelPart[], type = 'openai'): ModelProvider => ({

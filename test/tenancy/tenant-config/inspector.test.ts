@@ -60,6 +60,7 @@ describe('the inspection of instances', () => {
       capabilities,
       egress,
       assertBudget: async () => {},
+      roomOf: async () => [],
       openProviders: async () => ({ plain: createDemoProvider(), reasoning: createDemoProvider() }),
       ...deps,
     })

@@ -8,6 +8,7 @@ import type { RunEvent, RunTotals } from '../../../shared/kernel/events.ts'
 import { NO_METRICS } from '../../../shared/kernel/metrics.ts'
 import type { BudgetRefusal } from '../../../shared/tenancy/limits/budgets.ts'
 import { createMeter } from '../../../shared/tenancy/limits/meter.ts'
+import { FREE_TURN } from '../../../shared/tenancy/room/rooms.ts'
 import type { RunUsage } from '../../../shared/tenancy/usage/port.ts'
 import { RunReporter } from '../../../shared/work/runs/run-report.ts'
 import { resourcesOf } from '../../agent/engine/tool-step-setup.ts'
@@ -112,7 +113,7 @@ export function stage({ answers, abortAt, refuseAt, bugAt, isUnpriced }: Story) 
     if (routes++ === bugAt) throw new TypeError('a bug')
     return { primary: { provider: main, model: 'm' }, fallback: { provider: spare, model: 's' } }
   }
-  const meter = createMeter({ reserve }, priceOf)
+  const meter = createMeter({ reservations: { reserve }, gate: { enter: () => FREE_TURN }, priceOf })
   const windowOf = () => 12_000
   const plain: Models = { main: route, subAgents: route, summaries: route, priceOf, windowOf }
   /** Resolves when no model is being called any more: then the budget is whole. */

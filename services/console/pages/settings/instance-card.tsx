@@ -46,7 +46,7 @@ function Abilities({ path }: { path: string }) {
     isBusy.value = false
     known.reload()
   }
-  const { discovery, probes = [] } = known.state.value.data ?? {}
+  const { discovery, probes = [], room = [] } = known.state.value.data ?? {}
   const models = discovery?.models.map(({ id }) => id) ?? []
   return (
     <>
@@ -71,7 +71,25 @@ function Abilities({ path }: { path: string }) {
       {probes.map((probe) => (
         <ProbeLine key={probe.model} probe={probe} />
       ))}
+      {room.map((each) => (
+        <RoomLine key={each.model} room={each} />
+      ))}
     </>
+  )
+}
+
+type RoomLineProps = { room: Schema<'Capabilities'>['room'][number] }
+
+/** How much of the provider's limits a model uses. */
+function RoomLine({ room }: RoomLineProps) {
+  const { model, tokens_per_minute: tokens, requests_per_minute: requests } = room
+  const of = (limit: number | null) => (limit === null ? '' : ` of ${limit.toLocaleString('en')}`)
+  return (
+    <p class="soft small">
+      {model}, last minute: {room.used_tokens.toLocaleString('en')}
+      {of(tokens)} tokens, {room.used_requests.toLocaleString('en')}
+      {of(requests)} requests, {room.at_work} at work, {room.waiting} waiting, {room.refused} refused by the provider
+    </p>
   )
 }
 

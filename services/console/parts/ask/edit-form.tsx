@@ -5,6 +5,7 @@ import { showJson } from '../../../../shared/reading/hidden.ts'
 import type { Ask } from '../../api/pending.ts'
 import { Field } from '../field.tsx'
 import { FormButtons } from '../form-buttons.tsx'
+import { Area } from '../text-area.tsx'
 import { reply } from './reply.ts'
 import { sendTyped, typedInput } from './typed.ts'
 import { NotSeen, showsEnd } from './whole.tsx'
@@ -60,9 +61,9 @@ function InputField({ id, text, typed, isSeen, isWrong }: InputFieldProps) {
     look()
   }, [])
   return (
-    <textarea
+    <Area
       id={id}
-      ref={field}
+      field={field}
       class="input mono"
       rows={Math.min(18, text.split('\n').length + 1)}
       spellcheck={false}

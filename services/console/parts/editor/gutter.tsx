@@ -33,7 +33,7 @@ const SCREEN = 100
 /** The line that the numbers begin with, when the one at the top of the screen is the `top`th from 0. */
 export const firstNear = (top: number): number => 1 + Math.max(0, Math.floor(top / SCREEN) - 1) * SCREEN
 
-/** The numbers near the screen, as one text: parts that are not laid out would make the text area slow (`texts.css`). */
+/** The numbers near the screen, as one text: parts that are not laid out would make the text area slow (`text-area.css`). */
 const Numbers = memo(({ from, to }: { from: number; to: number }) => (
   <pre style={{ top: `calc(var(--line-height) * ${from - 1})` }}>
     {Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i).join('\n')}

@@ -6,6 +6,7 @@ import { isHeavy, isLong } from '../../base/long-text.ts'
 import { Bands, firstNear, Gutter, type Marks } from './gutter.tsx'
 import { useCodeKeys } from './use-code-keys.ts'
 import './editor.css'
+import { Area } from '../text-area.tsx'
 
 /** `at`: where the text stops being JSON. */
 export type Problem = { param: string; message: string; at?: number }
@@ -67,9 +68,9 @@ function Field({ field, label, text, rows, isWrong, onCaret, onScroll }: FieldPr
   const keys = useCodeKeys(field)
   const readCaret = () => onCaret(field.current?.selectionStart ?? 0)
   return (
-    <textarea
+    <Area
       {...keys}
-      ref={field}
+      field={field}
       class="input mono"
       aria-label={label}
       aria-description={HINT}

@@ -15,7 +15,7 @@ export type Prompted = {
 }
 
 /** Where a list has its new message, and the id that the client has given it. */
-export type Listed = Pick<ListedMessage, 'id' | 'path'>
+export type Listed = Pick<ListedMessage, 'id' | 'path' | 'texts'>
 
 const SYSTEM = ['system', 'developer']
 
@@ -56,7 +56,7 @@ export function readNewMessage(messages: readonly Fields[], at: string): NewMess
   if (prompt.trim() === '' && attachments.length === 0)
     throw invalidRequest(`${at.slice(1)} must end with a text of the user`, { param: at })
   const first = said.findLastIndex(({ role }) => role !== 'user') + 1
-  const outputs = outputsIn(messages, textsOf)
+  const outputs = outputsIn(messages, (message) => textsOf(message))
   const system = said.filter(({ role }) => SYSTEM.includes(role)).map(({ message }) => textsOf(message))
   return {
     ...{ prompt, attachments },
@@ -78,7 +78,21 @@ export function placeInList(messages: readonly Fields[], { isList }: { isList: b
   const id = ids.at(-1)
   const path = ids.slice(0, -1).filter((each) => each !== undefined)
   const namesPlace = isList && (path.length > 0 || (messages.length === 1 && id !== undefined))
-  return { ...(id !== undefined && { id }), ...(namesPlace && { path: path.slice(-MAX_IDS) }) }
+  return {
+    ...(id !== undefined && { id }),
+    ...(namesPlace && { path: path.slice(-MAX_IDS), texts: unansweredIn(messages.slice(0, -1)) }),
+  }
+}
+
+/** The texts of the user behind the last answer, by the ids of their messages. */
+function unansweredIn(messages: readonly Fields[]): Record<string, string> {
+  const first = messages.findLastIndex((message) => message.get('role') !== 'user') + 1
+  return Object.fromEntries(
+    messages.slice(first).flatMap((message) => {
+      const id = message.get('id')
+      return isId(id) ? [[id, textsOf(message, message.has('parts') ? 'parts' : 'content').trim()]] : []
+    }),
+  )
 }
 
 const isId = (id: unknown): id is string => typeof id === 'string' && id !== '' && id.length <= MAX_ID_CHARS
@@ -93,8 +107,8 @@ function isTextAlone(message: Fields): boolean {
 }
 
 /** The texts of a message whose other parts were not taken. */
-function textsOf(message: Fields): string {
-  const content = message.get('content')
+function textsOf(message: Fields, name = 'content'): string {
+  const content = message.get(name)
   if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
   const texts = content.map((part: unknown) => (isJsonObject(part) && part['type'] === 'text' ? part['text'] : ''))
   return texts.filter((text) => typeof text === 'string' && text !== '').join('\n\n')

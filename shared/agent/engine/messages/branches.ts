@@ -38,11 +38,17 @@ export function branchEnds(all: readonly Message[]): string[] {
 
 /**
  * Finds a message by its id or by the id that its client has given it, or else the last message of the run with this id. A client may give
- * an edited message the id of the one before: the newest counts.
+ * an edited message the id of the one before: the newest counts, or the newest with this text where there is one.
  */
-export const findNamed = (all: readonly Message[], name: string): Message | undefined =>
-  all.findLast(({ stamp, client }) => stamp?.id === name || client === name) ??
-  all.findLast(({ stamp }) => stamp?.runId === name)
+export function findNamed(all: readonly Message[], name: string, text?: string): Message | undefined {
+  const isNamed = ({ stamp, client }: Message) => stamp?.id === name || client === name
+  const isMeant = (message: Message) => message.role === 'user' && message.text.trim() === text && isNamed(message)
+  return (
+    (text === undefined ? undefined : all.findLast(isMeant)) ??
+    all.findLast(isNamed) ??
+    all.findLast(({ stamp }) => stamp?.runId === name)
+  )
+}
 
 /**
  * Replaces one branch by a shorter one, which begins anew. What only this branch had is gone. Other branches keep what they follow; those

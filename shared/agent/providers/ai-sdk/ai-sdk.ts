@@ -43,6 +43,7 @@ export async function createAiSdkProvider(settings: AiSdkSettings): Promise<Mode
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
+    instance,
     contextWindow: options.context_window,
     takesTools: (model) => !leftOut.has(model, 'tools'),
     takesFile: (_model, mediaType) => {

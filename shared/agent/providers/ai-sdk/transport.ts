@@ -1,5 +1,6 @@
 import type { CallWatch } from '../call-watch.ts'
 import type { HttpsProxy } from '../port.ts'
+import { toldLimits } from '../told-limits.ts'
 import { type BodyReader, EventBody } from './event-body.ts'
 import { createEventFields } from './event-fields.ts'
 import type { VendorDialect } from './vendors.ts'
@@ -56,6 +57,7 @@ export function createWatchedFetch(transport: Fetch, { dialect, watches }: Watch
     if (!watch) throw new Error('a request to a model has no CallWatch')
     watch.isSent = true
     const response = await transport(input, { ...init, redirect: 'manual' })
+    if (response.ok) watch.onTold?.(toldLimits((name) => response.headers.get(name)))
     const reader = watchedReader(response, watch)
     if (!reader) return response
     if (!response.ok) return withReader(response, reader)

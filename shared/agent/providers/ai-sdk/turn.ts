@@ -41,6 +41,7 @@ type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 export async function* streamTurn(turn: Turn): AsyncGenerator<ModelPart, void, undefined> {
   const { signal, vendor, limits, watches } = turn
   const watch = new CallWatch(limits, signal)
+  watch.onTold = turn.request.onTold
   const answer = new PartReader(vendor)
   let finish: FinishPart | undefined
   let failure: Failure | undefined

@@ -52,6 +52,7 @@ export function createChatProvider(settings: ChatSettings): ModelProvider {
   const configFailure = keyFailure({ type, apiKey, instance }, baseUrl)
   return {
     type,
+    instance,
     contextWindow: options.context_window,
     takesTools: (model) => !leftOut.has(model, 'tools'),
     takesFile: (_model, mediaType) => (isOwnFormat ? isTakenByOllama(mediaType) : isTakenInChat(mediaType)),

@@ -3,7 +3,8 @@ import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { Failure } from '../port.ts'
+import type { Failure, ModelRequest } from '../port.ts'
+import { toldLimits } from '../told-limits.ts'
 import type { Send, SendResponse } from './transport.ts'
 
 /** Where a provider's requests are sent, and how. */
@@ -11,7 +12,10 @@ export type Endpoint = { url: string; headers: Record<string, string>; limits: M
 
 const LARGE_BYTES = 8 * 1024
 
-type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal }
+type ExchangeRequest = { endpoint: Endpoint; call: FailedCall; body: Uint8Array; signal: AbortSignal } & Pick<
+  ModelRequest,
+  'onTold'
+>
 
 /** Sends one request and reads the bytes of its response within the limits. Failures are returned, not thrown. */
 export class ChatExchange {
@@ -58,11 +62,12 @@ export class ChatExchange {
   }
 
   async #send(): Promise<Uint8Array | Failure | undefined> {
-    const { endpoint, body } = this.#request
+    const { endpoint, body, onTold } = this.#request
     const { signal } = this.#watch
     const response = await endpoint.send(endpoint.url, { method: 'POST', headers: endpoint.headers, body, signal })
     const bytes = response.body[Symbol.asyncIterator]()
     if (response.status < 200 || response.status > 299) return this.#readError(response, bytes)
+    onTold?.(toldLimits((name) => response.headers[name]))
     if (isWebPage(response)) this.#watch.end('web_page')
     this.#bytes = bytes
     return this.#breachFailure() ?? this.#readChunk(bytes)

@@ -89,6 +89,6 @@ export class ChatTurn extends PullIterator<readonly ModelPart[]> {
     const { endpoint, call, request, signal, toBody } = this.#input
     const { json: body, optionalParts } = toBody(request)
     this.#sent = optionalParts
-    return new ChatExchange({ endpoint, call, body, signal })
+    return new ChatExchange({ endpoint, call, body, signal, onTold: request.onTold })
   }
 }

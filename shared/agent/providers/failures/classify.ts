@@ -104,13 +104,16 @@ const streamError = ({ type }: FailedCall) =>
 
 function failureForStatus(
   status: number,
-  { providerMessage, retryAfterMs, url }: ErrorDetails,
+  { providerMessage, retryAfterMs, told, url }: ErrorDetails,
   call: FailedCall,
 ): Failure {
   const fields = retryAfterMs === undefined ? RETRYABLE : { ...RETRYABLE, retryAfterMs }
   if (status === 429) {
     const message = `${call.type} limits the rate of requests${http(status)}: wait, or raise the limit there`
-    return failure('provider_rate_limited', 'http_429', message, fields)
+    return failure('provider_rate_limited', 'http_429', message, {
+      ...fields,
+      ...((told.tokens || told.requests) && { told }),
+    })
   }
   if (status === 408 || status === 409 || status >= 500) {
     const message = `${call.type} failed${http(status)}: try again later`

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../kernel/events.ts'
 import { parseJson } from '../../../kernel/json.ts'
+import { quotaLimits, type ToldLimits, toldLimits } from '../told-limits.ts'
 
 /** The facts that an error of a provider package or of an HTTP response holds. */
 export type ErrorDetails = {
@@ -10,6 +11,8 @@ export type ErrorDetails = {
   /** The provider's own text. Callers see it as an excerpt only. */
   providerMessage: string
   retryAfterMs: number | undefined
+  /** What it tells of the limits of the account. */
+  told: ToldLimits
   /** The address that was asked. */
   url: URL | null
   /** The code that Node or undici gives a failed connection; undefined when there is a status. */
@@ -22,13 +25,18 @@ export function readErrorDetails(error: unknown): ErrorDetails {
   const inner = providerErrorOf(outer)
   const details = Array.isArray(inner['details']) ? inner['details'].map(asObject) : []
   const names = [inner['code'], inner['type'], inner['status'], ...details.map((detail) => detail['reason'])]
+  const headers = asObject(outer['responseHeaders'])
   const providerCodes = names.filter(isText).join(' ').toLowerCase()
   const status = statusOf(outer, inner) ?? statusForCodes(providerCodes)
   return {
     status,
     providerCodes,
     providerMessage: messageOf(inner),
-    retryAfterMs: retryAfterHeader(asObject(outer['responseHeaders'])) ?? retryDelayDetail(details),
+    retryAfterMs: retryAfterHeader(headers) ?? retryDelayDetail(details),
+    told: {
+      ...quotaLimits(details.flatMap((detail) => detail['violations'] ?? [])),
+      ...toldLimits((name) => headers[name]),
+    },
     url: isText(outer['url']) ? URL.parse(outer['url']) : null,
     networkCode: status === undefined ? findNetworkCode(error) : undefined,
   }

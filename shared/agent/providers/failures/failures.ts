@@ -12,12 +12,13 @@ export type FailedCall = {
   instance: string | undefined
 }
 
-type Fields = Partial<Pick<Failure, 'isRetryable' | 'isFailover' | 'retryAfterMs'>>
+type Fields = Partial<Pick<Failure, 'isRetryable' | 'isFailover' | 'retryAfterMs' | 'told'>>
 
 /** Builds a failure. It is final unless `fields` says otherwise; a retryable failure also allows failover. */
 export function failure(code: FailureCode, reason: string, message: string, fields: Fields = {}): Failure {
-  const { isRetryable = false, isFailover = isRetryable, retryAfterMs } = fields
-  return { code, reason, message, isRetryable, isFailover, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  const { isRetryable = false, isFailover = isRetryable, retryAfterMs, told } = fields
+  const known = { ...(retryAfterMs !== undefined && { retryAfterMs }), ...(told && { told }) }
+  return { code, reason, message, isRetryable, isFailover, ...known }
 }
 
 export const RETRYABLE = { isRetryable: true }

@@ -62,7 +62,7 @@ export type PendingAnswer = AsyncGenerator<CallNotice, StartedAnswer | undefined
 export async function* startWithRetry({ route, request, signal, policy, hasFallback }: RoutedCall): PendingAnswer {
   let timeouts = 0
   const { model, caller } = route
-  const asked = { ...request, model, caller }
+  const asked = { ...request, model, caller, ...(hasFallback && { maxWaitMs: policy.maxRetryAfterMs }) }
   for (let attempt = 1; ; attempt++) {
     const rest = tracedAnswer(route, () => route.provider.stream(asked, signal))
     const { done, value: first } = await rest.next()

@@ -30,7 +30,7 @@ import type {
   WriteOptions,
 } from '../port.ts'
 import { settingFields } from './field-update.ts'
-import { GroupedRows } from './grouped-rows.ts'
+import { GroupedRows, ON_PRIMARY } from './grouped-rows.ts'
 import { isDuplicate, type OperationGuard } from './guard.ts'
 import { MissingRows } from './insert-missing.ts'
 import type { Row } from './row.ts'
@@ -123,11 +123,16 @@ export class MongoCollection implements Collection {
     })
   }
 
-  async update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined> {
+  async update(
+    tenant: TenantId,
+    update: FieldUpdate,
+    { durability }: Pick<WriteOptions, 'durability'> = {},
+  ): Promise<Stored | undefined> {
     const { key, where, indexed } = checkUpdate(this.#spec, update)
     const fields = [...this.#spec.key, ...where.map(([field]) => field)]
     const filter = this.#unexpired(tenant, fields, [...key, ...where.map(([, value]) => value)])
-    const options = { returnDocument: 'after', projection: STORED } as const
+    const concern = durability === 'weak' ? ON_PRIMARY : {}
+    const options = { returnDocument: 'after', projection: STORED, ...concern } as const
     const row = await this.#guard((signal) =>
       this.#rows.findOneAndUpdate(filter, settingFields(update.set, indexed), { signal, ...options } as typeof options),
     )

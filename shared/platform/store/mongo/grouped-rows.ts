@@ -127,7 +127,7 @@ export class GroupedRows {
 }
 
 /** A new primary may lack the write. An `ordered` one needs more: the next write may go to that primary. */
-const ON_PRIMARY = { writeConcern: { w: 1 } }
+export const ON_PRIMARY = { writeConcern: { w: 1 } }
 
 async function replaceOne(
   rows: Collection<Row>,

@@ -121,12 +121,16 @@ export class SqliteCollection implements Collection {
   }
 
   /** Nothing else runs on this thread between the read and the write, and no other process writes to the file. */
-  async update(tenant: TenantId, update: FieldUpdate): Promise<Stored | undefined> {
+  async update(
+    tenant: TenantId,
+    update: FieldUpdate,
+    { durability = 'full' }: Pick<WriteOptions, 'durability'> = {},
+  ): Promise<Stored | undefined> {
     const { key, where } = checkUpdate(this.#spec, update)
     const fields = [...this.#spec.key, ...where.map(([field]) => field)]
     const found = [tenant, ...this.#expiryParameters(), ...key, ...where.map(([, value]) => value)]
     const sql = `UPDATE ${this.#spec.name} SET doc = ?, version = version + 1 WHERE ${this.#where(fields)}`
-    return this.#statements.write('full', () => {
+    return this.#statements.write(durability, () => {
       const [row] = this.#statements.all<Row>(`SELECT doc, version FROM ${this.#unexpired(fields)}`, found)
       if (!row) return undefined
       const { doc, version } = toStored(row)

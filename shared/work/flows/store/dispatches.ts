@@ -123,7 +123,7 @@ export class StoredDispatches implements DispatchStore {
   async begin(tenant: TenantId, traceId: string, executor: number): Promise<Dispatch | undefined> {
     this.#recall(tenant, traceId)
     const update = { key: { trace_id: traceId }, where: BEGINS, set: begunBy(executor) }
-    const stored = await this.#dispatches.update(tenant, update)
+    const stored = await this.#dispatches.update(tenant, update, { durability: 'weak' })
     if (!stored) return undefined
     const begun = toFound(stored)
     this.#remembered.set(keyOf(tenant, traceId), begun)

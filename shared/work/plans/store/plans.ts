@@ -143,7 +143,8 @@ export class StoredPlans implements Plans {
     mayWrite: () => boolean = () => true,
   ): Promise<PlanRecord | undefined> {
     if (!mayWrite()) return undefined
-    const stored = await this.#plans.update(tenant, { key: { plan_id: planId }, where: BEGINS, set: begunBy(by) })
+    const claim = { key: { plan_id: planId }, where: BEGINS, set: begunBy(by) }
+    const stored = await this.#plans.update(tenant, claim, { durability: 'weak' })
     this.#created.delete(keyOf(tenant, planId))
     return stored && (await this.#foundIn(tenant, stored)).plan
   }

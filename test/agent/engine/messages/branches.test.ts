@@ -46,7 +46,7 @@ describe('the branches of a conversation', () => {
     )
   })
 
-  it('D38: a message is found by its id, the id of its client, of which the newest counts, or as the last one of its run', () => {
+  it('D38: a message is found by its id, the id of its client, of which the newest with its text or else the newest counts, or as the last one of its run', () => {
     const conversation = talk()
     conversation.prepare({ after: null, client: 'm-1' })
     conversation.append(user('first'))
@@ -54,6 +54,8 @@ describe('the branches of a conversation', () => {
     conversation.append(user('second'))
     const { all } = conversation
     expect(textsOf([findNamed(all, 'm-1') as Message])).to.deep.equal(['second'])
+    expect(textsOf([findNamed(all, 'm-1', 'first') as Message])).to.deep.equal(['first'])
+    expect(textsOf([findNamed(all, 'm-1', 'third') as Message])).to.deep.equal(['second'])
     expect(findNamed(all, String(idOf(all[1])))).to.equal(all[1])
     expect(findNamed(all, 'run_1')).to.equal(all.at(-1))
     expect(findNamed(all, 'run_2')).to.equal(undefined)

@@ -10,8 +10,10 @@ const image = [{ type: 'image', source: {} }]
 describe('a list of messages that a client sends whole', () => {
   it('D38: the ids before the new message name its place, those of an answer by its run', () => {
     const messages = [user('u1'), { id: `${RUN}-7`, role: 'assistant', content: 'a' }, user('u2')]
-    expect(placeInList(listOf(messages), { isList: true })).to.deep.equal({ id: 'u2', path: ['u1', RUN] })
-    expect(placeInList(listOf([user('u1')]), { isList: true })).to.deep.equal({ id: 'u1', path: [] })
+    expect(placeInList(listOf(messages), { isList: true })).to.deep.equal({ id: 'u2', path: ['u1', RUN], texts: {} })
+    expect(placeInList(listOf([user('u1')]), { isList: true })).to.deep.equal({ id: 'u1', path: [], texts: {} })
+    const unanswered = [...messages, user('u3', [{ type: 'text', text: ' said ' }]), user('u4')]
+    expect(placeInList(listOf(unanswered), { isList: true }).texts).to.deep.equal({ u2: 'u2', u3: 'said' })
   })
 
   it('D38: a list without ids names no place, and neither does a message alone', () => {

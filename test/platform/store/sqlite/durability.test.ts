@@ -145,8 +145,8 @@ describe('the flush of the log to the disk', () => {
     for (const [durability, expected] of [
       ['weak', 0],
       ['ordered', 0],
-      ['full', 4],
-      [undefined, 4],
+      ['full', 5],
+      [undefined, 5],
     ] as const) {
       const options = durability && { durability }
       flushes = 0
@@ -154,6 +154,9 @@ describe('the flush of the log to the disk', () => {
       expect(await entries.insert(DEFAULT_TENANT, doc, options)).to.equal(false)
       expect(await entries.replaceIfVersion(DEFAULT_TENANT, { doc, version: 1 }, options)).to.equal(true)
       expect(await entries.replaceIfVersion(DEFAULT_TENANT, { doc, version: 1 }, options)).to.equal(false)
+      expect(await entries.update(DEFAULT_TENANT, { key, where: {}, set: { note: 1 } }, options)).to.include({
+        version: 3,
+      })
       await entries.insertMissing([{ tenant: DEFAULT_TENANT, doc: { ...doc, seq: 2 } }], options)
       await entries.deleteMany(DEFAULT_TENANT, [key, { ...key, seq: 2 }], options)
       await entries.deleteMany(DEFAULT_TENANT, [key], options)

@@ -5,6 +5,7 @@ import { tellFailure } from '../../../base/announce.ts'
 import { Icon } from '../../../parts/icon.tsx'
 import { lazy } from '../../../parts/lazy.tsx'
 import { Notice } from '../../../parts/notice.tsx'
+import { Area } from '../../../parts/text-area.tsx'
 import type { Message } from '../model/conversation.ts'
 import { DraftFiles } from '../model/draft-files.ts'
 import { AddFiles, mayAttach, pastedFiles } from './add-files.tsx'
@@ -132,8 +133,8 @@ function PromptField({ draft, isBusy, onEnter, onSteer }: PromptFieldProps) {
     else onEnter()
   }
   return (
-    <textarea
-      ref={field}
+    <Area
+      field={field}
       rows={1}
       placeholder={
         isBusy ? 'Write the next message.' : 'Write a message. Enter sends it, Shift and Enter makes a new line.'

@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { canRun } from '../../../api/caller.ts'
 import { tellFailure } from '../../../base/announce.ts'
+import { Area } from '../../../parts/text-area.tsx'
 import type { Conversation } from '../model/conversation.ts'
 import type { Exchange } from '../model/exchange.ts'
 
@@ -64,7 +65,7 @@ function Editor({ prompt, isEditing, onRun }: EditorProps) {
   }
   return (
     <form class="stack editor" onSubmit={run}>
-      <textarea
+      <Area
         class="input"
         rows={3}
         aria-label="Edited message"

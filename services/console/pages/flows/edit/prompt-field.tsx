@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Area } from '../../../parts/text-area.tsx'
 import { type Completion, complete, completionAt, type Reference } from './references.ts'
 
 type PromptFieldProps = {
@@ -22,9 +23,9 @@ export function PromptField({ label, value, references, hint, problem, onChange 
         {label}
       </label>
       <div class="writing">
-        <textarea
+        <Area
           id={id}
-          ref={field}
+          field={field}
           class="input mono"
           rows={Math.min(14, Math.max(3, value.split('\n').length + 1))}
           spellcheck={false}

@@ -1,6 +1,7 @@
 import { type Path, pointerOf } from '../../../base/json-value.ts'
 import { Field } from '../../../parts/field.tsx'
 import { Icon } from '../../../parts/icon.tsx'
+import { Area } from '../../../parts/text-area.tsx'
 import { type InputProblem, type Raw, rawOf } from './input-form.ts'
 import type { Asked, Spec } from './input-spec.ts'
 
@@ -77,11 +78,11 @@ function Control({ id, spec, raw, path, isWrong, onChange }: ControlProps) {
     case 'integer':
       return <input {...common} class="input" type="text" inputMode="decimal" autocomplete="off" />
     case 'json':
-      return <textarea {...common} class="input mono" rows={4} spellcheck={false} placeholder="JSON" />
+      return <Area {...common} class="input mono" rows={4} spellcheck={false} placeholder="JSON" />
     case 'text':
     case 'list':
     case 'object':
-      return <textarea {...common} class="input" rows={raw.length > 80 || raw.includes('\n') ? 6 : 2} />
+      return <Area {...common} class="input" rows={raw.length > 80 || raw.includes('\n') ? 6 : 2} />
   }
 }
 

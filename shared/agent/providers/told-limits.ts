@@ -1,0 +1,68 @@
+/** One limit of an account as its provider tells it: what a minute allows, what is left now, and when it will be whole again. */
+export type ToldLimit = { limit: number; left: number; resetMs: number | undefined }
+
+/** What a response tells of the limits of its account; a limit that it does not tell is missing. */
+export type ToldLimits = { tokens?: ToldLimit | undefined; requests?: ToldLimit | undefined }
+
+type HeaderOf = (name: string) => unknown
+
+/** The headers of OpenAI, and of those that copy them, and of Anthropic, whose `tokens` are those of its narrowest limit. */
+const FAMILIES = [
+  {
+    nameOf: (part: string, kind: string) => `x-ratelimit-${part}-${kind}`,
+    tokens: ['tokens'],
+  },
+  {
+    nameOf: (part: string, kind: string) => `anthropic-ratelimit-${kind}-${part}`,
+    tokens: ['tokens', 'input-tokens'],
+  },
+]
+
+/** Reads the limits that the headers of a response tell. Headers that are no numbers tell nothing. */
+export function toldLimits(headerOf: HeaderOf, now = Date.now()): ToldLimits {
+  for (const { nameOf, tokens: names } of FAMILIES) {
+    const limitOf = (kind: string) => readLimit((part) => headerOf(nameOf(part, kind)), now)
+    const tokens = names.map(limitOf).find((told) => told !== undefined)
+    const requests = limitOf('requests')
+    if (tokens || requests) return { tokens, requests }
+  }
+  return {}
+}
+
+function readLimit(partOf: HeaderOf, now: number): ToldLimit | undefined {
+  const [limit, left] = [count(partOf('limit')), count(partOf('remaining'))]
+  if (limit === undefined || limit === 0 || left === undefined) return undefined
+  return { limit, left: Math.min(left, limit), resetMs: resetIn(partOf('reset'), now) }
+}
+
+function count(value: unknown): number | undefined {
+  const text = typeof value === 'string' ? value : ''
+  return /^\d{1,12}(?:\.\d+)?$/.test(text) ? Number(text) : undefined
+}
+
+const UNIT_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+
+/** `6m0s`, `20ms`, a number of seconds, or a time of RFC 3339. */
+function resetIn(text: unknown, now: number): number | undefined {
+  if (typeof text !== 'string') return undefined
+  if (/^(?:\d+(?:\.\d+)?(?:ms|[smh]))+$/.test(text)) {
+    const pieces = [...text.matchAll(/([\d.]+)(ms|[smh])/g)]
+    return pieces.reduce((sum, [, value, unit = '']) => sum + Number(value) * (UNIT_MS[unit] ?? 0), 0)
+  }
+  if (/^\d{1,9}(?:\.\d+)?$/.test(text)) return Number(text) * 1_000
+  const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
+}
+
+/** Google's form, in the body of a 429: `{"quotaId": "…TokensPerMinute…", "quotaValue": "250000"}`. Limits of a day tell nothing of a minute. */
+export function quotaLimits(violations: readonly unknown[]): ToldLimits {
+  const told: ToldLimits = {}
+  for (const violation of violations) {
+    const { quotaId, quotaMetric, quotaValue } = (violation ?? {}) as Record<string, unknown>
+    const limit = count(quotaValue)
+    if (!limit || !/PerMinute/.test(String(quotaId))) continue
+    const kind = /token/i.test(String(quotaId) + String(quotaMetric)) ? 'tokens' : 'requests'
+    told[kind] = { limit, left: 0, resetMs: undefined }
+  }
+  return told
+}

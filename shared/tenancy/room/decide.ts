@@ -1,0 +1,230 @@
+import type { Amount, RoomAnswer, RoomRequest } from './port.ts'
+
+/** One limit of a model: tokens, or requests. */
+type Pool = {
+  /** What a minute allows as the provider tells it, or as its refusals let guess (`guessedAt`). 0: unknown. */
+  limit: number
+  guessedAt: number
+  /** The limit that counted last, with what the tenant has configured. 0: none. */
+  counted: number
+  /** What may be sent at `at`; and what paced calls may, which is less. */
+  room: number
+  pace: number
+  at: number
+  /** The room is whole again at this time and not before; 0: it grows all the time. */
+  wholeAt: number
+  /** What was given since the start, since `minute`, and in the minute before. */
+  sent: number
+  minute: number
+  used: number
+  usedBefore: number
+}
+
+type Member = { seen: number; places: number; waiting: number; weight: number; served: number }
+
+/** All that is known of one model of an instance. Times are in milliseconds of one clock. */
+export type Room = {
+  pools: [Pool, Pool]
+  closedUntil: number
+  /** The next call finds out whether the provider takes calls again. */
+  isProbe: boolean
+  refused: number
+  members: Record<string, Member>
+}
+
+const MINUTE_MS = 60_000
+/** Paced calls may be behind by so much of a minute's limit at once. */
+const BURST = 1 / 12
+/** The part of a minute that is kept for interactive calls. */
+const KEPT = 0.03
+/** Calls larger than this part of a limit are sent for the provider to judge. */
+const MOST = 0.9
+/** A process that did not ask for so long waits for nothing, and after the longer time has nothing at work. */
+const WAITS_MS = 3_000
+const HOLD_MS = 30_000
+/** A limit guessed from a refusal, of at least so many calls, grows by a tenth each minute, and is forgotten after ten. */
+const GROWTH = 1.1
+const GUESS_MS = 600_000
+const EVIDENCE = 10
+/** Processes that wait take turns, and differ by no more than the tokens of so long. */
+const TURN_MS = 1_000
+const LOOK_MS = 50
+const PLACE_MS = 250
+
+const newPool = (now: number): Pool => ({
+  ...{ limit: 0, guessedAt: 0, counted: 0, room: 0, pace: 0, at: now, wholeAt: 0 },
+  ...{ sent: 0, minute: now, used: 0, usedBefore: 0 },
+})
+
+export const newRoom = (now: number): Room => ({
+  pools: [newPool(now), newPool(now)],
+  ...{ closedUntil: 0, isProbe: false, refused: 0, members: {} },
+})
+
+/** Changes the room as the request says, and decides what the process gets. `redis-rooms.ts` does the same in Lua. */
+export function decide(room: Room, request: RoomRequest, now: number): RoomAnswer {
+  const { told, refusedMs, spent, next, caps, atWork } = request
+  room.pools.forEach((pool, at) => {
+    refill(pool, caps.perMinute[at] ?? 0, now)
+    take(pool, spent[at] ?? 0)
+  })
+  if (told) room.pools.forEach((pool, at) => tell(pool, { told, at, cap: caps.perMinute[at] ?? 0, now }))
+  if (refusedMs !== undefined) refuse(room, now + refusedMs, now)
+  const { member, others, places } = noteMember(room, request, now)
+  const waiting = others.filter((each) => each.waiting > 0 && now - each.seen < WAITS_MS)
+  const isAsked = next[1] > 0
+  const retryMs = isAsked ? retryIn(room, request, { member, waiting, places, now }) : 0
+  const isGranted = isAsked && retryMs === 0
+  const share = member.weight / waiting.reduce((sum, { weight }) => sum + weight, Math.max(member.weight, 1))
+  const granted = room.pools.map((pool, at) => (isGranted ? give(pool, request, { at, share, now }) : 0))
+  if (isGranted) {
+    room.isProbe = false
+    member.served += (granted[0] ?? 0) / Math.max(member.weight, 1)
+    member.waiting = Math.max(0, member.waiting - (granted[1] ?? 0))
+  }
+  member.places = isAsked && !isGranted ? atWork - 1 : atWork
+  return {
+    granted: toAmount(granted),
+    sent: toAmount(room.pools.map(({ sent }) => sent)),
+    retryMs: Math.ceil(retryMs),
+    closedMs: Math.max(0, room.closedUntil - now),
+    othersWait: waiting.length > 0,
+    limit: toAmount(room.pools.map(({ counted }) => counted || Number.POSITIVE_INFINITY)),
+    used: toAmount(room.pools.map((pool) => Math.round(recent(pool, now)))),
+    atWork: places + member.places,
+    waiting: waiting.reduce((sum, each) => sum + each.waiting, member.waiting),
+    refused: room.refused,
+  }
+}
+
+const toAmount = ([tokens = 0, requests = 0]: readonly number[]): Amount => [tokens, requests]
+
+/** Brings the pool to this moment. */
+function refill(pool: Pool, cap: number, now: number): void {
+  const ms = Math.max(0, now - pool.at)
+  pool.at = now
+  const minutes = Math.floor((now - pool.minute) / MINUTE_MS)
+  if (minutes > 0) {
+    pool.usedBefore = minutes > 1 ? 0 : pool.used
+    pool.used = 0
+    pool.minute += minutes * MINUTE_MS
+  }
+  if (pool.guessedAt > 0 && now - pool.guessedAt > GUESS_MS) Object.assign(pool, { limit: 0, guessedAt: 0 })
+  const before = pool.counted
+  count(pool, cap, now)
+  const { counted } = pool
+  if (counted === 0) return
+  if (before === 0) Object.assign(pool, { room: counted, pace: counted * BURST, wholeAt: 0 })
+  pool.pace = Math.min(counted * BURST, pool.pace + pacePerMs(pool, now) * ms)
+  if (pool.wholeAt === 0) pool.room = Math.min(counted, pool.room + (counted / MINUTE_MS) * ms)
+  else if (now >= pool.wholeAt) Object.assign(pool, { room: counted, wholeAt: 0 })
+  pool.room = Math.min(counted, pool.room)
+}
+
+/** The limit that counts: the provider's, or the tenant's where that is smaller. `Infinity` for none. */
+function count(pool: Pool, cap: number, now: number): void {
+  const grown = pool.guessedAt > 0 ? pool.limit * GROWTH ** ((now - pool.guessedAt) / MINUTE_MS) : pool.limit
+  const counted = Math.min(grown || Number.POSITIVE_INFINITY, cap)
+  pool.counted = counted === Number.POSITIVE_INFINITY ? 0 : counted
+}
+
+/** A minute whose room comes back at once is spread over what is left of it. */
+const pacePerMs = ({ counted, room, wholeAt }: Pool, now: number): number =>
+  wholeAt === 0 ? counted / MINUTE_MS : Math.max(room, counted * KEPT) / Math.max(wholeAt - now, 1_000)
+
+const recent = ({ minute, used, usedBefore }: Pool, now: number): number =>
+  used + usedBefore * Math.max(0, 1 - (now - minute) / MINUTE_MS)
+
+type Told = { told: NonNullable<RoomRequest['told']>; at: number; cap: number; now: number }
+
+/** The provider has counted what it had got by then, so what was given since is left no more. */
+function tell(pool: Pool, { told, at, cap, now }: Told): void {
+  const limit = told.limits[at]
+  if (!limit) return
+  const { resetMs = 0, left } = limit
+  const perMs = limit.limit / MINUTE_MS
+  const wholeAt = now + resetMs - told.ageMs
+  const isSameEnd = pool.wholeAt > now && resetMs > 0 && Math.abs(wholeAt - pool.wholeAt) < 2_000
+  const isWindow = isSameEnd || resetMs > (1.5 * (limit.limit - left)) / perMs + 1_000
+  const since = pool.sent - (told.sent[at] ?? 0)
+  const room = (isWindow ? left : Math.min(limit.limit, left + perMs * told.ageMs)) - since
+  const isNew = pool.counted === 0
+  Object.assign(pool, { limit: limit.limit, guessedAt: 0 })
+  count(pool, cap, now)
+  if (isNew) Object.assign(pool, { room, pace: pool.counted * BURST })
+  const isCapped = pool.counted < limit.limit
+  pool.room = isCapped ? Math.min(pool.room, room) : room
+  if (!isCapped) pool.wholeAt = isWindow ? wholeAt : 0
+}
+
+/** A provider that tells no limit has one below what it was sent in the last minute. */
+function refuse(room: Room, until: number, now: number): void {
+  const [tokens, requests] = room.pools
+  room.closedUntil = Math.max(room.closedUntil, until)
+  room.refused++
+  room.isProbe = true
+  for (const pool of room.pools) pool.pace = Math.min(pool.pace, 0)
+  if (recent(requests, now) < EVIDENCE || (tokens.limit > 0 && tokens.guessedAt === 0)) return
+  const limit = Math.min(recent(tokens, now), tokens.counted || Number.POSITIVE_INFINITY) * MOST
+  Object.assign(tokens, { limit, guessedAt: now, counted: limit, room: 0, pace: 0, wholeAt: 0 })
+}
+
+/** Who begins to wait is lifted to the one of those that wait who was served least. */
+function noteMember(room: Room, { process, atWork, waiting, weight }: RoomRequest, now: number) {
+  for (const [id, each] of Object.entries(room.members)) if (now - each.seen > HOLD_MS) delete room.members[id]
+  const before = room.members[process]
+  const others = Object.entries(room.members).flatMap(([id, each]) => (id === process ? [] : [each]))
+  const served = others.filter((each) => each.waiting > 0).map((each) => each.served)
+  const wasWaiting = before !== undefined && before.waiting > 0
+  const own =
+    wasWaiting || served.length === 0 ? (before?.served ?? 0) : Math.max(before?.served ?? 0, Math.min(...served))
+  const member: Member = { seen: now, places: atWork, waiting, weight, served: own }
+  room.members[process] = member
+  return { member, others, places: others.reduce((sum, each) => sum + each.places, 0) }
+}
+
+type Asking = { member: Member; waiting: readonly Member[]; places: number; now: number }
+
+/** After how long the process may ask again; 0: it gets what it asks for. */
+function retryIn(room: Room, request: RoomRequest, { member, waiting, places, now }: Asking): number {
+  const { next, caps, isFirst, atWork } = request
+  if (room.closedUntil > now) return room.closedUntil - now
+  if (places + atWork > caps.concurrent) return PLACE_MS
+  if (room.isProbe) return 0
+  const waits = room.pools.map((pool, at) => fitsIn(pool, { amount: next[at] ?? 0, isFirst, now }))
+  const turn = (room.pools[0].counted / MINUTE_MS) * TURN_MS
+  const isAhead = !isFirst && turn > 0 && waiting.some(({ served }) => served < member.served - turn)
+  return Math.max(...waits, isAhead ? LOOK_MS : 0)
+}
+
+type Wanted = { amount: number; isFirst: boolean; now: number }
+
+function fitsIn(pool: Pool, { amount, isFirst, now }: Wanted): number {
+  const { counted, room, pace, wholeAt } = pool
+  if (counted === 0) return 0
+  const lacks = Math.min(amount, MOST * counted) + (isFirst ? 0 : KEPT * counted) - room
+  const later = wholeAt > 0 ? wholeAt - now : lacks / (counted / MINUTE_MS)
+  const roomMs = lacks > 0 ? later : 0
+  return Math.max(roomMs, isFirst || pace > 0 ? 0 : (1 - pace) / pacePerMs(pool, now))
+}
+
+type Giving = { at: number; share: number; now: number }
+
+/** A call that fits is given its own at least, and a part of what is left for those that follow. */
+function give(pool: Pool, { next, want }: RoomRequest, { at, share, now }: Giving): number {
+  const { counted, room, pace, wholeAt } = pool
+  if (counted === 0) return next[at] ?? 0
+  const spare = Math.min(pace * share, (room - KEPT * counted) / 4)
+  const given = Math.max(next[at] ?? 0, Math.floor(Math.min(want[at] ?? 0, spare)))
+  if (wholeAt === 0 && (pool.limit === 0 || counted < pool.limit)) pool.wholeAt = now + MINUTE_MS
+  take(pool, given)
+  return given
+}
+
+function take(pool: Pool, amount: number): void {
+  pool.sent += amount
+  pool.used += amount
+  if (pool.counted === 0) return
+  pool.room -= amount
+  pool.pace -= amount
+}

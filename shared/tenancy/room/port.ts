@@ -1,0 +1,62 @@
+import type { ToldLimit, ToldLimits } from '../../agent/providers/told-limits.ts'
+
+/** Tokens and requests. */
+export type Amount = readonly [tokens: number, requests: number]
+
+/** What the tenant has configured for an instance; `Infinity` for no limit. */
+export type Caps = { perMinute: Amount; concurrent: number }
+
+/** A process asks for room at one model of one instance. */
+export type RoomRequest = {
+  process: string
+  /** The call comes before the paced ones, and may use what is kept for it. */
+  isFirst: boolean
+  /** What the next call needs, and what later ones would use with it, which saves requests. Nothing: the process only tells. */
+  next: Amount
+  want: Amount
+  caps: Caps
+  /** What the process has sent without having been given it, since no limit was known. */
+  spent: Amount
+  /** What the provider has told of tokens and of requests, so long ago, when all processes had been given `sent`. */
+  told?: { limits: readonly [ToldLimit | undefined, ToldLimit | undefined]; ageMs: number; sent: Amount } | undefined
+  /** The provider has refused a call for the rate of requests: none may be sent for so long. */
+  refusedMs?: number | undefined
+  /** The calls at work, with the next one. */
+  atWork: number
+  /** The calls that wait here, and the weights of their tenants, added up. */
+  waiting: number
+  weight: number
+}
+
+export type RoomAnswer = {
+  granted: Amount
+  /** What all processes were given since the start. */
+  sent: Amount
+  /** Ask again after so long; 0 when the request was granted. */
+  retryMs: number
+  /** No call may be sent for so long. */
+  closedMs: number
+  /** Calls of other processes wait. */
+  othersWait: boolean
+} & RoomState
+
+/** The state that people see. `limit`: `Infinity` for an unknown one; `used`: within the last minute. */
+export type RoomState = { limit: Amount; used: Amount; atWork: number; waiting: number; refused: number }
+
+/** The room at the models of instances, which all processes share. `scope` names an instance, and `model` one of its models. */
+export interface Rooms {
+  /** One atomic step. Throws `unavailable` when the rooms cannot be reached. */
+  ask(scope: string, model: string, request: RoomRequest): Promise<RoomAnswer>
+  /** The models of the scope that were called within a day. */
+  look(scope: string): Promise<{ model: string; state: RoomState }[]>
+}
+
+/** A call that may be sent. `end` says, once, what it has used; `undefined`: it was not answered. */
+export type Turn = {
+  tell(told: ToldLimits): void
+  refused(retryAfterMs: number | undefined, told: ToldLimits | undefined): void
+  end(tokens: number | undefined): void
+}
+
+/** The call has waited too long, or would. */
+export type TurnRefusal = { retryAfterMs: number }

@@ -1,0 +1,156 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import { decide, newRoom } from '../../../shared/tenancy/room/decide.ts'
+import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/tenancy/room/port.ts'
+import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'
+import { capsOf, MemoryRooms, NO_CAPS } from '../../../shared/tenancy/room/rooms.ts'
+import { useRedis } from '../../support/redis.ts'
+
+const ASK: RoomRequest = {
+  ...{ process: 'p1', isFirst: false, next: [100, 1], want: [1_000, 10], caps: NO_CAPS, spent: [0, 0] },
+  ...{ atWork: 1, waiting: 1, weight: 1 },
+}
+const told = (limit: number, left: number, resetMs?: number): RoomRequest['told'] => ({
+  ...{ limits: [{ limit, left, resetMs }, undefined], ageMs: 0, sent: [0, 0] },
+})
+const TELL: RoomRequest = { ...ASK, next: [0, 0], want: [0, 0] }
+
+describe('the room at a model', () => {
+  const redis = useRedis()
+  let link: RedisLink
+  before(async () => {
+    link = await openRedisLink(redis.url)
+  })
+  after(() => link.close())
+
+  let number = 0
+  const FORMS: [string, () => Rooms][] = [
+    ['one process', () => new MemoryRooms()],
+    ['a cluster', () => createRedisRooms(link.run)],
+  ]
+  for (const [form, open] of FORMS)
+    describe(`of ${form}`, () => {
+      const room = () => {
+        const [rooms, scope] = [open(), `t:${process.pid}-${number++}`]
+        return {
+          ask: (part: Partial<RoomRequest>) => rooms.ask(scope, 'm', { ...ASK, ...part }),
+          look: () => rooms.look(scope),
+        }
+      }
+
+      it('is given without a limit where none is known', async () => {
+        const answer = await room().ask({})
+        expect(answer).to.include({ retryMs: 0, closedMs: 0 })
+        expect(answer.granted).to.deep.equal([100, 1])
+        expect(answer.limit).to.deep.equal([Infinity, Infinity])
+      })
+
+      it('is no more than the provider tells', async () => {
+        const { ask } = room()
+        await ask({ ...TELL, told: told(6_000, 350) })
+        const answers = []
+        for (let at = 0; at < 5; at++) answers.push(await ask({ want: [100, 1] }))
+        expect(answers.filter(({ retryMs }) => retryMs === 0)).to.have.length(1) // 180 tokens are kept.
+        expect(answers[4]?.retryMs).to.be.within(100, 1_500)
+      })
+
+      it('keeps a part for those that come first, who are not paced', async () => {
+        const { ask } = room()
+        await ask({ ...TELL, told: told(6_000, 350) })
+        await ask({ want: [100, 1] })
+        const first = await ask({ isFirst: true, next: [200, 1], want: [200, 1] })
+        expect(first.retryMs).to.equal(0)
+        expect((await ask({ isFirst: true, next: [200, 1], want: [200, 1] })).retryMs).to.be.greaterThan(0)
+      })
+
+      it('is closed after a refusal for as long as the provider says, for every process', async () => {
+        const { ask } = room()
+        await ask({ ...TELL, refusedMs: 5_000 })
+        const answer = await ask({ process: 'p2', isFirst: true })
+        expect(answer.closedMs).to.be.within(4_000, 5_000)
+        expect(answer.granted).to.deep.equal([0, 0])
+        expect(answer.refused).to.equal(1)
+      })
+
+      it('has a limit below what was sent when the provider that refuses tells none', async () => {
+        const { ask } = room()
+        await ask({ ...TELL, spent: [50_000, 50] })
+        const { limit } = await ask({ ...TELL, refusedMs: 1 })
+        expect(limit[0]).to.be.within(40_000, 46_000)
+      })
+
+      it('has the limit of the tenant where the provider tells a wider one', async () => {
+        const { ask } = room()
+        const caps = capsOf({ requests_per_minute: 3 })
+        const first = { caps, isFirst: true, want: [100, 1] as Amount }
+        await ask({
+          ...TELL,
+          caps,
+          told: { limits: [undefined, { limit: 60, left: 60, resetMs: 0 }], ageMs: 0, sent: [0, 0] },
+        })
+        const answers: RoomAnswer[] = []
+        for (let at = 0; at < 5; at++) answers.push(await ask(first))
+        expect(answers.map(({ retryMs }) => retryMs === 0)).to.deep.equal([true, true, true, false, false])
+        expect(answers[4]?.retryMs).to.be.within(50_000, 60_000)
+      })
+
+      it('has places for so many calls at work at all processes, and gives the places of an ended call to others', async () => {
+        const { ask } = room()
+        const caps = capsOf({ concurrent: 2 })
+        expect((await ask({ caps })).retryMs).to.equal(0)
+        expect((await ask({ caps, process: 'p2' })).retryMs).to.equal(0)
+        expect((await ask({ caps, process: 'p2', atWork: 2 })).retryMs).to.be.greaterThan(0)
+        await ask({ ...TELL, caps, atWork: 0 })
+        expect((await ask({ caps, process: 'p2', atWork: 2 })).retryMs).to.equal(0)
+      })
+
+      it('is shown with its limits, what was used, who waits and what was refused', async () => {
+        const { ask, look } = room()
+        await ask({ ...TELL, spent: [500, 5], atWork: 2, told: told(6_000, 5_000), waiting: 3, refusedMs: 1 })
+        const [shown] = await look()
+        expect(shown?.model).to.equal('m')
+        const expected = { limit: [6_000, Infinity], used: [500, 5], atWork: 2, waiting: 3, refused: 1 }
+        expect(shown?.state).to.deep.equal(expected)
+      })
+
+      it('decides like the other form', async () => {
+        const { ask } = room()
+        const own = newRoom(Date.now())
+        const steps = fc.array(
+          fc.record({
+            ...{ process: fc.constantFrom('p1', 'p2', 'p3'), isFirst: fc.boolean(), atWork: fc.nat(5) },
+            ...{ waiting: fc.nat(3), weight: fc.nat(3), next: fc.tuple(fc.nat(900), fc.constantFrom(0, 1)) },
+            want: fc.tuple(fc.nat(3_000), fc.nat(16)),
+            spent: fc.tuple(fc.nat(3_000), fc.nat(3)),
+            caps: fc.constantFrom(NO_CAPS, capsOf({ tokens_per_minute: 90_000_000, concurrent: 4 })),
+            told: fc.option(
+              fc.record({
+                limits: fc.tuple(
+                  fc.option(
+                    fc.record({
+                      limit: fc.integer({ min: 6_000_000, max: 9_000_000 }),
+                      left: fc.nat(6_000_000),
+                      resetMs: fc.constantFrom(undefined, 1_000, 59_000),
+                    }),
+                    { nil: undefined },
+                  ),
+                  fc.constant(undefined),
+                ),
+                ...{ ageMs: fc.nat(50), sent: fc.constant([0, 0] as const) },
+              }),
+              { nil: undefined },
+            ),
+          }),
+          { minLength: 60, maxLength: 60 },
+        )
+        for (const step of fc.sample(steps, { numRuns: 2, seed: 7 }).flat()) {
+          const [theirs, ours] = [await ask(step), decide(own, step, Date.now())]
+          expect(Boolean(theirs.retryMs)).to.equal(Boolean(ours.retryMs), JSON.stringify(step))
+          expect(theirs.limit).to.deep.equal(ours.limit)
+          expect(theirs.atWork).to.equal(ours.atWork)
+          expect(theirs.waiting).to.equal(ours.waiting)
+        }
+      })
+    })
+})
