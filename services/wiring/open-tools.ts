@@ -50,7 +50,7 @@ export async function openTools(
 ): Promise<OpenedTools> {
   const egress = openEgress(settings.allowsPrivateUrls)
   const mayStartPrograms = once(() => checkSecrets(settings, log))
-  const mcp = await openMcp(settings, { log, mayStartPrograms })
+  const mcp = await openMcp(settings, { log, mayStartPrograms, files: store?.files })
   const tools: Tool[] = [
     ...createFileTools(createQuota({ maxBytes: settings.workspaceQuotaBytes })),
     ...createSearchTools(),
@@ -117,10 +117,10 @@ function openEgress(allowPrivate: boolean) {
 /** The operator chose the servers, so they may be private. A call may be silent for its longest time. */
 const MCP_EGRESS = { allowPrivate: true, idleTimeoutMs: 600_000, maxBodyBytes: MAX_ANSWER_BYTES.http }
 
-type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean> }
+type McpNeeds = { log: Log; mayStartPrograms: () => Promise<boolean>; files: DeliveredFiles | undefined }
 
 /** Loads the MCP client only when MCP servers are configured. */
-async function openMcp(settings: ToolSettings, { log, mayStartPrograms }: McpNeeds): Promise<McpTools> {
+async function openMcp(settings: ToolSettings, { log, mayStartPrograms, files }: McpNeeds): Promise<McpTools> {
   const { mcpConfig, mcpStartMs, variables, dataDir } = settings
   if (mcpConfig === undefined) return NO_MCP
   const [{ openMcpServers }, { createEgress }] = await Promise.all([
@@ -130,7 +130,7 @@ async function openMcp(settings: ToolSettings, { log, mayStartPrograms }: McpNee
   const egress = createEgress(MCP_EGRESS)
   const { fetch } = egress
   const parts = {
-    ...{ configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms, waitMs: 0 },
+    ...{ configFile: mcpConfig, variables, startTimeoutMs: mcpStartMs, fetch, log, mayStartPrograms, files, waitMs: 0 },
     folder: resolve(dataDir, 'mcp'),
     defaultScope: defaultScopeOf(settings),
     bounds: boundsOf(settings),

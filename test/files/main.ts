@@ -62,7 +62,7 @@ function judge(name: string, samples: readonly number[]): void {
 async function measureTurns(turns: number): Promise<void> {
   const wires = (server: ModelServer): Record<string, Record<string, string>> => ({
     chat: { MODEL_PROVIDER: 'openai-compatible', MODEL_BASE_URL: server.url },
-    responses: { MODEL_PROVIDER: 'openai', MODEL_BASE_URL: server.url, MODEL_OPTIONS: '{"api":"responses"}' },
+    responses: { MODEL_PROVIDER: 'openai', MODEL_BASE_URL: server.url, MODEL_API_KEY: 'sk-test' },
     anthropic: { MODEL_PROVIDER: 'anthropic', MODEL_BASE_URL: server.url, MODEL_API_KEY: 'sk-test' },
     google: { MODEL_PROVIDER: 'google', MODEL_BASE_URL: server.googleUrl, MODEL_API_KEY: 'sk-test' },
   })

@@ -34,6 +34,7 @@ function addPlainTools(server: McpServer): void {
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
       { type: 'resource_link', name: 'page', uri: 'file:///page' },
       { type: 'resource', resource: { uri: 'file:///note', text: 'the note' } },
+      { type: 'resource', resource: { uri: 'file:///out/a%20report.bin?v=1', blob: 'AAEC' } },
     ],
   }))
 }

@@ -9,9 +9,10 @@ import {
 import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { type AskPerson, fail, succeed, type ToolContext, type ToolOutcome } from '../port.ts'
+import { type DeliveredFiles, withKept } from '../workspace/deliver.ts'
 import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
-import { readContent } from './content.ts'
+import { embeddedFiles, readContent } from './content.ts'
 import type { SharedClient } from './shared-client.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
@@ -19,6 +20,8 @@ export type RemoteTool = {
   connection: McpConnection
   toolName: string
   callTimeoutMs: number
+  /** Where files are kept that a result brings. */
+  files?: DeliveredFiles | undefined
   /** Called when the server does not know the tool any more. */
   onUnknownTool?: () => void
 }
@@ -47,7 +50,7 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
       const result = await client.run((each) => client.questions.during(ask, () => each.callTool(call, options)))
       const outcome = toOutcome(result)
       if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
-      return outcome
+      return await withKept(outcome, embeddedFiles(result.content), { files: remote.files, context })
     } catch (cause) {
       context.signal.throwIfAborted()
       if (cause instanceof ProtocolError && NOT_CARRIED_OUT.includes(cause.code)) remote.onUnknownTool?.()

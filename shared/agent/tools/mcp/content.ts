@@ -1,7 +1,11 @@
+import { unescape } from 'node:querystring'
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import { type Attachment, attachmentLine, attachmentType, MAX_ATTACHMENT_BYTES } from '../../../kernel/attachment.ts'
+import { sha256Of } from '../../../platform/objects/content.ts'
+import type { NewFile } from '../../files/files.ts'
+import { nameOf } from '../workspace/deliver.ts'
 
-/** Files of one answer that are given to the model. */
+/** Files of one answer that are given to the model, and as many that are kept. */
 const MAX_ATTACHMENTS = 20
 
 /** A server's answer as the model gets it: its text, in which other content is named, and its images and PDFs. */
@@ -22,6 +26,29 @@ function attachmentOf(block: ContentBlock, number: number): Attachment | undefin
   if (base64 === '' || base64.length > (MAX_ATTACHMENT_BYTES * 4) / 3) return undefined
   const mediaType = attachmentType(Buffer.from(base64.slice(0, 32), 'base64'))
   return mediaType === undefined ? undefined : { name: `file ${number}`, mediaType, base64 }
+}
+
+/** The bytes that an answer embeds as resources: files for the user, whatever the model can read of them. */
+export function embeddedFiles(content: CallToolResult['content']): NewFile[] {
+  const files = content.flatMap((block) => {
+    const base64 = block.type === 'resource' ? blobOf(block.resource) : ''
+    return block.type === 'resource' && base64 !== '' ? [{ uri: block.resource.uri, base64 }] : []
+  })
+  return files.slice(0, MAX_ATTACHMENTS).map(({ uri, base64 }, index) => {
+    const bytes = Buffer.from(base64, 'base64')
+    return {
+      name: fileNameOf(uri) ?? `file ${index + 1}`,
+      content: bytes,
+      bytes: bytes.length,
+      sha256: sha256Of(bytes),
+    }
+  })
+}
+
+/** The last part of an address, where that is a name. */
+function fileNameOf(uri: string): string | undefined {
+  const name = nameOf(unescape(uri.replace(/[?#].*/s, '')))
+  return /^\.{0,2}$/.test(name) ? undefined : name
 }
 
 const blobOf = (resource: object): string =>

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../../kernel/log.ts'
 import type { Env } from '../../../platform/config/model.ts'
 import type { ServerState, Tool, ToolOwner } from '../port.ts'
+import type { DeliveredFiles } from '../workspace/deliver.ts'
 import { type McpServerConfig, readMcpConfig, type Scope } from './config.ts'
 import { McpConnection } from './connection.ts'
 import { type InstanceBounds, Instances } from './instances.ts'
@@ -24,6 +25,8 @@ export type McpDeps = {
   mayStartPrograms?: () => Promise<boolean>
   /** How long to wait for the servers. What a slower one offers is a change. By default each has its time to start and to list. */
   waitMs?: number
+  /** Where files are kept that a result brings; left out: they are only named. */
+  files?: DeliveredFiles | undefined
   /** Below it servers over stdio have their folders. Left out: they work in the folder of this process. */
   folder?: string
   /** The scope of a server over stdio whose entry names none. */
@@ -96,7 +99,7 @@ export async function openMcpServers(deps: McpDeps): Promise<McpTools> {
 }
 
 function createServers(configs: readonly McpServerConfig[], deps: McpDeps, signal: AbortSignal) {
-  const { fetch, log, startTimeoutMs, folder, defaultScope = 'shared', bounds = BOUNDS } = deps
+  const { fetch, log, startTimeoutMs, folder, files, defaultScope = 'shared', bounds = BOUNDS } = deps
   const { callTimeoutMs = CALL_TIMEOUT_MS, retryMs = RETRY_MS, listEveryMs = LIST_EVERY_MS } = deps
   const onProblem = (problem: string) => log.warn(problem)
   const nameOf = createToolNames(configs.map(({ name }) => name))
@@ -118,7 +121,7 @@ function createServers(configs: readonly McpServerConfig[], deps: McpDeps, signa
     const { name, timeoutMs = callTimeoutMs } = config
     const onUnknownTool = () => byConfig.get(config)?.changed()
     const options = { nameOf: (tool: string) => nameOf(name, tool), callTimeoutMs: timeoutMs, onUnknownTool, onProblem }
-    const offered = new OfferedTools(config, { ...options, instances })
+    const offered = new OfferedTools(config, { ...options, instances, files })
     byConfig.set(config, new ListedServer(config, { instances, offered, log, retryMs, listEveryMs, signal }))
   }
   return { servers: [...byConfig.values()], instances }

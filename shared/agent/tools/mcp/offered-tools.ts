@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { truncate } from '../../../kernel/text.ts'
 import { attempt } from '../attempt.ts'
 import type { Tool } from '../port.ts'
+import type { DeliveredFiles } from '../workspace/deliver.ts'
 import { callTool } from './call.ts'
 import type { McpServerConfig } from './config.ts'
 import type { McpConnection } from './connection.ts'
@@ -14,6 +15,7 @@ export type OfferedToolsOptions = {
   nameOf: (tool: string) => string
   callTimeoutMs: number
   instances: Instances
+  files?: DeliveredFiles | undefined
   /** Called when the server did not know a tool that it has listed. */
   onUnknownTool: () => void
   /** Called with a sentence for tools that are left out, once as long as that stays so. */
@@ -59,9 +61,9 @@ export class OfferedTools {
 
   #toTool(tool: ServerTool): Tool {
     const server = this.#server
-    const { nameOf, callTimeoutMs, instances, onUnknownTool } = this.#options
+    const { nameOf, callTimeoutMs, instances, files, onUnknownTool } = this.#options
     const name = nameOf(tool.name)
-    const remote = { toolName: tool.name, callTimeoutMs, onUnknownTool }
+    const remote = { toolName: tool.name, callTimeoutMs, files, onUnknownTool }
     const label = `the tool ${truncate(tool.name, MAX_LABEL_CHARS)} of the MCP server ${truncate(server.name, MAX_LABEL_CHARS)}`
     // The server works in the caller's folder, as the tools for files do.
     const usesFiles = 'command' in server && server.cwd === undefined && instances.scopeOf(server) === 'session'

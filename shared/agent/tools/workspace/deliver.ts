@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { invalidRequest } from '../../../kernel/errors.ts'
+import { invalidRequest, toAppError } from '../../../kernel/errors.ts'
 import type { Artifact } from '../../../kernel/events.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { listOf, quoted, truncate } from '../../../kernel/text.ts'
@@ -110,7 +110,25 @@ const tooLarge = (path: string) =>
   )
 
 /** A name as D43 takes it. */
-const nameOf = (path: string): string => truncate(basename(path).replaceAll(/[\p{Cc}\\]/gu, '_'), 255, '')
+export const nameOf = (path: string): string => truncate(basename(path).replaceAll(/[\p{Cc}\\]/gu, '_'), 255, '')
+
+type Keeping = { files: DeliveredFiles | undefined; context: ToolContext }
+
+/** Keeps the files that a result has brought (D50.5). The call was carried out: it does not fail where they cannot be kept, and says so. */
+export async function withKept(
+  outcome: ToolOutcome,
+  brought: readonly NewFile[],
+  { files, context }: Keeping,
+): Promise<ToolOutcome> {
+  if (!files || brought.length === 0) return outcome
+  try {
+    const artifacts = await keep(files, brought, context)
+    return { ...outcome, output: [outcome.output, ...artifacts.map(lineOf)].join('\n'), artifacts }
+  } catch (cause) {
+    context.signal.throwIfAborted()
+    return { ...outcome, output: `${outcome.output}\n[The files were not kept: ${toAppError(cause).message}]` }
+  }
+}
 
 async function keep(files: DeliveredFiles, copies: readonly NewFile[], context: ToolContext): Promise<Artifact[]> {
   const { owner, assertMayAct, signal } = context

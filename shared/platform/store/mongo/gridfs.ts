@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Db, GridFSBucket, MongoServerError } from 'mongodb'
+import { type Db, type Document, GridFSBucket, MongoServerError } from 'mongodb'
 import { orAway } from '../../objects/away.ts'
 import type { ListedObject, Objects } from '../../objects/port.ts'
 
@@ -10,7 +10,10 @@ const DUPLICATE_KEY = 11_000
 
 type Entry = { _id: string; uploadDate: Date }
 
-/** Objects in the database, by GridFS. An object never changes, so a tag is no condition. An upload that breaks off leaves chunks, which are deleted. */
+/**
+ * Objects in the database, by GridFS. An object never changes, so a tag is no condition. Of a write whose process dies there are chunks without an entry:
+ * `find` does not find them, `list` has their key as if it were new, and `delete` deletes them.
+ */
 export function openGridFs(db: Db): Objects {
   const bucket = new GridFSBucket(db, { bucketName: BUCKET })
   const files = db.collection<Entry>(`${BUCKET}.files`)
@@ -43,13 +46,28 @@ export function openGridFs(db: Db): Objects {
         }
       }),
     delete: (key) => orAway(() => remove(key)),
-    list: (prefix) => list(files.find({ _id: { $gte: prefix, $lt: `${prefix}\uffff` } }).sort({ _id: 1 })),
+    list: (prefix) => list(files.aggregate<Listed>(keysFrom(prefix))),
     close: async () => {},
   }
 }
 
-async function* list(found: AsyncIterable<Entry>): AsyncGenerator<ListedObject> {
-  for await (const { _id, uploadDate } of found) yield { key: _id, ageMs: Date.now() - uploadDate.getTime() }
+type Listed = { _id: string; uploadDate: Date | null }
+
+/** The keys of the entries and of the chunks, each once and in their order. The chunks are not read, only their index. */
+function keysFrom(prefix: string): Document[] {
+  const range = { $gte: prefix, $lt: `${prefix}\uffff` }
+  const ofChunks = [{ $match: { files_id: range } }, { $group: { _id: '$files_id' } }]
+  return [
+    { $match: { _id: range } },
+    { $unionWith: { coll: `${BUCKET}.chunks`, pipeline: ofChunks } },
+    { $group: { _id: '$_id', uploadDate: { $max: '$uploadDate' } } },
+    { $sort: { _id: 1 } },
+  ]
+}
+
+async function* list(found: AsyncIterable<Listed>): AsyncGenerator<ListedObject> {
+  for await (const { _id, uploadDate } of found)
+    yield { key: _id, ageMs: uploadDate === null ? 0 : Date.now() - uploadDate.getTime() }
 }
 
 function ignoreMissing(cause: Error): void {

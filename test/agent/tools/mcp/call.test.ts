@@ -10,10 +10,14 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
+import type { NewFile } from '../../../../shared/agent/files/files.ts'
+import type { FileRecord } from '../../../../shared/agent/files/records.ts'
 import { callTool } from '../../../../shared/agent/tools/mcp/call.ts'
 import type { McpConnection } from '../../../../shared/agent/tools/mcp/connection.ts'
 import { Questions } from '../../../../shared/agent/tools/mcp/elicitation.ts'
 import { SharedClient } from '../../../../shared/agent/tools/mcp/shared-client.ts'
+import type { DeliveredFiles } from '../../../../shared/agent/tools/workspace/deliver.ts'
+import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import { contextOf } from '../setup.ts'
 
 type Answer = Partial<CallToolResult> | Error
@@ -21,9 +25,9 @@ type Answer = Partial<CallToolResult> | Error
 /** Calls a tool of a server that gives these answers, one per call. */
 async function callWith(
   answers: Answer[],
-  fields: { isReachable?: boolean; run?: AbortController; session?: string } = {},
+  fields: { isReachable?: boolean; run?: AbortController; session?: string; files?: DeliveredFiles } = {},
 ) {
-  const { isReachable = true, run = new AbortController(), session = 's1' } = fields
+  const { isReachable = true, run = new AbortController(), session = 's1', files } = fields
   const seen = { calls: 0, closed: 0, options: [] as RequestOptions[], reports: [] as [number, string][] }
   const client = {
     transport: new StreamableHTTPClientTransport(new URL('http://x/'), session === '' ? {} : { sessionId: session }),
@@ -45,7 +49,7 @@ async function callWith(
     signal: run.signal,
     report: (progress, detail) => void seen.reports.push([progress, detail]),
   })
-  const outcome = await callTool({ connection, toolName: 'tool', callTimeoutMs: 300 }, {}, context)
+  const outcome = await callTool({ connection, toolName: 'tool', callTimeoutMs: 300, files }, {}, context)
   return { outcome, ...seen, run }
 }
 
@@ -112,6 +116,31 @@ describe('one call of an MCP tool', () => {
       ['image/png', png],
       ['application/pdf', pdf],
     ])
+  })
+
+  it('D50.5: keeps the bytes that an answer embeds under names of their own; where there is no room, none, and the call has not failed', async () => {
+    const kept = new Map<string, NewFile>()
+    let room = 4
+    const files: DeliveredFiles = {
+      async add(_tenant, file) {
+        if (kept.size === room) throw invalidRequest('there is no room')
+        kept.set(`file_${kept.size}`, file)
+        return { file_id: `file_${kept.size - 1}`, name: file.name, media_type: 'x/y', bytes: file.bytes } as FileRecord
+      },
+      delete: async (_tenant, id) => void kept.delete(id),
+    }
+    const uris = ['report://q/..%2Fa%5Cb%0A.pdf?x=/c', 'a:/%zz', 'file:///x/..', '']
+    const content = uris.map((uri) => ({ type: 'resource' as const, resource: { uri, blob: 'AAEC' } }))
+    const { outcome } = await callWith([{ content }], { files })
+    expect([...kept.values()].map(({ name }) => name)).to.deep.equal(['a_b_.pdf', '%zz', 'file 3', 'file 4'])
+    expect(outcome.artifacts?.map(({ file_id, bytes }) => [file_id, bytes])).to.deep.equal(
+      [0, 1, 2, 3].map((i) => [`file_${i}`, 3]),
+    )
+    kept.clear()
+    room = 1
+    const full = (await callWith([{ content }], { files })).outcome
+    expect([full.isError, full.artifacts, kept.size]).to.deep.equal([false, undefined, 0])
+    expect(full.output).to.match(/\n\[The files were not kept: there is no room\]$/)
   })
 
   it('is repeated once when the server did not get it', async () => {

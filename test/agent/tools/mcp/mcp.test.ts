@@ -8,12 +8,15 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
+import { Files } from '../../../../shared/agent/files/files.ts'
 import type { Tool, ToolContext } from '../../../../shared/agent/tools/port.ts'
 import { createToolRegistry } from '../../../../shared/agent/tools/registry.ts'
-import type { JsonObject } from '../../../../shared/kernel/events.ts'
+import type { Artifact, JsonObject } from '../../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../../shared/kernel/tenant.ts'
+import { openDisk } from '../../../../shared/platform/objects/disk.ts'
 import { createSchemaCheckers } from '../../../../shared/platform/schemas/checker.ts'
 import { type HttpServer, startHttpServer } from '../../../support/mcp-server/http.ts'
+import { useTestStore } from '../../../support/test-store.ts'
 import { until } from '../../../support/until.ts'
 import { isRunning, makeFolder } from '../setup.ts'
 import { useMcp } from './setup.ts'
@@ -34,6 +37,7 @@ const answer = (id: number, result: object) => JSON.stringify({ jsonrpc: '2.0', 
 
 describe('MCP servers', () => {
   const { open, listen, closing } = useMcp()
+  const store = useTestStore({ perTest: true })
 
   async function serve(hasSessions: boolean): Promise<HttpServer> {
     const server = await startHttpServer({ hasSessions })
@@ -95,7 +99,23 @@ describe('MCP servers', () => {
       it('content that is not text is only named', async () => {
         const { call } = await open({ one: await start() })
         const { output } = await call('mcp__one__picture', {})
-        expect(output).to.equal('[image of type image/png, not shown]\n[resource page: file:///page]\nthe note')
+        expect(output).to.equal(
+          '[image of type image/png, not shown]\n[resource page: file:///page]\nthe note\n[resource file:///out/a%20report.bin?v=1, not text]',
+        )
+      })
+
+      it('D50.5: bytes that a result embeds are a file of the tenant, by the name in their address', async () => {
+        const files = new Files(store.store, await openDisk(await makeFolder()))
+        const { call } = await open({ one: await start() }, { files })
+        const { output, isError, artifacts = [] } = await call('mcp__one__picture', {})
+        const { file_id = '', ...file }: Partial<Artifact> = artifacts[0] ?? {}
+        expect([isError, file, artifacts.length]).to.deep.equal([
+          false,
+          { name: 'a report.bin', media_type: 'application/octet-stream', bytes: 3 },
+          1,
+        ])
+        expect(output).to.match(new RegExp(`\nDelivered "?a report.bin"? .* as ${file_id}\\.$`))
+        expect([...((await files.read(DEFAULT_TENANT, file_id)) ?? [])]).to.deep.equal([0, 1, 2])
       })
 
       it('progress is reported, and an abort cancels the call at the server', async () => {
