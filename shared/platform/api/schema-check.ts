@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { JsonObject } from '../../kernel/events.ts'
 import { escapePointer } from '../../kernel/json.ts'
+import { quoted } from '../../kernel/text.ts'
 import type { Schema, Schemas } from './document.ts'
 
 /** Why a body is refused, in a message for the caller. `param` is the JSON pointer of the wrong field (D2.3). */
@@ -97,7 +98,7 @@ function refusal(error: ErrorObject | undefined): Refusal {
 
 /** The JSON pointer of a field of the wrong object. */
 const pointerTo = ({ instancePath }: ErrorObject, field: unknown): string =>
-  `${instancePath}/${escapePointer(String(field))}`
+  `${instancePath}/${escapePointer(quoted(String(field)))}`
 
 /** Turns the pointer `/stop_sequences/3` into the readable `stop_sequences[3]`. */
 const nameOf = (pointer: string): string =>
@@ -126,7 +127,7 @@ function findLoneSurrogate(value: unknown, pointer: string): Refusal | undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, inner] of Object.entries(value)) {
-    const found = findLoneSurrogate(inner, `${pointer}/${key}`)
+    const found = findLoneSurrogate(inner, `${pointer}/${quoted(key)}`)
     if (found) return found
   }
   return undefined
