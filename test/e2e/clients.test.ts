@@ -48,7 +48,10 @@ describe('clients that are generated from the served API description', () => {
 
   it("openapi-python-client's package is generated without a warning, and every module of it can be imported", async () => {
     const env = { PYTHONPATH: `${await requirePythonClient()}:.` }
-    await writeFile(join(dir.path, 'options.yaml'), `post_hooks: []\ncontent_type_overrides:\n  application/offset+octet-stream: application/octet-stream\n`) // Hooks would only format the code.
+    await writeFile(
+      join(dir.path, 'options.yaml'),
+      `post_hooks: []\ncontent_type_overrides:\n  application/offset+octet-stream: application/octet-stream\n`,
+    ) // Hooks would only format the code.
     await writeFile(join(dir.path, 'program.py'), PYTHON_PROGRAM)
     const options = ['--meta', 'none', '--config', 'options.yaml', '--fail-on-warning']
     const generator = ['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--output-path', 'client']
