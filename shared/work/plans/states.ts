@@ -50,8 +50,8 @@ export const runOfStep = (planId: string, { id, taken_from, earlier_starts: earl
 /** The plan with what an attempt of a step has used. */
 export function withSpent(plan: PlanRecord, id: string, spent: Spent | undefined): PlanRecord {
   if (!spent) return plan
-  const earlier = plan.states.find((state) => state.id === id)?.spent
-  return withState(plan, id, { spent: earlier ? addSpent(earlier, spent) : spent })
+  const { spent: earlier = NOTHING_SPENT } = plan.states.find((state) => state.id === id) ?? {}
+  return withState(plan, id, { spent: addSpent(earlier, spent) })
 }
 
 export const NOTHING_SPENT: Spent = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }

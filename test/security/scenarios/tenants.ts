@@ -117,8 +117,8 @@ function keyGuarantees({ canaries: { keys, contents }, ids, answers }: Owned, ev
   ]
 }
 
-/** Times of last use, and what a tenant has used of its limits, which processes report a little later. */
-const VARYING = /"last_\w+":"[^"]*"|"used":\{[^}]*\}/g
+/** Times of last use, and what is used of limits, which processes report a little later. */
+const VARYING = /"last_\w+":"[^"]*"|"used":\{[^}]*\}|"room":\[[^\]]*\]/g
 
 /** The answers that the owner gets about its own things. */
 async function stateOf(url: string, headers: Record<string, string>, { ids }: Owned): Promise<string> {
