@@ -135,7 +135,7 @@ describe('the steps of a plan', () => {
     })
     const { spent, ...failure } = await runStep(STEP, new Map(), never)
     expect(failure).to.deep.equal({ error: 'internal error' })
-    expect(spent).to.deep.equal({ input_tokens: 0, output_tokens: 0, cost_usd: 0 })
+    expect(spent).to.include({ input_tokens: 0, output_tokens: 0, cost_usd: 0 })
     expect(noted).to.deep.equal([['error', true]])
     expect(bugs).to.have.length(1)
   })

@@ -12,7 +12,7 @@ export type Sum = Pick<Row, (typeof FIELDS)[number]> & {
 export const FIELDS = [
   ...(['runs', 'failed', 'input_tokens', 'cache_read_tokens'] as const),
   ...(['cache_write_tokens', 'output_tokens', 'cost_usd'] as const),
-]
+] as const
 
 type Amounts = Pick<Row, (typeof FIELDS)[number]>
 
