@@ -62,7 +62,7 @@ async function attack({ issuer, model, isFull }: Scene): Promise<Guarantee[]> {
   const [owner, stranger] = [await as('acme'), await as('globex')]
 
   const owned = await ownEverything({ url, headers: owner, model, backend })
-  const before = await stateOf(url, owner, owned)
+  const before = await settled(() => stateOf(url, owner, owned))
   const routes = routesOfApi()
   const canaries = [...owned.canaries.keys, ...owned.canaries.contents]
   const walls = await tryWalls(routes, {
@@ -140,6 +140,15 @@ async function stateOf(url: string, headers: Record<string, string>, { ids }: Ow
   ]
   const replies = await Promise.all(paths.map((path) => call(url, { method: 'GET', path, headers })))
   return replies.map(({ status, text }) => `${status} ${text.replaceAll(VARYING, '')}`).join('\n')
+}
+
+/** What is the same twice: the runs of the owner may still be on their way to where they wait. */
+async function settled(read: () => Promise<string>): Promise<string> {
+  for (let last = await read(); ; ) {
+    const now = await read()
+    if (now === last) return now
+    last = now
+  }
 }
 
 async function metricsOf(servers: readonly Server[]): Promise<string> {
