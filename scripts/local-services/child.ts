@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Tail } from './tail.ts'
 import { endWithParent } from './watchdog.ts'
 
@@ -95,11 +97,22 @@ export class Child {
     }
   }
 
-  /** Sends a signal. For SIGKILL it resolves when the process has exited. Does nothing when the process has exited. */
+  /** Sends a signal. For SIGKILL it resolves when the process has exited, for SIGSTOP when it stands. Does nothing when the process has exited. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     if (!this.isRunning) return
     this.#process.kill(signal)
     if (signal === 'SIGKILL') await this.exited
+    if (signal === 'SIGSTOP') while (this.isRunning && !this.#stands()) await sleep(1)
+  }
+
+  /** The kernel stops the threads one by one: another core may run one for a moment. Only Linux tells. */
+  #stands(): boolean {
+    const threads = `/proc/${this.#process.pid}/task`
+    try {
+      return readdirSync(threads).every((id) => /\) T/.test(readFileSync(`${threads}/${id}/stat`, 'utf8')))
+    } catch {
+      return true
+    }
   }
 
   /** Sends SIGTERM, then SIGCONT for a stopped process, and SIGKILL after `withinMs`. Resolves with the exit. */

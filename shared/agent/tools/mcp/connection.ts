@@ -136,7 +136,8 @@ export class McpConnection {
     // Errors of the transport are ignored here: the call that they affect fails.
     Object.assign(client, { onclose, onerror: () => {} })
     try {
-      const connecting = client.connect(transport, { timeout: startTimeoutMs, maxTotalTimeout: startTimeoutMs })
+      const sdkMs = 2 * startTimeoutMs // The deadline below has the better reason, and comes first.
+      const connecting = client.connect(transport, { timeout: sdkMs, maxTotalTimeout: sdkMs })
       await withDeadline(connecting, startTimeoutMs, () => new Error(`it was not ready within ${startTimeoutMs} ms`))
     } catch (cause) {
       await transport.close()
