@@ -90,7 +90,7 @@ export class Executor {
     if (!run.needsNoReader) return workspaces.open(tenant, runId)
     if (!run.isEnded) await workspaces.kept?.bring(tenant, runId)
     if (!run.isEnded) return workspaces.openKept(tenant, runId)
-    workspaces.release(tenant, runId) // What came while it ended.
+    workspaces.release(tenant, runId) // The run ended while its files were being fetched.
     throw noRun(runId)
   }
 

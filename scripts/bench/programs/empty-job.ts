@@ -17,7 +17,7 @@ process.send?.('ready')
 await once(process, 'disconnect')
 process.exit()
 
-/** The end of a job is told over a channel, as the product tells its gateways. */
+/** Publishes the id of each job that has ended on a channel, as executors answer gateways over Redis. */
 async function work(): Promise<void> {
   const told = new Redis(url)
   const worker = new Worker(NAME, async ({ id = '' }) => void (await told.publish(NAME, id)), {

@@ -78,7 +78,7 @@ async function say(prompt: string, options: ChatOptions, chat: Chat): Promise<vo
   }
 }
 
-/** What goes with the next message alone is gone with it. */
+/** Resets, after a message was sent, the options that are for one message alone. */
 const SENT = { after: undefined, attached: [] } as const
 
 const placeOf = ({ model, after, attached }: Chat) => ({

@@ -18,7 +18,7 @@ export type RunFollow = {
   approval: Approval
   /** One event a line on stdout, and as the last line the result. */
   isJson: boolean
-  /** What is typed meanwhile, in a conversation on a terminal. */
+  /** Reads what the person types while the run works. Only `ae chat` on a terminal has it. */
   ahead?: { keys: TypeAhead; steer(runId: string, text: string): Promise<unknown> } | undefined
   /** Starts or resumes the run. */
   start(options: FollowOptions): RunStream
@@ -64,7 +64,7 @@ export async function followRun({ io, output, approval, isJson, ahead, start }: 
   }
 }
 
-/** A call that the caller's own program makes, or a person answers; what was delivered; and what the run was told. */
+/** Prints delivered files, steering texts, and calls of client tools with the command that answers them. */
 function showNews({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
   if (event === 'artifact')
     screen.print(`  delivered ${plainLine(data.name)}: ae files get ${data.file_id} ${quoted(plainLine(data.name))}`)

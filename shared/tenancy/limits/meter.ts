@@ -90,10 +90,12 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
     get contextWindow() {
       return plain.contextWindow
     },
-    stream: (request, signal) =>
-      new MeteredAnswer({
-        enter: () => enter(request, { tokens: mostOf(request).tokens, signal }),
-        reserve: () => reservations.reserve(payerOf(request), () => mostOf(request), signal),
+    stream(request, signal) {
+      let known: Spent | undefined
+      const most = () => (known ??= mostOf(request)) // It reads the whole history.
+      return new MeteredAnswer({
+        reserve: () => reservations.reserve(payerOf(request), most, signal),
+        enter: () => enter(request, { most, signal }),
         open: (onTold) => plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator](),
         countedBy(count) {
           const usage = count.usageOf(request)
@@ -105,25 +107,25 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
           usualOutput = Math.max(usage.output, usualOutput * FORGETS)
           return spentOn(request.model, usage)
         },
-      }),
+      })
+    },
   }
 }
 
 /** Asks for the turns of an instance's calls. The demo calls nobody. */
 function createEntrance(plain: ModelProvider, { tenant, gate }: Account) {
   const [caps, scope] = [capsOf(plain.caps), scopeOf(tenant, plain)]
-  return (request: ModelRequest, { tokens, signal }: { tokens: number; signal: AbortSignal }) => {
+  return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
+    if (plain.type === 'demo') return FREE_TURN
     const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
-    const caller = { priority, customer }
-    return plain.type === 'demo'
-      ? FREE_TURN
-      : gate.enter({ scope, model, caps, tenant, caller, tokens, maxWaitMs }, signal)
+    const { tokens } = most()
+    return gate.enter({ scope, model, caps, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)
   }
 }
 
 type Metered = {
-  enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
   reserve(): Promise<Reservation | BudgetRefusal>
+  enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
   open(onTold: Turn['tell']): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
   /** The tokens that the provider counts against its limits; Anthropic counts none that it reads from its cache. */
@@ -162,14 +164,15 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
     return OVER
   }
 
+  /** The money first: what waits for it must not hold the provider's room, which other tenants share. */
   async #start(): Promise<IteratorResult<Parts>> {
-    const entered = this.#call.enter()
-    const turn = entered instanceof Promise ? await entered : entered
-    if ('retryAfterMs' in turn) return this.#refuse(noTurn(turn))
     const reserved = await this.#call.reserve()
-    if ('code' in reserved) {
-      turn.end(undefined)
-      return this.#refuse(failureOf(reserved))
+    if ('code' in reserved) return this.#refuse(failureOf(reserved))
+    const entered = this.#isOver ? FREE_TURN : this.#call.enter()
+    const turn = entered instanceof Promise ? await entered : entered
+    if ('retryAfterMs' in turn) {
+      reserved.settle(NOTHING_SPENT)
+      return this.#refuse(noTurn(turn))
     }
     if (this.#isOver) {
       turn.end(undefined)

@@ -71,6 +71,7 @@ export class FairQueue<T extends QueuedCall> {
 
   /** The call whose turn it is; it goes on waiting. `isFirst`: it comes before others at other processes, too. */
   next(now: number): { call: T; isFirst: boolean } | undefined {
+    if (this.#size === 0) return undefined
     const [call, lower] = PRIORITIES.flatMap((priority) => this.#nextOf(priority) ?? [])
     if (!call) return undefined
     const isInteractive = call.caller.priority === 'interactive'

@@ -20,7 +20,7 @@ export class LiveRun {
   readonly view = signal<RunView>(EMPTY_RUN)
   /** Why it is not followed any more, where that is not in its own events. */
   readonly problem = signal<Error | undefined>(undefined)
-  /** What a person here has told it, and its model may not have read yet. */
+  /** Steering texts sent from this page. The model may not have read them yet. */
   readonly told = signal<readonly SteerBlock[]>([])
   /** Tokens of the newest turn: what the model has before it. */
   readonly context = signal(0)

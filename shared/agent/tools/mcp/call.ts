@@ -50,7 +50,8 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
       const result = await client.run((each) => client.questions.during(ask, () => each.callTool(call, options)))
       const outcome = toOutcome(result)
       if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
-      return await withKept(outcome, embeddedFiles(result.content), { files: remote.files, context })
+      const embedded = remote.files ? embeddedFiles(result.content) : []
+      return await withKept(outcome, embedded, { files: remote.files, context })
     } catch (cause) {
       context.signal.throwIfAborted()
       if (cause instanceof ProtocolError && NOT_CARRIED_OUT.includes(cause.code)) remote.onUnknownTool?.()

@@ -102,7 +102,7 @@ export class DraftFiles {
   }
 }
 
-/** What the server would refuse anyway is not sent. */
+/** Why a file is not uploaded: it is larger than the server's limit. */
 function tooLarge({ type, size }: File): string | undefined {
   const { image_bytes: ofImage, attachment_bytes: ofAll } = limits()
   const most = type.startsWith('image/') ? ofImage : ofAll
@@ -111,7 +111,7 @@ function tooLarge({ type, size }: File): string | undefined {
 
 const limits = () => ({ ...WITHOUT_LIMITS, ...caller().peek()?.run_limits })
 
-/** Of a server that does not tell its own: it refuses what it does not take. */
+/** For an older server, whose `GET /me` has no limits of files: it refuses a file that is too large by itself. */
 const WITHOUT_LIMITS: Readonly<Record<'attachments' | 'image_bytes' | 'attachment_bytes', number>> = {
   attachments: Number.POSITIVE_INFINITY,
   image_bytes: Number.POSITIVE_INFINITY,
