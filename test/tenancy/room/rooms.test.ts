@@ -179,6 +179,7 @@ describe('the room at a model', () => {
             },
             want: fc.tuple(fc.nat(3_000), fc.nat(16)),
             spent: fc.tuple(fc.nat(3_000), fc.nat(9)),
+            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 1], [1, 3, 2]),
             caps: fc.constantFrom(NO_CAPS, capsOf({ tokens_per_minute: 90_000_000, concurrent: 4 })),
             told: fc.option(
               fc.record({
@@ -211,6 +212,8 @@ describe('the room at a model', () => {
           expect(theirs.limit).to.deep.equal(ours.limit)
           expect(theirs.atWork).to.equal(ours.atWork)
           expect(theirs.waiting).to.equal(ours.waiting)
+          expect(theirs.health.inRow).to.equal(ours.health.inRow)
+          expect(theirs.health.restsUntil > 0).to.equal(ours.health.restsUntil > 0, JSON.stringify(step))
         }
       })
     })
