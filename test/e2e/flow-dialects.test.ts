@@ -98,7 +98,7 @@ inBothForms('flows in other formats', (startProduct, form) => {
         expect(contents).to.deep.equal([{ uri: link?.uri, mimeType: 'text/markdown', text: '# Plan' }])
         const other = await client.readResource({ uri: 'agent-engine://files/file_0' }).catch((cause: unknown) => cause)
         expect(other).to.be.instanceOf(Error)
-        const replay = await bench.call('GET', `/dispatches/${meta?.['agent-engine/trace_id']}/replay?speed=100`)
+        const replay = await bench.call('GET', `/dispatches/${meta?.['agent-engine/trace_id']}/events?speed=100`)
         expect(replay.text).to.include(`"artifacts":[{"file_id":"${link?.uri.split('/').at(-1)}"`)
       })
 
