@@ -20,22 +20,29 @@ export function failuresOf(failed: readonly Run[], done: readonly Run[]): Failur
   return [...groups].map(([code, runs]) => ({ code, runs }))
 }
 
-/** A model whose provider lets runs fail. */
-export type Trouble = { code: string; model: string; since: string; runs: readonly Run[] }
+/** The newest failures of a model that its provider has caused. */
+export type Trouble = { model: string; runs: readonly Run[] }
 
 /** What failed longer ago is no news. */
 const RECENT_MS = 3_600_000
 
-/** The models that fail now: their newest runs have failed by their providers, within the last hour, and none has ended well since. */
-export function troublesOf(failed: readonly Run[], done: readonly Run[], nowMs: number): Trouble[] {
+/** The models of which a run has failed by the provider within the last hour. */
+export function troublesOf(failed: readonly Run[], nowMs: number): Trouble[] {
   const caused = failed.filter(({ code, kind }) => isOfProvider(code) && kind !== 'plan').toSorted(newestFirst)
-  return [...Map.groupBy(caused, ({ model }) => model ?? '')].flatMap(([model, runs]) => {
-    const well = done.reduce((last, run) => (run.model === model && endOf(run) > last ? endOf(run) : last), '')
-    const since = runs.filter((run) => endOf(run) > well)
-    const [newest, oldest] = [since[0], since.at(-1)]
-    if (!newest || !oldest || nowMs - Date.parse(endOf(newest)) > RECENT_MS) return []
-    return { code: newest.code ?? '', model, since: endOf(oldest), runs: since }
-  })
+  const isNew = ([newest]: readonly Run[]) => newest !== undefined && nowMs - Date.parse(endOf(newest)) <= RECENT_MS
+  return [...Map.groupBy(caused, ({ model }) => model ?? '')]
+    .map(([model, runs]) => ({ model, runs }))
+    .filter(({ runs }) => isNew(runs))
+}
+
+/** Since when nothing has ended well: the failures behind the newest run that has. `undefined` where none is. */
+export function lasting(
+  { runs }: Trouble,
+  well: Run | undefined,
+): { code: string; since: string; count: number } | undefined {
+  const behind = runs.filter((run) => !well || endOf(run) > endOf(well))
+  const [newest, oldest] = [behind[0], behind.at(-1)]
+  return newest && oldest && { code: newest.code ?? '', since: endOf(oldest), count: behind.length }
 }
 
 const endOf = ({ ended_at, started_at }: Run): string => ended_at ?? started_at

@@ -1,4 +1,4 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { caller, has, may } from '../../api/caller.ts'
 import { useList } from '../../api/list.ts'
 import { asks } from '../../api/pending.ts'
@@ -48,12 +48,14 @@ const MOST_FAILED = 200
 
 function Lists({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
   const query = { status: 'failed', since: startOfDay(), limit: MOST_FAILED }
-  const list = useList<Run>({ path: '/runs', field: 'runs', query, concerns: ({ event }) => event === 'run.ended' })
-  const failed = list.state.value.data?.items ?? []
+  const concerns = ({ event, data }: TenantEvent) => event === 'run.ended' && data['status'] === 'failed'
+  const list = useList<Run>({ path: '/runs', field: 'runs', query, concerns })
+  const known = runs.filter(({ status, started_at: at }) => status === 'failed' && at >= query.since)
+  const failed = list.state.value.data?.items ?? known
   const done = runs.filter(({ status }) => status === 'done')
   return (
     <>
-      {troublesOf(failed, done, serverNow()).map((trouble) => (
+      {troublesOf(failed, serverNow()).map((trouble) => (
         <TroubleBanner key={trouble.model} trouble={trouble} />
       ))}
       <Columns runs={runs} failures={failuresOf(failed, done)} isPart={isPart} />

@@ -1,4 +1,4 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
 import { has, may } from '../../api/caller.ts'
 import { get } from '../../api/engine.ts'
 import { useResource } from '../../api/resource.ts'
@@ -8,10 +8,17 @@ import { hrefOf } from '../../base/router.ts'
 import { Line } from '../../parts/foreign.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { causeOf } from '../../parts/run/causes.ts'
-import type { Trouble } from './failures.ts'
+import { lasting, type Trouble } from './failures.ts'
 
 /** A provider that lets runs fail now: since when, and how many. */
-export function TroubleBanner({ trouble: { code, model, since, runs } }: { trouble: Trouble }) {
+export function TroubleBanner({ trouble }: { trouble: Trouble }) {
+  const { model } = trouble
+  const load = () => get<Schema<'ListRunsResponse'>>('/runs', { status: 'done', model: model || undefined, limit: 1 })
+  const concerns = ({ event, data }: TenantEvent) => event === 'run.ended' && data['status'] === 'done'
+  const well = useResource(model, load, concerns).state.value.data
+  const now = well && lasting(trouble, well.runs[0])
+  if (!now) return null
+  const { code, since, count } = now
   const isLimit = code === 'provider_rate_limited'
   const canSet = may('admin') && has('config')
   return (
@@ -25,8 +32,8 @@ export function TroubleBanner({ trouble: { code, model, since, runs } }: { troub
               (<Line text={model} />)
             </>
           )}
-          : {counted(runs.length, 'run')} failed since {moment(since, new Date(serverNow()).toISOString())}, and none
-          has ended well.
+          : {counted(count, 'run')} failed since {moment(since, new Date(serverNow()).toISOString())}, and none has
+          ended well.
           {isLimit && canSet && <Room model={model} />}
         </span>
         <a class="button" href={hrefOf('/activity', { status: 'failed', code, span: '24h' })}>

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { failuresOf, troublesOf } from '../../../../services/console/pages/home/failures.ts'
+import { failuresOf, lasting, troublesOf } from '../../../../services/console/pages/home/failures.ts'
 import type { Schema } from '../../../../shared/client/api.ts'
 
 type Run = Schema<'Run'>
@@ -40,17 +40,17 @@ describe('what has failed today', () => {
 })
 
 describe('trouble with a provider', () => {
-  it('begins with the first failure behind the newest run of the model that ended well, and counts from there', () => {
-    const failed = [run('a', 30), run('b', 9), run('c', 4), run('other', 4, { model: 'n' })]
-    const [trouble, ...others] = troublesOf(failed, [well('x', 20), well('y', 1, { model: 'n' })], NOW)
+  it('begins with the first failure of its model behind the newest run that ended well, and counts from there', () => {
+    const failed = [run('a', 30), run('b', 9), run('c', 4), run('other', 70, { model: 'n' })]
+    const [trouble, ...others] = troublesOf(failed, NOW)
     expect(others).to.deep.equal([])
-    expect(trouble).to.include({ model: 'm', code: 'provider_unavailable', since: run('b', 9).ended_at })
-    expect(ids(trouble?.runs ?? [])).to.deep.equal(['c', 'b'])
+    const lasts = trouble && lasting(trouble, well('x', 20))
+    expect(lasts).to.deep.equal({ code: 'provider_unavailable', since: run('b', 9).ended_at, count: 2 })
+    expect(trouble && lasting(trouble, undefined)).to.include({ count: 3 })
+    expect(trouble && lasting(trouble, well('x', 3))).to.equal(undefined)
   })
 
-  it('is over when a run has ended well, or nothing has failed for an hour, and is no matter of what else fails', () => {
-    expect(troublesOf([run('a', 9)], [well('x', 8)], NOW)).to.deep.equal([])
-    expect(troublesOf([run('a', 61)], [], NOW)).to.deep.equal([])
-    expect(troublesOf([run('a', 9, { code: 'budget_exhausted' })], [], NOW)).to.deep.equal([])
+  it('is no news after an hour, and no matter of what else fails', () => {
+    expect(troublesOf([run('a', 61), run('b', 9, { code: 'budget_exhausted' })], NOW)).to.deep.equal([])
   })
 })
