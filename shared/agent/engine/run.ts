@@ -23,6 +23,7 @@ import {
   TypedAnswer,
 } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
+import { tokensIn } from './call-count.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -114,6 +115,19 @@ export async function* run(
     yield end(errorEvent('internal', 'internal error'))
     throw cause
   }
+}
+
+/** The tokens of the first model call of a run, as they are estimated where a call reserves its budget (D57). Nothing is called. */
+export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promise<number> {
+  if (toolBox.ready) await toolBox.ready
+  const input = withServers(given, toolBox)
+  const { systemPrompt: system, background, conversation } = input
+  const before = background === undefined ? [] : [userMessage(background)]
+  return tokensIn({
+    system,
+    messages: [...before, ...conversation.messages, promptMessage(input)],
+    tools: toolBox.tools,
+  })
 }
 
 /** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */

@@ -145,6 +145,8 @@ export interface ModelProvider {
   readonly caps?: InstanceLimits | undefined
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
+  /** At most so many tokens come back of a call; `undefined`: the model's own limit counts. */
+  readonly maxOutputTokens?: number | undefined
   /** Configured prices by model, which replace every other. */
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
   /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */

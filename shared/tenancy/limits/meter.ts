@@ -72,7 +72,7 @@ type MeterDeps = {
 type Account = Required<MeterDeps> & { tenant: TenantId }
 
 /** What an answer is taken for until the model has given a longer one, in tokens. */
-const USUAL_OUTPUT = 1_000
+export const USUAL_OUTPUT = 1_000
 /** A long answer counts less with each shorter one that follows. */
 const FORGETS = 0.9
 
