@@ -21,7 +21,7 @@ describe('the health of a model', () => {
     ['two failures of three calls, ten times', times(10, FAILED, FAILED, OK), true],
     ['a failure of three calls, thirty times', times(30, FAILED, OK, OK), false],
     ['three late answers', times(3, LATE), false],
-    ['ten calls, half of them late', times(5, LATE, OK), true],
+    ['twelve calls, half of them late', times(6, OK, LATE), true],
     ['three failures that another process tells together', [[0, 3, 3]], true],
     ['three failures that it tells behind an answer', [[5, 3, 3]], true],
     ['three failures that it tells before an answer', [[5, 3, 0]], false],
