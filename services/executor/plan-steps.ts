@@ -10,12 +10,13 @@ import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
+import { titleOf } from '../../shared/reading/title.ts'
 import { STEP_SYSTEM_PROMPT, stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
-import { titleOf } from '../../shared/work/runs/records/record.ts'
+import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { saveFiles } from '../../shared/work/runs/save-files.ts'
@@ -50,7 +51,7 @@ export const createPlanSteps =
           plan_id: planId,
           step_id: step.id,
           started_at: new Date().toISOString(),
-          title: titleOf(step.prompt),
+          title: titleOf(step.prompt, TITLE_CHARS),
         })
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())

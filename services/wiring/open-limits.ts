@@ -70,7 +70,10 @@ export async function openLimits(
     requests: new TenantRequests(known, limiter),
     admission,
     roomOf: (tenant, instance) => roomOf(rooms, instanceScope(tenant, instance)),
-    meter: createMeter({ reservations, gate, priceOf, onUnpriced: createUnpricedLog(log) }),
+    meter: createMeter({
+      ...{ reservations, gate, priceOf, onUnpriced: createUnpricedLog(log) },
+      onAbandoned: () => metrics.count('calls_abandoned'),
+    }),
     ...{ budgets, priceOf },
     assertBudget: (tenant) => assertBudget(budgets, tenant),
     settings: new LimitSettings({ configs, budgets, places, ceilings: ceilings ?? NO_CEILINGS, priceOf, serverModels }),
