@@ -235,6 +235,7 @@ describe('approvals in the console', () => {
     for (const name of ['Allow once', 'Allow Write for this session'])
       expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
     await page.evaluate(`document.querySelector('[data-ask] .whole').scrollTop = 100_000`)
+    await card.getByRole('button', { name: 'Allow once' }).scrollIntoViewIfNeeded()
     await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
     expect(await page.evaluate(BELOW_THE_BOX)).to.be.below(10)
     expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')

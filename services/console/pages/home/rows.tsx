@@ -76,10 +76,10 @@ export function FailureRow({ failures: { code, runs } }: FailureRowProps) {
     <li>
       <a class="home-row" href={href}>
         <span class="row tight">
-          <span class="grow cut name">{isOne ? nameOf(newest) : causeOf(code).text}</span>
+          <span class={isOne ? 'grow cut name' : 'grow name'}>{isOne ? nameOf(newest) : causeOf(code).text}</span>
           {isOne ? <StateBadge state="failed" /> : <StateBadge state="failed" word={`same cause: ${runs.length}`} />}
         </span>
-        <span class="cut small soft">
+        <span class="small soft">
           {isOne && `${causeOf(code).text} · `}
           <code>{code}</code>
           <Named all={runs.map(({ flow }) => flow)} />

@@ -22,17 +22,22 @@ type WholeProps = {
 /** A box for what a person decides about. One that does not show all of it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
   const box = useRef<HTMLDivElement>(null)
-  const end = useRef<HTMLElement>(null)
+  const foot = useRef<HTMLElement>(null)
+  const isOnScreen = useRef(false)
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
+  const look = () => {
+    if (box.current && isOnScreen.current && showsEnd(box.current)) isSeen.value = true
+  }
   useLayoutEffect(() => {
-    isCut.value = box.current !== null && box.current.scrollHeight - box.current.clientHeight >= NEAR_PX
+    isCut.value = box.current !== null && !showsEnd(box.current)
   }, [isOpen.value])
   useEffect(() => {
     const observer = new IntersectionObserver((changes) => {
-      if (changes.some(({ isIntersecting }) => isIntersecting)) isSeen.value = true
+      isOnScreen.current = changes.at(-1)?.isIntersecting ?? false
+      look()
     })
-    if (end.current) observer.observe(end.current)
+    if (foot.current) observer.observe(foot.current)
     return () => observer.disconnect()
   }, [])
   return (
@@ -47,10 +52,17 @@ export function Whole({ isSeen, children }: WholeProps) {
           </div>
         </Notice>
       )}
-      <div ref={box} class={isOpen.value ? 'whole open' : 'whole'} tabIndex={0} role="region" aria-label="What it does">
+      <div
+        ref={box}
+        class={isOpen.value ? 'whole open' : 'whole'}
+        tabIndex={0}
+        role="region"
+        aria-label="What it does"
+        onScroll={look}
+      >
         {children}
-        <i ref={end} class="end" />
       </div>
+      <i ref={foot} class="foot-of-whole" />
     </>
   )
 }
