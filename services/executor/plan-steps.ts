@@ -11,7 +11,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
 import { titleOf } from '../../shared/reading/title.ts'
-import { stepPrompt } from '../../shared/work/plans/step-output.ts'
+import { STEP_SYSTEM_PROMPT, stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
@@ -33,16 +33,13 @@ export type PlanStepsDeps = {
   log: Log
 }
 
-const SYSTEM_PROMPT =
-  'You carry out one step of a plan. Nobody can be asked. Your last message is the output of the step, and other steps read it.'
-
 /** Returns the function that runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
 export const createPlanSteps =
   (deps: PlanStepsDeps) =>
   (tenant: TenantId, planId: string): RunStep =>
   async (step, outputs, signal) => {
     await deps.models.load(tenant)
-    const task = { prompt: stepPrompt(step, outputs), systemPrompt: SYSTEM_PROMPT, maxTurns: deps.maxTurns }
+    const task = { prompt: stepPrompt(step, outputs), systemPrompt: STEP_SYSTEM_PROMPT, maxTurns: deps.maxTurns }
     return inSpan(
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
