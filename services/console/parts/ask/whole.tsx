@@ -21,25 +21,12 @@ type WholeProps = {
 
 /** A box for what a person decides about. One that does not show all of it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const foot = useRef<HTMLElement>(null)
-  const isOnScreen = useRef(false)
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
-  const look = () => {
-    if (box.current && isOnScreen.current && showsEnd(box.current)) isSeen.value = true
-  }
+  const { box, foot, look } = useEnd(isSeen)
   useLayoutEffect(() => {
     isCut.value = box.current !== null && !showsEnd(box.current)
   }, [isOpen.value])
-  useEffect(() => {
-    const observer = new IntersectionObserver((changes) => {
-      isOnScreen.current = changes.at(-1)?.isIntersecting ?? false
-      look()
-    })
-    if (foot.current) observer.observe(foot.current)
-    return () => observer.disconnect()
-  }, [])
   return (
     <>
       {!isSeen.value && isCut.value && (
@@ -65,4 +52,23 @@ export function Whole({ isSeen, children }: WholeProps) {
       <i ref={foot} class="foot-of-whole" />
     </>
   )
+}
+
+/** The end of a box is seen when the box shows it, and the place below the box is on the screen. */
+function useEnd(isSeen: Signal<boolean>) {
+  const box = useRef<HTMLDivElement>(null)
+  const foot = useRef<HTMLElement>(null)
+  const isOnScreen = useRef(false)
+  const look = () => {
+    if (box.current && isOnScreen.current && showsEnd(box.current)) isSeen.value = true
+  }
+  useEffect(() => {
+    const observer = new IntersectionObserver((changes) => {
+      isOnScreen.current = changes.at(-1)?.isIntersecting ?? false
+      look()
+    })
+    if (foot.current) observer.observe(foot.current)
+    return () => observer.disconnect()
+  }, [])
+  return { box, foot, look }
 }
