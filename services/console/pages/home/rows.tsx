@@ -15,13 +15,15 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
 import type { Failures } from './failures.ts'
 
-export const AskRow = ({ ask }: { ask: Ask }) => (
-  <li>
-    <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
-      <AskSummary ask={ask} />
-    </a>
-  </li>
-)
+/** A request, or equal ones. */
+export const AskRow = ({ batch: [first, ...others] }: { batch: readonly Ask[] }) =>
+  first ? (
+    <li>
+      <a class="home-row" href={hrefOf(`/approvals/${first.id}`)}>
+        <AskSummary ask={first} others={others.length} />
+      </a>
+    </li>
+  ) : null
 
 /** A plan that goes on, or why it has failed. */
 export const PlanRow = ({ plan }: { plan: PlanSummary }) => (

@@ -39,17 +39,19 @@ export function Whole({ isSeen, children }: WholeProps) {
           </div>
         </Notice>
       )}
-      <div
-        ref={box}
-        class={isOpen.value ? 'whole open' : 'whole'}
-        tabIndex={0}
-        role="region"
-        aria-label="What it does"
-        onScroll={look}
-      >
-        {children}
+      <div>
+        <div
+          ref={box}
+          class={isOpen.value ? 'whole open' : 'whole'}
+          tabIndex={0}
+          role="region"
+          aria-label="What it does"
+          onScroll={look}
+        >
+          {children}
+        </div>
+        <i ref={foot} class="foot-of-whole" />
       </div>
-      <i ref={foot} class="foot-of-whole" />
     </>
   )
 }
