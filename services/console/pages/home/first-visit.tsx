@@ -33,7 +33,7 @@ export function FirstVisit({ runs }: { runs: readonly Run[] }) {
       </div>
       <ol class="first-steps">
         <Step title="See it work" isDone={runs.length > 0} text={own ? SEE_REAL : SEE_DEMO}>
-          <OpenPart part="demo" open={open} isMain>
+          <OpenPart part="demo" open={open} isMain={runs.length === 0}>
             {own ? 'Run an agent' : 'Run the demo'}
           </OpenPart>
         </Step>
