@@ -10,6 +10,7 @@ import { Dialog } from '../dialog.tsx'
 import { Icon } from '../icon.tsx'
 import { nameOf, placeOf } from '../run-facts.ts'
 import { type Goal, goalsFor } from './goals.ts'
+import './palette.css'
 
 const HINT = 'Page, flow, plan or run, or a pasted id'
 
