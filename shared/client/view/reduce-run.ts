@@ -8,9 +8,10 @@ import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } 
  */
 export function reduceRun(state: RunView | undefined, event: RunEvent, at?: number): RunView {
   const view = state ?? EMPTY_RUN
-  const isKnown = event.id <= view.lastEventId && event.event !== 'error'
+  const { waiting: _, ...begun } = view
+  const isKnown = event.id <= view.lastEventId && event.event !== 'error' && event.event !== 'waiting'
   if (view.end || isKnown) return view
-  const next = { ...view, ...changeOf(view, event, at), lastEventId: Math.max(event.id, view.lastEventId) }
+  const next = { ...begun, ...changeOf(view, event, at), lastEventId: Math.max(event.id, view.lastEventId) }
   return { ...next, status: statusOf(next) }
 }
 
@@ -28,15 +29,15 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return changeBySubagent(view, event.data, at)
     case 'subagent_end':
       return { blocks: changeSubagent(view.blocks, event.data.subagent_id, (block) => ({ ...block, end: event.data })) }
-    case 'permission_request': {
-      const request = { request: event.data, subagentId: view.askedBy[event.data.id], state: 'pending' } as const
-      return { permissions: [...view.permissions, request] }
-    }
+    case 'permission_request':
+      return { permissions: [...view.permissions, pending(view, event.data)] }
     case 'permission_resolved':
       return {
         permissions: resolve(view.permissions, event.data),
         ...(!isQuestion(view, event.data) && { blocks: reduceBlocks(view.blocks, event, at) }),
       }
+    case 'waiting':
+      return { waiting: event.data }
     case 'done':
     case 'error':
     case 'plan_queued':
@@ -53,6 +54,9 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return { blocks: reduceBlocks(view.blocks, event, at) }
   }
 }
+
+const pending = ({ askedBy }: RunView, request: Schema<'PermissionRequestData'>) =>
+  ({ request, subagentId: askedBy[request.id], state: 'pending' }) as const
 
 const startOf = (turn: number, { blocks, permissions, usage }: RunView): TurnStart => ({
   turn,
@@ -113,7 +117,7 @@ function usageAtEnd(usage: UsageView, { data }: RunEnd): UsageView {
 
 const ENDS = { done: 'done', error: 'failed', plan_queued: 'plan_queued' } as const
 
-function statusOf({ end, permissions }: RunView): RunView['status'] {
+function statusOf({ end, permissions, waiting }: RunView): RunView['status'] {
   if (end) return ENDS[end.event]
-  return permissions.some(({ state }) => state === 'pending') ? 'waiting' : 'running'
+  return waiting || permissions.some(({ state }) => state === 'pending') ? 'waiting' : 'running'
 }

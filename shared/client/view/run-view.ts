@@ -58,6 +58,8 @@ export type RunView = {
   lastEventId: number
   /** The newest turn. */
   turn?: Schema<'TurnStartData'>
+  /** Its place among the runs of its tenant that wait for room, until it begins. */
+  waiting?: Schema<'WaitingData'>
   blocks: readonly Block[]
   permissions: readonly PermissionView[]
   warnings: readonly Schema<'WarningData'>[]

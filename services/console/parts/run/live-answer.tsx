@@ -1,4 +1,5 @@
 import type { Schema } from '../../../../shared/client/api.ts'
+import { placeText } from '../../../../shared/reading/place-text.ts'
 import { hrefOf } from '../../base/router.ts'
 import { Notice } from '../notice.tsx'
 import { StateBadge } from '../state-badge.tsx'
@@ -9,7 +10,7 @@ type LiveAnswerProps = { live: LiveRun; sessionId: string }
 
 /** A run that is followed: what it has said and done so far, and how it ended. */
 export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
-  const { blocks, permissions, end, warnings } = live.view.value
+  const { blocks, permissions, end, warnings, waiting } = live.view.value
   const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
   return (
     <>
@@ -24,7 +25,9 @@ export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
           {warning.message}
         </p>
       ))}
-      {blocks.length + unread.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
+      {blocks.length + unread.length === 0 && !live.isOver && (
+        <StateBadge state={waiting ? 'waiting' : 'running'} word={waiting ? placeText(waiting) : 'Working'} />
+      )}
       {live.problem.value && <Notice tone="bad">{live.problem.value.message}</Notice>}
       {end?.event === 'error' && <Failed {...end.data} />}
       {end?.event === 'plan_queued' && <Queued {...end.data} />}
