@@ -8,14 +8,14 @@ import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } 
  */
 export function reduceRun(state: RunView | undefined, event: RunEvent, at?: number): RunView {
   const view = state ?? EMPTY_RUN
-  const { waiting: _, ...begun } = view
-  const isKnown = event.id <= view.lastEventId && event.event !== 'error' && event.event !== 'waiting'
+  if (event.event === 'waiting') return { ...view, waiting: event.data }
+  const isKnown = event.id <= view.lastEventId && event.event !== 'error'
   if (view.end || isKnown) return view
-  const next = { ...begun, ...changeOf(view, event, at), lastEventId: Math.max(event.id, view.lastEventId) }
+  const next = { ...view, ...changeOf(view, event, at), lastEventId: Math.max(event.id, view.lastEventId) }
   return { ...next, status: statusOf(next) }
 }
 
-function changeOf(view: RunView, event: RunEvent, at: number | undefined): Partial<RunView> {
+function changeOf(view: RunView, event: Begun, at: number | undefined): Partial<RunView> {
   switch (event.event) {
     case 'turn_start':
       return { turn: event.data, turnStarts: [...view.turnStarts, startOf(event.data.turn_number, view)] }
@@ -29,15 +29,15 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return changeBySubagent(view, event.data, at)
     case 'subagent_end':
       return { blocks: changeSubagent(view.blocks, event.data.subagent_id, (block) => ({ ...block, end: event.data })) }
-    case 'permission_request':
-      return { permissions: [...view.permissions, pending(view, event.data)] }
+    case 'permission_request': {
+      const request = { request: event.data, subagentId: view.askedBy[event.data.id], state: 'pending' } as const
+      return { permissions: [...view.permissions, request] }
+    }
     case 'permission_resolved':
       return {
         permissions: resolve(view.permissions, event.data),
         ...(!isQuestion(view, event.data) && { blocks: reduceBlocks(view.blocks, event, at) }),
       }
-    case 'waiting':
-      return { waiting: event.data }
     case 'done':
     case 'error':
     case 'plan_queued':
@@ -55,8 +55,7 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
   }
 }
 
-const pending = ({ askedBy }: RunView, request: Schema<'PermissionRequestData'>) =>
-  ({ request, subagentId: askedBy[request.id], state: 'pending' }) as const
+type Begun = Exclude<RunEvent, { event: 'waiting' }>
 
 const startOf = (turn: number, { blocks, permissions, usage }: RunView): TurnStart => ({
   turn,
@@ -117,7 +116,7 @@ function usageAtEnd(usage: UsageView, { data }: RunEnd): UsageView {
 
 const ENDS = { done: 'done', error: 'failed', plan_queued: 'plan_queued' } as const
 
-function statusOf({ end, permissions, waiting }: RunView): RunView['status'] {
+function statusOf({ end, permissions }: RunView): RunView['status'] {
   if (end) return ENDS[end.event]
-  return waiting || permissions.some(({ state }) => state === 'pending') ? 'waiting' : 'running'
+  return permissions.some(({ state }) => state === 'pending') ? 'waiting' : 'running'
 }

@@ -58,7 +58,7 @@ export type RunView = {
   lastEventId: number
   /** The newest turn. */
   turn?: Schema<'TurnStartData'>
-  /** Its place among the runs of its tenant that wait for room, until it begins. */
+  /** Its last place among the runs of its tenant that wait for room. It has begun when `lastEventId` is above 0. */
   waiting?: Schema<'WaitingData'>
   blocks: readonly Block[]
   permissions: readonly PermissionView[]

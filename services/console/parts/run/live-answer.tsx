@@ -10,7 +10,8 @@ type LiveAnswerProps = { live: LiveRun; sessionId: string }
 
 /** A run that is followed: what it has said and done so far, and how it ended. */
 export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
-  const { blocks, permissions, end, warnings, waiting } = live.view.value
+  const { blocks, permissions, end, warnings, ...view } = live.view.value
+  const waiting = view.lastEventId === 0 && view.waiting
   const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
   return (
     <>
