@@ -7,6 +7,7 @@ import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
+import { estimateFlow } from '../../shared/work/flows/calls/estimate-flow.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
 import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
@@ -53,6 +54,7 @@ export async function createFlowSurface(
       evaluations: store.flowEvaluations,
       files: store.files,
       keepsHistory: hasDispatchStore,
+      toolBox,
       ...parts,
     })
   const surface = {
@@ -65,7 +67,7 @@ export async function createFlowSurface(
   return { flows: surface, dispatches: hasDispatchStore ? history : undefined }
 }
 
-type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
+type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors' | 'toolBox'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
     evaluations: FlowEvaluationStore
     files: Files
@@ -91,5 +93,6 @@ function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: Execut
     execute: (tenant, execution) => calls.execute(tenant, execution),
     now,
   })
-  return { calls, evaluator }
+  const estimating = { ...services, ...parts, checkers: schemas, ...limits }
+  return { calls, evaluator, estimate: (tenant, call) => estimateFlow(tenant, call, estimating) }
 }

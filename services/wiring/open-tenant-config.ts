@@ -22,6 +22,7 @@ import {
   type LiveConfigs,
   openLiveConfigs,
 } from '../../shared/tenancy/tenant-config/live-configs.ts'
+import type { CapabilityStore } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
@@ -35,6 +36,7 @@ import { loadKeyring } from './secrets/load-keyring.ts'
 export type OpenedTenantConfig = {
   configs: LiveConfigs
   audit: ConfigHistory
+  capabilities: CapabilityStore
   credentials: CredentialReader
   settings: TenantSettings
   inspector: InstanceInspector
@@ -91,6 +93,7 @@ export async function openTenantConfig(
     configs,
     credentials,
     audit: new ConfigHistory(store.tenantConfigs),
+    capabilities: store.capabilities,
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,

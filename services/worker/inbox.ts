@@ -13,6 +13,7 @@ import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { type Admission, startOf } from '../../shared/tenancy/limits/admission.ts'
+import { estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../shared/work/runs/records/record.ts'
@@ -24,7 +25,7 @@ import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts
 import { checkFiles, type FileDeps } from './check-files.ts'
 import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
-import type { PrepareOneShot } from './prepare-one-shot.ts'
+import type { FirstCallOf, PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
@@ -38,6 +39,8 @@ export type InboxOptions = ChoicesDeps &
     admission: Admission
     prepareRun: PrepareRun
     prepareOneShot: PrepareOneShot
+    firstCallOf: FirstCallOf
+    budgets?: Parameters<typeof estimate>[2]['budgets']
     /** Stores one-shot runs. Left out: they end with this worker. */
     oneShots?: Pick<OneShots, 'post'> | undefined
     draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
@@ -81,7 +84,7 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
-    ...createRunCommands(options),
+    ...{ ...createRunCommands(options), estimateRun: createEstimateRun(options) },
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
@@ -105,6 +108,19 @@ function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pic
   return {
     listFiles: async (tenant, scopeId, page) => listFolder(await open(tenant, scopeId), page),
     readFile: async (tenant, scopeId, part) => readPiece(await open(tenant, scopeId), part),
+  }
+}
+
+/** Checks what a start checks, and tells what it would call first. */
+function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estimateRun'] {
+  return async (tenant, request) => {
+    refuseIf(draining.hasBegun)
+    await checkChoices(tenant, request, options)
+    await options.models.load(tenant)
+    if (request.files) await checkFiles(tenant, request, options)
+    const { priceOf, ...call } = await options.firstCallOf(tenant, request)
+    const payer = { tenant, customer: request.customer_id }
+    return estimate(payer, [{ name: 'main', ...call }], { priceOf, budgets: options.budgets })
   }
 }
 

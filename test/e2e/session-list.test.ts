@@ -62,7 +62,7 @@ inBothForms('the list of sessions and their histories', (startProduct) => {
     await first.until('turn_start')
     const second = await post(id, 'and then')
     expect(await infoOf(id)).to.include({
-      title: `find the ${'long '.repeat(15)}`.slice(0, 80),
+      title: `find the${' long'.repeat(14)}…`,
       active_run_id: first.runId,
       queued: 1,
     })

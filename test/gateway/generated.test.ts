@@ -22,6 +22,7 @@ import { loadConfig } from '../../shared/platform/config/config.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
 import type { EgressResponse } from '../../shared/platform/net/port.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
+import type { Estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
 import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { arbitraryOf } from '../platform/api/arbitrary.ts'
@@ -47,6 +48,8 @@ const PROBE = {
   probed_at: AT,
 }
 
+const ESTIMATE: Estimate = { calls: [], input_tokens: 0, cost_usd_from: 0, cost_usd_to: null, budget: 'enough' }
+
 /** Answers every call well, so that only the checks of requests refuse. It is whole: a call that it did not know would be a 500 of rare values alone. */
 const BROKER: Broker = {
   createSession: async (_tenant, id) => sessionOf(id),
@@ -62,6 +65,7 @@ const BROKER: Broker = {
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
   steerRun: async () => {},
+  estimateRun: async () => ESTIMATE,
   branchOf: async () => ({ messages: [], title: null, from: { session_id: 's', message_id: `msg_${'0'.repeat(32)}` } }),
   listFiles: async () => ({ files: [], has_more: false }),
   readFile: async () => ({ base64: '', bytes: 0, modified_ms: 0 }),
@@ -85,6 +89,7 @@ const ANSWER: FlowAnswer = {
 }
 
 const EXECUTION: FlowRunSurface = {
+  estimate: async () => ESTIMATE,
   calls: {
     start: async () => ({
       traceId: TRACE_ID,

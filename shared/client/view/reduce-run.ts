@@ -6,8 +6,7 @@ import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } 
  * The view of a run after one more event. It is pure: an event that was seen before changes nothing, and neither does one behind the
  * end. `at` is the time in milliseconds; without it the view has no durations of tool calls.
  */
-export function reduceRun(state: RunView | undefined, event: RunEvent, at?: number): RunView {
-  const view = state ?? EMPTY_RUN
+export function reduceRun(view: RunView = EMPTY_RUN, event: RunEvent, at?: number): RunView {
   if (event.event === 'waiting') return { ...view, waiting: event.data }
   const isKnown = event.id <= view.lastEventId && event.event !== 'error'
   if (view.end || isKnown) return view

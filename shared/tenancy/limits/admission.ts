@@ -126,7 +126,7 @@ export class RunAdmission implements Admission {
   async #admit(start: Start, known: TenantLimits | Promise<TenantLimits>): Promise<StartWait | undefined> {
     const { budgets, places } = this.#deps
     const limits = await known
-    await assertBudget(budgets, start.tenant)
+    await assertBudget(budgets, start.tenant, start.customer)
     if (!limitsPlaces(limits, start)) return undefined
     const allowed = placeLimits(limits, start.customer)
     const found = await places.take(start, allowed)
@@ -183,7 +183,10 @@ const limitsPlaces = (limits: TenantLimits, { customer }: Pick<Start, 'customer'
   Object.values(placeLimits(limits, customer)).some((limit) => limit !== null)
 
 const limitsRuns = (limits: TenantLimits, start: Start): boolean =>
-  limitsPlaces(limits, start) || limits.tokens_per_day !== null || limits.usd_per_day !== null
+  limitsPlaces(limits, start) ||
+  limits.tokens_per_day !== null ||
+  limits.usd_per_day !== null ||
+  (start.customer !== undefined && limits.customers !== undefined)
 
 function refusalOf({ tenant, customer }: PlaceLimits, found: TakenPlace): AppError {
   const [whose, limit] = found.place === 'customer_full' ? ['customer', customer] : ['tenant', tenant]

@@ -231,7 +231,7 @@ export class Run {
   /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.#held) await this.#held.promise
-    await this.placed
+    if (this.placed) await this.placed
     if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)

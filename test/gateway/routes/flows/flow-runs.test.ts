@@ -42,7 +42,7 @@ const callsOf = (started: Partial<StartedFlow>): FlowRunSurface =>
 const execution = (
   calls: FlowRunSurface['calls'],
   evaluator: FlowRunSurface['evaluator'] = { evaluate: () => Promise.reject(new Error('not expected')) },
-): FlowRunSurface => ({ calls, evaluator })
+): FlowRunSurface => ({ calls, evaluator, estimate: () => Promise.reject(new Error('not expected')) })
 
 describe('runs of flows', () => {
   const start = useGateways()
