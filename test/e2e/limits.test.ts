@@ -442,7 +442,8 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     const lists = async () => {
       const paths = ['/runs', '/plans', '/dispatches', '/files']
       const texts = await Promise.all(paths.map(async (path) => (await call('GET', path)).text))
-      return texts.map((text) => text.match(/"(?:run|plan|trace|file)_[0-9a-f]+"/g))
+      // A run that has ended just now may still change its place in the list.
+      return texts.map((text) => text.match(/"(?:run|plan|trace|file)_[0-9a-f]+"/g)?.toSorted())
     }
     const [before, asked, { used }] = [await lists(), product.model.requests.length, await shown()]
 
