@@ -103,11 +103,13 @@ export class FlowJobs {
   /** Executes a dispatch that this process has claimed. */
   async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { runs, admission, announce } = this.#deps
-    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name }
+    const isItem = dispatch.kind === 'batch'
+    const metadata = isItem && { metadata: { batch_id: dispatch.idempotency_key ?? '' } }
+    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, ...metadata }
     const reserved = numbersBefore(dispatch)
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
-    const run = runs.open({ ...identity, ...(earlier && { earlier }) })
+    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: isItem })
     admission.hold(tenant, run.id, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
@@ -165,7 +167,8 @@ export class FlowJobs {
       isRecovered: numbersBefore(dispatch) > 0,
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
-    return { traceId, ...prepared, input, route, fallback, ...recording }
+    const caller = dispatch.kind === 'batch' && { caller: { priority: 'batch' as const } }
+    return { traceId, ...prepared, input, route, fallback, ...recording, ...caller }
   }
 
   async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {

@@ -13,9 +13,12 @@ import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
+import { BatchJobs, ITEMS_AT_ONCE } from './batch-jobs.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
+import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { PlanJobs } from './plan-jobs.ts'
@@ -44,7 +47,8 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
   const opened = await openWorkspaces(settings.workspaces, opening)
   const { workspaces } = opened
   const slots = slotsOf(settings)
-  const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }
+  const maxRuns = mostSlots(slots.flows) + mostSlots(slots.plans) + ITEMS_AT_ONCE * mostSlots(slots.plans)
+  const limits = { maxRuns, runResumeMs: settings.runResumeMs }
   const { events, recorder } = parts
   const usage = new UsageRecorder({ store: parts.store.usage, log })
   const executor = new Executor({ limits, workspaces, isHeapHigh, events, usage, recorder, metrics, log })
@@ -63,6 +67,8 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
       const works: JobWork[] = [publishing(workOf('flow', flows, slots.flows))]
+      if (tenantConfig)
+        works.push(workOf('batch', createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }), slots.plans))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))
@@ -70,7 +76,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
       }
       await executor.start(consume, works, membership)
       dispatcher?.start()
-      stopSweeps = startSweeps(parts, membership, schedules && { queue: parts.queue, schedules })
+      stopSweeps = startSweeps(parts, membership, schedules && { schedules })
     },
     async close() {
       stopSweeps()
@@ -140,6 +146,25 @@ function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: O
   const submission = { plans, idempotency, queue, events, now: () => new Date() }
   const ticks = new PlanTicks({ ...submission, store: planSchedules, records, schedules, admits, metrics })
   return { handle: (job: Job) => ticks.fire(job), givenUp: async () => {} }
+}
+
+type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
+
+/** Opens the jobs that run the items of batches. They have as many slots as plans, and run as many items as those run steps. */
+function createBatchJobs(
+  { hasDispatchStore: keepsHistory }: Pick<ExecutorSettings, 'hasDispatchStore'>,
+  { flows, store, tenantConfig, executor, flowJobs, log }: BatchParts,
+): BatchJobs {
+  const { configs, limits } = tenantConfig
+  return new BatchJobs({
+    ...{ ...flows, batches: store.batches, files: store.files, configs, keepsHistory, log },
+    checkers: flows.schemas,
+    admission: limits.admission,
+    flows: flowJobs,
+    runs: executor.runs,
+    draining: executor.draining,
+    now: () => new Date(),
+  })
 }
 
 type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }

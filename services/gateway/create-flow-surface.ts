@@ -5,7 +5,10 @@ import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
+import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
@@ -51,6 +54,8 @@ export async function createFlowSurface(
     executionOf(flows, {
       ...tenantConfig,
       evaluations: store.flowEvaluations,
+      batches: store.batches,
+      idempotency: store.idempotency,
       files: store.files,
       keepsHistory: hasDispatchStore,
       ...parts,
@@ -68,11 +73,13 @@ export async function createFlowSurface(
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
     evaluations: FlowEvaluationStore
+    batches: BatchStore
+    idempotency: JoinableKeys
     files: Files
     keepsHistory: boolean
   }
 
-function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
+function executionOf(flows: FlowParts, { limits, evaluations, batches, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows
   const now = () => new Date()
   const calls = new FlowCalls({
@@ -91,5 +98,5 @@ function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: Execut
     execute: (tenant, execution) => calls.execute(tenant, execution),
     now,
   })
-  return { calls, evaluator }
+  return { calls, evaluator, batches: new BatchCalls({ ...services, ...parts, batches, dispatches, now }) }
 }

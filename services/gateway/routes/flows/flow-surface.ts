@@ -1,3 +1,4 @@
+import type { BatchCalls } from '../../../../shared/work/flows/batch/calls.ts'
 import type { FlowCalls } from '../../../../shared/work/flows/calls/calls.ts'
 import type { FlowChecks } from '../../../../shared/work/flows/check/check.ts'
 import type { FlowEvaluator } from '../../../../shared/work/flows/evaluate/evaluate.ts'
@@ -28,4 +29,8 @@ export type FlowSurface = {
 }
 
 /** The services behind the endpoints that run flows. */
-export type FlowRunSurface = { calls: Pick<FlowCalls, 'start'>; evaluator: Pick<FlowEvaluator, 'evaluate'> }
+export type FlowRunSurface = {
+  calls: Pick<FlowCalls, 'start'>
+  evaluator: Pick<FlowEvaluator, 'evaluate'>
+  batches: Pick<BatchCalls, 'start' | 'get' | 'list' | 'cancel' | 'results'>
+}

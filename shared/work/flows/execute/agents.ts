@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Tools } from '../../../agent/engine/resources.ts'
-import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
+import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import type { ReadFile } from '../../../agent/providers/shown-files.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
 import type { AttachedFile } from '../../../kernel/attachment.ts'
@@ -29,6 +29,8 @@ export type FlowExecution = {
   memory: string
   /** Whether it begins anew, because its executor died. */
   isRecovered?: boolean
+  /** For whom its models are called. */
+  caller?: Caller
   /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
   beforeAction?: (() => Promise<void>) | undefined
 }
@@ -104,11 +106,15 @@ const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): Flow
   at,
 })
 
-async function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Context): Promise<AgentDeps> {
+async function depsOf(
+  { route, fallback, caller }: FlowExecution,
+  { resources, log, stop }: Context,
+): Promise<AgentDeps> {
   const { priceOf, windowOf, checker, maxTurns, readFile } = resources
   const opened = new Map<string, Promise<ModelProvider>>()
   return {
     routes: new CallRoutes(route, fallback),
+    caller,
     files: await resources.findFiles?.(),
     structured: new StructuredOutputs(resources.supportsStructuredOutput),
     signal: stop.signal,
