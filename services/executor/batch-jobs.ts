@@ -7,6 +7,7 @@ import type { Admission } from '../../shared/tenancy/limits/admission.ts'
 import {
   type Batch,
   type BatchItem,
+  type Chunk,
   chunkJobId,
   chunkOfJob,
   endOf,
@@ -23,6 +24,7 @@ import type { Dispatch, Dispatches, Flow } from '../../shared/work/flows/port.ts
 import { isEnded } from '../../shared/work/flows/transitions.ts'
 import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
+import type { Advanced, BatchWaves } from './batch-waves.ts'
 import type { FlowJobs } from './flow-jobs.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
 
@@ -32,7 +34,9 @@ export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'>
   library: Pick<FlowLibrary, 'definitionOf'>
   admission: Pick<Admission, 'admit' | 'release'>
   /** Executes what this has started, and what an executor that died has left of it. */
-  flows: Pick<FlowJobs, 'handle'>
+  flows: Pick<FlowJobs, 'handle' | 'answers'>
+  /** Left out: all calls go to the live API. */
+  waves?: Pick<BatchWaves, 'advance'>
   runs: Pick<Runs, 'get'>
   /** Aborted when this process shuts down: chunks are given back. */
   draining: AbortSignal
@@ -79,19 +83,26 @@ export class BatchJobs {
     const batch = await batches.get(tenant, batchId)
     const chunk = batch && (await batches.chunk(tenant, batchId, number))
     if (!chunk) return { end: undefined }
-    const ends = hasEnded(chunk) ? chunk.ends : await this.#run(tenant, { batch, chunk, leaving })
+    const ended = { ends: chunk.ends, isParked: false }
+    const { ends, isParked } = hasEnded(chunk) ? ended : await this.#run(tenant, { batch, chunk, leaving })
+    if (isParked) return { end: undefined } // It is queued again when the vendor may have news (`reconcileBatches`).
     if (!hasEnded({ ends })) return leaving.aborted ? { end: { again: true } } : undefined
     await batches.settle(tenant, batchId, now())
     return { end: undefined }
   }
 
-  /** Runs the items that have not ended. Returns the ends that are stored by then. */
-  async #run(tenant: TenantId, { batch, chunk, leaving }: Work): Promise<NewChunk['ends']> {
-    const { batches, library } = this.#deps
+  /** Runs the items that have not ended and wait for no vendor. Returns the ends that are stored by then. */
+  async #run(
+    tenant: TenantId,
+    { batch, chunk, leaving }: Work,
+  ): Promise<{ ends: NewChunk['ends']; isParked: boolean }> {
+    const { batches, library, waves } = this.#deps
     const definition = await library.definitionOf(tenant, batch.flow)
-    const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition })
-    const save = async () => {
-      const ends = await batches.saveEnds(tenant, { ...chunk, ends: work.ends })
+    const isPooled = batch.vendor_instance !== null && definition
+    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition }) : undefined
+    const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition, advanced })
+    const save = async (look_at_ms = 0) => {
+      const ends = await batches.saveEnds(tenant, { ...chunk, ends: work.ends, look_at_ms })
       return (work.ends = joinEnds(work.ends, ends))
     }
     const look = async () => {
@@ -105,13 +116,18 @@ export class BatchJobs {
     } finally {
       clearInterval(timer)
     }
-    return save()
+    const isParked = advanced !== undefined && advanced.waiting.size > 0 && !leaving.aborted
+    return { ends: await save(isParked ? advanced.lookAtMs : 0), isParked }
   }
 }
 
 type Work = { batch: Batch; chunk: NewChunk; leaving: AbortSignal }
 type Starting = { item: BatchItem; definition: Flow['definition'] }
-type Parts = Work & { deps: BatchJobsDeps; definition: Flow['definition'] | undefined }
+type Parts = Work & {
+  deps: BatchJobsDeps
+  definition: Flow['definition'] | undefined
+  advanced: Advanced | undefined
+}
 
 /** The items of a chunk while this process runs them. */
 class ChunkWork {
@@ -137,11 +153,12 @@ class ChunkWork {
 
   /** Resolves when every item has ended, or no further one may begin. Throws `unavailable` when the store is away. */
   async run(): Promise<void> {
-    const open = [...this.#parts.chunk.items.entries()].filter(([i]) => this.ends[i] === null)
+    const { chunk, advanced } = this.#parts
+    const open = [...chunk.items.entries()].filter(([i]) => this.ends[i] === null && !advanced?.waiting.has(i))
     const next = open.values()
     const lane = async () => {
       for (const [i, item] of next) {
-        const end = await this.#end(this.#parts.chunk.first + i, item)
+        const end = await this.#end(chunk.first + i, item)
         if (!end) return
         this.ends = this.ends.with(i, end)
       }
@@ -168,13 +185,16 @@ class ChunkWork {
   }
 
   async #follow(dispatch: Dispatch): Promise<ItemEnd | undefined> {
-    const { flows, dispatches } = this.#parts.deps
+    const { advanced, deps } = this.#parts
+    const { flows, dispatches } = deps
     if (isEnded(dispatch)) return endOf(dispatch)
     const { trace_id: id } = dispatch
+    if (advanced) flows.answers.set(id, advanced.answers)
     this.#atWork.add(id)
     if (this.#stopped.signal.aborted) this.#cancelRun(id)
     await flows.handle({ kind: 'flow', tenant: this.#tenant, id })
     this.#atWork.delete(id)
+    flows.answers.delete(id)
     const ended = await dispatches.get(this.#tenant, id)
     return ended && isEnded(ended) ? endOf(ended) : undefined
   }
@@ -238,16 +258,13 @@ export async function reconcileBatches({ batches, queue, now }: ReconcileDeps): 
   for (; page.length > 0; page = await batches.open(page.at(-1)?.batch_id)) {
     for (const { batch_id: id, owner: tenant } of page) {
       if (await batches.settle(tenant, id, now())) continue
-      const open = (await batches.chunks(tenant, id)).filter((chunk) => !hasEnded(chunk))
-      const missing =
-        open.length > 0
-          ? await queue.missing(
-              'batch',
-              open.map(({ chunk }) => chunkJobId(id, chunk)),
-            )
-          : []
-      const isStored = missing.length > 0 && (await batches.get(tenant, id)) !== undefined
-      if (isStored) for (const job of missing) await queue.add({ kind: 'batch', tenant, id: job })
+      const batch = await batches.get(tenant, id)
+      if (!batch) continue // It is being created.
+      const nowMs = batch.status === 'running' ? now().getTime() : Number.POSITIVE_INFINITY
+      const isDue = (chunk: Chunk) => !hasEnded(chunk) && (chunk.look_at_ms ?? 0) <= nowMs
+      const due = (await batches.chunks(tenant, id)).filter(isDue).map(({ chunk }) => chunkJobId(id, chunk))
+      const missing = due.length > 0 ? await queue.missing('batch', due) : []
+      for (const job of missing) await queue.add({ kind: 'batch', tenant, id: job })
     }
   }
 }

@@ -1,3 +1,5 @@
+import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
+import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
@@ -65,6 +67,9 @@ const LEAVING: CancelCode = 'worker_draining'
 /** Never resolves: a run that is left to another process has no end in this one. */
 const LEFT = Promise.withResolvers<void>().promise
 
+/** An item of a batch that is rehearsed. */
+export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & { item: ItemAnswers; flow: FlowRef }
+
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 
@@ -72,12 +77,27 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
   readonly #retry: JobRetry
+  /** What vendors' batches have answered to the calls of executions that begin here, by their ids. */
+  readonly answers = new Map<string, ItemAnswers['answers']>()
 
   constructor(deps: FlowJobsDeps) {
     this.#deps = deps
     this.#retry = new JobRetry((id, cause) => {
       deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
     })
+  }
+
+  /**
+   * The calls that an item of a batch would make next, with the answers that there are so far; none when it would come to its end. Nobody is called, and nothing
+   * is recorded.
+   */
+  async rehearse(tenant: TenantId, { item, flow, ...call }: Rehearsal): Promise<BatchCall[]> {
+    const missing: BatchCall[] = []
+    const prepared = await this.#prepareFlow(tenant, flow)
+    const execution = { ...call, ...prepared, traceId: item.traceId, answers: { ...item, missing } }
+    const events = this.#deps.execute(tenant, execution, new AbortController().signal)
+    while (!(await events.next()).done);
+    return missing
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
@@ -168,7 +188,9 @@ export class FlowJobs {
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
     const caller = dispatch.kind === 'batch' && { caller: { priority: 'batch' as const } }
-    return { traceId, ...prepared, input, route, fallback, ...recording, ...caller }
+    const answers = this.answers.get(traceId)
+    const answered = answers && { answers: { traceId, answers } }
+    return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
   }
 
   async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {

@@ -16,6 +16,7 @@ import { createModelSource } from '../wiring/models/create-model-source.ts'
 import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
 import { BatchJobs, ITEMS_AT_ONCE } from './batch-jobs.ts'
+import { BatchWaves, type WavesDeps } from './batch-waves.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
 import type { FlowJobs } from './flow-jobs.ts'
@@ -156,16 +157,36 @@ function createBatchJobs(
   { flows, store, tenantConfig, executor, flowJobs, log }: BatchParts,
 ): BatchJobs {
   const { configs, limits } = tenantConfig
-  return new BatchJobs({
-    ...{ ...flows, batches: store.batches, files: store.files, configs, keepsHistory, log },
+  const shared = {
+    ...flows,
+    batches: store.batches,
     checkers: flows.schemas,
-    admission: limits.admission,
     flows: flowJobs,
+    now: () => new Date(),
+    log,
+  }
+  const openVendor = vendorsOf(tenantConfig)
+  return new BatchJobs({
+    ...{ ...shared, files: store.files, configs, keepsHistory },
+    waves: new BatchWaves({ ...shared, openVendor }),
+    admission: limits.admission,
     runs: executor.runs,
     draining: executor.draining,
-    now: () => new Date(),
   })
 }
+
+/** The batch endpoints of a tenant's instance; `undefined` where its key cannot be read, too: its live calls say so. */
+const vendorsOf =
+  ({ configs, credentials, openBatches }: OpenedTenantConfig): WavesDeps['openVendor'] =>
+  async (tenant, name) => {
+    const config = await configs.get(tenant)
+    const instance = config.instances.find((each) => each.name === name)
+    try {
+      return instance && openBatches(instance, credentials.read(tenant, instance, config))
+    } catch {
+      return undefined
+    }
+  }
 
 type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
 

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { BatchJobs, type BatchJobsDeps, reconcileBatches } from '../../services/executor/batch-jobs.ts'
 import { FlowJobs } from '../../services/executor/flow-jobs.ts'
 import { AppError, tooMany } from '../../shared/kernel/errors.ts'
+import type { FlowEvent } from '../../shared/kernel/events.ts'
 import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
 import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../shared/platform/api/api-type.ts'
@@ -49,6 +50,10 @@ const CHECKER = {
     (input as { bad?: true }).bad ? [{ path: '/bad', message: 'is bad' }] : [],
 }
 const CHECKERS = { of: () => CHECKER, close: async () => {} }
+const started = (traceId: string): FlowEvent => ({
+  ...{ type: 'started', trace_id: traceId, flow_id: 'summarize', flow_version: 3 },
+  ...{ provider_instance: 'main', model: 'm', at: '' },
+})
 const CALLER = { subject: 'anna', idempotencyKey: undefined }
 const itemsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ input: { n } }))
 type Result = ApiType<'FlowBatchResult'>
@@ -77,9 +82,9 @@ describe('the items of batches', () => {
     const flows = new FlowJobs({
       ...{ runs, dispatches, library, compile, admission: NO_ADMISSION, log: SILENT_LOG },
       memory: { promptText: async () => '', remember: async () => true },
-      // biome-ignore lint/correctness/useYield: the end of an execution is its return value
       async *execute(_tenant, execution, signal) {
         executed.push(execution.input['n'])
+        yield started(execution.traceId)
         const cancelled = new Promise<never>((_, reject) =>
           signal.addEventListener('abort', () => reject(new AppError('conflict', 'cancelled', { code: 'cancelled' }))),
         )

@@ -59,15 +59,15 @@ async function untilEnded(
   { cli: { output }, signal }: Following,
 ): Promise<Schema<'FlowBatch'>> {
   let told = ''
-  for (let batch = started; ; ) {
-    const { status, item_counts: counts, usage } = batch
+  for (let now = started; ; ) {
+    const { status, item_counts: counts, usage } = now
     const failed = counts.ended - counts.ok
     const line = `${status}: ${counts.ended} of ${counts.total}${failed > 0 ? `, ${failed} not ok` : ''}, ${dollars(usage.cost_usd)}`
     if (line !== told) output.err(`  ${plainLine(line)}\n`)
     told = line
-    if (batch.ended_at !== null) return batch
+    if (now.ended_at !== null) return now
     await sleep(LOOK_EVERY_MS, undefined, { signal })
-    batch = await client.raw.get('/batches/{id}', { path: { id: batch.batch_id }, signal })
+    now = await client.raw.get('/batches/{id}', { path: { id: now.batch_id }, signal })
   }
 }
 

@@ -78,10 +78,18 @@ export type ModelChoices = {
 export type StructuredOutput = { name: string; schema: JsonObject }
 
 /** Token counts of one turn. `input` is the whole input, the cached parts included. */
-export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
+export type Usage = {
+  input: number
+  cacheRead: number
+  cacheWrite: number
+  output: number
+  /** What it costs, as a part of the price. */
+  priceFactor?: number
+}
 
 /** What a provider has counted of a turn. A count that it has left out is missing. */
-export type CountedUsage = Partial<Pick<Usage, 'input' | 'output'>> & Pick<Usage, 'cacheRead' | 'cacheWrite'>
+export type CountedUsage = Partial<Pick<Usage, 'input' | 'output' | 'priceFactor'>> &
+  Pick<Usage, 'cacheRead' | 'cacheWrite'>
 
 export type FailureCode = Extract<
   RunErrorCode,
@@ -153,6 +161,8 @@ export interface ModelProvider {
   takesTools?(model: string): boolean
   /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
   takesFile?(model: string, mediaType: string): boolean
+  /** Whether its next call has its answer already, so that nobody is called. Missing: it has not. */
+  isAnswered?(): boolean
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
 

@@ -116,7 +116,7 @@ function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
 function createEntrance(plain: ModelProvider, { tenant, gate }: Account) {
   const [caps, scope] = [capsOf(plain.caps), scopeOf(tenant, plain)]
   return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
-    if (plain.type === 'demo') return FREE_TURN
+    if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN
     const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
     const { tokens } = most()
     return gate.enter({ scope, model, caps, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)

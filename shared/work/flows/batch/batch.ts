@@ -16,6 +16,8 @@ export type Batch = {
   subject: string
   request: Omit<FlowRunRequest, 'input' | 'version'>
   model: string
+  /** Its calls go through the batches of this instance's vendor. */
+  vendor_instance: string | null
   status: BatchStatus
   items: number
   chunks: number
@@ -31,7 +33,14 @@ type ItemStatus = ApiType<'BatchItemStatus'>
 export type ItemEnd = readonly [status: ItemStatus, inputTokens: number, outputTokens: number, costUsd: number]
 
 /** Consecutive items, which one job runs: `first` is the number of the first one. `ends` has `null` for those that have not ended. */
-export type Chunk = { batch_id: string; chunk: number; first: number; ends: readonly (ItemEnd | null)[] }
+export type Chunk = {
+  batch_id: string
+  chunk: number
+  first: number
+  ends: readonly (ItemEnd | null)[]
+  /** It waits for a vendor, and need not be looked at before. */
+  look_at_ms?: number
+}
 export type NewChunk = Chunk & { items: readonly BatchItem[] }
 
 /** A batch is divided among so many jobs, each of which has at least so many items and at most so many characters. */
@@ -57,6 +66,23 @@ export function divide(batch_id: string, items: readonly BatchItem[]): NewChunk[
   }
   return chunks
 }
+
+/**
+ * Calls of a chunk's items that went to a vendor together. `submitting` before they are sent, so that whoever finds it asks the vendor for them; `answered` once every
+ * call has an answer in the store.
+ */
+export type Wave = {
+  batch_id: string
+  chunk: number
+  wave: number
+  state: 'submitting' | 'submitted' | 'answered'
+  vendor_id: string | null
+  at_ms: number
+  calls: readonly string[]
+}
+
+/** The text by which a vendor keeps a wave. */
+export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-${chunk}-${wave}`
 
 /** The id of the job that runs a chunk. */
 export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`

@@ -3,15 +3,17 @@ import { retryUntil } from '../../../kernel/async/retry.ts'
 import { conflict, hasKind, invalidRequest, notFound } from '../../../kernel/errors.ts'
 import type { FlowFailure } from '../../../kernel/events.ts'
 import { itemTraceId, newId } from '../../../kernel/ids.ts'
+import { PROVIDER_TYPES } from '../../../kernel/provider-types.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import { DAY_MS } from '../../../kernel/time.ts'
 import type { ApiType } from '../../../platform/api/api-type.ts'
 import { canonicalHash, type JoinableKeys, keyMismatch } from '../../../platform/store/idempotency.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
+import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { routesOf } from '../calls/choose-routes.ts'
 import type { FlowLibrary } from '../library.ts'
-import type { Dispatches } from '../port.ts'
+import type { Dispatches, FlowDefinition } from '../port.ts'
 import {
   type Batch,
   type BatchItem,
@@ -41,6 +43,8 @@ type Result = ApiType<'FlowBatchResult'>
 
 const HOUR_MS = 3_600_000
 const DEFAULT_HOURS = 24
+/** Sooner than that no vendor's batch may be done. */
+const LEAST_HOURS = 1
 const OPERATION = 'flow_batch'
 /** The executions that are read at a time for results. */
 const AT_ONCE = 16
@@ -147,6 +151,9 @@ export class BatchCalls {
     const flow = await library.published(tenant, name, version)
     const config = await configs.get(tenant)
     const { primary } = routesOf(flow.definition, rest, config)
+    const { type } = findInstance(config, primary.instance)
+    const isPooled = request.deadline_hours !== undefined && hours >= LEAST_HOURS && maySendInBatches(flow.definition)
+    const takesBatches = PROVIDER_TYPES[type].hasBatches === true
     const [createdMs, deadlineMs] = [now().getTime(), now().getTime() + HOUR_MS * hours]
     // What it needs lasts until its last item has ended, and for a day more.
     const expiresMs = Math.max(createdMs + DAY_MS * config.audit.retention_days, deadlineMs + DAY_MS)
@@ -156,6 +163,7 @@ export class BatchCalls {
       subject,
       request: rest,
       model: primary.model,
+      vendor_instance: isPooled && takesBatches ? primary.instance : null,
       status: 'running',
       items: items.length,
       chunks: 0,
@@ -232,6 +240,10 @@ const NO_RECORD: Result['error'] = {
 }
 
 const shownError = ({ type, message }: FlowFailure) => ({ type, message }) as NonNullable<Result['error']>
+
+/** An execution is rehearsed to find its calls, so its tools would be called more than once; a wave goes to one instance. */
+const maySendInBatches = ({ tools, sub_agents: agents }: FlowDefinition): boolean =>
+  tools.length === 0 && agents.every((each) => each.tools.length === 0 && each.provider_instance === undefined)
 
 /** An item without a name of its own has its number for one. */
 function assertDistinct(items: readonly BatchItem[]): void {
