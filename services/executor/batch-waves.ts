@@ -43,7 +43,7 @@ const LAST_SHARE = 0.2
 const isPassing = ({ status }: BatchAnswer): boolean => status === 429 || status >= 500
 
 /**
- * Sends the model calls of a chunk's items through the batches of a vendor, one wave after the other (D55.6). Each item is rehearsed with the answers so far, which shows its
+ * Sends the model calls of a chunk's items through the batches of a vendor, one wave after the other (D55.6a). Each item is rehearsed with the answers so far, which shows its
  * next calls; when it makes none, it is ready to be executed with these answers.
  */
 export class BatchWaves {
@@ -81,11 +81,11 @@ export class BatchWaves {
     const { batches, now, log } = this.#deps
     if (wave.state === 'submitting') {
       if (now().getTime() - wave.at_ms < SUBMIT_MS) return wave // Another process may be at it.
-      const found = await vendor.find(markOf(wave)).catch(() => wave)
-      if (found === wave) return wave
-      if (typeof found !== 'string' || found === 'unknown') return void (await batches.removeWave(tenant, wave))
-      await batches.changeWave(tenant, wave, { state: 'submitted', vendor_id: found })
-      return wave
+      const found = await vendor.find(markOf(wave)).catch(() => 'away' as const)
+      if (found === 'away') return wave
+      if (found === 'unknown' || !found) await batches.removeWave(tenant, wave)
+      else await batches.changeWave(tenant, wave, { state: 'submitted', vendor_id: found.id })
+      return found === 'unknown' || !found ? undefined : wave
     }
     if (isLast) await this.#cancel(vendor, wave)
     try {

@@ -13,13 +13,11 @@ import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
-import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
-import { BatchJobs, ITEMS_AT_ONCE } from './batch-jobs.ts'
-import { BatchWaves, type WavesDeps } from './batch-waves.ts'
+import { ITEMS_AT_ONCE } from './batch-jobs.ts'
+import { createBatchJobs } from './create-batch-jobs.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
-import type { FlowJobs } from './flow-jobs.ts'
 import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
 import { startSweeps } from './open-sweeps.ts'
 import { PlanJobs } from './plan-jobs.ts'
@@ -43,14 +41,11 @@ const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
-  const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
+  const { toolBox, fence, events, recorder, metrics, tenantConfig, isHeapHigh, log } = parts
   const opening = { sweeps: { isPlanOver: planLook(parts) }, onLeft: toolBox.release, log }
-  const opened = await openWorkspaces(settings.workspaces, opening)
-  const { workspaces } = opened
+  const { workspaces, ...opened } = await openWorkspaces(settings.workspaces, opening)
   const slots = slotsOf(settings)
-  const maxRuns = mostSlots(slots.flows) + mostSlots(slots.plans) + ITEMS_AT_ONCE * mostSlots(slots.plans)
-  const limits = { maxRuns, runResumeMs: settings.runResumeMs }
-  const { events, recorder } = parts
+  const limits = { maxRuns: mostRuns(slots), runResumeMs: settings.runResumeMs }
   const usage = new UsageRecorder({ store: parts.store.usage, log })
   const executor = new Executor({ limits, workspaces, isHeapHigh, events, usage, recorder, metrics, log })
   const tools = {
@@ -67,7 +62,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     executor,
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
-      const works: JobWork[] = [publishing(workOf('flow', flows, slots.flows))]
+      const works = [publishing(workOf('flow', flows, slots.flows))]
       if (tenantConfig)
         works.push(workOf('batch', createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }), slots.plans))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
@@ -102,6 +97,10 @@ const workOf = (kind: JobWork['kind'], handlers: Handlers, slots: SlotLimits): J
   handle: (job, giveWay) => handlers.handle(job, giveWay),
   givenUp: (job) => handlers.givenUp(job),
 })
+
+/** The runs of flows, of plans, and of the items of batches, which have as many slots as plans. */
+const mostRuns = ({ flows, plans }: Record<'flows' | 'plans', SlotLimits>): number =>
+  mostSlots(flows) + (1 + ITEMS_AT_ONCE) * mostSlots(plans)
 
 type SlotSettings = Pick<ExecutorSettings, 'runsPerWorker' | 'runsPerTenant'>
 
@@ -148,45 +147,6 @@ function openTicks({ store, tenantConfig, events, queue, schedules, metrics }: O
   const ticks = new PlanTicks({ ...submission, store: planSchedules, records, schedules, admits, metrics })
   return { handle: (job: Job) => ticks.fire(job), givenUp: async () => {} }
 }
-
-type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
-
-/** Opens the jobs that run the items of batches. They have as many slots as plans, and run as many items as those run steps. */
-function createBatchJobs(
-  { hasDispatchStore: keepsHistory }: Pick<ExecutorSettings, 'hasDispatchStore'>,
-  { flows, store, tenantConfig, executor, flowJobs, log }: BatchParts,
-): BatchJobs {
-  const { configs, limits } = tenantConfig
-  const shared = {
-    ...flows,
-    batches: store.batches,
-    checkers: flows.schemas,
-    flows: flowJobs,
-    now: () => new Date(),
-    log,
-  }
-  const openVendor = vendorsOf(tenantConfig)
-  return new BatchJobs({
-    ...{ ...shared, files: store.files, configs, keepsHistory },
-    waves: new BatchWaves({ ...shared, openVendor }),
-    admission: limits.admission,
-    runs: executor.runs,
-    draining: executor.draining,
-  })
-}
-
-/** The batch endpoints of a tenant's instance; `undefined` where its key cannot be read, too: its live calls say so. */
-const vendorsOf =
-  ({ configs, credentials, openBatches }: OpenedTenantConfig): WavesDeps['openVendor'] =>
-  async (tenant, name) => {
-    const config = await configs.get(tenant)
-    const instance = config.instances.find((each) => each.name === name)
-    try {
-      return instance && openBatches(instance, credentials.read(tenant, instance, config))
-    } catch {
-      return undefined
-    }
-  }
 
 type PlanParts = ExecutorParts & { executor: Executor; models: ModelSource }
 

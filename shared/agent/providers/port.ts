@@ -172,6 +172,24 @@ export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?:
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
 export type HttpsProxy = { url: string; except?: string | undefined }
 
+/** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
+export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
+
+export type SendRequest = {
+  method: 'POST' | 'GET'
+  headers: Record<string, string>
+  body: string | Uint8Array
+  /** Aborting it closes the connection at any point; a pending read or send then rejects. */
+  signal: AbortSignal
+}
+
+export type SendResponse = {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
+  body: AsyncIterable<Uint8Array>
+}
+
 /** A model, the provider that serves it, and for whom it is called. */
 export type ModelRoute = { provider: ModelProvider; model: string; caller?: Caller | undefined }
 

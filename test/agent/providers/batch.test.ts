@@ -73,7 +73,7 @@ describe('the batches of vendors', () => {
         return all
       }, [])
 
-    it(`D55.6: a call that a batch of ${type} has answered has the parts of a live one, at half its price`, async () => {
+    it(`D55.6e: a call that a batch of ${type} has answered has the parts of a live one, at half its price`, async () => {
       for (const answer of ANSWERS) {
         model.answer(answer)
         const live = await partsOf(undefined)
@@ -112,13 +112,13 @@ describe('the batches of vendors', () => {
       expect(vendor.liveCalls).to.equal(before + 1)
     })
 
-    it(`D55.6: a batch of ${type} is found by its mark where the vendor keeps one, is read when it has ended, and leaves out what was cancelled`, async () => {
+    it(`D55.6d: a batch of ${type} is found by its mark where the vendor keeps one, is read when it has ended, and leaves out what was cancelled`, async () => {
       vendor.isHeld = true
       const calls = await rehearse(newTraceId(), new Map())
       const id = await batches().submit(calls, `mark-${type}`)
       vendor.isHeld = false
       expect(await batches().read(id)).to.equal(undefined)
-      expect(await batches().find(`mark-${type}`)).to.equal(type === 'anthropic' ? 'unknown' : id)
+      expect(await batches().find(`mark-${type}`)).to.deep.equal(type === 'anthropic' ? 'unknown' : { id })
       if (type !== 'anthropic') expect(await batches().find('another mark')).to.equal(undefined)
       await batches().cancel(id)
       expect(await batches().read(id)).to.deep.equal(new Map())

@@ -17,11 +17,11 @@ inBothForms('batches of a flow', (startProduct, form) => {
   const issuer = useIssuer()
   const bench = useFlows(startProduct, form, issuer.env)
 
-  const bodyOf = <T>({ status, text, body }: Reply, wanted = 200): T => {
+  const bodyOf = ({ status, text, body }: Reply, wanted = 200): unknown => {
     expect(status, text).to.equal(wanted)
-    return body as T
+    return body
   }
-  const get = async (id: string) => bodyOf<Batch>(await bench.call('GET', `/batches/${id}`))
+  const get = async (id: string) => bodyOf(await bench.call('GET', `/batches/${id}`)) as Batch
   const ended = async (id: string) => {
     await until(async () => (await get(id)).ended_at, { what: 'the batch to end', lastSeen: () => id })
     return get(id)
@@ -51,13 +51,16 @@ inBothForms('batches of a flow', (startProduct, form) => {
     ]
     const request = { items, provider_instance: 'main', model: 'm-1' }
     const key = { 'idempotency-key': `key-${name}` }
-    const { batch_id: id, item_counts } = bodyOf<Batch>(
+    const { batch_id: id, item_counts } = bodyOf(
       await bench.call('POST', `/flows/${name}/batch`, request, key),
       202,
-    )
+    ) as Batch
     expect(item_counts.total).to.equal(3)
     const again = await bench.call('POST', `/flows/${name}/batch`, request, key)
-    expect([bodyOf<Batch>(again, 202).batch_id, again.headers.get('idempotency-replayed')]).to.deep.equal([id, 'true'])
+    expect([(bodyOf(again, 202) as Batch).batch_id, again.headers.get('idempotency-replayed')]).to.deep.equal([
+      id,
+      'true',
+    ])
     const { status, item_counts: counts, usage } = await ended(id)
     expect([status, counts.ok, counts.rejected, counts.invalid_output]).to.deep.equal(['done', 1, 1, 1])
     const results = await resultsOf(id)
@@ -72,32 +75,32 @@ inBothForms('batches of a flow', (startProduct, form) => {
       .to.equal(results.reduce((sum, each) => sum + each.input_tokens, 0))
       .and.to.be.above(0)
 
-    const listed = bodyOf<{ dispatches: unknown[] }>(await bench.call('GET', `/dispatches?kind=batch&key=${id}`))
+    const listed = bodyOf(await bench.call('GET', `/dispatches?kind=batch&key=${id}`)) as { dispatches: unknown[] }
     expect(listed.dispatches).to.have.length(3)
     await until(
       async () =>
-        bodyOf<{ runs: unknown[] }>(await bench.call('GET', `/runs?metadata.batch_id=${id}`)).runs.length === 2,
+        (bodyOf(await bench.call('GET', `/runs?metadata.batch_id=${id}`)) as { runs: unknown[] }).runs.length === 2,
       { what: 'the runs to be recorded' },
     )
 
     const lines = [lineOf('a', 'x'), '', lineOf('b')]
     const byLines = (await (await sendLines(name, lines)).json()) as Batch
-    const form = new FormData()
-    form.set('file', new Blob([lines.join('\r\n')]), 'inputs.jsonl')
-    const { file_id } = bodyOf<{ file_id: string }>(await bench.call('POST', '/files', form), 201)
+    const sent = new FormData()
+    sent.set('file', new Blob([lines.join('\r\n')]), 'inputs.jsonl')
+    const { file_id } = bodyOf(await bench.call('POST', '/files', sent), 201) as { file_id: string }
     const byFile = await bench.call('POST', `/flows/${name}/batch`, {
       file_id,
       provider_instance: 'main',
       model: 'm-1',
     })
-    for (const { batch_id } of [byLines, bodyOf<Batch>(byFile, 202)]) {
+    for (const { batch_id } of [byLines, bodyOf(byFile, 202) as Batch]) {
       await ended(batch_id)
       expect((await resultsOf(batch_id)).map(({ custom_id, output }) => [custom_id, output])).to.deep.equal([
         ['x', JSON.parse(GOOD)],
         ['2', JSON.parse(GOOD)],
       ])
     }
-    const { batches } = bodyOf<{ batches: Batch[] }>(await bench.call('GET', `/batches?flow=${name}&status=done`))
+    const { batches } = bodyOf(await bench.call('GET', `/batches?flow=${name}&status=done`)) as { batches: Batch[] }
     expect(batches.map(({ batch_id }) => batch_id)).to.include.members([id, byLines.batch_id])
 
     const acme = await issuer.headersOf('acme')
@@ -137,7 +140,7 @@ inBothForms('batches of a flow', (startProduct, form) => {
     expect((await bench.call('GET', `/batches?flow=${name}`)).body).to.deep.equal({ batches: [], next_cursor: null })
   })
 
-  it('D55.6: with a deadline their calls go to the batches of the vendor, each once, a correction in the next one, for half the price', async () => {
+  it('D55.6a: with a deadline their calls go to the batches of the vendor, each once, a correction in the next one, for half the price', async () => {
     const vendor = await new VendorBatchServer(bench.spare).listen()
     try {
       const asked = new Set<string>()
@@ -152,15 +155,15 @@ inBothForms('batches of a flow', (startProduct, form) => {
       const name = await bench.publish(DEFINITION)
       const items = [...Array(20).keys(), 'wrong'].map((n) => ({ input: { text: `item ${n}` } }))
       const request = { items, provider_instance: 'pool', model: 'm-1', deadline_hours: 24 }
-      const { batch_id: id } = bodyOf<Batch>(await bench.call('POST', `/flows/${name}/batch`, request), 202)
+      const { batch_id: id } = bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202) as Batch
       const { item_counts: counts, usage } = await ended(id)
       expect([counts.ok, vendor.liveCalls]).to.deep.equal([21, 0])
       expect([...vendor.submitted.values()]).to.deep.equal(Array(22).fill(1))
       expect(usage.input_tokens).to.equal(22_000)
       expect(usage.cost_usd).to.be.closeTo((22 * (1_000 * 10 + 100 * 20)) / 1e6 / 2, 1e-9)
       const spent = async () => {
-        const runs = bodyOf<{ runs: { cost_usd?: number }[] }>(
-          await bench.call('GET', `/runs?metadata.batch_id=${id}`),
+        const runs = (
+          bodyOf(await bench.call('GET', `/runs?metadata.batch_id=${id}`)) as { runs: { cost_usd?: number }[] }
         ).runs
         return runs.length === 21 && runs.reduce((sum, { cost_usd: cost = 0 }) => sum + cost, 0)
       }
@@ -175,10 +178,11 @@ inBothForms('batches of a flow', (startProduct, form) => {
     const name = await bench.publish(DEFINITION)
     const items = Array.from({ length: 40 }, () => ({ input: { text: 'a' } }))
     const request = { items, provider_instance: 'main', model: 'm-1' }
-    const { batch_id: id } = bodyOf<Batch>(await bench.call('POST', `/flows/${name}/batch`, request), 202)
-    const runs = async () => bodyOf<{ runs: unknown[] }>(await bench.call('GET', '/runs?kind=flow&status=running')).runs
+    const { batch_id: id } = bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202) as Batch
+    const runs = async () =>
+      (bodyOf(await bench.call('GET', '/runs?kind=flow&status=running')) as { runs: unknown[] }).runs
     await until(async () => (await runs()).length > 0, { what: 'an item to be at work' })
-    bodyOf<Batch>(await bench.call('POST', `/batches/${id}/cancel`))
+    bodyOf(await bench.call('POST', `/batches/${id}/cancel`))
     const { status, item_counts } = await ended(id)
     expect([status, item_counts.cancelled]).to.deep.equal(['cancelled', 40])
     expect((await bench.call('POST', `/batches/${id}/cancel`)).status).to.equal(409)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createModels } from '../../../services/wiring/models/create-models.ts'
 import { createProvider, type ProviderSettings } from '../../../services/wiring/models/create-provider.ts'
-import type { Send } from '../../../shared/agent/providers/chat/transport.ts'
+import type { Send } from '../../../shared/agent/providers/port.ts'
 import { MODEL_LIMITS } from '../../../shared/agent/providers/limits.ts'
 import { AppError } from '../../../shared/kernel/errors.ts'
 import { PROVIDER_NAMES, PROVIDER_TYPES } from '../../../shared/kernel/provider-types.ts'

@@ -25,34 +25,27 @@ import {
 import { requires } from '../requires.ts'
 import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
 
-type Deps = {
+type Deps = ReadDeps & {
   flows: FlowSurface | undefined
-  readBatch(req: Request, res: Response): Promise<BatchRequest>
   /** Wraps what begins new work. */
   admit(handle: RequestHandler): RequestHandler
 }
+
+type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: Pick<Files, 'get' | 'read'> | undefined }
+type Batches = FlowRunSurface['batches']
 
 const STATUS = oneOf(BATCH_STATUSES)
 const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
 const MAX_ITEMS = 10_000
 
-/** Many inputs of one flow, without haste (D55). Without a master key all answer 503. */
-export function batchRoutes({ flows, readBatch, admit }: Deps): RouteTable {
-  const withBatches = (create: (batches: FlowRunSurface['batches']) => RequestHandler): RequestHandler =>
+/** Many inputs of one flow, without haste (D55.1). Without a master key all answer 503. */
+export function batchRoutes({ flows, admit, ...reading }: Deps): RouteTable {
+  const withBatches = (create: (batches: Batches) => RequestHandler): RequestHandler =>
     requires('flows', flows)(({ execution }) => requires('config', execution)(({ batches }) => create(batches)))
+  const ofBatch = (answer: (batches: Batches, of: Named) => Promise<void>) =>
+    withBatches((batches) => (req, res) => answer(batches, { req, res, id: pathId(req, 'id', BATCH) }))
   return {
-    '/flows/:name/batch': {
-      post: admit(
-        withBatches((batches) => async (req, res) => {
-          const name = pathId(req, 'name', FLOW)
-          const caller = { subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
-          const request = await readBatch(req, res)
-          const { batch, isReplayed } = await batches.start(tenantOf(res), name, { request, ...caller })
-          if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
-          res.status(202).json(batch)
-        }),
-      ),
-    },
+    '/flows/:name/batch': { post: admit(withBatches(start(createReadBatch(reading)))) },
     '/batches': {
       get: withBatches((batches) => async (req, res) => {
         const status = queryValue(req, 'status', STATUS) as BatchStatus | undefined
@@ -61,27 +54,36 @@ export function batchRoutes({ flows, readBatch, admit }: Deps): RouteTable {
       }),
     },
     '/batches/:id': {
-      get: withBatches((batches) => async (req, res) => {
-        res.json(await batches.get(tenantOf(res), pathId(req, 'id', BATCH)))
-      }),
+      get: ofBatch(async (batches, { res, id }) => void res.json(await batches.get(tenantOf(res), id))),
     },
-    '/batches/:id/results': {
-      get: withBatches((batches) => async (req, res) => {
-        const after = queryNumber(req, 'after', [0, MAX_ITEMS])
-        const results = await batches.results(tenantOf(res), pathId(req, 'id', BATCH), after)
-        res.setHeader('Content-Type', 'application/jsonl')
-        if (req.method === 'HEAD') return void res.end()
-        await pipeline(Readable.from(linesOf(results), { objectMode: false }), res).catch((cause: unknown) => {
-          if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
-        })
-      }),
-    },
+    '/batches/:id/results': { get: ofBatch(sendResults) },
     '/batches/:id/cancel': {
-      post: withBatches((batches) => async (req, res) => {
-        res.json(await batches.cancel(tenantOf(res), pathId(req, 'id', BATCH)))
-      }),
+      post: ofBatch(async (batches, { res, id }) => void res.json(await batches.cancel(tenantOf(res), id))),
     },
   }
+}
+
+type Named = { req: Request; res: Response; id: string }
+
+const start =
+  (readBatch: ReturnType<typeof createReadBatch>) =>
+  (batches: Batches): RequestHandler =>
+  async (req, res) => {
+    const name = pathId(req, 'name', FLOW)
+    const caller = { subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
+    const request = await readBatch(req, res)
+    const { batch, isReplayed } = await batches.start(tenantOf(res), name, { request, ...caller })
+    if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    res.status(202).json(batch)
+  }
+
+async function sendResults(batches: Batches, { req, res, id }: Named): Promise<void> {
+  const results = await batches.results(tenantOf(res), id, queryNumber(req, 'after', [0, MAX_ITEMS]))
+  res.setHeader('Content-Type', 'application/jsonl')
+  if (req.method === 'HEAD') return void res.end()
+  await pipeline(Readable.from(linesOf(results), { objectMode: false }), res).catch((cause: unknown) => {
+    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+  })
 }
 
 async function* linesOf(results: AsyncIterable<object>): AsyncGenerator<string> {
@@ -90,10 +92,8 @@ async function* linesOf(results: AsyncIterable<object>): AsyncGenerator<string> 
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 
-type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: Pick<Files, 'get' | 'read'> | undefined }
-
 /** Reads the request of a batch, whose items may be in a stored file. Throws as `ReadBody` does, and `not_found` for a file that is not there. */
-export const createReadBatch =
+const createReadBatch =
   ({ readBody, bodies, files }: ReadDeps) =>
   async (req: Request, res: Response): Promise<BatchRequest> => {
     const { file_id: fileId, items, ...rest } = await readBody(req, res, LINES_SCHEMA)

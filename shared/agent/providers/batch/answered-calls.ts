@@ -2,8 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eachOf } from '../../../kernel/async/batch.ts'
 import type { JsonObject } from '../../../kernel/events.ts'
-import type { Send, SendResponse } from '../chat/transport.ts'
-import type { ModelPart, ModelProvider } from '../port.ts'
+import type { ModelPart, ModelProvider, Send, SendResponse } from '../port.ts'
 import { asBatched, asEvents } from './as-events.ts'
 import { type BatchAnswer, type BatchCall, GOES_LIVE } from './port.ts'
 
@@ -51,7 +50,7 @@ export class AnsweredCalls {
       },
       fetch: async (input, init) => {
         const url = input instanceof Request ? input.url : String(input)
-        const answer = await this.#next(url, String(init?.body))
+        const answer = await this.#next(url, typeof init?.body === 'string' ? init.body : '{}')
         const headers = { 'content-type': answer?.type ?? '' }
         return answer ? new Response(answer.text, { status: answer.status, headers }) : live.fetch(input, init)
       },
@@ -60,15 +59,15 @@ export class AnsweredCalls {
 
   /** The same provider, whose answers from a batch cost less. */
   priced(provider: ModelProvider): ModelProvider {
-    const calls = this
     return {
       ...provider,
-      isAnswered: () => calls.isAnswered,
-      async *stream(request, signal) {
-        for await (const parts of provider.stream(request, signal))
-          yield [...eachOf(parts)].map((part) => calls.#priced(part))
-      },
+      isAnswered: () => this.isAnswered,
+      stream: (...call) => this.#stream(provider.stream(...call)),
     }
+  }
+
+  async *#stream(parts: ReturnType<ModelProvider['stream']>): ReturnType<ModelProvider['stream']> {
+    for await (const some of parts) yield eachOf(some).map((part) => this.#priced(part))
   }
 
   #priced(part: ModelPart): ModelPart {

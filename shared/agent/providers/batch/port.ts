@@ -19,7 +19,7 @@ export interface VendorBatches {
    * The vendor's id of the batch that was submitted with this mark: `undefined` when there is none. `'unknown'`: the vendor keeps no mark, so that a submission whose
    * answer was lost cannot be told from none.
    */
-  find(mark: string): Promise<string | undefined | 'unknown'>
+  find(mark: string): Promise<{ id: string } | undefined | 'unknown'>
   /** `undefined` while it goes on. Calls without an answer, as in a batch that has expired or was cancelled, are missing. */
   read(id: string): Promise<ReadonlyMap<string, BatchAnswer> | undefined>
   cancel(id: string): Promise<void>

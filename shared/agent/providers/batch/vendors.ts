@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../kernel/events.ts'
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
 import type { ProviderType } from '../../../kernel/provider-types.ts'
 import { apiBase, endpointOf } from '../base-url.ts'
-import type { Send } from '../chat/transport.ts'
+import type { Send } from '../port.ts'
 import type { BatchAnswer, VendorBatches } from './port.ts'
 
 type Access = {
@@ -44,10 +44,10 @@ type Http = {
   post(path: string, body?: object): Promise<JsonObject>
 }
 
-function createHttp({ type, baseUrl, apiKey, headers: own, send }: Access): Http {
-  const base = apiBase(type, baseUrl)
+function createHttp({ type: provider, baseUrl, apiKey, headers: own, send }: Access): Http {
+  const base = apiBase(provider, baseUrl)
   const bearer = { authorization: `Bearer ${apiKey}` }
-  const headers = { ...(AUTHORIZATION[type]?.(apiKey) ?? bearer), 'accept-encoding': 'identity', ...own }
+  const headers = { ...(AUTHORIZATION[provider]?.(apiKey) ?? bearer), 'accept-encoding': 'identity', ...own }
   const ask = async (method: 'GET' | 'POST', url: string, body: Body = NOTHING): Promise<string> => {
     const signal = AbortSignal.timeout(TIMEOUT_MS)
     const sent = { ...headers, ...(body.type !== '' && { 'content-type': body.type }) }
@@ -113,7 +113,7 @@ function openaiBatches({ get, lines, post }: Http): VendorBatches {
       for (let after: Record<string, string> = {}, pages = 0; pages < MAX_PAGES; pages++) {
         const { data, has_more: hasMore } = await get('/batches', { limit: String(PAGE), ...after })
         const found = listOf(data).find(({ metadata }) => fieldsOf(metadata)['agent_engine'] === mark)
-        if (found) return idOf(found['id'])
+        if (found) return { id: idOf(found['id']) }
         if (hasMore !== true) break
         after = { after: idOf(listOf(data).at(-1)?.['id']) }
       }
@@ -174,7 +174,7 @@ function googleBatches({ get, post }: Http): VendorBatches {
       for (let after: Record<string, string> = {}, pages = 0; pages < MAX_PAGES; pages++) {
         const { operations, nextPageToken } = await get('/batches', { pageSize: String(PAGE), ...after })
         const found = listOf(operations).find(({ metadata }) => fieldsOf(metadata)['displayName'] === mark)
-        if (found) return idOf(found['name'])
+        if (found) return { id: idOf(found['name']) }
         if (typeof nextPageToken !== 'string' || nextPageToken === '') break
         after = { pageToken: nextPageToken }
       }
