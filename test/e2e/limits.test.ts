@@ -292,14 +292,13 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       return 'late'
     })
     let refusal: Awaited<ReturnType<typeof refusalOf>>
-    const started = async () => {
-      await product.model.nextRequest()
-      return undefined
-    }
     // A run that is started reaches the model; the next one is then asked for. A process may not know the limit yet.
     await until(
       async () => {
-        refusal = await Promise.race([refusalOf({ prompt: 'hi' }), started()])
+        const atWork = product.model.openRequests()
+        void refusalOf({ prompt: 'hi' }).then((answer) => (refusal ??= answer))
+        const isDecided = () => refusal !== undefined || product.model.openRequests() > atWork
+        await until(isDecided, { what: 'a run to be refused, or to reach the model' })
         return refusal !== undefined
       },
       { what: 'a run to be refused', withinMs: 10_000 },
