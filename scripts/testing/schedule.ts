@@ -47,7 +47,6 @@ const LAST = [
   'test/cluster/redis-cluster*.test.ts',
   'test/documents/**',
   'test/abuse/abuse.test.ts',
-  'test/gateway/hostile.test.ts',
   'test/cli/**',
   'test/security/**',
   'test/deploy/rolling.test.ts',

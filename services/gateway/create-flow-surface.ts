@@ -10,6 +10,7 @@ import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
 import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
+import { estimateFlow } from '../../shared/work/flows/calls/estimate-flow.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
 import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
@@ -58,6 +59,7 @@ export async function createFlowSurface(
       idempotency: store.idempotency,
       files: store.files,
       keepsHistory: hasDispatchStore,
+      toolBox,
       ...parts,
     })
   const surface = {
@@ -70,7 +72,7 @@ export async function createFlowSurface(
   return { flows: surface, dispatches: hasDispatchStore ? history : undefined }
 }
 
-type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
+type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors' | 'toolBox'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
     evaluations: FlowEvaluationStore
     batches: BatchStore
@@ -98,5 +100,11 @@ function executionOf(flows: FlowParts, { limits, evaluations, batches, ...parts 
     execute: (tenant, execution) => calls.execute(tenant, execution),
     now,
   })
-  return { calls, evaluator, batches: new BatchCalls({ ...services, ...parts, batches, dispatches, now }) }
+  const estimating = { ...services, ...parts, checkers: schemas, ...limits }
+  return {
+    calls,
+    evaluator,
+    batches: new BatchCalls({ ...services, ...parts, batches, dispatches, now }),
+    estimate: (tenant, call) => estimateFlow(tenant, call, estimating),
+  }
 }

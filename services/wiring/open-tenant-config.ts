@@ -26,6 +26,7 @@ import {
   openLiveConfigs,
 } from '../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
+import type { CapabilityStore } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'
@@ -38,6 +39,7 @@ import { loadKeyring } from './secrets/load-keyring.ts'
 export type OpenedTenantConfig = {
   configs: LiveConfigs
   audit: ConfigHistory
+  capabilities: CapabilityStore
   credentials: CredentialReader
   settings: TenantSettings
   inspector: InstanceInspector
@@ -98,6 +100,7 @@ export async function openTenantConfig(
     configs,
     credentials,
     audit: new ConfigHistory(store.tenantConfigs),
+    capabilities: store.capabilities,
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,

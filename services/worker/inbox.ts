@@ -13,6 +13,7 @@ import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import { estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -23,7 +24,7 @@ import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts
 import { checkFiles, type FileDeps } from './check-files.ts'
 import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
-import type { PrepareOneShot } from './prepare-one-shot.ts'
+import type { FirstCallOf, PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
@@ -37,6 +38,8 @@ export type InboxOptions = ChoicesDeps &
     admission: Admission
     prepareRun: PrepareRun
     prepareOneShot: PrepareOneShot
+    firstCallOf: FirstCallOf
+    budgets?: Parameters<typeof estimate>[2]['budgets']
     /** Stores one-shot runs. Left out: they end with this worker. */
     oneShots?: Pick<OneShots, 'post'> | undefined
     draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
@@ -80,7 +83,7 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
-    ...createRunCommands(options),
+    ...{ ...createRunCommands(options), estimateRun: createEstimateRun(options) },
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
@@ -104,6 +107,19 @@ function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pic
   return {
     listFiles: async (tenant, scopeId, page) => listFolder(await open(tenant, scopeId), page),
     readFile: async (tenant, scopeId, part) => readPiece(await open(tenant, scopeId), part),
+  }
+}
+
+/** Checks what a start checks, and tells what it would call first. */
+function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estimateRun'] {
+  return async (tenant, request) => {
+    refuseIf(draining.hasBegun)
+    await checkChoices(tenant, request, options)
+    await options.models.load(tenant)
+    if (request.files) await checkFiles(tenant, request, options)
+    const { priceOf, ...call } = await options.firstCallOf(tenant, request)
+    const payer = { tenant, customer: request.customer_id }
+    return estimate(payer, [{ name: 'main', ...call }], { priceOf, budgets: options.budgets })
   }
 }
 
@@ -166,7 +182,7 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
 
 type Starting = {
   runId: string
-  request: Choices & Pick<RunRequest, 'model' | 'files'>
+  request: Choices & Pick<RunRequest, 'model' | 'files' | 'customer_id'>
   kept?: readonly ClientTool[] | undefined
 }
 
@@ -184,7 +200,8 @@ function createBegin(
     const checked = checkChoices(tenant, { ...request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
-    return taken ? taken.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
+    const allowed = () => admission.admit(tenant, runId, request.customer_id)
+    return taken ? taken.then(allowed) : allowed()
   }
   return (tenant: TenantId, { runId, ...request }: Starting, open: () => Run): Promise<void> | void => {
     const turn = starts.enter()

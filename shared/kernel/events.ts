@@ -156,6 +156,9 @@ export type Steer = { id: string; text: string; by?: string }
 /** A file that a run has delivered (D50). */
 export type Artifact = { file_id: string; name: string; media_type: string; bytes: number; title?: string }
 
+/** So many files of a run are named by its record and its answer; the list of files has all. */
+export const MAX_ARTIFACTS = 200
+
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -205,6 +208,8 @@ export type FlowAnswer = {
   /** Why the last try is invalid; only with the verdict `invalid_output`. */
   problems?: readonly OutputProblem[]
   served_instance: string
+  /** The files that its agents have delivered (D50); absent when they have none. */
+  artifacts?: readonly Artifact[]
 }
 
 /** Why a flow's run failed: an HTTP status, and the error of the envelope (api.md "Errors"). */

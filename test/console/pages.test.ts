@@ -105,6 +105,23 @@ describe('every page of the console', function () {
     expect(await prices()).to.equal(undefined)
   })
 
+  it('D43.3: the days for which files are kept are a field of the settings, and a number that cannot be is refused there', async () => {
+    const stored = async () => {
+      const { body } = await pages.product.call('GET', '/config/engine')
+      return (body as { files: { retention_days: number } }).files.retention_days
+    }
+    await page.goto(pages.at('/settings?tab=routing'))
+    const save = async (days: string) => {
+      await page.getByLabel('Days of files', { exact: true }).fill(days)
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT')
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      return (await answered).status()
+    }
+    expect([await save('7'), await stored()]).to.deep.equal([200, 7])
+    expect([await save('366'), await stored()]).to.deep.equal([400, 7])
+    await page.getByRole('alert').getByText(/365/).waitFor()
+  })
+
   it('the names of steps are cut by their width, within their boxes', async () => {
     const wide = ['W'.repeat(200), '字'.repeat(200), '\u0635\ufdfa'.repeat(60)]
     const steps = wide.map((title, i) => ({ id: `s${i}`, title, prompt: '/say a' }))

@@ -35,7 +35,7 @@ export async function openPlanning(): Promise<Planning> {
     leastSecs: 10,
   })
   return Object.assign(process, {
-    surface: { calls, schedules },
+    surface: { calls, schedules, estimate: () => Promise.reject(new Error('not expected')) },
     async failed(tenant: TenantId) {
       const { plan } = await calls.submit(tenant, CHAIN, { subject: 'anonymous' })
       const executor = executorOf(plans, tenant, plan.id)

@@ -73,7 +73,7 @@ describe('the gauges and the page of a queue', () => {
     ops.watchQueue(fixed)
     const { queues } = (await (await ops.get('/queues')).json()) as { queues: object[] }
     const plans = { kind: 'plan', waiting: 4, active: 2, failed: 1, oldest_waiting_ms: 1_500, failures: [failure] }
-    expect(queues).to.have.length(3).and.deep.include(plans)
+    expect(queues).to.have.length(4).and.deep.include(plans)
     expect((await ops.get('/queues', { method: 'POST' })).status).to.equal(405)
     expect((await ops.get('/queues/api/queues')).status).to.equal(404)
   })

@@ -43,8 +43,11 @@ export async function createProvider({ type, baseUrl, apiKey, ...settings }: Pro
     proxy: settings.proxy,
     leftOut: new LeftOut(type, settings.onLeftOut),
   }
-  if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
-  return createAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+  const provider =
+    dialect === 'openai-chat'
+      ? createChatProvider({ ...common, send: settings.send })
+      : createAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+  return Object.assign(provider, { maxOutputTokens: options.max_output_tokens })
 }
 
 /** `timeout_secs` is for the first byte and between two (D5.8). */

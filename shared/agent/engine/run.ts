@@ -10,6 +10,7 @@ import {
   type WarningEvent,
 } from '../../kernel/events.ts'
 import type { Failure, Message, ModelRoute, ToolResultBlock } from '../providers/port.ts'
+import type { Needs } from '../providers/strategy.ts'
 import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
 import { type Answered, type Asked, askModel, userMessage } from './answers/ask-model.ts'
@@ -22,6 +23,7 @@ import {
   TypedAnswer,
 } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
+import { tokensIn } from './call-count.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
@@ -115,6 +117,19 @@ export async function* run(
   }
 }
 
+/** The tokens of the first model call of a run, as they are estimated where a call reserves its budget (D57). Nothing is called. */
+export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promise<number> {
+  if (toolBox.ready) await toolBox.ready
+  const input = withServers(given, toolBox)
+  const { systemPrompt: system, background, conversation } = input
+  const before = background === undefined ? [] : [userMessage(background)]
+  return tokensIn({
+    system,
+    messages: [...before, ...conversation.messages, promptMessage(input)],
+    tools: toolBox.tools,
+  })
+}
+
 /** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
 const endsOf =
   ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
@@ -162,7 +177,7 @@ function withServers(input: RunInput, toolBox: ToolBox): RunInput {
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
-  const models = createStickyModels(given.models)
+  const models = createStickyModels(given.models, () => needsOf(input, given))
   const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
   const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
@@ -177,6 +192,13 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
+
+/** What a run needs of its model (D56). */
+const needsOf = ({ conversation: { messages }, output }: RunInput, { tools }: RunResources): Needs => ({
+  tools: tools.toolBox.tools.length > 0,
+  schema: output !== undefined,
+  files: messages.flatMap((message) => (message.role === 'user' ? (message.files ?? []) : [])),
+})
 
 /** The model has answered, and its calls come next. */
 function beginStep(

@@ -55,6 +55,8 @@ export type ModelRequest = {
   caller?: Caller | undefined
   /** Called with what the head of an answer tells of the limits of the account. */
   onTold?: ((told: ToldLimits) => void) | undefined
+  /** Called when the request is sent, which is behind its turn. Providers whose calls have no turns never call it. */
+  onSent?: (() => void) | undefined
   /** Another model takes over: the call waits no longer than this for its turn. */
   maxWaitMs?: number | undefined
 }
@@ -151,6 +153,8 @@ export interface ModelProvider {
   readonly caps?: InstanceLimits | undefined
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
+  /** At most so many tokens come back of a call; `undefined`: the model's own limit counts. */
+  readonly maxOutputTokens?: number | undefined
   /** Configured prices by model, which replace every other. */
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
   /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
@@ -163,7 +167,25 @@ export interface ModelProvider {
   takesFile?(model: string, mediaType: string): boolean
   /** Whether its next call has its answer already, so that nobody is called. Missing: it has not. */
   isAnswered?(): boolean
+  /** What all processes know of a model of the instance. Missing: each process knows what its own calls tell. */
+  stateOf?: ((model: string) => ModelState | undefined) | undefined
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
+}
+
+/** `waiting`: the calls that wait for their turns at a model. */
+export interface ModelState {
+  readonly waiting: number
+  readonly health: ModelHealth
+}
+
+/** Whether a model answers. `now` is in milliseconds of `performance.now()`. */
+export interface ModelHealth {
+  /** It has failed of late: calls that have another model pass it over. */
+  rests(now: number): boolean
+  /** As `rests`; of the calls that ask behind a rest one is told `false`, to find out whether the model answers again. */
+  isPassedOver(now: number): boolean | Promise<boolean>
+  /** A call was answered, or has failed after its retries. */
+  note(isAnswered: boolean, now: number): void
 }
 
 /** `limits` of an instance (D52). */
@@ -190,8 +212,16 @@ export type SendResponse = {
   body: AsyncIterable<Uint8Array>
 }
 
-/** A model, the provider that serves it, and for whom it is called. */
-export type ModelRoute = { provider: ModelProvider; model: string; caller?: Caller | undefined }
+/** What a call may need of a model (D56). */
+export type Ability = 'tools' | 'images' | 'schema'
+
+/** A model, the provider that serves it, and for whom it is called. `lacks`: what a probe has found that it cannot do. */
+export type ModelRoute = {
+  provider: ModelProvider
+  model: string
+  caller?: Caller | undefined
+  lacks?: readonly Ability[] | undefined
+}
 
 /** The fields that select the price of a model, besides its name. */
 export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>

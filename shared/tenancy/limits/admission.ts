@@ -1,18 +1,19 @@
 import { tooMany } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { type Limits } from '../tenant-config/config.ts'
+import type { Limits, TenantLimits } from '../tenant-config/config.ts'
 import { assertBudget, type Budgets } from './budgets.ts'
 import type { KnownLimits } from './known-limits.ts'
+import type { Payer } from './periods.ts'
 import { PLACE_MS, type RunPlaces } from './port.ts'
 
 /** Decides whether a tenant may start a run, and holds the places of those that go on. */
 export interface Admission {
   /**
-   * `undefined` when the tenant has no limit that could refuse it. Rejects with `rate_limit` when the run may not start, and with
+   * `undefined` when the tenant has no limit that could refuse it, nor the customer. Rejects with `rate_limit` when the run may not start, and with
    * `unavailable` when that is not known.
    */
-  admit(tenant: TenantId, runId: string): Promise<void> | undefined
+  admit(tenant: TenantId, runId: string, customer?: string): Promise<void> | undefined
   /** Holds the run's place until `ended` resolves. */
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void
   /** Frees the place of a run that did not start. */
@@ -45,10 +46,10 @@ export class RunAdmission implements Admission {
     this.#timer = setInterval(() => this.#renew(), deps.renewEveryMs ?? RENEW_EVERY_MS).unref()
   }
 
-  admit(tenant: TenantId, runId: string): Promise<void> | undefined {
+  admit(tenant: TenantId, runId: string, customer?: string): Promise<void> | undefined {
     const limits = this.#deps.limits.of(tenant)
-    if (!(limits instanceof Promise) && !limitsRuns(limits)) return undefined
-    return this.#admit(tenant, runId, limits)
+    if (!(limits instanceof Promise) && !limitsRuns(limits, customer)) return undefined
+    return this.#admit({ tenant, customer }, runId, limits)
   }
 
   hold(tenant: TenantId, runId: string, ended: Promise<void>): void {
@@ -76,10 +77,10 @@ export class RunAdmission implements Admission {
     clearInterval(this.#timer)
   }
 
-  async #admit(tenant: TenantId, runId: string, limits: Limits | Promise<Limits>): Promise<void> {
+  async #admit({ tenant, customer }: Payer, runId: string, limits: Limits | Promise<Limits>): Promise<void> {
     const { budgets, places } = this.#deps
     const { concurrent_runs: limit } = await limits
-    await assertBudget(budgets, tenant)
+    await assertBudget(budgets, tenant, customer)
     if (limit === null || (await places.take(tenant, runId, limit))) return
     throw tooMany(`this tenant has ${limit} runs at work, its limit; try again when one has ended`, BUSY_RETRY_SECS)
   }
@@ -94,5 +95,8 @@ export class RunAdmission implements Admission {
   }
 }
 
-const limitsRuns = ({ concurrent_runs, tokens_per_day, usd_per_day }: Limits): boolean =>
-  concurrent_runs !== null || tokens_per_day !== null || usd_per_day !== null
+const limitsRuns = (limits: TenantLimits, customer: string | undefined): boolean =>
+  limits.concurrent_runs !== null ||
+  limits.tokens_per_day !== null ||
+  limits.usd_per_day !== null ||
+  (customer !== undefined && limits.customers !== undefined)

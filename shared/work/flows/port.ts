@@ -1,4 +1,4 @@
-import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
+import type { Artifact, FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
@@ -134,6 +134,7 @@ export type DispatchOutput = {
   timeline: readonly TimelineEntry[]
   /** Why the output of an `invalid_output` is invalid. */
   problems?: readonly OutputProblem[]
+  artifacts?: readonly Artifact[]
 }
 
 /** Fields that change when an execution ends. */

@@ -51,6 +51,6 @@ export type RunAbout = {
   flow?: string
   trace_id?: string
   plan_id?: string
-  /** The beginning of the prompt, or the title of the plan. */
+  /** The first sentence of the prompt, or the title of the plan. */
   title?: string
 }

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import type { Frame } from '../../support/event-stream.ts'
 import type { Answer, Received } from '../../support/model-server/model-server.ts'
 import { heads, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
@@ -92,21 +91,6 @@ inBothForms('plans', (startProduct, form) => {
     }
   })
 
-  it('D4.5c: the events of an ended plan are replayed, and continue after Last-Event-ID; after the last one the answer is 204', async () => {
-    const { id } = await submit({ steps: [step('a'), step('b', 'a'), step('c', 'b')] })
-    const live = await events(id)
-    const atOf = ({ event, data }: Frame) => [event, data['step_id'], data['at']]
-    for (const replayed of [await events(id), await events(id)]) {
-      expect(heads(replayed)).to.deep.equal(heads(live))
-      expect(replayed.map(atOf)).to.deep.equal(live.map(atOf))
-    }
-    for (const after of [1, 4, live.length - 1]) {
-      expect(await (await follow(id, after)).all()).to.deep.equal(live.slice(after))
-    }
-    const over = await bench.product.call('GET', `/plans/${id}/events?last_event_id=${live.length}`)
-    expect(over.status).to.equal(204)
-  })
-
   it('api.md Plan step: in a diamond the steps behind a failed one are skipped transitively, the others run', async () => {
     bench.product.model.otherwise((request) =>
       stepIdOf(request) === 'b' ? { status: 400, message: 'no such shelf' } : answer(request),
@@ -150,19 +134,5 @@ inBothForms('plans', (startProduct, form) => {
     ])
     expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['b', 'c', 'a'])
     expect(await read(id)).not.to.have.property('parallel')
-  })
-
-  it('D7.1: the list shows plans newest first, in pages, and by status', async () => {
-    const ids: string[] = []
-    for (const title of ['one', 'two', 'three']) ids.unshift((await submit({ title, steps: [step('a')] })).id)
-    for (const id of ids) await ended(id)
-    type Page = { plans: { id: string; title: string; status: string }[]; next_cursor: string | null }
-    const list = async (query: string) => (await bench.call('GET', `/plans?${query}`)).body as Page
-    const page = await list('limit=2&status=done')
-    const next = await list(`limit=2&status=done&cursor=${page.next_cursor}`)
-    expect([...page.plans, ...next.plans].slice(0, 3).map(({ id }) => id)).to.deep.equal(ids)
-    expect(page.plans[0]).to.deep.nested.include({ title: 'three', 'step_counts.done': 1 })
-    expect((await list('status=queued')).plans).to.be.empty
-    expect((await bench.call('GET', '/plans?status=ended')).status).to.equal(400)
   })
 })

@@ -132,6 +132,7 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
     at: 'required',
     verdict: 'required',
     problems: 'optional',
+    artifacts: 'optional',
     output: 'required',
     served_instance: 'required',
   },

@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Notice } from '../notice.tsx'
 
 /** A reader is at the end of a box that has less than this below. */
@@ -22,19 +22,22 @@ type WholeProps = {
 /** A box for what a person decides about. One that does not show all of it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
   const box = useRef<HTMLDivElement>(null)
+  const end = useRef<HTMLElement>(null)
   const isOpen = useSignal(false)
-  const look = () => {
-    if (box.current && showsEnd(box.current)) isSeen.value = true
-  }
-  useEffect(() => {
-    look()
-    const observer = new ResizeObserver(look)
-    if (box.current) observer.observe(box.current)
-    return () => observer.disconnect()
+  const isCut = useSignal(false)
+  useLayoutEffect(() => {
+    isCut.value = box.current !== null && box.current.scrollHeight - box.current.clientHeight >= NEAR_PX
   }, [isOpen.value])
+  useEffect(() => {
+    const observer = new IntersectionObserver((changes) => {
+      if (changes.some(({ isIntersecting }) => isIntersecting)) isSeen.value = true
+    })
+    if (end.current) observer.observe(end.current)
+    return () => observer.disconnect()
+  }, [])
   return (
     <>
-      {!isSeen.value && (
+      {!isSeen.value && isCut.value && (
         <Notice tone="warn">
           <div class="row">
             <span class="grow">This is not all of it: read to the end of the box before you allow it.</span>
@@ -44,15 +47,9 @@ export function Whole({ isSeen, children }: WholeProps) {
           </div>
         </Notice>
       )}
-      <div
-        ref={box}
-        class={isOpen.value ? 'whole open' : 'whole'}
-        tabIndex={0}
-        role="region"
-        aria-label="What it does"
-        onScroll={look}
-      >
+      <div ref={box} class={isOpen.value ? 'whole open' : 'whole'} tabIndex={0} role="region" aria-label="What it does">
         {children}
+        <i ref={end} class="end" />
       </div>
     </>
   )

@@ -97,11 +97,20 @@ function requestedDispatch(
 
 type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
 
-/**
- * The dispatch with its instances and models. Throws when the request or the flow cannot be executed: for its input first (api.md
- * "Named flows" 2).
- */
-async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
+export type CheckDeps = Pick<StartDeps, 'compile' | 'checkers' | 'files' | 'executors'>
+
+/** The dispatch with its instances and models. Throws when the request or the flow cannot be executed, or the tenant's limits allow no run. */
+async function admit(execution: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
+  const { primary, fallback } = await checkExecution(execution, { tenant, config, deps })
+  await deps.admission.admit(tenant, runIdOf(requested.trace_id))
+  return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
+}
+
+/** Checks a request, and finds what its execution begins with: for its input first (api.md "Named flows" 2). It changes nothing. */
+export async function checkExecution(
+  { flow, request }: Execution,
+  { tenant, config, deps }: Pick<Asked, 'tenant' | 'config'> & { deps: CheckDeps },
+) {
   const { compile, checkers, executors } = deps
   const compiled = await compile(tenant, flow.definition, { wasPublished: true })
   if ('problems' in compiled) {
@@ -109,13 +118,12 @@ async function admit({ flow, request }: Execution, { tenant, config, requested, 
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
   }
   await checkInput(flow.definition, request, checkers.of(tenant))
-  await inputFiles(tenant, { schema: flow.definition.input_schema, input: request.input }, deps.files)
-  const { primary, fallback } = routesOf(flow.definition, request, config)
+  const files = await inputFiles(tenant, { schema: flow.definition.input_schema, input: request.input }, deps.files)
+  const routes = routesOf(flow.definition, request, config)
   if (!executors.hasAny()) {
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
   }
-  await deps.admission.admit(tenant, runIdOf(requested.trace_id))
-  return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
+  return { compiled, files, ...routes }
 }
 
 async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {

@@ -47,7 +47,7 @@ const callsOf = (started: Partial<StartedFlow>): FlowRunSurface =>
 const execution = (
   calls: FlowRunSurface['calls'],
   evaluator: FlowRunSurface['evaluator'] = { evaluate: unexpected },
-): FlowRunSurface => ({ calls, evaluator, batches: NO_BATCHES })
+): FlowRunSurface => ({ calls, evaluator, batches: NO_BATCHES, estimate: unexpected })
 
 describe('runs of flows', () => {
   const start = useGateways()

@@ -6,8 +6,8 @@ import { Icon } from '../../../parts/icon.tsx'
 import { lazy } from '../../../parts/lazy.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { Area } from '../../../parts/text-area.tsx'
-import type { Message } from '../model/conversation.ts'
 import { DraftFiles } from '../model/draft-files.ts'
+import type { Message } from '../model/first-message.ts'
 import { AddFiles, mayAttach, pastedFiles } from './add-files.tsx'
 
 type ComposerProps = {

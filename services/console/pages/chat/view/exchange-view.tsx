@@ -1,3 +1,4 @@
+import { tellFailure } from '../../../base/announce.ts'
 import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
 import { Artifact } from '../../../parts/run/artifact.tsx'
@@ -6,7 +7,7 @@ import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
 import type { Conversation } from '../model/conversation.ts'
 import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
-type ExchangeProps = { exchange: Exchange; sessionId: string }
+type ExchangeProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
 const MessageTools = lazy(() => import('./message-tools.tsx').then((loaded) => loaded.MessageTools))
 
@@ -26,7 +27,11 @@ export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchan
         <MessageTools exchange={exchange} conversation={conversation} />
       </>
     )}
-    <Answer exchange={exchange} sessionId={conversation.id} />
+    <Answer
+      exchange={exchange}
+      sessionId={conversation.id}
+      onRetry={() => void conversation.sendInstead(exchange, exchange.prompt ?? '').catch(tellFailure)}
+    />
   </article>
 ))
 
@@ -37,10 +42,11 @@ const Prompt = ({ text }: { text: string }) => (
   </div>
 )
 
-function Answer({ exchange, sessionId }: ExchangeProps) {
-  if (exchange.live) return <LiveAnswer live={exchange.live} sessionId={sessionId} />
-  const View = startsSubagents(exchange) ? PastAnswer : History
-  return <View exchange={exchange} sessionId={sessionId} />
+function Answer(props: ExchangeProps) {
+  const { exchange } = props
+  if (exchange.live) return <LiveAnswer {...props} live={exchange.live} />
+  const View = exchange.code !== undefined || startsSubagents(exchange) ? PastAnswer : History
+  return <View {...props} />
 }
 
 const History = ({ exchange: { blocks }, sessionId }: ExchangeProps) => (
