@@ -38,7 +38,7 @@ const LOOK_MS = 1_000
 const GOOD = '{"answer":"yes"}'
 const textSchema = (name: string) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] })
 
-async function main(): Promise<boolean> {
+async function tryBatch(): Promise<boolean> {
   const [mongo, redis, model] = await Promise.all([startMongoInMemory(), startClusterRedis(), openModel()])
   const vendor = await new VendorBatchServer(model).listen()
   const answering = answerLate(vendor)
@@ -79,12 +79,19 @@ async function openModel(): Promise<ModelServer> {
 function answerLate(vendor: VendorBatchServer): NodeJS.Timeout {
   vendor.isHeld = true
   const since = new Map<object, number>()
-  return setInterval(() => {
+  let isBusy = false
+  const answerDue = async () => {
     for (const kept of vendor.batches) {
       const at = since.get(kept) ?? performance.now()
       since.set(kept, at)
-      if (!kept.answers && performance.now() - at > 1_000 * Number(values['answer-secs'])) void vendor.release(kept)
+      const isDue = performance.now() - at > 1_000 * Number(values['answer-secs'])
+      if (!kept.answers && isDue) await vendor.release(kept).catch(() => {}) // It is tried again.
     }
+    isBusy = false
+  }
+  return setInterval(() => {
+    if (!isBusy) void answerDue()
+    isBusy = true
   }, LOOK_MS)
 }
 
@@ -181,7 +188,7 @@ class Cluster {
       const [{ url } = { url: '' }] = this.#members.gateway.toReversed()
       const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) }
       const answer = await fetch(url + path, sent)
-        .then(async (each) => ({ ...each, status: each.status, text: await each.text() }))
+        .then(async (each) => ({ status: each.status, text: await each.text() }))
         .catch(() => undefined)
       if (answer && answer.status < 400) return answer.text
       if (tries > 60 || (answer && answer.status < 500))
@@ -210,4 +217,4 @@ class Cluster {
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 if (values.help) print(USAGE)
-else process.exitCode = (await main()) ? 0 : 1
+else process.exitCode = (await tryBatch()) ? 0 : 1

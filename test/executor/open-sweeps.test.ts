@@ -41,7 +41,7 @@ describe('what an executor does from time to time', () => {
       log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
     } as unknown as Parts[0]
     const membership = { executors: { isAlive: async () => false }, isMember: async () => false } as unknown as Parts[1]
-    const stop = startSweeps(parts, membership, hasPlans ? ({ schedules } as unknown as Parts[2]) : undefined)
+    const stop = startSweeps(parts, membership, hasPlans ? { schedules } : undefined)
     opening.closing(stop)
     return { plan, added, lines, restored: () => restored }
   }
