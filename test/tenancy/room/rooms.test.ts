@@ -179,7 +179,7 @@ describe('the room at a model', () => {
             },
             want: fc.tuple(fc.nat(3_000), fc.nat(16)),
             spent: fc.tuple(fc.nat(3_000), fc.nat(9)),
-            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 1], [1, 3, 2]),
+            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 0], [0, 1, 1], [1, 3, 2]),
             caps: fc.constantFrom(NO_CAPS, capsOf({ tokens_per_minute: 90_000_000, concurrent: 4 })),
             told: fc.option(
               fc.record({
