@@ -54,7 +54,7 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
     await page.getByRole('button', { name: 'Show the code' }).click()
     const copied = page.locator('.first-call pre')
     for (const language of ['curl', 'TypeScript', 'Python']) {
-      await page.getByRole('button', { name: language }).click()
+      await page.getByRole('button', { name: language, exact: true }).click()
       expect(await copied.innerText()).to.include(pages.product.url)
     }
     await page.getByText('Waiting for your first call').waitFor()
@@ -112,7 +112,7 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
       await page.getByRole('radio', { name: 'small-1' }).click()
       await page.getByRole('button', { name: 'Try it' }).click()
       await page.getByText('small-1 answered after').waitFor()
-      await page.getByText('tools: yes').waitFor()
+      await page.getByText('streaming: yes').waitFor()
       await page.getByRole('button', { name: 'Use for everything' }).click()
       await page.getByRole('link', { name: 'Start a chat' }).click()
       await ask()

@@ -1,4 +1,4 @@
-import { beginTrial, type Health, newHealth, NO_OUTCOMES, stateOf, withOutcomes } from '../../agent/providers/health.ts'
+import { beginTrial, type Health, NO_OUTCOMES, newHealth, stateOf, withOutcomes } from '../../agent/providers/health.ts'
 import type { Amount, RoomAnswer, RoomRequest } from './port.ts'
 
 /** One limit of a model: tokens, or requests. */

@@ -7,9 +7,9 @@ import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { Role, RoleRoute, StoredInstance, TenantConfig } from '../../tenancy/tenant-config/config.ts'
 import type { CredentialReader, Credentials } from '../../tenancy/tenant-config/credentials.ts'
-import type { ProbeResult } from '../../tenancy/tenant-config/store/instance-capabilities.ts'
 import type { LiveConfigs } from '../../tenancy/tenant-config/live-configs.ts'
 import { findInstance } from '../../tenancy/tenant-config/settings.ts'
+import type { ProbeResult } from '../../tenancy/tenant-config/store/instance-capabilities.ts'
 import { type ModelSource, noModel, type RunPurpose, type ServerModels, withModel } from './models.ts'
 
 export type TenantModelsOptions = {

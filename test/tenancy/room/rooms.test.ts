@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import type { Outcomes } from '../../../shared/agent/providers/health.ts'
+import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import { decide, newRoom } from '../../../shared/tenancy/room/decide.ts'
 import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/tenancy/room/port.ts'
 import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'

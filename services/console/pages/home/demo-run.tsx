@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { createSessions } from '../../../../shared/client/resources/sessions.ts'
 import { caller } from '../../api/caller.ts'
 import { transport } from '../../api/engine.ts'
@@ -11,7 +11,7 @@ import { LiveRun } from '../../parts/run/live-run.ts'
 import { Prompt } from '../../parts/run/prompt.tsx'
 import { startersFor } from '../chat/view/starters.ts'
 
-/** A first run, where it was asked for. It is a conversation like any other, and goes on in Chat. */
+/** A first run, where it was asked for, with its end in sight. It is a conversation like any other, and goes on in Chat. */
 export function DemoRun() {
   const prompt = startersFor(caller().peek()?.model === 'demo')[0]?.prompt ?? ''
   const run = useSignal<{ live: LiveRun; sessionId: string } | undefined>(undefined)
@@ -24,8 +24,15 @@ export function DemoRun() {
     )
     return () => leave.abort()
   }, [])
+  const card = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const { current } = card
+    const observer = new ResizeObserver(() => current?.scrollIntoView({ block: 'end' }))
+    if (current) observer.observe(current)
+    return () => observer.disconnect()
+  }, [])
   return (
-    <div class="card padded first-run" role="log" aria-label="The first run">
+    <div ref={card} class="card padded first-run" role="log" aria-label="The first run">
       <Prompt text={prompt} />
       {problem.value !== undefined && <Notice tone="bad">{problem.value}</Notice>}
       {run.value && <LiveAnswer {...run.value} />}

@@ -1,7 +1,7 @@
 import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
 import { KnownHealth } from '../health.ts'
-import type { Failure, ModelPart, ModelProvider, ModelRequest, ModelRoute, ModelHealth } from '../port.ts'
+import type { Failure, ModelHealth, ModelPart, ModelProvider, ModelRequest, ModelRoute } from '../port.ts'
 import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
 import { failure } from './failures.ts'
 import { type HedgedCall, startHedged } from './hedge.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { CallPart } from '../../../../shared/agent/providers/failures/retry.ts'
 import { callModel } from '../../../../shared/agent/providers/failures/failover.ts'
 import { ABANDONED } from '../../../../shared/agent/providers/failures/hedge.ts'
+import type { CallPart } from '../../../../shared/agent/providers/failures/retry.ts'
 import type { ModelPart, ModelProvider, ModelRequest, Priority } from '../../../../shared/agent/providers/port.ts'
 import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 import { never } from '../ai-sdk/setup.ts'

@@ -133,27 +133,17 @@ function UseModel({ name, model, routing, onChange }: UseModelProps) {
     isBusy.value = false
     onChange()
   }
+  const useIt = () => use(routed(routing, role.value, { instance: name, model: model.id }), role.value)
+  const tryIt = () => tryOut(name, model)
   return (
     <div class="use-model stack close">
       <div class="row">
         <strong class="grow cut">{model.id}</strong>
-        <button
-          type="button"
-          class="button"
-          disabled={isBusy.value}
-          onClick={() => void act(() => tryOut(name, model))}
-        >
+        <button type="button" class="button" disabled={isBusy.value} onClick={() => void act(tryIt)}>
           {isBusy.value ? 'Working …' : 'Try it'}
         </button>
         <RoleField label={`What ${model.id} is used for`} role={role} />
-        <button
-          type="button"
-          class="button main"
-          disabled={isBusy.value}
-          onClick={() =>
-            void act(() => use(routed(routing, role.value, { instance: name, model: model.id }), role.value))
-          }
-        >
+        <button type="button" class="button main" disabled={isBusy.value} onClick={() => void act(useIt)}>
           Use for {role.value === 'everything' ? 'everything' : 'this'}
         </button>
       </div>
