@@ -22,8 +22,8 @@ import {
   type LiveConfigs,
   openLiveConfigs,
 } from '../../shared/tenancy/tenant-config/live-configs.ts'
-import type { CapabilityStore } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
+import type { CapabilityStore } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'

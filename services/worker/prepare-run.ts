@@ -4,7 +4,7 @@ import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import { calledBy, type Models, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
-import { firstCallTokens, type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
+import { firstCallTokens, firstModel, type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
 import type { Caller, PriceOf } from '../../shared/agent/providers/port.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
@@ -105,8 +105,9 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
       },
       async firstCall(start) {
-        const { provider, model } = models.main().primary
-        const inputTokens = await firstCallTokens({ ...settings, ...start, warnings: [] }, boxFor([]))
+        const [input, toolBox] = [{ ...settings, ...start, warnings: [] }, boxFor([])]
+        const inputTokens = await firstCallTokens(input, toolBox)
+        const { provider, model } = firstModel(input, models, toolBox)
         const maxOutputTokens = leastOf(provider.maxOutputTokens, request.max_output_tokens)
         return { provider, model, inputTokens, maxOutputTokens, priceOf: models.priceOf }
       },

@@ -84,27 +84,6 @@ describe('every page of the console', function () {
     await until(async () => !(await line('permission').innerText()).includes('…'), { what: 'the end of the wait' })
   })
 
-  it('a new key of a provider keeps its prices, which the form sets and deletes', async () => {
-    const prices = async () => {
-      const { body } = await pages.product.call('GET', '/config/instances/priced')
-      return (body as { prices?: unknown }).prices
-    }
-    await page.goto(pages.at('/settings'))
-    await page.getByText('Add a provider …').click()
-    const save = async (fields: Record<string, string>) => {
-      for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text)
-      const saved = page.waitForResponse((response) => response.request().method() === 'PUT')
-      await page.getByRole('button', { name: 'Save the provider' }).click()
-      expect((await saved).status()).to.equal(200)
-    }
-    await save({ Name: 'priced', Key: 'sk-one', Prices: '{"model-1": {"input": 1, "output": 2}}' })
-    await page.getByText('Prices of 1 model').waitFor()
-    await save({ Key: 'sk-two', Prices: '' })
-    expect(await prices()).to.deep.equal({ 'model-1': { input: 1, output: 2 } })
-    await save({ Key: '', Prices: 'null' })
-    expect(await prices()).to.equal(undefined)
-  })
-
   it('D43.3: the days for which files are kept are a field of the settings, and a number that cannot be is refused there', async () => {
     const stored = async () => {
       const { body } = await pages.product.call('GET', '/config/engine')

@@ -16,7 +16,7 @@ const FOLDER = join(ROOT, 'shared/client-python')
 const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
 
 /** The programs of the README, each with what it prints. */
-const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = [], [, large = '', sent = ''] = []] =
+const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = [], [, large = '', uploaded = ''] = []] =
   readme.matchAll(/```python\n([^]*?)```\n\n```\n([^]*?)```/g)
 
 const [, webhooks = ''] = readme.split('## Webhooks')
@@ -145,7 +145,7 @@ describe('shared/client-python/README.md', () => {
     ['a program that prints what is shown', program, shown],
     ['a client that awaits and has the rest of it', REST, PRINTED],
     ['a whole integration', integration, result],
-    ['a large file that arrives in parts', large, sent],
+    ['a large file that arrives in parts', large, uploaded],
   ] as const)
     it(`has ${title}`, async () => {
       await writeFile(join(dir.path, 'program.py'), stage.localized(text))

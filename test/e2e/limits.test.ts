@@ -408,8 +408,8 @@ inBothForms("a tenant's limits", (startProduct, form) => {
         (await Promise.all(Array.from({ length: 6 }, () => start()))).every(({ status }) => status === 429)
       await until(areRefused, { what: 'every process to refuse the customer', withinMs: 10_000 })
       const asked = product.model.requests.length
-      for (const form of [{}, { background: true }]) {
-        const { status, body, headers } = await start(form)
+      for (const way of [{}, { background: true }]) {
+        const { status, body, headers } = await start(way)
         expect(status).to.equal(429)
         expect(body).to.have.nested.property('error.code', 'budget_exhausted')
         expect(body).to.have.nested.property('error.message').that.includes(`of the customer ${customer} is used up`)

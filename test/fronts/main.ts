@@ -23,7 +23,11 @@ const FORMS: Readonly<Record<string, StartProduct>> = {
     const mongo = await startMongoInMemory()
     const product = await startMembers({ MONGODB_URL: mongo.url, ...env })
     const { close } = product
-    return Object.assign(product, { close: () => close().finally(() => mongo[Symbol.asyncDispose]()) })
+    async function closeAll(): Promise<void> {
+      await close()
+      await mongo[Symbol.asyncDispose]()
+    }
+    return Object.assign(product, { close: closeAll })
   },
 }
 

@@ -22,7 +22,6 @@ import { loadConfig } from '../../shared/platform/config/config.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
 import type { EgressResponse } from '../../shared/platform/net/port.ts'
 import { NO_EVENTS } from '../../shared/tenancy/events/port.ts'
-import type { Estimate } from '../../shared/tenancy/limits/estimate.ts'
 import type { InstanceInspector } from '../../shared/tenancy/tenant-config/inspector.ts'
 import { UsageReport } from '../../shared/tenancy/usage/report.ts'
 import { arbitraryOf } from '../platform/api/arbitrary.ts'
@@ -34,7 +33,7 @@ import { readAnswer } from '../support/read-answer.ts'
 import { SILENT_LOG } from '../support/silent-log.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { DEFINITION, dispatchOf, openFlows } from './flow-setup.ts'
-import { CHAIN, openPlanning } from './plan-setup.ts'
+import { CHAIN, NO_ESTIMATE, openPlanning } from './plan-setup.ts'
 import { sessionOf } from './session-of.ts'
 import { DONE, framesOf, type Gateway, RUN_ID, useGateways } from './setup.ts'
 
@@ -48,8 +47,6 @@ const PROBE = {
   latency_ms: 1,
   probed_at: AT,
 }
-
-const ESTIMATE: Estimate = { calls: [], input_tokens: 0, cost_usd_from: 0, cost_usd_to: null, budget: 'enough' }
 
 /** Answers every call well, so that only the checks of requests refuse. It is whole: a call that it did not know would be a 500 of rare values alone. */
 const BROKER: Broker = {
@@ -66,7 +63,7 @@ const BROKER: Broker = {
   followRun: async () => framesOf(DONE),
   cancelRun: async () => {},
   steerRun: async () => {},
-  estimateRun: async () => ESTIMATE,
+  estimateRun: async () => NO_ESTIMATE,
   branchOf: async () => ({ messages: [], title: null, from: { session_id: 's', message_id: `msg_${'0'.repeat(32)}` } }),
   listFiles: async () => ({ files: [], has_more: false }),
   readFile: async () => ({ base64: '', bytes: 0, modified_ms: 0 }),
@@ -90,7 +87,7 @@ const ANSWER: FlowAnswer = {
 }
 
 const EXECUTION: FlowRunSurface = {
-  estimate: async () => ESTIMATE,
+  estimate: async () => NO_ESTIMATE,
   calls: {
     start: async () => ({
       traceId: TRACE_ID,
@@ -160,7 +157,7 @@ const SEMANTIC: Record<string, RegExp> = {
   putFlow: /^\/name$/,
   publishFlow: /^\/(?:tools|sub_agents|\w+_schema|\w+_template)/,
   addFlowMemory: /^\/(?:content|scope)$/,
-  putEngineConfig: /^\/routing\/\w+\/(?:fallback_)?instance$/,
+  putEngineConfig: /^\/routing\/\w+\/(?:(?:fallback_)?instance|hedge|strategy)$/,
   putInstance: /^\/(?:secret|url|key|options(?:\/headers\/.+)?)$/,
   listWebhooks: /^\/cursor$/,
   listWebhookDeliveries: /^\/cursor$/,

@@ -52,8 +52,8 @@ async function route(product: Product, first: ModelServer, extra: object): Promi
   const instance = (name: string, url: string) =>
     product.call('PUT', `/config/instances/${name}`, { type: 'openai-compatible', url })
   await Promise.all([instance('first', first.url), instance('second', product.model.url)])
-  const main = { instance: 'first', model: 'm', fallback_instance: 'second', fallback_model: 'm', ...extra }
-  await product.call('PUT', '/config/engine', { routing: { main } })
+  const role = { instance: 'first', model: 'm', fallback_instance: 'second', fallback_model: 'm', ...extra }
+  await product.call('PUT', '/config/engine', { routing: { main: role } })
   await sleep(2_000)
 }
 

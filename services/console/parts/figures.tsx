@@ -21,10 +21,10 @@ export const Figure = ({ name, used, of, trend, show }: FigureProps) => (
     <dd class="number">
       {show(used)}
       {typeof of === 'number' && <span class="soft small"> of {show(of)}</span>}
+      {trend && used > 0 && <Sparkline values={trend} />}
       {typeof of === 'number' && (
         <progress class="meter" max={1} value={Math.min(1, used / of)} aria-label={`${name}: part of the budget`} />
       )}
-      {trend && used > 0 && <Sparkline values={trend} />}
     </dd>
   </div>
 )

@@ -28,7 +28,7 @@ import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import { Steering, steerMessage } from './messages/steering.ts'
-import type { RunResources } from './resources.ts'
+import type { Models, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
@@ -130,6 +130,12 @@ export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promis
   })
 }
 
+/** The model that a run would call first, by the strategy of its route (D56). */
+export const firstModel = (input: RunInput, models: Models, toolBox: ToolBox): ModelRoute => {
+  const messages = [...input.conversation.messages, promptMessage(input)]
+  return createStickyModels(models, () => needsOf(input, messages, toolBox)).main().primary
+}
+
 /** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
 const endsOf =
   ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
@@ -177,7 +183,7 @@ function withServers(input: RunInput, toolBox: ToolBox): RunInput {
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
-  const models = createStickyModels(given.models, () => needsOf(input, given))
+  const models = createStickyModels(given.models, () => needsOf(input, conversation.messages, given.tools.toolBox))
   const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
   const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
@@ -194,8 +200,8 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
 }
 
 /** What a run needs of its model (D56). */
-const needsOf = ({ conversation: { messages }, output }: RunInput, { tools }: RunResources): Needs => ({
-  tools: tools.toolBox.tools.length > 0,
+const needsOf = ({ output }: RunInput, messages: readonly Message[], { tools }: ToolBox): Needs => ({
+  tools: tools.length > 0,
   schema: output !== undefined,
   files: messages.flatMap((message) => (message.role === 'user' ? (message.files ?? []) : [])),
 })

@@ -1,7 +1,9 @@
-import type { ModelHealth } from './port.ts'
+import type { CallOutcome, ModelHealth } from './port.ts'
 
-/** How calls have ended: those that were answered, those that failed, and how many of these in a row were the last. */
+/** How calls have ended: those that were answered, those that failed or were late, and how many failed in a row at last. */
 export type Outcomes = readonly [answered: number, failed: number, inRow: number]
+
+const OUTCOMES: Record<CallOutcome, Outcomes> = { answered: [1, 0, 0], failed: [0, 1, 1], late: [0, 1, 0] }
 
 /** The recent calls of one model of an instance. Times are in milliseconds of one clock. */
 export type Health = {
@@ -54,7 +56,7 @@ export function withOutcomes(health: Health, outcomes: Outcomes, now: number): H
     at: now,
   }
   if (health.restsUntil > now) return next
-  if (health.restsUntil > 0 && inRow === 0) return newHealth(now)
+  if (health.restsUntil > 0 && answered > 0 && inRow === 0) return newHealth(now)
   return health.restsUntil > 0 || isFailing(next) ? { ...next, restsUntil: now + REST_MS, trialUntil: 0 } : next
 }
 
@@ -100,9 +102,9 @@ export class KnownHealth implements ModelHealth {
     return state === 'unhealthy'
   }
 
-  note(isAnswered: boolean, now: number): void {
-    const outcomes: Outcomes = isAnswered ? [1, 0, 0] : [0, 1, 1]
-    this.#hasNews ||= !isAnswered || this.#health.restsUntil > 0
+  note(outcome: CallOutcome, now: number): void {
+    const outcomes = OUTCOMES[outcome]
+    this.#hasNews ||= outcome !== 'answered' || this.#health.restsUntil > 0
     this.#untold = addOutcomes(this.#untold, outcomes)
     this.#health = withOutcomes(this.#health, outcomes, now)
   }

@@ -174,9 +174,11 @@ export interface ModelHealth {
   rests(now: number): boolean
   /** As `rests`; of the calls that ask behind a rest one is told `false`, to find out whether the model answers again. */
   isPassedOver(now: number): boolean | Promise<boolean>
-  /** A call was answered, or has failed after its retries. */
-  note(isAnswered: boolean, now: number): void
+  note(outcome: CallOutcome, now: number): void
 }
+
+/** `failed`: after its retries. `late`: another request has answered first (D56.3). */
+export type CallOutcome = 'answered' | 'failed' | 'late'
 
 /** `limits` of an instance (D52). */
 export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?: number; concurrent?: number }

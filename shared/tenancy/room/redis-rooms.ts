@@ -101,7 +101,7 @@ const ASK: Script = {
     local all = h.answered + h.failed
     local isFailing = h.inRow >= 3 or (all >= 10 and h.failed / all >= 0.5)
     if h.restsUntil <= now then
-      if h.restsUntil > 0 and inRow == 0 then h = newHealth()
+      if h.restsUntil > 0 and answered > 0 and inRow == 0 then h = newHealth()
       elseif h.restsUntil > 0 or isFailing then h.restsUntil, h.trialUntil = now + 30000, 0 end
     end
   end

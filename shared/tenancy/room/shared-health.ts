@@ -1,4 +1,5 @@
 import { errorRate, KnownHealth, type Outcomes, stateOf } from '../../agent/providers/health.ts'
+import type { CallOutcome } from '../../agent/providers/port.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { RoomAnswer } from './port.ts'
 
@@ -29,9 +30,9 @@ export class SharedHealth extends KnownHealth {
     return !answer.isTrial && stateOf(answer.health, answer.now) !== 'healthy'
   }
 
-  override note(isAnswered: boolean, now: number): void {
+  override note(outcome: CallOutcome, now: number): void {
     const rested = this.rests(now)
-    super.note(isAnswered, now)
+    super.note(outcome, now)
     this.#logChange(rested, now)
   }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Conversation } from '../../../shared/agent/engine/conversation.ts'
-import { firstCallTokens, run } from '../../../shared/agent/engine/run.ts'
+import { firstCallTokens, firstModel, run } from '../../../shared/agent/engine/run.ts'
 import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { AgentEvent } from '../../../shared/kernel/events.ts'
 import { inputOf, play, resourcesOf, scripted, talk } from './context/setup.ts'
@@ -50,5 +50,9 @@ describe('a turn whose provider counts no tokens', () => {
     const [first] = events.filter((event) => event.type === 'turn_end')
     expect(first?.input_tokens).to.equal(estimated)
     expect(provider.requests[0]?.system).to.include('Dig deep')
+    const [dear, cheap] = ['dear', 'cheap'].map((model) => ({ provider, model }))
+    const main = () => ({ primary: dear ?? expect.fail(), fallback: cheap, strategy: 'cheapest' as const })
+    const priceOf = (_provider: object, model: string) => (model === 'dear' ? 2 : 1)
+    expect(firstModel(input(), { ...models, main, priceOf }, toolBox).model, 'by its strategy').to.equal('cheap')
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
 import type { ModelProvider } from '../../../shared/agent/providers/port.ts'
 import { type Candidate, candidateOf, inOrder, type Needs } from '../../../shared/agent/providers/strategy.ts'
+import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
 import { scripted } from './failures/retry-setup.ts'
 
 type Named = Candidate & { name: string }

@@ -18,7 +18,7 @@ import { killStandalone } from './plans/standalone.ts'
  */
 type Size = { gateways: number; clients: number; points: number; maxRounds: number; restarts: number }
 
-const SHORT: Size = { gateways: 1, clients: 5, points: 4, maxRounds: 4, restarts: 0 }
+const SHORT: Size = { gateways: 1, clients: 5, points: 2, maxRounds: 4, restarts: 0 }
 const FULL: Size = { gateways: 2, clients: 40, points: 300, maxRounds: 30, restarts: 20 }
 
 /** Kills and freezes executors while plans run, and then the standalone form. */

@@ -50,6 +50,21 @@ describe('ae run, in a pipe', () => {
     expect(lines.at(-1)).to.include({ run_id: first?.['run_id'], output: 'Hello', stop_reason: 'end_turn' })
   })
 
+  it('D57: --dry-run prints what would be called and what it would cost, and neither starts nor keeps anything', async () => {
+    const asked = at.server.model.requests.length
+    const args = ['run', '--dry-run', '--attach', 'package.json', 'Hello']
+    const { code, out, err } = await at.ae.run(args)
+    expect({ code, err }).to.deep.equal({ code: 0, err: '' })
+    expect(out).to.match(/^test-model: \S+ in, no limit out, \$0\.\d+ to unknown\nbudget: enough\n$/)
+    const estimate = JSON.parse((await at.ae.run([...args, '--json'])).out) as { input_tokens: number }
+    const without = JSON.parse((await at.ae.run(['run', '--dry-run', '--json', 'Hello'])).out) as {
+      input_tokens: number
+    }
+    expect(estimate.input_tokens - without.input_tokens).to.equal(1_500)
+    expect((await at.ae.run(['files', 'ls', '-o', 'ids'])).out).to.equal('')
+    expect(at.server.model.requests.length).to.equal(asked)
+  })
+
   it('a run that fails exits with 1, and says the code and what to do', async () => {
     const { code, out, err } = await at.ae.runProcess(['run', '/error 401'])
     expect({ code, out }).to.deep.equal({ code: 1, out: '' })

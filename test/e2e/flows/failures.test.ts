@@ -81,6 +81,7 @@ inBothForms('failures of flows', (startProduct, form) => {
     before(async () => {
       bench.main.otherwise((request) => WAYS[wayOf(request)]?.answer ?? GOOD)
       bench.spare.otherwise(() => GOOD)
+      for (const server of [bench.main, bench.spare]) server.requests.length = 0
       const runs = Object.entries(WAYS).flatMap(([text, way]) => [
         { text, body: { provider_instance: instanceOf(way) } },
         { text: text + WITH_FALLBACK, body: { provider_instance: instanceOf(way), ...FALLBACK } },

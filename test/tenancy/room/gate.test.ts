@@ -195,14 +195,14 @@ describe('the turns of model calls', () => {
     const rooms = new MemoryRooms(() => at)
     const processes = [open(rooms), open(rooms)].map(({ state }) => state.health)
     const [first, second] = processes
-    for (let failed = 0; failed < 3; failed++) first?.note(false, performance.now())
+    for (let failed = 0; failed < 3; failed++) first?.note('failed', performance.now())
     expect(await first?.isPassedOver(performance.now())).to.equal(true)
     await until(async () => second?.isPassedOver(performance.now()), { what: 'the other process to know it' })
     at += 30_000
     const later = performance.now() + 31_000
     const trials = await Promise.all(processes.map(async (health) => !(await health.isPassedOver(later))))
     expect(trials.filter(Boolean)).to.have.length(1)
-    processes[trials.indexOf(true)]?.note(true, later)
+    processes[trials.indexOf(true)]?.note('answered', later)
     await until(() => processes.every((health) => !health.rests(performance.now())), {
       what: 'the rest to end for both',
     })

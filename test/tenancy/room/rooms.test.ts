@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import type { Outcomes } from '../../../shared/agent/providers/health.ts'
+import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import { decide, newRoom } from '../../../shared/tenancy/room/decide.ts'
 import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/tenancy/room/port.ts'
 import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'
@@ -179,7 +179,7 @@ describe('the room at a model', () => {
             },
             want: fc.tuple(fc.nat(3_000), fc.nat(16)),
             spent: fc.tuple(fc.nat(3_000), fc.nat(9)),
-            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 1], [1, 3, 2]),
+            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 0], [0, 1, 1], [1, 3, 2]),
             caps: fc.constantFrom(NO_CAPS, capsOf({ tokens_per_minute: 90_000_000, concurrent: 4 })),
             told: fc.option(
               fc.record({

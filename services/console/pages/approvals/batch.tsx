@@ -10,24 +10,6 @@ import { Line } from '../../parts/foreign.tsx'
 import { AskContext } from './ask-context.tsx'
 import { DenyAll } from './deny-all.tsx'
 
-/** More are not compared at a glance. */
-const MOST_EQUAL = 8
-
-/** The waiting requests in batches: those of one tool and one agent stand together, where the first of them does. */
-export function batchesOf(asks: readonly Ask[]): Ask[][] {
-  const batches: Ask[][] = []
-  const open = new Map<string, Ask[]>()
-  for (const ask of asks) {
-    const batch = open.get(batchKey(ask))
-    if (batch && batch.length < MOST_EQUAL) batch.push(ask)
-    else open.set(batchKey(ask), batches[batches.push([ask]) - 1] ?? [])
-  }
-  return batches
-}
-
-/** One tool and one agent. */
-export const batchKey = ({ session_id, run_id, tool_name }: Ask): string => [session_id, run_id, tool_name].join(' ')
-
 type BatchProps = { batch: readonly Ask[]; chosen: Ask }
 
 /** A request, or several equal ones side by side: they are answered one by one, or together once each was shown to its end. */

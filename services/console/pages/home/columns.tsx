@@ -2,6 +2,7 @@ import { type ComponentChildren, toChildArray } from 'preact'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { asks, waitingCount } from '../../api/pending.ts'
 import { hrefOf } from '../../base/router.ts'
+import { batchesOf } from '../../parts/ask/batches.ts'
 import type { Failures } from './failures.ts'
 import { AskRow, FailureRow, PlanRow, RunRow, useNewestPlans } from './rows.tsx'
 
@@ -58,8 +59,8 @@ const NeedsYou = ({ failures, plans }: NeedsYouProps) => (
     count={waitingCount().value + plans.length + failures.length}
     empty="No request waits for an answer, and nothing has failed today."
   >
-    {asks().value.map((ask) => (
-      <AskRow key={ask.id} ask={ask} />
+    {batchesOf(asks().value).map((batch) => (
+      <AskRow key={batch[0]?.id} batch={batch} />
     ))}
     {otherAsks()}
     {failures.map((each) => (

@@ -1,13 +1,13 @@
 import type { Schema, TenantEvent } from '../../../../shared/client/api.ts'
-import { caller, has, may } from '../../api/caller.ts'
+import { caller } from '../../api/caller.ts'
 import { useList } from '../../api/list.ts'
 import { asks } from '../../api/pending.ts'
-import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
-import { Empty } from '../../parts/notice.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
 import { Columns } from './columns.tsx'
 import { failuresOf, troublesOf } from './failures.ts'
+import { FirstVisit } from './first-visit.tsx'
 import { TroubleBanner } from './trouble.tsx'
 import './home.css'
 import { get } from '../../api/engine.ts'
@@ -25,19 +25,17 @@ export function Home() {
   const list = useList<Run>({ path: '/runs', field: 'runs', query: { limit: 50 }, concerns })
   return (
     <div class="page home">
-      <div class="row">
-        <Budget />
-        <span class="grow" />
+      <PageHead title="Home" purpose="What needs you, what is at work, and what has ended.">
         <CopyAs method="GET" path="/runs" query={{ limit: '50' }} />
-      </div>
+      </PageHead>
       <Loaded from={list}>
-        {({ items, next }) =>
-          items.length === 0 && asks().value.length === 0 ? (
-            <FirstVisit />
-          ) : (
-            <Lists runs={items} isPart={next !== undefined} />
-          )
-        }
+        {({ items, next }) => (
+          <>
+            {next === undefined && <FirstVisit runs={items} />}
+            {items.length > 0 && <Budget />}
+            {items.length + asks().value.length > 0 && <Lists runs={items} isPart={next !== undefined} />}
+          </>
+        )}
       </Loaded>
     </div>
   )
@@ -65,51 +63,6 @@ function Lists({ runs, isPart }: { runs: readonly Run[]; isPart: boolean }) {
 
 /** Of the day in UTC, which budgets count. */
 const startOfDay = (): string => `${new Date(serverNow()).toISOString().slice(0, 10)}T00:00:00.000Z`
-
-/** A server on which nothing has run: the one next step is a chat. */
-function FirstVisit() {
-  const model = caller().value?.model
-  return (
-    <div class="card first-visit">
-      <Empty
-        title="See an agent at work"
-        action={
-          may('run') && (
-            <a class="button main" href={hrefOf('/chat', { try: 'permission' })}>
-              Start the first chat
-            </a>
-          )
-        }
-      >
-        {model === 'demo'
-          ? 'No model is configured, so the built-in demo answers. It calls a tool, asks for your permission, and is done in a minute.'
-          : 'Ask the agent for something: it calls tools, and asks for your permission before it changes anything.'}
-      </Empty>
-      <ul class="checks">
-        <Check isDone={model !== null && model !== undefined}>
-          {model ? `The model ${model} answers` : 'No model is configured'}
-        </Check>
-        <Check isDone={has('config')}>
-          {has('config')
-            ? 'Providers, limits and webhooks can be configured'
-            : 'Configuration is off: it needs a store and a master key'}
-        </Check>
-        <Check isDone={has('plans')}>
-          {has('plans') ? 'Plans run in the background' : 'Plans are off: they need a store'}
-        </Check>
-      </ul>
-    </div>
-  )
-}
-
-const Check = ({ isDone, children }: { isDone: boolean; children: string }) => (
-  <li class="small">
-    <b class={isDone ? 'yes' : 'no'} aria-label={isDone ? 'ready' : 'missing'}>
-      {isDone ? '✓' : '–'}
-    </b>{' '}
-    {children}
-  </li>
-)
 
 /** The tenant's usage of today (UTC) and of each of its hours, beside its budget where it has one. */
 function Budget() {

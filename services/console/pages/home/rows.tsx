@@ -15,13 +15,15 @@ import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
 import type { Failures } from './failures.ts'
 
-export const AskRow = ({ ask }: { ask: Ask }) => (
-  <li>
-    <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
-      <AskSummary ask={ask} />
-    </a>
-  </li>
-)
+/** A request, or equal ones. */
+export const AskRow = ({ batch: [first, ...others] }: { batch: readonly Ask[] }) =>
+  first ? (
+    <li>
+      <a class="home-row" href={hrefOf(`/approvals/${first.id}`)}>
+        <AskSummary ask={first} others={others.length} />
+      </a>
+    </li>
+  ) : null
 
 /** A plan that goes on, or why it has failed. */
 export const PlanRow = ({ plan }: { plan: PlanSummary }) => (
@@ -76,10 +78,10 @@ export function FailureRow({ failures: { code, runs } }: FailureRowProps) {
     <li>
       <a class="home-row" href={href}>
         <span class="row tight">
-          <span class="grow cut name">{isOne ? nameOf(newest) : causeOf(code).text}</span>
+          <span class={isOne ? 'grow cut name' : 'grow name'}>{isOne ? nameOf(newest) : causeOf(code).text}</span>
           {isOne ? <StateBadge state="failed" /> : <StateBadge state="failed" word={`same cause: ${runs.length}`} />}
         </span>
-        <span class="cut small soft">
+        <span class="small soft">
           {isOne && `${causeOf(code).text} · `}
           <code>{code}</code>
           <Named all={runs.map(({ flow }) => flow)} />

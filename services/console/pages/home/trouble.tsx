@@ -23,7 +23,7 @@ export function TroubleBanner({ trouble }: { trouble: Trouble }) {
   const canSet = may('admin') && has('config')
   return (
     <Notice tone="bad">
-      <div class="row failed-turn">
+      <div class="row trouble">
         <span class="grow">
           <strong>{causeOf(code).text}</strong>
           {model !== '' && (
@@ -32,8 +32,7 @@ export function TroubleBanner({ trouble }: { trouble: Trouble }) {
               (<Line text={model} />)
             </>
           )}
-          : {counted(count, 'run')} failed since {moment(since, new Date(serverNow()).toISOString())}, and none has
-          ended well.
+          : {counted(count, 'run')} failed since {minute(since)}, and none has ended well.
           {isLimit && canSet && <Room model={model} />}
         </span>
         <a class="button" href={hrefOf('/activity', { status: 'failed', code, span: '24h' })}>
@@ -48,6 +47,9 @@ export function TroubleBanner({ trouble }: { trouble: Trouble }) {
     </Notice>
   )
 }
+
+/** A time of today without its seconds. */
+const minute = (at: string) => moment(`${at.slice(0, 16)}:00.000Z`, new Date(serverNow()).toISOString())
 
 /** Instances that are asked how much room the provider leaves. */
 const MOST_INSTANCES = 10

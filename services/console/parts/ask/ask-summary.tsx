@@ -15,7 +15,6 @@ export const AskSummary = ({ ask, others = 0 }: { ask: Ask; others?: number }) =
     </span>
     <span class="cut soft">
       <Lines text={summaryOf(ask)} />
-      {others > 0 && `, and ${others} more`}
     </span>
   </>
 )

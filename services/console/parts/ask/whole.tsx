@@ -21,20 +21,12 @@ type WholeProps = {
 
 /** A box for what a person decides about. One that does not show all of it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const end = useRef<HTMLElement>(null)
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
+  const { box, foot, look } = useEnd(isSeen)
   useLayoutEffect(() => {
-    isCut.value = box.current !== null && box.current.scrollHeight - box.current.clientHeight >= NEAR_PX
+    isCut.value = box.current !== null && !showsEnd(box.current)
   }, [isOpen.value])
-  useEffect(() => {
-    const observer = new IntersectionObserver((changes) => {
-      if (changes.some(({ isIntersecting }) => isIntersecting)) isSeen.value = true
-    })
-    if (end.current) observer.observe(end.current)
-    return () => observer.disconnect()
-  }, [])
   return (
     <>
       {!isSeen.value && isCut.value && (
@@ -47,10 +39,38 @@ export function Whole({ isSeen, children }: WholeProps) {
           </div>
         </Notice>
       )}
-      <div ref={box} class={isOpen.value ? 'whole open' : 'whole'} tabIndex={0} role="region" aria-label="What it does">
-        {children}
-        <i ref={end} class="end" />
+      <div>
+        <div
+          ref={box}
+          class={isOpen.value ? 'whole open' : 'whole'}
+          tabIndex={0}
+          role="region"
+          aria-label="What it does"
+          onScroll={look}
+        >
+          {children}
+        </div>
+        <i ref={foot} class="foot-of-whole" />
       </div>
     </>
   )
+}
+
+/** The end of a box is seen when the box shows it, and the place below the box is on the screen. */
+function useEnd(isSeen: Signal<boolean>) {
+  const box = useRef<HTMLDivElement>(null)
+  const foot = useRef<HTMLElement>(null)
+  const isOnScreen = useRef(false)
+  const look = () => {
+    if (box.current && isOnScreen.current && showsEnd(box.current)) isSeen.value = true
+  }
+  useEffect(() => {
+    const observer = new IntersectionObserver((changes) => {
+      isOnScreen.current = changes.at(-1)?.isIntersecting ?? false
+      look()
+    })
+    if (foot.current) observer.observe(foot.current)
+    return () => observer.disconnect()
+  }, [])
+  return { box, foot, look }
 }

@@ -82,7 +82,7 @@ function hedgedCall(call: Start, fallback: ModelRoute | undefined): HedgedCall {
         request: { ...request, onSent },
         hasFallback: call.hasFallback && route === primary,
       }),
-    onLate: () => healthOf(primary).note(false, policy.now()),
+    onLate: () => healthOf(primary).note('late', policy.now()),
   }
 }
 
@@ -110,7 +110,7 @@ async function* startShown({ readFile, ...call }: Start): PendingAnswer {
 function noteOutcome(route: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
   const problem = answer && failureOf(answer)
   if (!answer || problem?.code === 'unsupported_attachment' || problem?.reason === 'no_turn') return
-  if (!problem || problem.isFailover) healthOf(route).note(!problem, now())
+  if (!problem || problem.isFailover) healthOf(route).note(problem ? 'failed' : 'answered', now())
 }
 
 /** The answer of a provider that is not called. */

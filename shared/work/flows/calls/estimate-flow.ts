@@ -32,11 +32,11 @@ type NamedCall = FlowCall & { name: string }
  */
 export async function estimateFlow(
   tenant: TenantId,
-  { name, ...call }: NamedCall,
+  { name: flowName, ...call }: NamedCall,
   deps: EstimateDeps,
 ): Promise<Estimate> {
   const [flow, config] = [
-    await deps.library.published(tenant, name, call.request.version),
+    await deps.library.published(tenant, flowName, call.request.version),
     await deps.configs.get(tenant),
   ]
   const execution = { kind: 'run', flow, ...call } as const

@@ -100,7 +100,7 @@ const Buttons = ({ isBusy, waiting = 0, isReady, onStop, onSteer }: ButtonsProps
     {waiting > 0 && <span class="badge">{waiting} waiting</span>}
     {isBusy && (
       <>
-        <button type="button" class="button" onClick={onStop}>
+        <button type="button" class="button stop" onClick={onStop}>
           <Icon name="stop" /> Stop
         </button>
         <button type="button" class="button" disabled={!onSteer} title="Its model reads it next" onClick={onSteer}>

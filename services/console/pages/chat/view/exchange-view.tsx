@@ -4,6 +4,7 @@ import { memo } from '../../../parts/memo.ts'
 import { Artifact } from '../../../parts/run/artifact.tsx'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
+import { Prompt, PutInModel } from '../../../parts/run/prompt.tsx'
 import type { Conversation } from '../model/conversation.ts'
 import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
@@ -32,15 +33,9 @@ export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchan
       sessionId={conversation.id}
       onRetry={() => void conversation.sendInstead(exchange, exchange.prompt ?? '').catch(tellFailure)}
     />
+    <PutInModel prompt={exchange.prompt} />
   </article>
 ))
-
-/** A long one scrolls, also with the keys. */
-const Prompt = ({ text }: { text: string }) => (
-  <div class="prompt" role="region" aria-label="Prompt" tabIndex={0}>
-    {text}
-  </div>
-)
 
 function Answer(props: ExchangeProps) {
   const { exchange } = props

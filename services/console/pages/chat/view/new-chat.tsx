@@ -37,7 +37,11 @@ export function NewChat({ suggestion }: { suggestion: string | null }) {
         {caller().value?.model === null ? (
           <NoModel />
         ) : (
-          <Welcome isDemo={isDemo} starters={starters} onPick={(prompt) => (draft.value = prompt)} />
+          <Welcome
+            isDemo={isDemo}
+            starters={starters}
+            onPick={(prompt) => (isDemo ? void send({ prompt }) : (draft.value = prompt))}
+          />
         )}
       </div>
       <Composer draft={draft} refused={refused.value} onSend={(message) => void send(message)} isBusy={false} />
@@ -62,7 +66,7 @@ const Welcome = ({ isDemo, starters, onPick }: WelcomeProps) => (
     }
   >
     {isDemo
-      ? 'The built-in demo model answers: it does what the lines of a prompt say. Pick one, read it, and send it.'
+      ? 'No model is configured, so the built-in demo answers: it plays one of these scenes.'
       : 'It works with the tools of this server, and asks before it changes something.'}
   </Empty>
 )

@@ -83,7 +83,7 @@ function Row({ id, title, current, isWorking, at, cost = 0 }: RowProps) {
   return (
     <li>
       <a href={hrefOf(`/chat/${encodeURIComponent(id)}`)} aria-current={id === current ? 'page' : undefined}>
-        <span class="cut title">
+        <span class="title">
           <Line text={title || 'New chat'} />
         </span>
         <span class="row tight small soft">
