@@ -213,7 +213,7 @@ class ChunkWork {
       await startExecution(this.#tenant, traceId, { execution, deps: starting })
       return undefined
     } catch (cause) {
-      deps.admission.release(this.#tenant, runIdOf(traceId))
+      deps.admission.release({ tenant: this.#tenant, runId: runIdOf(traceId) })
       return cause
     }
   }
@@ -224,7 +224,7 @@ class ChunkWork {
     const signal = AbortSignal.any([leaving, this.#stopped.signal])
     for (;;) {
       try {
-        await deps.admission.admit(this.#tenant, runIdOf(traceId))
+        await deps.admission.admit({ tenant: this.#tenant, runId: runIdOf(traceId) })
         return true
       } catch (cause) {
         const { kind, code, retryAfterSecs = 1 } = toAppError(cause)
