@@ -108,7 +108,7 @@ export class FlowJobs {
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
     const run = runs.open({ ...identity, ...(earlier && { earlier }) })
-    admission.hold(tenant, run.id, run.ended)
+    admission.hold({ tenant, runId: run.id }, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }

@@ -62,7 +62,8 @@ export async function openLimits(
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, thresholds: announcing(thresholds), log })
   const reservations = new Reservations({ budgets, holds, log })
-  const gate = new ModelGate({ rooms, metrics, log })
+  const weightOf = ceilings && ((tenant: TenantId) => ceilings.weightOf(tenant))
+  const gate = new ModelGate({ rooms, weightOf, metrics, log })
   const priceOf = createPrices(modelPrices)
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {

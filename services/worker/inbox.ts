@@ -12,8 +12,9 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import { type Admission, startOf } from '../../shared/tenancy/limits/admission.ts'
 import { estimate } from '../../shared/tenancy/limits/estimate.ts'
+import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -135,18 +136,18 @@ function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions,
  */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
   const { runs, sessions, prepareRun, prepareOneShot, oneShots, draining, isHeapHigh } = options
-  const loadingRuns = new LoadingRuns()
+  const loadingRuns = new LoadingRuns<StartWait | undefined>()
   const begin = createBegin(options, loadingRuns)
   return {
     startRun(tenant, runId, request) {
       refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
-      const open = () => {
+      const open = (wait?: StartWait) => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false } = request
         const about = aboutRequest(request)
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader })
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader, wait })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
@@ -155,7 +156,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
     sendMessage(tenant, runId, { sessionId, ...message }) {
       refuseIf(draining.isLeaving(sessions.get(tenant, sessionId)))
       refuseAtHighHeap(isHeapHigh)
-      const open = () => {
+      const open = (wait?: StartWait) => {
         const session = sessions.get(tenant, sessionId)
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
@@ -163,7 +164,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message) })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message), wait })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
@@ -182,7 +183,7 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
 
 type Starting = {
   runId: string
-  request: Choices & Pick<RunRequest, 'model' | 'files' | 'customer_id'>
+  request: Choices & RunRequest
   kept?: readonly ClientTool[] | undefined
 }
 
@@ -192,7 +193,7 @@ type Starting = {
  */
 function createBegin(
   options: Pick<InboxOptions, 'models' | 'admission' | 'probes' | keyof ChoicesDeps>,
-  loadingRuns: LoadingRuns,
+  loadingRuns: LoadingRuns<StartWait | undefined>,
 ) {
   const { models, admission } = options
   const starts = new LoopBudget(STARTS_MS)
@@ -200,21 +201,25 @@ function createBegin(
     const checked = checkChoices(tenant, { ...request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
-    const allowed = () => admission.admit(tenant, runId, request.customer_id)
-    return taken ? taken.then(allowed) : allowed()
+    const start = startOf({ tenant, runId }, request)
+    return taken ? taken.then(() => admission.admit(start)) : admission.admit(start)
   }
-  return (tenant: TenantId, { runId, ...request }: Starting, open: () => Run): Promise<void> | void => {
+  return (tenant: TenantId, { runId, ...request }: Starting, open: (wait?: StartWait) => Run): Promise<void> | void => {
     const turn = starts.enter()
     const loading = turn ? turn.then(() => admit(tenant, { runId, ...request })) : admit(tenant, { runId, ...request })
     const opening = loadingRuns.open(tenant, runId, {
       loading,
-      open() {
-        const run = open()
-        admission.hold(tenant, runId, run.ended)
+      open(wait) {
+        const run = open(wait)
+        admission.hold(startOf({ tenant, runId }, request.request), run.ended, wait)
       },
     })
     return opening?.catch((cause: unknown) => {
-      admission.release(tenant, runId)
+      void loading?.then(
+        (wait) => wait?.leave(),
+        () => {},
+      )
+      admission.release(startOf({ tenant, runId }, request.request))
       throw cause
     })
   }

@@ -285,7 +285,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(String(ended.at(-1)?.data['error'])).to.include('the budget of')
   })
 
-  it('D11.2: no more runs go on at a time than the limit, over all processes, and a place is free when a run has ended', async () => {
+  it('D11.2, D54: no more runs go on at a time than the limit, over all processes; a start that waits says its place, and begins when a run has ended', async () => {
     await put({ concurrent_runs: 2 })
     const hold = Promise.withResolvers<void>()
     product.model.otherwise(async () => {
@@ -305,9 +305,38 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       { what: 'a run to be refused', withinMs: 10_000 },
     )
     expect(refusal).to.include({ status: 429, type: 'rate_limit_error' })
-    expect(refusal?.retryAfter).to.equal('5')
+    expect(Number(refusal?.retryAfter)).to.be.within(1, 3_600)
     expect((await shown()).used.concurrent_runs).to.equal(2)
+    const heard: string[] = []
+    product.model.otherwise(({ prompt }) => {
+      heard.push(prompt)
+      return 'fine'
+    })
+    const startWaiting = async (prompt: string) => {
+      const body = { prompt, wait_secs: 60, priority: 'batch', background: true }
+      return (JSON.parse((await call('POST', '/agent/run', body)).text) as { run_id: string }).run_id
+    }
+    const read = async (id: string) =>
+      JSON.parse((await call('GET', `/runs/${id}`)).text) as { status: string; place?: number }
+    const stands = (id: string, place: number) =>
+      until(async () => (await read(id)).place === place, { what: `${id} to be at place ${place}` })
+    const [batch, cancelled] = [await startWaiting('batch'), await startWaiting('cancelled')]
+    await stands(cancelled, 2)
+    const stream = await product.run({ prompt: 'first', wait_secs: 60 })
+    expect(await stream.next())
+      .to.deep.include({ id: 0, event: 'waiting' })
+      .and.have.nested.property('data.place', 1)
+    await stands(cancelled, 3)
+    await call('DELETE', `/runs/${cancelled}`)
+    await stands(batch, 2)
+    const json = { Accept: 'application/json' }
+    const late = await product.call('POST', '/agent/run', { prompt: 'late', wait_secs: 1 }, json)
+    expect([late.status, (JSON.parse(late.text) as Refusal).error.code]).to.deep.equal([429, 'no_room'])
+    expect(Number(late.headers.get('retry-after'))).to.be.at.least(1)
     hold.resolve()
+    expect((await stream.all()).at(-1)?.event).to.equal('done')
+    await until(async () => (await read(batch)).status === 'done', { what: 'the batch to end' })
+    expect(heard).to.have.members(['first', 'batch'])
     product.model.otherwise(() => 'fine')
     await until(async () => (await shown()).used.concurrent_runs === 0, {
       what: 'the places to be free',

@@ -20,6 +20,8 @@ type RunOptions = ApprovalOptions & {
   plan?: boolean
   maxTurns?: number
   background?: boolean
+  wait?: number
+  priority?: Schema<'Priority'>
   file?: string
   attach: string[]
   tools?: string
@@ -35,6 +37,8 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--plan', 'let the agent make a plan first, and queue the plan that is approved')
     .option('--max-turns <n>', 'the most turns', wholeNumber)
     .option('--background', 'start it, print its id and leave')
+    .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
+    .option('--priority <priority>', 'interactive, normal or batch')
     .option('-f, --file <file>', 'a file with the prompt; one that is no text is attached to it')
     .option('--attach <file>', 'a file that the model reads with the prompt; may be repeated', addFile, [])
     .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
@@ -88,12 +92,17 @@ function estimateLines({ calls, budget, budget_message: message }: Schema<'Estim
 const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
   tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
-const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
+const bodyOf = (
+  prompt: string,
+  { model, customer, plan, maxTurns, wait, priority }: RunOptions,
+): Schema<'RunRequest'> => ({
   prompt,
   ...(model !== undefined && { model }),
   ...(customer !== undefined && { customer_id: customer }),
   ...(plan && { plan_mode: true, auto_queue_plan: true }),
   ...(maxTurns !== undefined && { max_turns: maxTurns }),
+  ...(wait !== undefined && { wait_secs: wait }),
+  ...(priority !== undefined && { priority }),
 })
 
 /** The words, the file and stdin, whichever are given, with a blank line between them. */

@@ -101,6 +101,7 @@ export type Limits = {
 
 /** The limits of one customer of a tenant; what is left out or `null` is no limit. A month is a month of UTC. */
 export type CustomerLimits = {
+  concurrent_runs?: number | null
   tokens_per_day?: number | null
   usd_per_day?: number | null
   usd_per_month?: number | null

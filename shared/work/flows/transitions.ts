@@ -18,6 +18,8 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
+  /** Aborted when its client has left: then it waits for no place any more. */
+  left?: AbortSignal
 }
 
 /** How long an execution may wait for an executor. */

@@ -126,16 +126,21 @@ describe('ae run, in a pipe', () => {
     expect(err).to.include('http://127.0.0.1:9/v1').and.to.include('ae serve')
   })
 
-  it('where the stream cannot be resumed for now, it says how to come back: 75', async () => {
+  it('says where it stands in the line; where the stream cannot be resumed for now, it says how to come back: 75', async () => {
     const events = { 'content-type': 'text/event-stream', 'x-run-id': 'run_1' }
     const server = createServer(({ method }, res) => {
-      if (method === 'POST') res.writeHead(200, events).end('id: 1\nevent: text\ndata: {"text":"so far"}\n\n')
+      const waiting = 'id: 0\nevent: waiting\ndata: {"place":3,"expected_start":null}\n\n'
+      if (method === 'POST') res.writeHead(200, events).end(waiting + 'id: 1\nevent: text\ndata: {"text":"so far"}\n\n')
       else res.writeHead(503, { 'retry-after': '61' }).end('{"error":{"type":"unavailable","message":"it stops"}}')
     }).listen(0)
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { code, out, err } = await at.ae.runProcess(['run', 'Hello'], { env: { AE_URL: url } })
-    expect({ code, out, err }).to.deep.equal({ code: 75, out: 'so far\n', err: 'ae attach run_1\n✗ it stops\n' })
+    expect({ code, out, err }).to.deep.equal({
+      code: 75,
+      out: 'so far\n',
+      err: '  Waiting, place 3\nae attach run_1\n✗ it stops\n',
+    })
     server.close()
   })
 

@@ -1,3 +1,4 @@
+import { placeText } from '../../../../shared/reading/place-text.ts'
 import { hrefOf } from '../../base/router.ts'
 import { lazy } from '../lazy.tsx'
 import { Notice } from '../notice.tsx'
@@ -16,7 +17,8 @@ type LiveAnswerProps = {
 
 /** A run that is followed: what it has said and done so far, and how it ended. */
 export function LiveAnswer({ live, sessionId, onRetry }: LiveAnswerProps) {
-  const { blocks, permissions, end, warnings } = live.view.value
+  const { blocks, permissions, end, warnings, ...view } = live.view.value
+  const waiting = view.lastEventId === 0 && view.waiting
   const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
   return (
     <>
@@ -31,7 +33,9 @@ export function LiveAnswer({ live, sessionId, onRetry }: LiveAnswerProps) {
           {warning.message}
         </p>
       ))}
-      {blocks.length + unread.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
+      {blocks.length + unread.length === 0 && !live.isOver && (
+        <StateBadge state={waiting ? 'waiting' : 'running'} word={waiting ? placeText(waiting) : 'Working'} />
+      )}
       {live.problem.value && <Notice tone="bad">{live.problem.value.message}</Notice>}
       {end?.event === 'error' && <FailedTurn {...end.data} runId={onRetry && live.id} onRetry={onRetry} />}
       {end?.event === 'plan_queued' && <Queued {...end.data} />}

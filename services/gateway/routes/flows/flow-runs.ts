@@ -3,7 +3,7 @@ import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../bodies/body.ts'
-import { answerUntilLeft } from '../../client-gone.ts'
+import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
 import { FLOW, idempotencyKeyOf, lastEventId, pathId, queryFlag } from '../../params.ts'
 import { streamStarted } from '../../starting/answer-start.ts'
@@ -32,7 +32,7 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
           const idempotencyKey = idempotencyKeyOf(req)
           const after = idempotencyKey === undefined ? 0 : lastEventId(req)
           const request = await readBody(req, res, 'FlowRunRequest')
-          const call = { request, subject: subjectOf(res), idempotencyKey }
+          const call = { request, subject: subjectOf(res), idempotencyKey, left: leaving(res) }
           if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), { name, ...call }))
           const started = await calls.start(tenantOf(res), name, call)
           res.setHeader('X-Trace-ID', started.traceId)

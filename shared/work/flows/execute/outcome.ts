@@ -58,6 +58,7 @@ const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
   max_turns_exceeded: UPSTREAM,
   invalid_output: UPSTREAM,
   budget_exhausted: RATE_LIMIT,
+  no_room: RATE_LIMIT,
   timeout: UPSTREAM,
   cancelled: CONFLICT,
   session_deleted: CONFLICT,
