@@ -80,7 +80,6 @@ describe('the state of a provider', () => {
       run(1).ended_at,
     ],
     [
-      'calls with a fallback pass it over',
       found([{ ...calm, health: 'unhealthy' }]),
       [],
       'Passed over, since its runs failed',
