@@ -10,6 +10,8 @@ export const REASONS: Readonly<Record<string, string | undefined>> = {
   'test/e2e/dialects.test.ts': 'the SDKs of other companies against every dialect, in both forms of the product',
   'test/fuzz/fuzz.test.ts':
     '850 hand-written requests, the small ones twice, and 500 generated ones against a process (P12)',
+  'test/gateway/generated.test.ts':
+    'generated requests to every operation, whose answers are checked against the API description',
   'test/platform/schemas/hostile.test.ts': 'schemas that are made to use the CPU (P13)',
   'test/platform/store/mongo/failover.test.ts': 'a replica set of three members loses its primary (P5)',
   'test/scripts/doctor.test.ts': 'the doctor against installations with one fault each',

@@ -5,7 +5,10 @@ import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
+import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
 import { estimateFlow } from '../../shared/work/flows/calls/estimate-flow.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
@@ -52,6 +55,8 @@ export async function createFlowSurface(
     executionOf(flows, {
       ...tenantConfig,
       evaluations: store.flowEvaluations,
+      batches: store.batches,
+      idempotency: store.idempotency,
       files: store.files,
       keepsHistory: hasDispatchStore,
       toolBox,
@@ -70,11 +75,13 @@ export async function createFlowSurface(
 type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors' | 'toolBox'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
     evaluations: FlowEvaluationStore
+    batches: BatchStore
+    idempotency: JoinableKeys
     files: Files
     keepsHistory: boolean
   }
 
-function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
+function executionOf(flows: FlowParts, { limits, evaluations, batches, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows
   const now = () => new Date()
   const calls = new FlowCalls({
@@ -94,5 +101,10 @@ function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: Execut
     now,
   })
   const estimating = { ...services, ...parts, checkers: schemas, ...limits }
-  return { calls, evaluator, estimate: (tenant, call) => estimateFlow(tenant, call, estimating) }
+  return {
+    calls,
+    evaluator,
+    batches: new BatchCalls({ ...services, ...parts, batches, dispatches, now }),
+    estimate: (tenant, call) => estimateFlow(tenant, call, estimating),
+  }
 }

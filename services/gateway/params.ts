@@ -24,6 +24,7 @@ export const TOOL_CALL: IdForm = { noun: 'tool call', pattern: /^[A-Za-z0-9._:-]
 export const FLOW: IdForm = { noun: 'flow', pattern: /^[a-z0-9][a-z0-9_-]{0,63}$/ }
 export const FLOW_VERSION: IdForm = { noun: 'version of this flow', pattern: /^[1-9]\d{0,9}$/ }
 export const TRACE: IdForm = { noun: 'execution', pattern: /^trace_[0-9a-f]{32}$/ }
+export const BATCH: IdForm = { noun: 'batch', pattern: /^batch_[0-9a-f]{32}$/ }
 export const PLAN: IdForm = { noun: 'plan', pattern: /^plan_[0-9a-f]{32}$/ }
 /** Names of instances and secrets (D2.11). */
 export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }

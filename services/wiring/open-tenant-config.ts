@@ -1,3 +1,6 @@
+import type { Transport } from '../../shared/agent/providers/batch/answered-calls.ts'
+import type { VendorBatches } from '../../shared/agent/providers/batch/port.ts'
+import { openVendorBatches } from '../../shared/agent/providers/batch/vendors.ts'
 import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
@@ -43,7 +46,14 @@ export type OpenedTenantConfig = {
   webhooks: WebhookSettings
   outbox: WebhookOutbox
   limits: OpenedLimits
-  openInstance(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
+  /** `transportOf` may stand in front of its connections. */
+  openInstance(
+    instance: StoredInstance,
+    credentials: Credentials,
+    transportOf?: (live: Transport) => Transport,
+  ): Promise<ModelProvider>
+  /** The batch endpoints of an instance; `undefined` for a type without any. */
+  openBatches(instance: StoredInstance, credentials: Credentials): VendorBatches | undefined
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
 }
@@ -83,11 +93,8 @@ export async function openTenantConfig(
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
-  const openInstance = createInstanceOpener({
-    send: createHttpSend({ ...MODEL_LIMITS, guard }),
-    fetch: egress.fetch,
-    onLeftOut: (message) => log.warn(message),
-  })
+  const transport = { send: createHttpSend({ ...MODEL_LIMITS, guard }), fetch: egress.fetch }
+  const openInstance = createInstanceOpener(transport, (message) => log.warn(message))
   const inspected = { configs, credentials, capabilities: store.capabilities, egress, roomOf: limits.roomOf }
   return {
     configs,
@@ -100,6 +107,8 @@ export async function openTenantConfig(
     outbox,
     inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
+    openBatches: ({ type, url: baseUrl }, { key: apiKey = '', headers }) =>
+      openVendorBatches({ type, baseUrl, apiKey, headers, send: transport.send }),
     egress,
     async close() {
       await limits.close()
@@ -134,21 +143,17 @@ function probesOf(
   }
 }
 
-type Common = Pick<Parameters<typeof createProvider>[0], 'send' | 'fetch' | 'onLeftOut'>
-
 const createInstanceOpener =
-  (common: Common) =>
-  async (
-    { name, type, url, options, prices, limits }: StoredInstance,
-    { key, headers }: Credentials,
-  ): Promise<ModelProvider> => {
+  (transport: Transport, onLeftOut: (message: string) => void): OpenInstance =>
+  async ({ name, type, url, options, prices, limits }, { key, headers }, transportOf = (live) => live) => {
     const provider = await createProvider({
       type,
       baseUrl: url,
       apiKey: key,
       instance: name,
       options: { ...options, headers: { ...headers } },
-      ...common,
+      ...transportOf(transport),
+      onLeftOut,
     })
     return { ...provider, ...(prices && { prices: pricesOf({ prices }) }), caps: limits }
   }

@@ -10,6 +10,8 @@ import { useTempFolder } from '../support/temp-folder.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
+const JSON_ONLY = { Accept: 'application/json' }
+
 type Refusal = { error: { type: string; code?: string; message: string } }
 type Shown = { tokens_per_day: number | null; used: { tokens: number; cost_usd: number; concurrent_runs: number } }
 
@@ -329,14 +331,16 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     await stands(cancelled, 3)
     await call('DELETE', `/runs/${cancelled}`)
     await stands(batch, 2)
-    const json = { Accept: 'application/json' }
-    const late = await product.call('POST', '/agent/run', { prompt: 'late', wait_secs: 1 }, json)
+    const sendLate = () =>
+      product.call('POST', '/agent/run', { prompt: 'late', wait_secs: 1 }, { ...JSON_ONLY, 'Idempotency-Key': 'late' })
+    const late = await sendLate()
     expect([late.status, (JSON.parse(late.text) as Refusal).error.code]).to.deep.equal([429, 'no_room'])
     expect(Number(late.headers.get('retry-after'))).to.be.at.least(1)
     hold.resolve()
     expect((await stream.all()).at(-1)?.event).to.equal('done')
     await until(async () => (await read(batch)).status === 'done', { what: 'the batch to end' })
     expect(heard).to.have.members(['first', 'batch'])
+    expect((await sendLate()).status, 'its key is free').to.equal(200)
     product.model.otherwise(() => 'fine')
     await until(async () => (await shown()).used.concurrent_runs === 0, {
       what: 'the places to be free',

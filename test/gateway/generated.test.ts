@@ -17,6 +17,7 @@ import { invalidRequest } from '../../shared/kernel/errors.ts'
 import type { FlowAnswer } from '../../shared/kernel/events.ts'
 import { NO_METRICS } from '../../shared/kernel/metrics.ts'
 import { DEFAULT_TENANT } from '../../shared/kernel/tenant.ts'
+import type { ApiType } from '../../shared/platform/api/api-type.ts'
 import type { ApiDocument } from '../../shared/platform/api/document.ts'
 import { loadConfig } from '../../shared/platform/config/config.ts'
 import { groupSettings } from '../../shared/platform/config/groups.ts'
@@ -86,6 +87,21 @@ const ANSWER: FlowAnswer = {
   served_instance: 'main',
 }
 
+const BATCH: ApiType<'FlowBatch'> = {
+  batch_id: RUN_ID.replace('run_', 'batch_'),
+  flow: { name: 'main', version: 1 },
+  subject: 'anonymous',
+  status: 'running',
+  provider_instance: 'main',
+  model: 'm',
+  created_at: '2026-11-22T09:30:00.000Z',
+  deadline_at: '2026-11-23T09:30:00.000Z',
+  ended_at: null,
+  expires_at: '2026-12-22T09:30:00.000Z',
+  item_counts: { total: 1, ended: 0, ok: 0, invalid_output: 0, error: 0, rejected: 0, cancelled: 0, expired: 0 },
+  usage: { input_tokens: 0, output_tokens: 0, cost_usd: 0 },
+}
+
 const EXECUTION: FlowRunSurface = {
   estimate: async () => NO_ESTIMATE,
   calls: {
@@ -109,6 +125,15 @@ const EXECUTION: FlowRunSurface = {
       published_latency_ms_p50: 0,
       runs: [],
     }),
+  },
+  batches: {
+    start: async () => ({ batch: BATCH, isReplayed: false }),
+    get: async () => BATCH,
+    list: async () => ({ batches: [], next_cursor: null }),
+    cancel: async () => BATCH,
+    async results() {
+      return (async function* () {})()
+    },
   },
 }
 
@@ -140,6 +165,7 @@ const SEMANTIC: Record<string, RegExp> = {
   readCustomerLedger: /^\/cursor$/,
   showUsage: /^\/(?:cursor|from|to)$/,
   listFlows: /^\/cursor$/,
+  startBatch: /^\/(?:items|file_id)/,
   listFlowMemory: /^\/cursor$/,
   listFlowEvaluations: /^\/cursor$/,
   listDispatches: /^\/cursor$/,
@@ -333,7 +359,7 @@ describe('values that are generated from the API description', () => {
     const response = await fetch(gateway.url + path, initOf(operation, sent))
     const { status, headers } = response
     const text = await readAnswer(path, response)
-    const isJson = headers.get('content-type')?.startsWith('application/json')
+    const isJson = /^application\/json(;|$)/.test(headers.get('content-type') ?? '')
     const body = isJson ? JSON.parse(text) : text
     expect(contract.problemsOfAnswer(operation.method, path, { status, headers, body })).to.equal('')
     expect(status, text).to.be.lessThan(500)

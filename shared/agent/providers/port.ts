@@ -80,10 +80,18 @@ export type ModelChoices = {
 export type StructuredOutput = { name: string; schema: JsonObject }
 
 /** Token counts of one turn. `input` is the whole input, the cached parts included. */
-export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
+export type Usage = {
+  input: number
+  cacheRead: number
+  cacheWrite: number
+  output: number
+  /** What it costs, as a part of the price. */
+  priceFactor?: number
+}
 
 /** What a provider has counted of a turn. A count that it has left out is missing. */
-export type CountedUsage = Partial<Pick<Usage, 'input' | 'output'>> & Pick<Usage, 'cacheRead' | 'cacheWrite'>
+export type CountedUsage = Partial<Pick<Usage, 'input' | 'output' | 'priceFactor'>> &
+  Pick<Usage, 'cacheRead' | 'cacheWrite'>
 
 export type FailureCode = Extract<
   RunErrorCode,
@@ -157,6 +165,8 @@ export interface ModelProvider {
   takesTools?(model: string): boolean
   /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
   takesFile?(model: string, mediaType: string): boolean
+  /** Whether its next call has its answer already, so that nobody is called. Missing: it has not. */
+  isAnswered?(): boolean
   /** What all processes know of a model of the instance. Missing: each process knows what its own calls tell. */
   stateOf?: ((model: string) => ModelState | undefined) | undefined
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
@@ -185,6 +195,24 @@ export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?:
 
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
 export type HttpsProxy = { url: string; except?: string | undefined }
+
+/** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
+export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
+
+export type SendRequest = {
+  method: 'POST' | 'GET'
+  headers: Record<string, string>
+  body: string | Uint8Array
+  /** Aborting it closes the connection at any point; a pending read or send then rejects. */
+  signal: AbortSignal
+}
+
+export type SendResponse = {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
+  body: AsyncIterable<Uint8Array>
+}
 
 /** What a call may need of a model (D56). */
 export type Ability = 'tools' | 'images' | 'schema'

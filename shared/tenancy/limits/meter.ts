@@ -148,7 +148,7 @@ class Costs {
 /** Asks for the turns of an instance's calls. The demo calls nobody. */
 function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | 'caps'>, { tenant, gate }: Account) {
   return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
-    if (plain.type === 'demo') return FREE_TURN
+    if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN
     const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
     const { tokens } = most()
     return gate.enter({ ...target, model, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)

@@ -5,7 +5,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { KnownLimits } from './known-limits.ts'
 import type { PlacedRun, PlaceLimits, RunPlaces } from './port.ts'
-import { placeLimits, type Standing, standings, startsInOrder } from './start-order.ts'
+import { placeLimits, type Standing, standings, startsInOrder, UNKNOWN_SECS } from './start-order.ts'
 
 /** A start that waits for a place among the runs of its tenant (D54). */
 export interface StartWait {
@@ -150,8 +150,6 @@ export class StartLines {
   }
 }
 
-const MIN_SECS = 1
-
 class Waiting implements StartWait {
   readonly start: NewWait
   /** Whether the places know it. */
@@ -169,7 +167,7 @@ class Waiting implements StartWait {
     this.start = start
     this.#onGone = onGone
     const leftMs = Math.max(0, start.waitMs - (start.waitedMs ?? 0))
-    this.#timer = setTimeout(() => this.#end('late'), leftMs)
+    this.#timer = setTimeout(() => this.#end('late'), leftMs).unref()
     this.#stands.promise.catch(() => {}) // Only a start that does not wait for its turn asks.
   }
 
@@ -182,8 +180,8 @@ class Waiting implements StartWait {
   }
 
   get retryAfterSecs(): number {
-    const atMs = this.#standing?.expectedStart?.getTime() ?? 0
-    return Math.max(MIN_SECS, Math.ceil((atMs - Date.now()) / 1_000))
+    const expected = this.#standing?.expectedStart
+    return expected ? Math.max(1, Math.ceil((expected.getTime() - Date.now()) / 1_000)) : UNKNOWN_SECS
   }
 
   /** What the places do not know. */

@@ -76,7 +76,7 @@ class Free {
 }
 
 /** While it is not known how long runs take. */
-const UNKNOWN_SECS = 5
+export const UNKNOWN_SECS = 5
 const MAX_SECS = 3_600
 
 /** When a start that is refused may come back: as long as it would have waited behind the others. */

@@ -74,8 +74,11 @@ export type FlowRoute = { instance: string; model: string }
 export const DISPATCH_STATUSES = ['queued', 'running', 'ok', 'invalid_output', 'error', 'rejected'] as const
 export type DispatchStatus = (typeof DISPATCH_STATUSES)[number]
 
-export const DISPATCH_KINDS = ['run', 'evaluation'] as const
-/** `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. */
+export const DISPATCH_KINDS = ['run', 'evaluation', 'batch'] as const
+/**
+ * `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. `batch`: an item of a batch, whose id
+ * is its `idempotency_key`; the job of its chunk alone ends it.
+ */
 export type DispatchKind = (typeof DISPATCH_KINDS)[number]
 
 /**

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import type { Answer, Received } from '../../support/model-server/model-server.ts'
 import { heads, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
-import { until } from '../../support/until.ts'
 
 const WAVES = [
   ['a', 'b', 'c'],
@@ -36,7 +35,7 @@ function gated() {
 
 inBothForms('plans', (startProduct, form) => {
   const bench = usePlans(startProduct, form)
-  const { submit, read, ended, begun, events, requestOf } = bench
+  const { submit, read, begun, requestOf } = bench
 
   beforeEach(() => bench.product.model.otherwise(answer))
 
@@ -89,50 +88,5 @@ inBothForms('plans', (startProduct, form) => {
       const blocks = ids.filter((other) => received.includes(block(other)))
       expect(blocks, `the outputs in the prompt of ${each}`).to.have.members([...after])
     }
-  })
-
-  it('api.md Plan step: in a diamond the steps behind a failed one are skipped transitively, the others run', async () => {
-    bench.product.model.otherwise((request) =>
-      stepIdOf(request) === 'b' ? { status: 400, message: 'no such shelf' } : answer(request),
-    )
-    const steps = [step('a'), step('b', 'a'), step('c', 'a'), step('d', 'b', 'c'), step('e', 'd')]
-    const { id } = await submit({ steps, parallel: true })
-    const frames = await events(id)
-    const plan = await read(id)
-    const statuses = { a: 'done', b: 'failed', c: 'done', d: 'skipped', e: 'skipped' }
-    expect(plan).to.deep.include({ status: 'failed', step_statuses: statuses })
-    expect(plan.step_errors).to.have.all.keys('b')
-    expect(plan.step_errors?.['b']).to.include('no such shelf')
-    expect(plan.error).to.equal(plan.step_errors?.['b'])
-    expect(plan.step_outputs).to.deep.equal({ a: 'out of a', c: 'out of c' })
-    expect(heads(frames)).to.include.members(['step_ended b failed', 'step_ended d skipped', 'step_ended e skipped'])
-    expect(frames.at(-1)?.data).to.include({ status: 'failed', error: plan.error })
-    expect(bench.product.model.requests.map(stepIdOf)).to.have.members(['a', 'b', 'c'])
-  })
-
-  it('api.md Plan: the error of the plan is its first failure, in whatever order the steps are', async () => {
-    const second = Promise.withResolvers<void>()
-    bench.product.model.otherwise(async (request) => {
-      if (stepIdOf(request) === 'a') await second.promise
-      return { status: 400, message: `no ${stepIdOf(request)}` }
-    })
-    const { id } = await submit({ steps: [step('a'), step('b')], parallel: true })
-    const hasFailed = async () => (await read(id)).step_statuses['b'] === 'failed'
-    await until(hasFailed, { what: 'the step b to fail' })
-    second.resolve()
-    const { error, step_errors } = await ended(id)
-    expect(step_errors).to.have.all.keys('a', 'b')
-    expect(error).to.equal(step_errors?.['b']).and.include('no b')
-  })
-
-  it('api.md Plan step: without parallel one step runs at a time, in the order of dependencies', async () => {
-    const { id } = await submit({ steps: [step('a', 'c'), step('b'), step('c')] })
-    expect(heads(await events(id))).to.deep.equal([
-      'plan_started',
-      ...['b', 'c', 'a'].flatMap((each) => [`step_started ${each}`, `step_ended ${each} done`]),
-      'plan_ended done',
-    ])
-    expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['b', 'c', 'a'])
-    expect(await read(id)).not.to.have.property('parallel')
   })
 })

@@ -56,6 +56,11 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { input: {}, provider_instance: instance, model: 'm' },
     { input: {}, provider_instance: 'openai-compatible', model: 'm' },
   ],
+  'POST /flows/:name/batch': ({ instance, file }) => [
+    { items: [{ input: {} }], provider_instance: instance, model: 'm' },
+    { file_id: file, provider_instance: 'openai-compatible', model: 'm' },
+  ],
+  'POST /batches/:id/cancel': () => [undefined],
   'POST /flows/:name/evaluate': ({ instance }) => [undefined, { provider_instance: instance, model: 'm' }],
   'POST /plans/submit': ({ file }) => [PLAN, { ...PLAN, parallel: true }, { steps: [stepWith(file)] }],
   'POST /plans/check': () => [PLAN],

@@ -31,13 +31,15 @@ export async function startFlow(
   const tenant = tenantOf(res)
   const { main } = (await required('config', config).settings.engine(tenant)).routing
   if (!main) throw noRoute()
+  const turn = turnOf(req)
   const request = {
-    ...{ input, ...turnOf(req) },
+    ...{ input, ...turn },
     provider_instance: main.instance,
     ...(flow.definition.model === undefined && { model: main.model }),
   }
+  const left = turn.wait_secs !== undefined && { left: leaving(res) }
   const idempotencyKey = key ?? idempotencyKeyOf(req)
-  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey, left: leaving(res) })
+  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey, ...left })
 }
 
 const noRoute = () =>

@@ -32,7 +32,8 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
           const idempotencyKey = idempotencyKeyOf(req)
           const after = idempotencyKey === undefined ? 0 : lastEventId(req)
           const request = await readBody(req, res, 'FlowRunRequest')
-          const call = { request, subject: subjectOf(res), idempotencyKey, left: leaving(res) }
+          const left = request.wait_secs !== undefined && { left: leaving(res) }
+          const call = { request, subject: subjectOf(res), idempotencyKey, ...left }
           if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), { name, ...call }))
           const started = await calls.start(tenantOf(res), name, call)
           res.setHeader('X-Trace-ID', started.traceId)

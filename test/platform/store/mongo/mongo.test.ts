@@ -23,7 +23,7 @@ describe('the store in MongoDB', () => {
 
   describe('passes the contract of a store', () => storeContract(openIn(mongo.newDatabase())))
 
-  /** One database: MongoDB takes a second for the collections of the product. */
+  /** One database: the collections and indexes of the product cost MongoDB 0.3 s of CPU. */
   const open = openIn(mongo.newDatabase())
   for (const [what, contract] of [
     ['the ledger and the memory entries', ledgerContract],
