@@ -1,6 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import type { ChildProcess } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
+import { flushCompileCache } from 'node:module'
 import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context, RootHookObject } from 'mocha'
@@ -32,6 +33,7 @@ if (process.env['UNIT_TESTS'] !== undefined) subscribe('child_process', refuseSe
  */
 export const mochaHooks: RootHookObject = {
   async beforeAll(this: Context) {
+    flushCompileCache() // The test processes that begin next need not compile what is loaded now.
     await Promise.resolve() // Mocha's timer of an async hook starts when the function has returned. Here and below it counts.
     let before = countOpen()
     for (const suite of this.test?.parent?.suites ?? [])

@@ -219,7 +219,7 @@ export const LAZY: readonly (readonly [from: string, to: string])[] = [
   ['services/console/**', 'services/console/{pages,parts}/**'], // A page's code is loaded when the page is opened.
   ['services/console/sign-in/start.ts', 'services/console/sign-in/with-tokens.ts'], // Only where people have tokens.
   ['services/console/shell/console.tsx', 'services/console/api/notices.ts'], // Its first page is drawn before.
-  ['services/console/shell/console.tsx', 'services/console/sign-in/expired.tsx'], // Shown when a sign-in has expired.
+  ['services/console/shell/*.tsx', 'services/console/sign-in/{expired,sign-in-page,who-is-here}.tsx'], // Seldom shown.
 ]
 
 /** Entry points. Node, mocha or a shell script uses their exports. */

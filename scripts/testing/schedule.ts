@@ -27,6 +27,7 @@ const ORDER = [
   'test/ops/**',
   'test/agent/tools/**',
   'test/{agent,chaos}/**',
+  'test/documents/**',
   'test/simulation/**',
   'test/deploy/**',
   'test/gateway/**',
@@ -39,15 +40,13 @@ const ORDER = [
 const LAST_LANES = 4
 /**
  * Files that load the whole machine or measure it. They begin after all others. The order decides which of them run side by side: test/chaos, whose
- * processes have the shortest deadlines, beside those that need little CPU, then the rolling restart beside test/security. The documents and the
- * command line, one short command after the other, use the CPU that the faults leave.
+ * processes have the shortest deadlines, beside those that need little CPU, then the rolling restart beside test/security. The command line, one
+ * short command after the other, uses the CPU that the faults leave; so do the documents, which begin before, since they take the longest.
  */
 const LAST = [
   'test/chaos/chaos.test.ts',
   'test/cluster/redis-cluster*.test.ts',
-  'test/documents/**',
   'test/abuse/abuse.test.ts',
-  'test/gateway/hostile.test.ts',
   'test/cli/**',
   'test/security/**',
   'test/deploy/rolling.test.ts',

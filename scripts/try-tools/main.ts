@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +18,7 @@ const FORMS: Readonly<Record<string, StartProduct>> = { standalone: startStandal
 const PROGRAM = fileURLToPath(new URL('own_tools.py', import.meta.url))
 const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url))
 const SENT = 'A-7 was sent on Monday'
+const RIGHT = 'has its answer'
 const MINUTES_MS = 10 * 60_000
 const run = promisify(execFile)
 
@@ -31,16 +32,23 @@ else process.exitCode = await main(values.folder ?? join(tmpdir(), 'agent-engine
 
 async function main(folder: string, only: string | undefined): Promise<number> {
   const python = await ensurePackages(folder)
-  let failed = 0
-  for (const [form, start] of Object.entries(FORMS)) {
-    if (only !== undefined && only !== form) continue
-    for (const { name, answer, error } of await tryIn(start, python)) {
-      const isRight = answer?.includes(SENT) === true
-      if (!isRight) failed++
-      console.log(`${form}: ${name}: ${isRight ? 'has its answer' : `FAILED\n${error ?? answer}`}`)
-    }
+  const forms = Object.keys(FORMS).filter((form) => only === undefined || only === form)
+  const cells = new Map<string, string[]>()
+  for (const form of forms) {
+    for (const { name, answer, error } of await tryIn(FORMS[form] ?? startStandalone, python))
+      cells.set(name, [
+        ...(cells.get(name) ?? []),
+        answer?.includes(SENT) === true ? RIGHT : `FAILED: ${error ?? answer}`,
+      ])
   }
-  return failed === 0 ? 0 : 1
+  console.log(`\nPackages: ${(await readFile(REQUIREMENTS, 'utf8')).trim().replaceAll('\n', ', ')}\n`)
+  for (const row of [
+    ['client', ...forms],
+    ['', ...forms].map(() => '---'),
+    ...[...cells].map(([name, seen]) => [name, ...seen]),
+  ])
+    console.log(`| ${row.join(' | ')} |`)
+  return [...cells.values()].flat().every((seen) => seen === RIGHT) ? 0 : 1
 }
 
 async function ensurePackages(folder: string): Promise<string> {

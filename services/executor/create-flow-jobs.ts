@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { apiBase } from '../../shared/agent/providers/base-url.ts'
+import { AnsweredCalls, type ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
 import { createPrices, createWindows } from '../../shared/agent/providers/prices.ts'
 import { recordingActions } from '../../shared/agent/tools/recording-actions.ts'
@@ -47,8 +49,12 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
   const windowOf = createWindows()
   return (tenant, execution, signal) => {
     const runId = runIdOf(execution.traceId)
+    const { answers } = execution
     return executeFlow(execution, {
-      openModel: async (instance) => meter.provider(tenant, await openModel(tenant, instance)),
+      async openModel(instance, agent) {
+        const provider = await openModel(tenant, instance, answers && { item: answers, agent })
+        return answers?.missing ? provider : meter.provider(tenant, provider)
+      },
       supportsStructuredOutput: async (instance, model) => (await probed(tenant, model, instance))?.structured_output,
       priceOf,
       windowOf,
@@ -73,10 +79,12 @@ function createExecute(settings: FlowSettings, parts: ExecutorParts): ExecuteFlo
 
 const inputOf = ({ flow, input }: FlowExecution) => ({ schema: flow.definition.input_schema, input })
 
+type Answered = { item: ItemAnswers; agent: string }
+
 /** A provider is kept for as long as its instance is the same object, which is until the tenant's configuration changes. */
 function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
   const opened = new WeakMap<StoredInstance, Promise<ModelProvider>>()
-  return async (tenant: TenantId, name: string): Promise<ModelProvider> => {
+  return async (tenant: TenantId, name: string, answered?: Answered): Promise<ModelProvider> => {
     if (!tenantConfig) throw disabled()
     const { configs, credentials, openInstance } = tenantConfig
     let config = await configs.get(tenant)
@@ -85,6 +93,11 @@ function createModelOpener(tenantConfig: OpenedTenantConfig | undefined) {
       config = await configs.get(tenant)
     }
     const instance = findInstance(config, name)
+    if (answered) {
+      const base = apiBase(instance.type, instance.url).href
+      const calls = new AnsweredCalls({ ...answered, base })
+      return calls.priced(await openInstance(instance, credentials.read(tenant, instance, config), calls.behind))
+    }
     const known = opened.get(instance)
     if (known) return known
     const opening = openInstance(instance, credentials.read(tenant, instance, config))

@@ -60,8 +60,8 @@ export class Executor {
       onEvent: () => metrics.count('events'),
       report: (run) => reporter.openRun(run),
       ...announcingFlows(announceRuns(events)),
-      onForgotten({ id, tenant, needsNoReader }) {
-        if (needsNoReader) return // A plan's folder is removed at its end: it may go on at another executor.
+      onForgotten({ id, tenant, kind }) {
+        if (kind === 'plan') return // A plan's folder is removed at its end: it may go on at another executor.
         workspaces.remove(tenant, id).catch((cause: unknown) => {
           log.error('the folder of an ended run could not be removed', { run_id: id, cause })
         })
@@ -87,7 +87,7 @@ export class Executor {
   async #folderOf(tenant: TenantId, runId: string): Promise<string> {
     const run = this.runs.get(tenant, runId)
     const { workspaces } = this.#deps
-    if (!run.needsNoReader) return workspaces.open(tenant, runId)
+    if (run.kind !== 'plan') return workspaces.open(tenant, runId)
     if (!run.isEnded) await workspaces.kept?.bring(tenant, runId)
     if (!run.isEnded) return workspaces.openKept(tenant, runId)
     workspaces.release(tenant, runId) // The run ended while its files were being fetched.

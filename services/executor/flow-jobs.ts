@@ -1,3 +1,5 @@
+import type { ItemAnswers } from '../../shared/agent/providers/batch/answered-calls.ts'
+import type { BatchCall } from '../../shared/agent/providers/batch/port.ts'
 import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import { withDeadline } from '../../shared/kernel/async/deadline.ts'
 import { retryUntil } from '../../shared/kernel/async/retry.ts'
@@ -65,6 +67,9 @@ const LEAVING: CancelCode = 'worker_draining'
 /** Never resolves: a run that is left to another process has no end in this one. */
 const LEFT = Promise.withResolvers<void>().promise
 
+/** An item of a batch that is rehearsed. */
+export type Rehearsal = Pick<FlowExecution, 'input' | 'route' | 'fallback'> & { item: ItemAnswers; flow: FlowRef }
+
 /** `execution` is missing when it could not be prepared. */
 type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 
@@ -72,12 +77,27 @@ type Executed = { outcome: FlowOutcome; execution: FlowExecution | undefined }
 export class FlowJobs {
   readonly #deps: FlowJobsDeps
   readonly #retry: JobRetry
+  /** What vendors' batches have answered to the calls of executions that begin here, by their ids. */
+  readonly answers = new Map<string, ItemAnswers['answers']>()
 
   constructor(deps: FlowJobsDeps) {
     this.#deps = deps
     this.#retry = new JobRetry((id, cause) => {
       deps.log.debug('a flow cannot be executed or ended at the moment', { trace_id: id, cause })
     })
+  }
+
+  /**
+   * The calls that an item of a batch would make next, with the answers that there are so far; none when it would come to its end. Nobody is called, and nothing
+   * is recorded.
+   */
+  async rehearse(tenant: TenantId, { item, flow, ...call }: Rehearsal): Promise<BatchCall[]> {
+    const missing: BatchCall[] = []
+    const prepared = await this.#prepareFlow(tenant, flow)
+    const execution = { ...call, ...prepared, traceId: item.traceId, answers: { ...item, missing } }
+    const events = this.#deps.execute(tenant, execution, new AbortController().signal)
+    while (!(await events.next()).done);
+    return missing
   }
 
   /** Resolves when the dispatch has ended, here or elsewhere. Never rejects. */
@@ -103,12 +123,14 @@ export class FlowJobs {
   /** Executes a dispatch that this process has claimed. */
   async #run(tenant: TenantId, dispatch: Dispatch): Promise<void> {
     const { runs, admission, announce } = this.#deps
-    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name }
+    const isItem = dispatch.kind === 'batch'
+    const metadata = isItem && { metadata: { batch_id: dispatch.idempotency_key ?? '' } }
+    const about = { trace_id: dispatch.trace_id, flow: dispatch.flow.name, ...metadata }
     const reserved = numbersBefore(dispatch)
     const earlier = reserved > 0 ? { events: [], from: 1, reserved } : undefined
     const identity = { id: runIdOf(dispatch.trace_id), tenant, sessionId: undefined, kind: 'flow' as const, about }
-    const run = runs.open({ ...identity, ...(earlier && { earlier }) })
-    admission.hold(tenant, run.id, run.ended)
+    const run = runs.open({ ...identity, ...(earlier && { earlier }), needsNoReader: isItem })
+    admission.hold({ tenant, runId: run.id }, run.ended)
     announce(run.id)
     await run.execute((_run, signal) => this.#perform(tenant, dispatch, signal))
   }
@@ -165,7 +187,10 @@ export class FlowJobs {
       isRecovered: numbersBefore(dispatch) > 0,
       beforeAction: actionRecorder(tenant, dispatch, this.#deps.dispatches),
     }
-    return { traceId, ...prepared, input, route, fallback, ...recording }
+    const caller = dispatch.kind === 'batch' && { caller: { priority: 'batch' as const } }
+    const answers = this.answers.get(traceId)
+    const answered = answers && { answers: { traceId, answers } }
+    return { traceId, ...prepared, input, route, fallback, ...recording, ...caller, ...answered }
   }
 
   async #prepareFlow(tenant: TenantId, ref: FlowRef): Promise<Pick<FlowExecution, 'flow' | 'templates' | 'memory'>> {

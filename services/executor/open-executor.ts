@@ -14,6 +14,8 @@ import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { createModelSource } from '../wiring/models/create-model-source.ts'
 import { openWorkspaces } from '../wiring/open-workspaces.ts'
+import { ITEMS_AT_ONCE } from './batch-jobs.ts'
+import { createBatchJobs } from './create-batch-jobs.ts'
 import { createFlowJobs } from './create-flow-jobs.ts'
 import { Executor, type JobWork } from './executor.ts'
 import type { ExecutorParts, Membership, OpenParts } from './open-parts.ts'
@@ -39,13 +41,11 @@ const TICKS: SlotLimits = { max: 8, maxPerTenant: 8 }
 
 /** Opens an executor with what flows and plans need. */
 export async function openExecutor(settings: ExecutorSettings, parts: OpenParts): Promise<OpenedExecutor> {
-  const { toolBox, fence, metrics, tenantConfig, isHeapHigh, log } = parts
+  const { toolBox, fence, events, recorder, metrics, tenantConfig, isHeapHigh, log } = parts
   const opening = { sweeps: { isPlanOver: planLook(parts) }, onLeft: toolBox.release, log }
-  const opened = await openWorkspaces(settings.workspaces, opening)
-  const { workspaces } = opened
+  const { workspaces, ...opened } = await openWorkspaces(settings.workspaces, opening)
   const slots = slotsOf(settings)
-  const limits = { maxRuns: mostSlots(slots.flows) + mostSlots(slots.plans), runResumeMs: settings.runResumeMs }
-  const { events, recorder } = parts
+  const limits = { maxRuns: mostRuns(slots), runResumeMs: settings.runResumeMs }
   const usage = new UsageRecorder({ store: parts.store.usage, log })
   const executor = new Executor({ limits, workspaces, isHeapHigh, events, usage, recorder, metrics, log })
   const tools = {
@@ -62,7 +62,9 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
     executor,
     async start(consume, membership) {
       const flows = createFlowJobs(settings, all, membership)
-      const works: JobWork[] = [publishing(workOf('flow', flows, slots.flows))]
+      const works = [publishing(workOf('flow', flows, slots.flows))]
+      if (tenantConfig)
+        works.push(workOf('batch', createBatchJobs(settings, { ...all, tenantConfig, flowJobs: flows }), slots.plans))
       const schedules = settings.hasPlanQueue ? schedulesOf(parts, settings.scheduleLeastSecs) : undefined
       if (schedules) {
         works.push(publishing(workOf('plan', createPlanJobs(settings, all, membership), slots.plans)))
@@ -70,7 +72,7 @@ export async function openExecutor(settings: ExecutorSettings, parts: OpenParts)
       }
       await executor.start(consume, works, membership)
       dispatcher?.start()
-      stopSweeps = startSweeps(parts, membership, schedules && { queue: parts.queue, schedules })
+      stopSweeps = startSweeps(parts, membership, schedules && { schedules })
     },
     async close() {
       stopSweeps()
@@ -95,6 +97,10 @@ const workOf = (kind: JobWork['kind'], handlers: Handlers, slots: SlotLimits): J
   handle: (job, giveWay) => handlers.handle(job, giveWay),
   givenUp: (job) => handlers.givenUp(job),
 })
+
+/** The runs of flows, of plans, and of the items of batches, which have as many slots as plans. */
+const mostRuns = ({ flows, plans }: Record<'flows' | 'plans', SlotLimits>): number =>
+  mostSlots(flows) + (1 + ITEMS_AT_ONCE) * mostSlots(plans)
 
 type SlotSettings = Pick<ExecutorSettings, 'runsPerWorker' | 'runsPerTenant'>
 

@@ -4,13 +4,13 @@ import { sweepOrphans } from '../../shared/work/flows/calls/orphan-sweep.ts'
 import { createRetentionSweep } from '../../shared/work/flows/retention-sweep.ts'
 import { reconcilePlans } from '../../shared/work/plans/reconcile.ts'
 import type { PlanSchedules } from '../../shared/work/plans/schedules.ts'
-import type { JobQueue } from '../../shared/work/queue/port.ts'
 import { createAbsence } from '../../shared/work/runs/records/lost-runs.ts'
 import { recordLost } from '../wiring/run-records.ts'
+import { reconcileBatches } from './batch-jobs.ts'
 import type { ExecutorParts, Membership } from './open-parts.ts'
 
-type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'fence' | 'log'>
-type PlanParts = { queue: JobQueue; schedules: Pick<PlanSchedules, 'restore'> }
+type Parts = Pick<ExecutorParts, 'flows' | 'store' | 'tenantConfig' | 'queue' | 'fence' | 'log'>
+type PlanParts = { schedules: Pick<PlanSchedules, 'restore'> }
 
 const SWEEP_EVERY_MS = 600_000
 const ORPHANS_EVERY_MS = 15_000
@@ -23,24 +23,34 @@ const RESTORE_EVERY_MS = 60_000
 /** Starts what every executor does from time to time, one after the other or several at once. Returns the function that ends it. */
 export function startSweeps(parts: Parts, membership: Membership, plans: PlanParts | undefined): () => void {
   const stops = [
+    startBatchReconciler(parts),
     startRetentionSweep(parts),
     startFileSweep(parts),
     startOrphanSweep(parts, membership),
     startLostSweep(parts, membership),
   ]
-  if (plans) stops.push(startReconciler(parts, membership, plans), startScheduleSweep(parts, plans))
+  if (plans) stops.push(startReconciler(parts, membership), startScheduleSweep(parts, plans))
   return () => {
     for (const stop of stops) stop()
   }
 }
 
 /** Queues the plans whose jobs were lost: at start, and every 10 s. */
-function startReconciler({ store, fence, log }: Parts, { executors }: Membership, { queue }: PlanParts): () => void {
+function startReconciler({ store, queue, fence, log }: Parts, { executors }: Membership): () => void {
   const reconcile = async () => {
     if (!fence.isHeld()) return
     await reconcilePlans({ plans: store.plans, queue, isAlive: (epoch) => executors.isAlive(epoch) })
   }
   const onFailure = (cause: unknown) => log.warn('lost plans could not be queued; it is tried again', { cause })
+  return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })
+}
+
+/** The same for the items of batches. */
+function startBatchReconciler({ store: { batches }, queue, fence, log }: Parts): () => void {
+  const reconcile = async () => {
+    if (fence.isHeld()) await reconcileBatches({ batches, queue, now: () => new Date() })
+  }
+  const onFailure = (cause: unknown) => log.warn('lost batches could not be queued; it is tried again', { cause })
   return repeat(reconcile, { everyMs: RECONCILE_EVERY_MS, isAtOnce: true, onFailure })
 }
 

@@ -4,6 +4,7 @@ import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import { shortLine } from '../../shared/reading/title.ts'
 import type { EventSink, TenantEvent } from '../../shared/tenancy/events/port.ts'
 import { executePlan, type PlanExecutionDeps, type PlanOutcome } from '../../shared/work/plans/execute.ts'
 import { isEnded } from '../../shared/work/plans/plan-runs.ts'
@@ -11,7 +12,7 @@ import type { PlanRecord, Plans } from '../../shared/work/plans/port.ts'
 import type { RunStep } from '../../shared/work/plans/step-runs.ts'
 import { giveUp, takeOver } from '../../shared/work/plans/transitions.ts'
 import type { Job, JobEnd } from '../../shared/work/queue/port.ts'
-import { titleOf } from '../../shared/work/runs/records/record.ts'
+import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import type { Runs } from '../../shared/work/runs/runs.ts'
 import { JobRetry, type Settled } from './job-retry.ts'
 
@@ -106,7 +107,7 @@ export class PlanJobs {
     const { runs, announce } = this.#deps
     let outcome: PlanOutcome = 'lost'
     const identity = { id: planRunId(plan.plan_id), tenant, sessionId: undefined }
-    const about = { plan_id: plan.plan_id, ...(plan.title && { title: titleOf(plan.title) }) }
+    const about = { plan_id: plan.plan_id, ...(plan.title && { title: shortLine(plan.title, TITLE_CHARS) }) }
     const run = runs.open({ ...identity, needsNoReader: true, kind: 'plan', about })
     announce(run.id)
     const perform = this.#perform.bind(this)

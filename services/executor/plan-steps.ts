@@ -10,12 +10,13 @@ import { planRunId } from '../../shared/kernel/ids.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { inSpan } from '../../shared/kernel/trace.ts'
-import { stepPrompt } from '../../shared/work/plans/step-output.ts'
+import { titleOf } from '../../shared/reading/title.ts'
+import { STEP_SYSTEM_PROMPT, stepPrompt } from '../../shared/work/plans/step-output.ts'
 import type { RunStep, StepResult } from '../../shared/work/plans/step-runs.ts'
 import { TooMuch } from '../../shared/work/runs/kept/scan.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { isDelta } from '../../shared/work/runs/records/captured-events.ts'
-import { titleOf } from '../../shared/work/runs/records/record.ts'
+import { TITLE_CHARS } from '../../shared/work/runs/records/record.ts'
 import { RunFigures } from '../../shared/work/runs/run-figures.ts'
 import type { RunReporter } from '../../shared/work/runs/run-report.ts'
 import { saveFiles } from '../../shared/work/runs/save-files.ts'
@@ -32,16 +33,13 @@ export type PlanStepsDeps = {
   log: Log
 }
 
-const SYSTEM_PROMPT =
-  'You carry out one step of a plan. Nobody can be asked. Your last message is the output of the step, and other steps read it.'
-
 /** Returns the function that runs the steps of a plan: each is a run of the engine in the plan's folder (D7.3). */
 export const createPlanSteps =
   (deps: PlanStepsDeps) =>
   (tenant: TenantId, planId: string): RunStep =>
   async (step, outputs, signal) => {
     await deps.models.load(tenant)
-    const task = { prompt: stepPrompt(step, outputs), systemPrompt: SYSTEM_PROMPT, maxTurns: deps.maxTurns }
+    const task = { prompt: stepPrompt(step, outputs), systemPrompt: STEP_SYSTEM_PROMPT, maxTurns: deps.maxTurns }
     return inSpan(
       'invoke_agent step',
       { attributes: { ...STEP_SPAN, 'agent_engine.step_id': step.id } },
@@ -53,7 +51,7 @@ export const createPlanSteps =
           plan_id: planId,
           step_id: step.id,
           started_at: new Date().toISOString(),
-          title: titleOf(step.prompt),
+          title: titleOf(step.prompt, TITLE_CHARS),
         })
         const { tools } = deps
         const toolBox = recordingActions(tools.toolBox, () => step.beforeAction())

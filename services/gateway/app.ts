@@ -37,6 +37,7 @@ import { customerLedger } from './routes/customers.ts'
 import { explorerRoutes } from './routes/docs.ts'
 import { followEvents } from './routes/events.ts'
 import { type FileSurface, fileRoutes, offerUploads } from './routes/files.ts'
+import { batchRoutes } from './routes/flows/batches.ts'
 import { type DispatchSurface, dispatchRoutes } from './routes/flows/dispatches.ts'
 import { flowMemoryRoutes } from './routes/flows/flow-memory.ts'
 import { flowRunRoutes } from './routes/flows/flow-runs.ts'
@@ -223,9 +224,9 @@ function guardedRoutes(deps: AppDeps): RouteTable {
     ...folderFileRoutes({ broker }),
     ...runRoutes({ broker, relay, keys: deps.startKeys, readBody, admit }),
     '/usage': { get: showUsage(stored?.usage) },
-    ...flowRoutes({ flows: queued?.flows, readBody }),
-    ...flowMemoryRoutes({ flows: queued?.flows, readBody }),
+    ...{ ...flowRoutes({ flows: queued?.flows, readBody }), ...flowMemoryRoutes({ flows: queued?.flows, readBody }) },
     ...flowRunRoutes({ broker, flows: queued?.flows, readBody, relay, admit }),
+    ...batchRoutes({ flows: queued?.flows, readBody, bodies, files: stored?.files.files, admit }),
     ...dispatchRoutes({ dispatches: queued?.dispatches, relay }),
     ...planRoutes({ plans: queued?.plans, readBody, relay }),
     ...configRoutes({ config: configured?.config, readBody }),

@@ -5,8 +5,12 @@ import type { KnownExecutors } from '../../shared/cluster/members/executors.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import type { JoinableKeys } from '../../shared/platform/store/idempotency.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
+import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
+import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowCalls } from '../../shared/work/flows/calls/calls.ts'
+import { estimateFlow } from '../../shared/work/flows/calls/estimate-flow.ts'
 import { FlowChecks } from '../../shared/work/flows/check/check.ts'
 import { FlowEvaluator } from '../../shared/work/flows/evaluate/evaluate.ts'
 import type { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
@@ -51,8 +55,11 @@ export async function createFlowSurface(
     executionOf(flows, {
       ...tenantConfig,
       evaluations: store.flowEvaluations,
+      batches: store.batches,
+      idempotency: store.idempotency,
       files: store.files,
       keepsHistory: hasDispatchStore,
+      toolBox,
       ...parts,
     })
   const surface = {
@@ -65,14 +72,16 @@ export async function createFlowSurface(
   return { flows: surface, dispatches: hasDispatchStore ? history : undefined }
 }
 
-type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors'> &
+type ExecutionParts = Pick<Parts, 'queue' | 'broker' | 'executors' | 'toolBox'> &
   Pick<OpenedTenantConfig, 'configs' | 'limits'> & {
     evaluations: FlowEvaluationStore
+    batches: BatchStore
+    idempotency: JoinableKeys
     files: Files
     keepsHistory: boolean
   }
 
-function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: ExecutionParts): FlowRunSurface {
+function executionOf(flows: FlowParts, { limits, evaluations, batches, ...parts }: ExecutionParts): FlowRunSurface {
   const { schemas, history, dispatches, ...services } = flows
   const now = () => new Date()
   const calls = new FlowCalls({
@@ -91,5 +100,11 @@ function executionOf(flows: FlowParts, { limits, evaluations, ...parts }: Execut
     execute: (tenant, execution) => calls.execute(tenant, execution),
     now,
   })
-  return { calls, evaluator }
+  const estimating = { ...services, ...parts, checkers: schemas, ...limits }
+  return {
+    calls,
+    evaluator,
+    batches: new BatchCalls({ ...services, ...parts, batches, dispatches, now }),
+    estimate: (tenant, call) => estimateFlow(tenant, call, estimating),
+  }
 }

@@ -1,10 +1,14 @@
+import type { ToolBox } from '../../shared/agent/tools/port.ts'
 import type { Broker } from '../../shared/cluster/commands/broker.ts'
 import type { Settings } from '../../shared/platform/config/groups.ts'
 import type { EventSink } from '../../shared/tenancy/events/port.ts'
 import { PlanCalls } from '../../shared/work/plans/calls.ts'
+import { estimatePlan } from '../../shared/work/plans/estimate-plan.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import type { JobQueue, Schedules } from '../../shared/work/queue/port.ts'
+import { estimatesOf } from '../wiring/open-limits.ts'
 import type { OpenedStore } from '../wiring/open-store.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
 import type { PlanSurface } from './routes/plans.ts'
 
 type Parts = {
@@ -13,14 +17,17 @@ type Parts = {
   schedules: Schedules
   broker: Broker
   events: EventSink
+  toolBox: ToolBox
+  tenantConfig: Pick<OpenedTenantConfig, 'configs' | 'limits'> | undefined
 }
 
 /** Opens the services behind the plan endpoints. `undefined` without a store, and where the queue is off (PLAN_QUEUE). */
 export function createPlanSurface(
-  { hasPlanQueue, scheduleLeastSecs: leastSecs }: Settings['plans'],
-  { store, queue, schedules, broker, events }: Parts,
+  { plans: { hasPlanQueue, scheduleLeastSecs: leastSecs }, tenants }: Pick<Settings, 'plans' | 'tenants'>,
+  { store, queue, schedules, broker, events, toolBox, tenantConfig }: Parts,
 ): PlanSurface | undefined {
   if (!store || !hasPlanQueue) return undefined
+  const estimates = { ...estimatesOf(tenants.limits, tenantConfig), toolBox }
   const { plans, idempotency, planSchedules, tickRecords: records, files } = store
   return {
     calls: new PlanCalls({ plans, idempotency, queue, events, now: () => new Date(), broker, files }),
@@ -33,5 +40,6 @@ export function createPlanSurface(
       now: () => new Date(),
       leastSecs,
     }),
+    estimate: (tenant, request) => estimatePlan(tenant, request, { ...estimates, files }),
   }
 }

@@ -37,7 +37,7 @@ export function openGatewayMember(settings: Settings, log: Log): Promise<Opened>
     show(tenantsPage({ loads: (range) => relay.listTenants(range), store, tenantConfig }))
     const { broker, executors } = relay
     const flowParts = { store, events, toolBox, schemas, tenantConfig, queue, broker, executors, log }
-    const plans = createPlanSurface(settings.plans, { store, queue, schedules, broker, events })
+    const plans = createPlanSurface(settings, { ...flowParts, schedules })
     const flows = await createFlowSurface(settings.flows, flowParts)
     const queued = flows && { ...flows, plans }
     const startKeys = createRedisIdempotency(link)

@@ -126,7 +126,7 @@ const originsOf = ({ listen, cors }: HttpSettings): Origins => ({
 /** The headers and methods with which a page starts a run once, follows it, comes back, and renames a session (D17b). */
 const RESUME = {
   methods: ['PATCH'],
-  allow: ['Last-Event-ID', 'Idempotency-Key', 'X-On-Disconnect'],
+  allow: ['Last-Event-ID', 'Idempotency-Key', 'X-On-Disconnect', 'X-Priority', 'X-Wait-Secs'],
   expose: ['X-Run-ID', 'X-Trace-ID', 'Retry-After', 'Idempotency-Replayed', 'X-Ignored-Fields'],
 }
 

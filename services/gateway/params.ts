@@ -1,4 +1,6 @@
 import type { Request } from 'express'
+import { PRIORITIES, type Priority } from '../../shared/agent/providers/port.ts'
+import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { PageRequest } from '../../shared/kernel/cursor.ts'
 import { invalidRequest, notFound } from '../../shared/kernel/errors.ts'
 
@@ -22,6 +24,7 @@ export const TOOL_CALL: IdForm = { noun: 'tool call', pattern: /^[A-Za-z0-9._:-]
 export const FLOW: IdForm = { noun: 'flow', pattern: /^[a-z0-9][a-z0-9_-]{0,63}$/ }
 export const FLOW_VERSION: IdForm = { noun: 'version of this flow', pattern: /^[1-9]\d{0,9}$/ }
 export const TRACE: IdForm = { noun: 'execution', pattern: /^trace_[0-9a-f]{32}$/ }
+export const BATCH: IdForm = { noun: 'batch', pattern: /^batch_[0-9a-f]{32}$/ }
 export const PLAN: IdForm = { noun: 'plan', pattern: /^plan_[0-9a-f]{32}$/ }
 /** Names of instances and secrets (D2.11). */
 export const CONFIG_NAME = { pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/ }
@@ -94,6 +97,20 @@ export function idempotencyKeyOf(req: Request): string | undefined {
   const keys = req.headersDistinct['idempotency-key'] ?? []
   if (keys.length > 1) throw invalidRequest('send Idempotency-Key once', { param: '/Idempotency-Key' })
   return keys[0] === undefined ? undefined : checkValue(keys[0], 'Idempotency-Key', IDEMPOTENCY_KEY)
+}
+
+/** The fields of a start that a format without places for them says with headers (D54.1). Throws `invalid_request` for another value. */
+export function turnOf(req: Request): Pick<RunRequest, 'priority' | 'wait_secs'> {
+  const { 'x-priority': priority, 'x-wait-secs': waitSecs } = req.headers
+  return {
+    ...(priority !== undefined && { priority: checkValue(priority, 'X-Priority', oneOf(PRIORITIES)) as Priority }),
+    ...(waitSecs !== undefined && { wait_secs: Number(checkValue(waitSecs, 'X-Wait-Secs', WAIT_SECS)) }),
+  }
+}
+
+const WAIT_SECS: ValueForm = {
+  pattern: /^([1-9]\d{0,2}|[12]\d{3}|3[0-5]\d{2}|3600)$/,
+  wanted: 'a whole number from 1 to 3600',
 }
 
 /** A whole number below 2^32, which fits into the messages between processes. */

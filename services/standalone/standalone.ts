@@ -57,8 +57,8 @@ export async function openStandalone(settings: Settings, log: Log): Promise<Stan
   const shared = { ...stored, events, tenantConfig, toolBox, schemas, queue, log }
   const executor = await openLocalExecutor(settings.executor, { ...shared, ...ops })
   const broker = createMemoryBroker(worker.inbox, permissions, executor.localQueue)
-  const plans = createPlanSurface(settings.plans, { store, queue, schedules: executor.schedules, broker, events })
   const flowParts = { ...shared, broker, executors: executor.executors }
+  const plans = createPlanSurface(settings, { ...flowParts, schedules: executor.schedules })
   const flows = await createFlowSurface(settings.flows, flowParts)
   const queued = flows && { ...flows, plans }
   const runs = openRecordedBroker(store, { broker, tenantConfig })

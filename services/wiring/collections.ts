@@ -17,6 +17,7 @@ import {
 } from '../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import { USAGE, USAGE_TENANTS } from '../../shared/tenancy/usage/store/usage.ts'
 import { WEBHOOK_DELIVERIES, WEBHOOK_OUTBOX, WEBHOOK_RECEIVERS } from '../../shared/tenancy/webhooks/store/documents.ts'
+import { BATCH_ANSWERS, BATCH_CHUNKS, BATCH_WAVES, BATCHES, OPEN_BATCHES } from '../../shared/work/flows/batch/store.ts'
 import { FLOW_EVALUATIONS } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import {
   DISPATCH_ANSWERS,
@@ -54,6 +55,11 @@ export const COLLECTIONS: readonly CollectionSpec[] = [
   DISPATCH_INPUTS,
   DISPATCH_OUTPUTS,
   DISPATCH_ANSWERS,
+  BATCHES,
+  BATCH_CHUNKS,
+  BATCH_WAVES,
+  BATCH_ANSWERS,
+  OPEN_BATCHES,
   IDEMPOTENCY,
   JOBS,
   PLANS,

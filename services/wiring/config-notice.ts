@@ -48,12 +48,12 @@ const perMinute = Number.POSITIVE_INFINITY
 
 /** The parts of the tenants' configuration that the processes of a cluster share over Redis, with the log that tells of them. */
 export const createClusterParts = (
-  link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe' | 'run'>,
+  link: Pick<RedisLink, 'publish' | 'subscribe' | 'unsubscribe' | 'run' | 'prefix'>,
   log: Log,
 ): SharedParts & { log: Log } => ({
   form: 'cluster',
   notice: createRedisConfigNotice(link),
-  places: createRedisRunPlaces(link.run),
+  places: createRedisRunPlaces(link),
   holds: createRedisHolds(link.run),
   rooms: createRedisRooms(link.run),
   limiter: new RedisRateLimiter({ run: link.run, perMinute, fallback: new MemoryRateLimiter({ perMinute }), log }),

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { PriceOf } from '../../shared/agent/providers/port.ts'
 import { createPrices } from '../../shared/agent/providers/prices.ts'
 import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
@@ -31,6 +32,8 @@ export type OpenedLimits = {
   requests: TenantRequests
   admission: Admission
   meter: Meter
+  budgets: Pick<Budgets, 'standings' | 'exhausted'>
+  priceOf: PriceOf
   roomOf: InspectorDeps['roomOf']
   /** Throws `rate_limit` or `unavailable` when the tenant's budget allows no model call. */
   assertBudget(tenant: TenantId): Promise<void>
@@ -59,7 +62,8 @@ export async function openLimits(
   const known = new KnownLimits(configs, ceilings)
   const budgets = new Budgets({ limits: known, store: store.spending, thresholds: announcing(thresholds), log })
   const reservations = new Reservations({ budgets, holds, log })
-  const gate = new ModelGate({ rooms, metrics, log })
+  const weightOf = ceilings && ((tenant: TenantId) => ceilings.weightOf(tenant))
+  const gate = new ModelGate({ rooms, weightOf, metrics, log })
   const priceOf = createPrices(modelPrices)
   const admission = new RunAdmission({ limits: known, budgets, places, log })
   return {
@@ -67,7 +71,11 @@ export async function openLimits(
     requests: new TenantRequests(known, limiter),
     admission,
     roomOf: (tenant, instance) => roomOf(rooms, instanceScope(tenant, instance)),
-    meter: createMeter({ reservations, gate, priceOf, onUnpriced: createUnpricedLog(log) }),
+    meter: createMeter({
+      ...{ reservations, gate, priceOf, onUnpriced: createUnpricedLog(log) },
+      onAbandoned: () => metrics.count('calls_abandoned'),
+    }),
+    ...{ budgets, priceOf },
     assertBudget: (tenant) => assertBudget(budgets, tenant),
     settings: new LimitSettings({ configs, budgets, places, ceilings: ceilings ?? NO_CEILINGS, priceOf, serverModels }),
     async close() {
@@ -79,6 +87,15 @@ export async function openLimits(
     },
   }
 }
+
+/** What estimates of starts need, with and without runtime configuration (D57). */
+export const estimatesOf = (
+  { modelPrices, serverModels }: Settings['tenants']['limits'],
+  tenantConfig: { configs: LiveConfigs; limits: Pick<OpenedLimits, 'budgets'> } | undefined,
+) => ({
+  ...{ priceOf: createPrices(modelPrices), serverModels },
+  ...{ configs: tenantConfig?.configs, budgets: tenantConfig?.limits.budgets },
+})
 
 /** Thresholds of budgets become events of the tenant, for its readers and its webhooks (D53.1). */
 function announcing({ events, outbox }: Parts['thresholds']): BudgetsDeps['thresholds'] {

@@ -26,6 +26,7 @@ import type { UsageStore } from '../../shared/tenancy/usage/port.ts'
 import { createUsageStore } from '../../shared/tenancy/usage/store/usage.ts'
 import type { DeliveryStore } from '../../shared/tenancy/webhooks/port.ts'
 import { createDeliveryStore } from '../../shared/tenancy/webhooks/store/deliveries.ts'
+import { BatchStore } from '../../shared/work/flows/batch/store.ts'
 import { FlowEvaluationStore } from '../../shared/work/flows/evaluate/evaluation-store.ts'
 import type { DispatchStore } from '../../shared/work/flows/port.ts'
 import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
@@ -65,6 +66,7 @@ export type OpenedStore = {
   flowMemory: FlowMemoryStore
   flowEvaluations: FlowEvaluationStore
   dispatches: DispatchStore
+  batches: BatchStore
   idempotency: JoinableKeys
   jobs: JobStore
   plans: Plans
@@ -107,6 +109,7 @@ const createStores = (
   flowMemory: new FlowMemoryStore(store),
   flowEvaluations: new FlowEvaluationStore(store),
   dispatches: new StoredDispatches(store),
+  batches: new BatchStore(store),
   idempotency: createIdempotency(store),
   jobs: createJobStore(store),
   plans: new StoredPlans(store, { limits: { maxPlans: plansPerTenant, maxBytes: planBytesPerTenant } }),

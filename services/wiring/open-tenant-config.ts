@@ -1,3 +1,6 @@
+import type { Transport } from '../../shared/agent/providers/batch/answered-calls.ts'
+import type { VendorBatches } from '../../shared/agent/providers/batch/port.ts'
+import { openVendorBatches } from '../../shared/agent/providers/batch/vendors.ts'
 import { createHttpSend } from '../../shared/agent/providers/chat/transport.ts'
 import { MODEL_LIMITS } from '../../shared/agent/providers/limits.ts'
 import type { ModelProvider } from '../../shared/agent/providers/port.ts'
@@ -23,6 +26,7 @@ import {
   openLiveConfigs,
 } from '../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../shared/tenancy/tenant-config/settings.ts'
+import type { CapabilityStore } from '../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import { WebhookOutbox } from '../../shared/tenancy/webhooks/outbox.ts'
 import { WebhookSettings } from '../../shared/tenancy/webhooks/settings.ts'
 import { isWebhookSecret } from '../../shared/tenancy/webhooks/signature.ts'
@@ -35,13 +39,21 @@ import { loadKeyring } from './secrets/load-keyring.ts'
 export type OpenedTenantConfig = {
   configs: LiveConfigs
   audit: ConfigHistory
+  capabilities: CapabilityStore
   credentials: CredentialReader
   settings: TenantSettings
   inspector: InstanceInspector
   webhooks: WebhookSettings
   outbox: WebhookOutbox
   limits: OpenedLimits
-  openInstance(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
+  /** `transportOf` may stand in front of its connections. */
+  openInstance(
+    instance: StoredInstance,
+    credentials: Credentials,
+    transportOf?: (live: Transport) => Transport,
+  ): Promise<ModelProvider>
+  /** The batch endpoints of an instance; `undefined` for a type without any. */
+  openBatches(instance: StoredInstance, credentials: Credentials): VendorBatches | undefined
   egress: Pick<Egress, 'request'>
   close(): Promise<void>
 }
@@ -81,22 +93,22 @@ export async function openTenantConfig(
   const guard = createConnectionGuard({ allowPrivate })
   const checkUrl = (url: string) => guard.checkUrl(url).href
   const egress = openEgressLazily(allowPrivate)
-  const openInstance = createInstanceOpener({
-    send: createHttpSend({ ...MODEL_LIMITS, guard }),
-    fetch: egress.fetch,
-    onLeftOut: (message) => log.warn(message),
-  })
+  const transport = { send: createHttpSend({ ...MODEL_LIMITS, guard }), fetch: egress.fetch }
+  const openInstance = createInstanceOpener(transport, (message) => log.warn(message))
   const inspected = { configs, credentials, capabilities: store.capabilities, egress, roomOf: limits.roomOf }
   return {
     configs,
     credentials,
     audit: new ConfigHistory(store.tenantConfigs),
+    capabilities: store.capabilities,
     settings: new TenantSettings({ configs, keyring, checkUrl, hasDemo: form === 'standalone' }),
     webhooks: new WebhookSettings({ configs, keyring, checkUrl, isSecret: isWebhookSecret }),
     limits,
     outbox,
     inspector: new InstanceInspector({ ...inspected, ...probesOf(openInstance, limits) }),
     openInstance,
+    openBatches: ({ type, url: baseUrl }, { key: apiKey = '', headers }) =>
+      openVendorBatches({ type, baseUrl, apiKey, headers, send: transport.send }),
     egress,
     async close() {
       await limits.close()
@@ -131,21 +143,17 @@ function probesOf(
   }
 }
 
-type Common = Pick<Parameters<typeof createProvider>[0], 'send' | 'fetch' | 'onLeftOut'>
-
 const createInstanceOpener =
-  (common: Common) =>
-  async (
-    { name, type, url, options, prices, limits }: StoredInstance,
-    { key, headers }: Credentials,
-  ): Promise<ModelProvider> => {
+  (transport: Transport, onLeftOut: (message: string) => void): OpenInstance =>
+  async ({ name, type, url, options, prices, limits }, { key, headers }, transportOf = (live) => live) => {
     const provider = await createProvider({
       type,
       baseUrl: url,
       apiKey: key,
       instance: name,
       options: { ...options, headers: { ...headers } },
-      ...common,
+      ...transportOf(transport),
+      onLeftOut,
     })
     return { ...provider, ...(prices && { prices: pricesOf({ prices }) }), caps: limits }
   }

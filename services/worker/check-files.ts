@@ -1,5 +1,6 @@
 import { unsupported } from '../../shared/agent/files/attachable.ts'
 import { refusalOf, takesFile } from '../../shared/agent/providers/shown-files.ts'
+import { canShow } from '../../shared/agent/providers/strategy.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import { fileKindOf } from '../../shared/kernel/attachment.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
@@ -16,7 +17,8 @@ export async function checkFiles(
   { files = [], model: chosen }: Pick<RunRequest, 'files' | 'model'>,
   { models, probes }: FileDeps,
 ): Promise<void> {
-  const { primary } = models.modelsFor(tenant, chosen).main()
+  const { primary, fallback, strategy = 'order' } = models.modelsFor(tenant, chosen).main()
+  if (strategy !== 'order' && fallback && files.every((file) => canShow(fallback, file))) return
   const isImage = files.map(({ media_type }) => fileKindOf(media_type) === 'image')
   const isBlind = isImage.includes(true) && (await probes?.(tenant, primary.model))?.vision === false
   const index = files.findIndex((file, i) => !takesFile(primary, file) || (isBlind && isImage[i]))

@@ -12,7 +12,9 @@ import { AppError } from '../../shared/kernel/errors.ts'
 import type { Steer } from '../../shared/kernel/events.ts'
 import { isRunId } from '../../shared/kernel/ids.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
-import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import { type Admission, startOf } from '../../shared/tenancy/limits/admission.ts'
+import { estimate } from '../../shared/tenancy/limits/estimate.ts'
+import type { StartWait } from '../../shared/tenancy/limits/start-lines.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../shared/work/runs/records/record.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
@@ -23,7 +25,7 @@ import { type Choices, type ChoicesDeps, checkChoices } from './check-choices.ts
 import { checkFiles, type FileDeps } from './check-files.ts'
 import type { Draining } from './draining.ts'
 import { LoadingRuns } from './loading-runs.ts'
-import type { PrepareOneShot } from './prepare-one-shot.ts'
+import type { FirstCallOf, PrepareOneShot } from './prepare-one-shot.ts'
 import type { PrepareRun } from './prepare-run.ts'
 import { branchOf, fork, isBranch } from './sessions/fork.ts'
 import type { OneShots } from './sessions/one-shots.ts'
@@ -37,6 +39,8 @@ export type InboxOptions = ChoicesDeps &
     admission: Admission
     prepareRun: PrepareRun
     prepareOneShot: PrepareOneShot
+    firstCallOf: FirstCallOf
+    budgets?: Parameters<typeof estimate>[2]['budgets']
     /** Stores one-shot runs. Left out: they end with this worker. */
     oneShots?: Pick<OneShots, 'post'> | undefined
     draining: Pick<Draining, 'hasBegun' | 'isLeaving'>
@@ -80,7 +84,7 @@ export function createInbox(options: InboxOptions): Inbox {
     },
     deleteSession: (tenant, sessionId, token) => sessions.remove(tenant, sessionId, token),
 
-    ...createRunCommands(options),
+    ...{ ...createRunCommands(options), estimateRun: createEstimateRun(options) },
     listRuns: (tenant, filter) => runs.list(tenant, filter),
     listTenants: (range) => countLoads({ runs: runs.live, sessions: sessions.all() }, range),
     acceptRun: (tenant, runId) => runs.get(tenant, runId).accept(),
@@ -107,6 +111,19 @@ function createFolderCommands({ sessions, runs, workspaces }: InboxOptions): Pic
   }
 }
 
+/** Checks what a start checks, and tells what it would call first. */
+function createEstimateRun({ draining, ...options }: InboxOptions): Inbox['estimateRun'] {
+  return async (tenant, request) => {
+    refuseIf(draining.hasBegun)
+    await checkChoices(tenant, request, options)
+    await options.models.load(tenant)
+    if (request.files) await checkFiles(tenant, request, options)
+    const { priceOf, ...call } = await options.firstCallOf(tenant, request)
+    const payer = { tenant, customer: request.customer_id }
+    return estimate(payer, [{ name: 'main', ...call }], { priceOf, budgets: options.budgets })
+  }
+}
+
 function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions, 'sessions' | 'draining'>): void {
   refuseIf(draining.hasBegun && sessions.ofRun(run)?.holds(run) === true) // It moves with its session.
   if (run.signal.aborted) throw runHasEnded()
@@ -119,18 +136,18 @@ function tell(run: Run, steer: Steer, { sessions, draining }: Pick<InboxOptions,
  */
 function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sendMessage' | 'cancelRun'> {
   const { runs, sessions, prepareRun, prepareOneShot, oneShots, draining, isHeapHigh } = options
-  const loadingRuns = new LoadingRuns()
+  const loadingRuns = new LoadingRuns<StartWait | undefined>()
   const begin = createBegin(options, loadingRuns)
   return {
     startRun(tenant, runId, request) {
       refuseIf(draining.hasBegun)
       refuseAtHighHeap(isHeapHigh)
-      const open = () => {
+      const open = (wait?: StartWait) => {
         refuseIf(draining.hasBegun)
         const execute = prepareOneShot(tenant, request)
         const { background: needsNoReader = false } = request
         const about = aboutRequest(request)
-        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader })
+        const run = runs.open({ id: runId, tenant, sessionId: undefined, about, isHeld: true, needsNoReader, wait })
         void (oneShots ? oneShots.post(run, request, execute) : run.execute(execute()))
         return run
       }
@@ -139,7 +156,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
     sendMessage(tenant, runId, { sessionId, ...message }) {
       refuseIf(draining.isLeaving(sessions.get(tenant, sessionId)))
       refuseAtHighHeap(isHeapHigh)
-      const open = () => {
+      const open = (wait?: StartWait) => {
         const session = sessions.get(tenant, sessionId)
         refuseIf(draining.isLeaving(session))
         sessions.checkRoom(session)
@@ -147,7 +164,7 @@ function createRunCommands(options: InboxOptions): Pick<Inbox, 'startRun' | 'sen
         const prepared = prepareRun(tenant, message)
         const { background: needsNoReader = false } = message
         const identity = { id: runId, tenant, sessionId, workspace: session.workspace }
-        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message) })
+        const run = runs.open({ ...identity, isHeld: true, needsNoReader, about: aboutRequest(message), wait })
         session.post({ run, message, execute: () => prepared.execute(run, session.start()) })
         return run
       }
@@ -166,7 +183,7 @@ function end(runs: Runs, run: Run, client: Parameters<Runs['end']>[1]): Promise<
 
 type Starting = {
   runId: string
-  request: Choices & Pick<RunRequest, 'model' | 'files'>
+  request: Choices & RunRequest
   kept?: readonly ClientTool[] | undefined
 }
 
@@ -176,7 +193,7 @@ type Starting = {
  */
 function createBegin(
   options: Pick<InboxOptions, 'models' | 'admission' | 'probes' | keyof ChoicesDeps>,
-  loadingRuns: LoadingRuns,
+  loadingRuns: LoadingRuns<StartWait | undefined>,
 ) {
   const { models, admission } = options
   const starts = new LoopBudget(STARTS_MS)
@@ -184,20 +201,25 @@ function createBegin(
     const checked = checkChoices(tenant, { ...request, kept }, options)
     const loading = checked ? checked.then(() => models.load(tenant)) : models.load(tenant)
     const taken = request.files ? Promise.resolve(loading).then(() => checkFiles(tenant, request, options)) : loading
-    return taken ? taken.then(() => admission.admit(tenant, runId)) : admission.admit(tenant, runId)
+    const start = startOf({ tenant, runId }, request)
+    return taken ? taken.then(() => admission.admit(start)) : admission.admit(start)
   }
-  return (tenant: TenantId, { runId, ...request }: Starting, open: () => Run): Promise<void> | void => {
+  return (tenant: TenantId, { runId, ...request }: Starting, open: (wait?: StartWait) => Run): Promise<void> | void => {
     const turn = starts.enter()
     const loading = turn ? turn.then(() => admit(tenant, { runId, ...request })) : admit(tenant, { runId, ...request })
     const opening = loadingRuns.open(tenant, runId, {
       loading,
-      open() {
-        const run = open()
-        admission.hold(tenant, runId, run.ended)
+      open(wait) {
+        const run = open(wait)
+        admission.hold(startOf({ tenant, runId }, request.request), run.ended, wait)
       },
     })
     return opening?.catch((cause: unknown) => {
-      admission.release(tenant, runId)
+      void loading?.then(
+        (wait) => wait?.leave(),
+        () => {},
+      )
+      admission.release(startOf({ tenant, runId }, request.request))
       throw cause
     })
   }

@@ -5,14 +5,18 @@ import type { TenantId } from '../../shared/kernel/tenant.ts'
 import { storeUnavailable } from '../../shared/platform/store/unavailable.ts'
 
 /** Runs that wait until their tenant's models are loaded. They do not exist yet, but can be cancelled. */
-export class LoadingRuns {
+export class LoadingRuns<T> {
   readonly #waiting = new Set<string>()
 
   /**
    * Calls `open` now, or when `loading` has ended. Rejects as `loading` does, when the run was cancelled meanwhile, and when `loading` takes longer than the
    * caller waits.
    */
-  open(tenant: TenantId, runId: string, { loading, open }: { loading: Promise<void> | undefined; open: () => void }) {
+  open(
+    tenant: TenantId,
+    runId: string,
+    { loading, open }: { loading: Promise<T> | undefined; open: (loaded?: T) => void },
+  ) {
     return loading === undefined ? open() : this.#openLater(keyOf(tenant, runId), loading, open)
   }
 
@@ -21,16 +25,17 @@ export class LoadingRuns {
     return this.#waiting.delete(keyOf(tenant, runId))
   }
 
-  async #openLater(key: string, loading: Promise<void>, open: () => void): Promise<void> {
+  async #openLater(key: string, loading: Promise<T>, open: (loaded: T) => void): Promise<void> {
     this.#waiting.add(key)
+    let loaded: T
     try {
-      await withDeadline(loading, callersPatienceMs(), () => storeUnavailable('too slow'))
+      loaded = await withDeadline(loading, callersPatienceMs(), () => storeUnavailable('too slow'))
     } catch (cause) {
       this.#waiting.delete(key)
       throw cause
     }
     if (!this.#waiting.delete(key)) throw new AppError('unavailable', 'the run was cancelled before it began')
-    open()
+    open(loaded)
   }
 }
 

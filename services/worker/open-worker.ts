@@ -69,6 +69,7 @@ export async function openWorker(
     models,
     reporter,
     admission: tenantConfig?.limits.admission ?? NO_ADMISSION,
+    budgets: tenantConfig?.limits.budgets,
     ...{ toolBox, schemas },
     ...{ workspaces, limits, log },
   })

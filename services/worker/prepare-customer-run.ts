@@ -12,6 +12,7 @@ import {
   errorEvent,
   insteadOf,
   isTerminal,
+  type JsonObject,
   type WarningEvent,
 } from '../../shared/kernel/events.ts'
 import type { Log } from '../../shared/kernel/log.ts'
@@ -47,7 +48,7 @@ export function createPrepareCustomerRun({ lines, fence, log }: CustomerRunOptio
     async function* (run, signal) {
       const held = lines?.hold(keyOf(tenant, customerId), { tenant, customerId })
       try {
-        const background = await readBackground(held, run, log)
+        const background = await readBackground(held, { about: { run_id: run.id }, log })
         const start: RunStart = { ...from, background, services, warnings: [] }
         if (!held || background === undefined) {
           yield* prepared.execute(run, { ...start, warnings: [fallbackWarning(customerId)] })
@@ -64,19 +65,31 @@ export function createPrepareCustomerRun({ lines, fence, log }: CustomerRunOptio
     }
 }
 
+/** The background with which a customer's run would begin; `undefined` when it cannot be read. */
+export async function backgroundOf(
+  { lines, log }: Pick<CustomerRunOptions, 'lines' | 'log'>,
+  { tenant, customerId }: CustomerIdentity,
+): Promise<string | undefined> {
+  const held = lines?.hold(keyOf(tenant, customerId), { tenant, customerId })
+  try {
+    return await readBackground(held, { about: { tenant }, log })
+  } finally {
+    held?.release()
+  }
+}
+
 /** Unique, because neither id contains a NUL. */
 const keyOf = (tenant: TenantId, customerId: string): string => `${tenant}\0${customerId}`
 
 /** Returns `undefined` when there is no line or it cannot be read. */
 async function readBackground(
   held: HeldLine<CustomerLine> | undefined,
-  run: Run,
-  log: Log,
+  { about, log }: { about: JsonObject; log: Log },
 ): Promise<string | undefined> {
   try {
     return await held?.line.background()
   } catch (cause) {
-    log.warn("a customer's line could not be read", { run_id: run.id, cause })
+    log.warn("a customer's line could not be read", { ...about, cause })
     return undefined
   }
 }

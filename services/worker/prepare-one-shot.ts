@@ -5,8 +5,8 @@ import type { QueuePlan, ToolServices } from '../../shared/agent/tools/port.ts'
 import type { RunRequest } from '../../shared/cluster/commands/runs.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { RunExecutor } from '../../shared/work/runs/run.ts'
-import type { PrepareCustomerRun } from './prepare-customer-run.ts'
-import type { PrepareRun, RunStart } from './prepare-run.ts'
+import { backgroundOf, type PrepareCustomerRun } from './prepare-customer-run.ts'
+import type { FirstCall, PrepareRun, RunStart } from './prepare-run.ts'
 
 /** Returns the queue for the approved plans of a tenant. */
 export type PlanQueue = (tenant: TenantId) => QueuePlan
@@ -37,6 +37,18 @@ export function createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue
     }
   }
 }
+
+/** What `POST /agent/run` would call first. */
+export type FirstCallOf = (tenant: TenantId, request: RunRequest) => Promise<FirstCall>
+
+export const createFirstCallOf =
+  (prepareRun: PrepareRun, lines: Parameters<typeof backgroundOf>[0]): FirstCallOf =>
+  async (tenant, request) => {
+    const { customer_id: customerId } = request
+    const background = customerId ? await backgroundOf(lines, { tenant, customerId }) : undefined
+    const conversation = new Conversation({ messages: seedsOf(request) })
+    return prepareRun(tenant, request).firstCall({ conversation, background })
+  }
 
 /** The messages that a run begins with. */
 export const seedsOf = ({ customer_id: customerId, messages = [] }: RunRequest) =>

@@ -4,9 +4,9 @@ import type { Conversation } from '../../shared/agent/engine/conversation.ts'
 import type { OpenAsk, Permissions } from '../../shared/agent/engine/permissions.ts'
 import { RememberedTools } from '../../shared/agent/engine/remembered-tools.ts'
 import { calledBy, type Models, type RunResources, type Tools } from '../../shared/agent/engine/resources.ts'
-import { type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
+import { firstCallTokens, firstModel, type RunInput, run as runEngine } from '../../shared/agent/engine/run.ts'
 import type { RunProgress } from '../../shared/agent/engine/run-progress.ts'
-import type { Caller } from '../../shared/agent/providers/port.ts'
+import type { Caller, PriceOf } from '../../shared/agent/providers/port.ts'
 import { allowedOnly, shownOnly } from '../../shared/agent/tools/allowed.ts'
 import { type ClientTool, withClientTools } from '../../shared/agent/tools/client-tools.ts'
 import type { ToolBox, ToolServices } from '../../shared/agent/tools/port.ts'
@@ -16,6 +16,7 @@ import type { AttachedFile } from '../../shared/kernel/attachment.ts'
 import type { AgentEvent, WarningEvent } from '../../shared/kernel/events.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import { leastOf, type PlannedCall } from '../../shared/tenancy/limits/estimate.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
 import type { Run } from '../../shared/work/runs/run.ts'
 
@@ -64,7 +65,11 @@ export type PreparedRun = {
   prompt: string
   /** Starts the engine. A session passes its history as it is at that moment, with the answers to all earlier messages. */
   execute(run: Run, start: RunStart): AsyncIterable<Batched<AgentEvent>>
+  /** The model that it would call first, and the tokens of that call. Nothing is called. */
+  firstCall(start: Pick<RunStart, 'conversation' | 'background'>): Promise<FirstCall>
 }
+
+export type FirstCall = Omit<PlannedCall, 'name'> & { priceOf: PriceOf }
 
 /** Prepares a request of a tenant whose models are loaded. Throws `unavailable` when there is no model for it. */
 export type PrepareRun = (tenant: TenantId, request: RunRequest) => PreparedRun
@@ -98,6 +103,13 @@ export function createPrepareRun(options: EngineOptions): PrepareRun {
         const events = runEngine({ ...settings, ...start }, resources)
         // The folder of a run outside a session is removed with the run: its end does not wait for the store.
         return run.sessionId === undefined ? events : (options.files?.keep(run, events) ?? events)
+      },
+      async firstCall(start) {
+        const [input, toolBox] = [{ ...settings, ...start, warnings: [] }, boxFor([])]
+        const inputTokens = await firstCallTokens(input, toolBox)
+        const { provider, model } = firstModel(input, models, toolBox)
+        const maxOutputTokens = leastOf(provider.maxOutputTokens, request.max_output_tokens)
+        return { provider, model, inputTokens, maxOutputTokens, priceOf: models.priceOf }
       },
     }
   }

@@ -11,6 +11,7 @@ import type { Log } from '../../shared/kernel/log.ts'
 import type { Metrics } from '../../shared/kernel/metrics.ts'
 import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
 import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import type { Budgets } from '../../shared/tenancy/limits/budgets.ts'
 import type { UsageSink } from '../../shared/tenancy/usage/recorder.ts'
 import { createFenceGuard } from '../../shared/work/runs/fence-guard.ts'
 import type { ModelSource } from '../../shared/work/runs/models.ts'
@@ -27,7 +28,13 @@ import { keepBeforeMove, keepFiles, storeEffects } from './keep-files.ts'
 import { createOwnership } from './ownership.ts'
 import { type AskTimes, createPermissionRequester } from './permission-requester.ts'
 import { createPrepareCustomerRun } from './prepare-customer-run.ts'
-import { createPrepareOneShot, type PlanQueue, type PrepareOneShot } from './prepare-one-shot.ts'
+import {
+  createFirstCallOf,
+  createPrepareOneShot,
+  type FirstCallOf,
+  type PlanQueue,
+  type PrepareOneShot,
+} from './prepare-one-shot.ts'
 import { createPrepareRun, type PrepareRun } from './prepare-run.ts'
 import type { AdoptedQueueDeps } from './sessions/adopted-queue.ts'
 import type { BusyMarks } from './sessions/busy-marks.ts'
@@ -86,6 +93,8 @@ export type WorkerDeps = {
   planQueue: PlanQueue
   reporter: EventReporter
   admission: Admission
+  /** Left out: no tenant has a budget. */
+  budgets?: Pick<Budgets, 'standings' | 'exhausted'> | undefined
   fence: Fence
   isHeapHigh: IsHeapHigh
   metrics: Metrics
@@ -216,7 +225,11 @@ const askTimes = ({ permissionTimeoutMs: permission, clientToolTimeoutMs: tool_c
 const MAX_TOOL_OUTPUT_CHARS = 64 * 1024
 
 /** How the runs of messages and one-shot runs are prepared. */
-function createPrepare(deps: WorkerDeps): { prepareRun: PrepareRun; prepareOneShot: PrepareOneShot } {
+function createPrepare(deps: WorkerDeps): {
+  prepareRun: PrepareRun
+  prepareOneShot: PrepareOneShot
+  firstCallOf: FirstCallOf
+} {
   const { workspaces, models, toolBox, schemas, permissions, stored, limits } = deps
   const { keptSessions, planQueue, fence, log, metrics, reporter } = deps
   const { kept } = workspaces
@@ -242,7 +255,12 @@ function createPrepare(deps: WorkerDeps): { prepareRun: PrepareRun; prepareOneSh
   })
   const lines = stored && createLines(stored.lines, limits)
   const prepareCustomerRun = createPrepareCustomerRun({ lines, fence, log })
-  return { prepareRun, prepareOneShot: createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue }) }
+  const firstCallOf = createFirstCallOf(prepareRun, { lines, log })
+  return {
+    prepareRun,
+    prepareOneShot: createPrepareOneShot({ prepareRun, prepareCustomerRun, planQueue }),
+    firstCallOf,
+  }
 }
 
 function createLines(store: LineStore, limits: WorkerLimits): LineCache<CustomerLine, CustomerIdentity> {

@@ -16,6 +16,7 @@ export { AgentEngineError, ApiError, ConnectionFailed, RunFailed, RunLost } from
 export type { Page, Pages } from './http/pages.ts'
 export type { PathWith, Raw, RawAnswer, RawInit, UntypedInit } from './http/raw.ts'
 export { type CallOptions, type EngineOptions, type Query, Transport } from './http/transport.ts'
+export { createEstimates } from './resources/estimates.ts'
 export { createFiles, type Files, type UploadOptions } from './resources/files.ts'
 export type { FlowEvent, FlowOutcome, FlowRun, FlowRunOptions, Flows } from './resources/flows.ts'
 export type { PermissionReply, Permissions } from './resources/permissions.ts'

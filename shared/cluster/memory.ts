@@ -64,7 +64,7 @@ export function createMemoryBroker(inbox: Inbox, permissions: PermissionStore, q
   }
 }
 
-function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
+function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage' | 'estimateRun'> {
   type Start = { tenant: TenantId; begin(runId: string): Promise<void> | void; onNamed: OnNamed | undefined }
   const start = async ({ tenant, begin, onNamed }: Start): Promise<OpenedRun> => {
     const runId = newRunId()
@@ -75,6 +75,7 @@ function localStarts(inbox: Inbox): Pick<Broker, 'startRun' | 'sendMessage'> {
     return { runId, frames: new CursorStream(inbox.followRun(tenant, runId, 0)) }
   }
   return {
+    estimateRun: async (...args) => inbox.estimateRun(...args),
     startRun: (tenant, request, onNamed) =>
       start({ tenant, begin: (runId) => inbox.startRun(tenant, runId, request), onNamed }),
     sendMessage: (tenant, sessionId, message, onNamed) =>

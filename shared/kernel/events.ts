@@ -10,6 +10,7 @@ export type RunErrorCode =
   | 'max_turns_exceeded'
   | 'invalid_output'
   | 'budget_exhausted'
+  | 'no_room'
   | 'cancelled'
   | 'session_deleted'
   | 'worker_lost'
@@ -64,6 +65,8 @@ export type ErrorEvent = Partial<RunTotals> & {
   session_kept?: true
   /** Only for `invalid_output`: why the last try is invalid. */
   problems?: readonly OutputProblem[]
+  /** Only for `no_room`: when there may be room. */
+  retry_after_secs?: number
 }
 
 export type WarningEvent = {
@@ -75,6 +78,9 @@ export type WarningEvent = {
   category?: string
   reason?: string
 }
+
+/** The run waits for a place among those of its tenant (D54). Its number is 0, as it is no event of the run. `expected_start` is `null` while it is not known. */
+export type WaitingEvent = { type: 'waiting'; place: number; expected_start: string | null }
 
 export type TurnEndEvent = {
   type: 'turn_end'
@@ -156,6 +162,9 @@ export type Steer = { id: string; text: string; by?: string }
 /** A file that a run has delivered (D50). */
 export type Artifact = { file_id: string; name: string; media_type: string; bytes: number; title?: string }
 
+/** So many files of a run are named by its record and its answer; the list of files has all. */
+export const MAX_ARTIFACTS = 200
+
 /** An event of a run (api.md "Events"): `type` becomes the frame's event name, the other fields its data. */
 export type AgentEvent =
   | { type: 'text_delta'; text: string }
@@ -205,6 +214,8 @@ export type FlowAnswer = {
   /** Why the last try is invalid; only with the verdict `invalid_output`. */
   problems?: readonly OutputProblem[]
   served_instance: string
+  /** The files that its agents have delivered (D50); absent when they have none. */
+  artifacts?: readonly Artifact[]
 }
 
 /** Why a flow's run failed: an HTTP status, and the error of the envelope (api.md "Errors"). */
@@ -256,7 +267,7 @@ export type PlanEvent = Timed & { plan_id: string } & (
   )
 
 /** Every event that a run's stream can carry. */
-export type RunEvent = AgentEvent | FlowEvent | PlanEvent
+export type RunEvent = AgentEvent | FlowEvent | PlanEvent | WaitingEvent
 
 const TERMINAL = new Set<RunEvent['type']>(['done', 'error', 'plan_queued', 'result', 'plan_ended'])
 
@@ -264,6 +275,7 @@ const TERMINAL = new Set<RunEvent['type']>(['done', 'error', 'plan_queued', 'res
 export const isTerminal = (event: RunEvent): boolean => TERMINAL.has(event.type)
 
 const RETRYABLE = new Set<RunErrorCode>([
+  'no_room',
   'provider_rate_limited',
   'provider_unavailable',
   'worker_lost',
@@ -286,6 +298,7 @@ const SUGGESTION: Record<RunErrorCode, string> = {
   max_turns_exceeded: 'Raise max_turns, or ask for less in one prompt.',
   invalid_output: 'Ask for less in one prompt, simplify the schema, or use a model that follows schemas better.',
   budget_exhausted: 'Wait until the next day begins (UTC), or raise the budget with PUT /config/limits.',
+  no_room: 'Send the prompt again later, or with a longer wait_secs.',
   cancelled: 'Send the prompt again if the answer is still wanted.',
   session_deleted: 'Create a new session.',
   worker_lost: 'Send the prompt again; a lost session has to be created anew.',

@@ -13,6 +13,7 @@ export type IdPrefix =
   | 'eval'
   | 'mem'
   | 'plan'
+  | 'batch'
   | 'hook'
   | 'msg'
   | 'file'
@@ -46,6 +47,10 @@ export const newTraceId = (): string => `trace_${QUEUED}${newId('trace').slice(-
 export const runIdOf = (traceId: string): string => `run_${traceId.slice('trace_'.length)}`
 
 export const traceIdOf = (runId: string): string => `trace_${runId.slice('run_'.length)}`
+
+/** The id of the execution of an item of a batch, the same at each of its starts: an item is executed once. `item` counts from 1. */
+export const itemTraceId = (batchId: string, item: number): string =>
+  `trace_${QUEUED}${hash('sha256', `${batchId} ${item}`).slice(0, 24)}`
 
 /** The id of a queued plan, whose run has the same digits. `digits` are hexadecimal, of which the last 24 are used; random by default. */
 export const newPlanId = (digits: string = newId('plan')): string => `plan_${QUEUED}${digits.slice(-24)}`

@@ -24,6 +24,8 @@ export const COUNTERS = {
     'Documents of runs that last which were not deleted, because the store was away too long or refused it',
   fence_refusals: 'Tool starts and writes that were refused because this process may have been replaced',
   provider_refusals: 'Model calls that providers refused for the rate of requests',
+  calls_abandoned:
+    'Requests to providers that were abandoned, because another one of the same model call answered first',
 } as const
 
 /** Counters that are divided by one label: `/metrics` shows `agent_engine_<name>_total{<label>="<value>"}`. */
@@ -97,6 +99,8 @@ export const GAUGES = {
   runs_limit: 'Runs that this process executes at a time',
   permissions_pending: 'Permission requests, and calls that clients make, that are not answered yet',
   model_calls_waiting: 'Model calls that wait for their turns at the providers',
+  models_resting:
+    'Models of instances that this process knows to fail, so that calls with another model pass them over',
   sessions: 'Sessions that this process holds',
   queue_jobs: 'Jobs in the queue of the whole cluster, by the kind of work and their state',
   queue_oldest_waiting_seconds:

@@ -15,6 +15,8 @@ export type ProviderDescriptor = Readonly<{
   isKeyRequired: boolean
   /** The provider's id in `@pydantic/genai-prices`. Without one, the model's name alone selects the price. */
   priceId?: string
+  /** Takes calls in batches, for half of their price. */
+  hasBatches?: boolean
   /** Runs on the operator's machine or in this process: costs nothing, and no catalogue knows its context window. */
   isLocal: boolean
   /** Used when MODEL is not set. */
@@ -31,6 +33,7 @@ const TYPES = {
     keyVariables: ['OPENAI_API_KEY'],
     isKeyRequired: true,
     priceId: 'openai',
+    hasBatches: true,
     isLocal: false,
   },
   anthropic: {
@@ -39,6 +42,7 @@ const TYPES = {
     keyVariables: ['ANTHROPIC_API_KEY'],
     isKeyRequired: true,
     priceId: 'anthropic',
+    hasBatches: true,
     isLocal: false,
   },
   google: {
@@ -47,6 +51,7 @@ const TYPES = {
     keyVariables: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     isKeyRequired: true,
     priceId: 'google',
+    hasBatches: true,
     isLocal: false,
   },
   // No usual key variable: a key is sent to the provider it belongs to and to no other address.

@@ -76,7 +76,7 @@ describe('a Redis Cluster (D33)', () => {
     const openRequests = async () => openWorkerPermissionStore(await connect(), 1)
     permissionStoreContract(openRequests)
     permissionListContract(openRequests)
-    placesContract(() => createRedisRunPlaces(link.run))
+    placesContract(() => createRedisRunPlaces(link))
     itIsAnEventLog(async () => {
       const log = new RedisEventLog(await connect(), createLog({ level: 'error', write: () => {} }))
       opened.push(log)

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { EventStream } from '../support/event-stream.ts'
 import { until } from '../support/until.ts'
+import { faultsOf } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 type Listed = { permissions: { id: string; run_id: string }[]; next_cursor: string | null; total?: number }
@@ -45,9 +46,10 @@ describe('approvals in the console', () => {
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Allow once')
     await page.keyboard.press('Enter')
     expect(await resolved(stream)).to.include({ allow: true, how: 'reply' })
-    await page.getByText('Nothing waits for you').waitFor()
+    await page.getByLabel('Decision').getByText('Nothing else waits').waitFor()
 
     const other = await ask('keys')
+    await page.getByRole('link', { name: 'Next request (1)' }).press('Enter')
     await allow.and(page.locator(':enabled')).waitFor()
     await page.keyboard.press('d')
     await page.getByLabel('Reason').and(page.locator(':focus')).waitFor()
@@ -82,7 +84,7 @@ describe('approvals in the console', () => {
   it('a changed input is what runs, and one that the tool does not take is refused in place', async () => {
     const { id, stream } = await ask('edit')
     const page = await pages.open(`/approvals/${id}`)
-    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Change first' }).click()
     const field = page.getByLabel('Input of Write')
     await field.fill('{"path": 5}')
     await page.getByRole('button', { name: 'Allow with these changes' }).click()
@@ -131,7 +133,7 @@ describe('approvals in the console', () => {
   it('the same holds for a changed input, and for the card of a chat', async () => {
     const { id, stream } = await ask('typed-in-chat')
     const page = await pages.open('/chat/typed-in-chat')
-    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Change first' }).click()
     await page.getByLabel('Input of Write').fill('{"path": "half')
     await pages.product.call('POST', `/sessions/typed-in-chat/permissions/${id}`, { allow: false })
     await stream.all()
@@ -141,20 +143,72 @@ describe('approvals in the console', () => {
     await notice.waitFor({ state: 'detached' })
   })
 
-  it('a link to a request that was decided shows who decided it', async () => {
-    const { id, stream } = await ask('link')
-    await pages.product.call('POST', `/sessions/link/permissions/${id}`, { allow: false, reason: 'no' })
-    await stream.all()
-    const page = await pages.open(`/approvals/${id}`)
-    await page.getByText('Denied by anonymous').waitFor()
-    await page.getByText('Reason: no').waitFor()
-    await page.getByLabel('Decision').locator('.diff .added').getByText('+hello').waitFor() // As it was asked.
+  it('a link leads to the request, which one tap on a phone answers, and from then on to who has decided what for whom', async () => {
+    const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+    const [first, other] = [await ask('link'), await ask('next')]
+    const page = await pages.open(`/approvals/${first.id}`, phone)
+    await page.getByText('Answer within').last().waitFor()
+    await page.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).tap()
+    const expectReceipt = async (of: Page) => {
+      const receipt = of.getByLabel('Decision')
+      for (const text of ['Allowed by anonymous', 'Asked for', '+hello']) await receipt.getByText(text).waitFor()
+      await receipt.getByRole('link', { name: 'link' }).waitFor()
+    }
+    await expectReceipt(page)
+    expect(await faultsOf(page)).to.deep.equal([])
+    expect(await resolved(first.stream)).to.include({ allow: true })
+    await page.reload()
+    await expectReceipt(page)
+    await page.getByRole('link', { name: 'Next request (1)' }).tap()
+    await page.getByRole('button', { name: 'Deny' }).tap()
+    await page.getByLabel('Reason').fill('no')
+    await page.getByRole('button', { name: 'Deny Write' }).tap()
+    await page.getByLabel('Decision').getByText('Reason: no').waitFor()
+    expect(await resolved(other.stream)).to.include({ allow: false, reason: 'no' })
   })
 
-  it('what is allowed for a session is listed, and can be taken back', async () => {
-    const { id, stream } = await ask('remember')
+  it('equal requests of one agent stand side by side, and are answered one by one or together', async () => {
+    const { call, stream } = pages.product
+    const agents = ['a', 'b', 'c'].map((name) => ({
+      description: name,
+      prompt: `/tool Write {"path": "${name}.txt", "content": "of ${name}"}`,
+    }))
+    await call('POST', '/sessions', { session_id: 'batch' })
+    const asking = await stream('/sessions/batch/messages', { prompt: `/tool Team ${JSON.stringify({ agents })}` })
+    const page = await pages.open('/approvals', { viewport: { width: 1_280, height: 600 } })
+    await page.locator('.asks').getByText('Write × 3').waitFor()
+    expect(await page.locator('.asks li').count()).to.equal(1)
+    const cards = page.locator('.batch [data-ask]')
+    await until(async () => (await cards.count()) === 3, { what: 'the cards' })
+    await page.getByText('Read each of them to its end first.').waitFor()
+    expect(await page.getByRole('button', { name: 'Allow 3 requests' }).isDisabled()).to.equal(true)
+    await cards.last().getByRole('button', { name: 'Deny' }).scrollIntoViewIfNeeded()
+    await enabled(page, 'Allow 3 requests')
+    expect(await faultsOf(page)).to.deep.equal([])
+    await cards.filter({ hasText: 'of b' }).getByRole('button', { name: 'Deny' }).click()
+    await page.getByLabel('Reason').fill('not this one')
+    await page.getByLabel('Reason').press('Enter')
+    await page.getByRole('button', { name: 'Allow 2 requests' }).and(page.locator(':enabled')).click()
+    await page.getByLabel('Decision').getByText('Nothing else waits').waitFor()
+    const answers = (await asking.all()).filter(({ event }) => event === 'permission_resolved')
+    expect(answers.map(({ data }) => data['allow']).toSorted()).to.deep.equal([false, true, true])
+  })
+
+  it('after three equal answers a tool is offered to be allowed for the session, which is listed and can be taken back', async () => {
+    const { call } = pages.product
+    for (let i = 0; i < 3; i++) {
+      const { id, stream } = await ask('habit')
+      await call('POST', `/sessions/habit/permissions/${id}`, { allow: true })
+      await stream.all()
+    }
+    const counted = async () =>
+      JSON.stringify((await call('GET', '/permissions?state=decided')).body).split('"session_id":"habit"').length === 4
+    await until(counted, { what: 'the records of the decisions' })
+    const { id, stream } = await ask('habit')
     const page = await pages.open(`/approvals/${id}`)
-    await page.getByRole('button', { name: 'Allow Write for this session' }).click()
+    await page.getByText('You have allowed Write 3 times in this session').waitFor()
+    await page.getByRole('button', { name: 'Always allow Write in this session' }).click()
+    await page.getByLabel('Decision').getByText('asks no more in this session').waitFor()
     await stream.all()
     await page.goto(pages.at('/approvals?tab=remembered'))
     await page.getByRole('button', { name: 'Let Write ask again' }).click()
@@ -185,10 +239,11 @@ describe('approvals in the console', () => {
     for (const name of ['Allow once', 'Allow Write for this session'])
       expect(await card.getByRole('button', { name }).isDisabled(), name).to.equal(true)
     await page.evaluate(`document.querySelector('[data-ask] .whole').scrollTop = 100_000`)
+    await card.getByRole('button', { name: 'Allow once' }).scrollIntoViewIfNeeded()
     await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).waitFor()
     expect(await page.evaluate(BELOW_THE_BOX)).to.be.below(10)
     expect(await card.locator('.diff').innerText()).to.include('the end\\u202e\\u200b')
-    await card.getByRole('button', { name: 'Edit' }).click()
+    await card.getByRole('button', { name: 'Change first' }).click()
     expect(await card.getByLabel('Input of Write').inputValue()).to.include('the end\\u202e\\u200b')
     await call('POST', `/sessions/long/permissions/${String(id)}`, { allow: false })
     await asking.all()

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { until } from '../support/until.ts'
-import { findingsOf, isTooWide } from './support/axe.ts'
+import { faultsOf } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 const task = (description: string, ...lines: string[]) => ({ description, prompt: lines.join('\n') })
@@ -90,6 +90,56 @@ describe('a conversation in the console', () => {
     expect(await cardsOf(page).count()).to.equal(0)
   })
 
+  it('shows a request at its place, and above the composer only while that is out of sight', async () => {
+    await pages.product.call('POST', '/sessions', { session_id: 'pinned' })
+    const send = (prompt: string) => pages.product.stream('/sessions/pinned/messages', { prompt })
+    for (let i = 0; i < 2; i++) await (await send('/say a\n/say \n'.repeat(40))).all()
+    const page = await pages.open('/chat/pinned')
+    const asking = await send(tool('Write', { path: 'a.txt', content: 'b' }))
+    const { id } = (await asking.until('permission_request')).data
+    const card = page.locator(`[data-ask="${String(id)}"]`)
+    await card.waitFor()
+    const pinned = page.locator('.pinned', { hasText: 'Answer within' })
+    await pinned.waitFor({ state: 'detached' })
+    await page.locator('.scroll').evaluate((list) => list.scrollTo(0, 0))
+    await pinned.getByRole('link', { name: 'Review' }).click()
+    await pinned.waitFor({ state: 'detached' })
+    await card.getByRole('button', { name: 'Allow once' }).and(page.locator(':enabled')).click()
+    await asking.all()
+  })
+
+  it('a failed turn says its cause first and what helps, also after a reload; Home tells it once, two clicks from its run', async () => {
+    const page = await pages.open('/chat?new=1')
+    await field(page).fill('/fail provider_auth')
+    await field(page).press('Enter')
+    await page.locator('.sessions a[aria-current="page"]').getByText('/fail provider_auth').waitFor()
+    const failed = page.locator('.exchange [role="alert"]')
+    const expectCause = async () => {
+      await failed.getByText('The provider refused the key').waitFor()
+      await failed.getByText('Check the provider').waitFor()
+      for (const name of ['Open the run', 'Open Settings']) await failed.getByRole('link', { name }).waitFor()
+    }
+    await expectCause()
+    expect(await faultsOf(page)).to.deep.equal([])
+    await page.reload()
+    await expectCause()
+    await failed.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('2/2').waitFor()
+    await expectCause()
+    const start = (prompt: string) => pages.product.call('POST', '/agent/run', { prompt, background: true })
+    for (let i = 0; i < 3; i++) await start('/fail provider_unavailable')
+    await page.goto(pages.at('/'))
+    const needs = page.getByRole('region', { name: 'Needs you' })
+    await needs.getByText('same cause: 3').waitFor()
+    await needs.getByText('same cause: 2').waitFor()
+    expect(await page.getByRole('region', { name: 'Done lately' }).locator('[data-state="failed"]').count()).to.equal(0)
+    await page.locator('[role="alert"]').getByText('5 runs failed since').waitFor()
+    expect(await faultsOf(page)).to.deep.equal([])
+    await needs.getByText('The provider refused the key').click()
+    await page.locator('td.whole a').first().click()
+    await page.getByRole('region', { name: 'What happened' }).getByText('The provider refused the key').waitFor()
+  })
+
   it('has the versions of a message that was edited or answered again, and goes on behind the one that is shown', async () => {
     await pages.product.call('POST', '/sessions', { session_id: 'split' })
     for (const prompt of ['/say one', '/say two'])
@@ -124,7 +174,14 @@ describe('a conversation in the console', () => {
     const { messages } = body as { messages: { role: string; blocks: { text: string }[] }[] }
     const prompts = messages.filter(({ role }) => role === 'user').map(({ blocks }) => blocks[0]?.text)
     expect(prompts).to.deep.equal(['/say one', '/say three', '/say four'])
+    await page.locator('.exchange').nth(1).hover()
+    await page.getByRole('button', { name: 'Fork' }).nth(1).click()
+    await page.getByRole('link', { name: 'Fork of another one' }).waitFor()
+    await answered('three')
+    expect(await page.locator('.exchange > .prompt').allInnerTexts()).to.deep.equal(['/say one', '/say three'])
+    await page.locator('.sessions a[aria-current="page"]').getByText('/say one').waitFor()
   })
+
   const field = (page: Page) => page.getByLabel('Message', { exact: true })
 
   /** What the browser saves when the button is pressed. */
@@ -134,15 +191,6 @@ describe('a conversation in the console', () => {
       page.getByRole('button', { name: `Download ${name}` }).click(),
     ])
     return { name: saved.suggestedFilename(), text: (await buffer(await saved.createReadStream())).toString('latin1') }
-  }
-
-  /** What is wrong with the page as it stands, for axe and at the width of a phone. */
-  async function faultsOf(page: Page): Promise<string[]> {
-    const found = await findingsOf(page)
-    await page.setViewportSize({ width: 390, height: 800 })
-    if (await isTooWide(page)) found.push('too wide for a phone')
-    await page.setViewportSize({ width: 1_280, height: 800 })
-    return found
   }
 
   it('takes files that are picked, pasted and dropped, says which cannot go with a message, and shows those that were sent after a reload, too', async () => {

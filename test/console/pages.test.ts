@@ -84,25 +84,21 @@ describe('every page of the console', function () {
     await until(async () => !(await line('permission').innerText()).includes('…'), { what: 'the end of the wait' })
   })
 
-  it('a new key of a provider keeps its prices, which the form sets and deletes', async () => {
-    const prices = async () => {
-      const { body } = await pages.product.call('GET', '/config/instances/priced')
-      return (body as { prices?: unknown }).prices
+  it('D43.3: the days for which files are kept are a field of the settings, and a number that cannot be is refused there', async () => {
+    const stored = async () => {
+      const { body } = await pages.product.call('GET', '/config/engine')
+      return (body as { files: { retention_days: number } }).files.retention_days
     }
-    await page.goto(pages.at('/settings'))
-    await page.getByText('Add a provider …').click()
-    const save = async (fields: Record<string, string>) => {
-      for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text)
-      const saved = page.waitForResponse((response) => response.request().method() === 'PUT')
-      await page.getByRole('button', { name: 'Save the provider' }).click()
-      expect((await saved).status()).to.equal(200)
+    await page.goto(pages.at('/settings?tab=routing'))
+    const save = async (days: string) => {
+      await page.getByLabel('Days of files', { exact: true }).fill(days)
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT')
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      return (await answered).status()
     }
-    await save({ Name: 'priced', Key: 'sk-one', Prices: '{"model-1": {"input": 1, "output": 2}}' })
-    await page.getByText('Prices of 1 model').waitFor()
-    await save({ Key: 'sk-two', Prices: '' })
-    expect(await prices()).to.deep.equal({ 'model-1': { input: 1, output: 2 } })
-    await save({ Key: '', Prices: 'null' })
-    expect(await prices()).to.equal(undefined)
+    expect([await save('7'), await stored()]).to.deep.equal([200, 7])
+    expect([await save('366'), await stored()]).to.deep.equal([400, 7])
+    await page.getByRole('alert').getByText(/365/).waitFor()
   })
 
   it('the names of steps are cut by their width, within their boxes', async () => {

@@ -114,8 +114,8 @@ describe('the console with a token that may not do everything', () => {
     expect(offered).to.deep.equal([])
     await goTo(page, `/approvals/${askId}`, '.ask')
     const answers = (await actionsOn(page)).map((name) => name.trim())
-    expect(answers).to.include.members(['Allow once', 'Edit …', 'Deny …'])
-    expect(answers.filter((name) => !/^(Allow|Edit|Deny)/.test(name))).to.deep.equal([])
+    expect(answers).to.include.members(['Allow once', 'Change first …', 'Deny …'])
+    expect(answers.filter((name) => !/^(Allow|Change|Deny)/.test(name))).to.deep.equal([])
   })
 
   it('the server refuses what is not offered', async () => {

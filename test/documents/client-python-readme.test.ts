@@ -15,9 +15,9 @@ const run = promisify(execFile)
 const FOLDER = join(ROOT, 'shared/client-python')
 const readme = await readFile(join(FOLDER, 'README.md'), 'utf8')
 
-const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = []] = readme.matchAll(
-  /```python\n([^]*?)```\n\n```\n([^]*?)```/g,
-)
+/** The programs of the README, each with what it prints. */
+const [[, program = '', shown = ''] = [], [, integration = '', result = ''] = [], [, large = '', uploaded = ''] = []] =
+  readme.matchAll(/```python\n([^]*?)```\n\n```\n([^]*?)```/g)
 
 const [, webhooks = ''] = readme.split('## Webhooks')
 
@@ -118,7 +118,7 @@ describe('shared/client-python/README.md', () => {
 
   it('has programs that mypy finds no fault with, as strict as it can be, in the types that the package has', async () => {
     const programs = [...readme.matchAll(/^```python\n([^]*?)^```$/gm)].map(([, text = '']) => text)
-    expect(programs).to.have.length(3)
+    expect(programs).to.have.length(4)
     const files = await Promise.all(
       programs.map(async (text, i) => {
         await writeFile(join(dir.path, `program${i}.py`), text)
@@ -126,7 +126,7 @@ describe('shared/client-python/README.md', () => {
       }),
     )
     const found = await python(['-m', 'mypy', '--strict', '--python-executable', 'venv/bin/python', ...files])
-    expect(found).to.equal('Success: no issues found in 3 source files\n')
+    expect(found).to.equal('Success: no issues found in 4 source files\n')
   })
 
   it('has a receiver that takes a message signed by the Standard Webhooks specification, and no other', async () => {
@@ -145,6 +145,7 @@ describe('shared/client-python/README.md', () => {
     ['a program that prints what is shown', program, shown],
     ['a client that awaits and has the rest of it', REST, PRINTED],
     ['a whole integration', integration, result],
+    ['a large file that arrives in parts', large, uploaded],
   ] as const)
     it(`has ${title}`, async () => {
       await writeFile(join(dir.path, 'program.py'), stage.localized(text))

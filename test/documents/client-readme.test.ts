@@ -59,6 +59,7 @@ describe('shared/client/README.md', function () {
   })
 
   it('has programs that compile against the installed types, also where only those of browsers are known', async () => {
+    await symlink(`${ROOT}node_modules/tus-js-client`, join(dir.path, 'node_modules/tus-js-client'))
     await writeFile(join(dir.path, 'subjects.ts'), stage.localized(textOf(subjects, 'ts')))
     await writeFile(join(dir.path, 'integration.ts'), stage.localized(textOf(integration, 'ts')))
     await writeFile(join(dir.path, 'guide.ts'), stage.localized(textOf(twinProgram, 'ts')))

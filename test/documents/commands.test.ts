@@ -40,7 +40,10 @@ const ROWS: readonly (readonly [commands: RegExp, how: How])[] = [
   [/^scripts\/test [\w./<>-]+( --grep .*)?$/, { by: 'test/scripts/test.test.ts', words: 'passes arguments to mocha' }],
   [/^npm run (test:unit|test:for .*)$/, { by: 'test/scripts/test.test.ts', words: '--for' }],
   [/^npm run imports$/, { by: 'test/scripts/check-imports.test.ts', words: 'the import table' }],
-  [/^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack|try:budget)\b/, LONG],
+  [
+    /^npm run (mutate|soak|bench(:\w+)?|chaos:durability|console:attack|try:batch|try:budget|try:routing|try:waiting)\b/,
+    LONG,
+  ],
   [/^npm run try:(keycloak|mcp|clients|tools|fronts)$/, { not: 'it fetches and runs programs of others, for minutes' }],
   [
     /^(pip|npm) install standardwebhooks$/,

@@ -68,7 +68,7 @@ describe('the web page of shared/platform/api/guide.md, in Chromium', () => {
       withinMs: 20_000,
     })
     const text = (await page.locator('#answer').textContent()) ?? ''
-    expect(text).to.match(/steer it\.Helloand good bye\.$/)
+    expect(text).to.match(/model answers\.Helloand good bye\.$/)
     expect(text.split('Hello')).to.have.length(2)
     expect(proxy.cuts).to.equal(1)
     expect(eventsAnswers().map(({ status }) => status)).to.deep.equal([200])

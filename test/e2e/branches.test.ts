@@ -13,7 +13,7 @@ const STANDALONE = new URL('../../services/standalone/main.ts', import.meta.url)
 const KILLED = ['send', 'send', 'edit', 'kill', 'send', 'again', 'fail', 'kill', 'send', 'branch', 'edit'] as const
 
 /** So many series of acts for each format, in each form. */
-const STORIES = Number(process.env['STORIES'] ?? 8)
+const STORIES = Number(process.env['STORIES'] ?? 4)
 
 inBothForms('the branch that a page shows', (startProduct, form) => {
   const mongo = form === 'cluster' ? useMongo() : undefined

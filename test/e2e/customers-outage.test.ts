@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { LedgerPage } from '../../shared/agent/customers/store/ledger.ts'
 import { elapsedMs } from '../support/elapsed.ts'
@@ -13,6 +14,7 @@ const AT_ONCE_MS = 500
 const NOTICED_WITHIN_MS = 15_000
 /** This many requests in a row reach every worker and every gateway. */
 const ALL = 8
+const LOOK_EVERY_MS = 100
 
 describe('customers while the store is unreachable', () => {
   const mongo = useMongo({ isOwn: true })
@@ -51,9 +53,12 @@ describe('customers while the store is unreachable', () => {
   /** Waits until the condition holds `ALL` times in a row. */
   async function always(isSo: () => Promise<boolean>): Promise<void> {
     const end = elapsedMs() + NOTICED_WITHIN_MS
-    for (let times = 0; times < ALL; times = (await isSo()) ? times + 1 : 0) {
+    for (let times = 0; times < ALL; ) {
       if (elapsedMs() > end)
         expect.fail(`waited ${NOTICED_WITHIN_MS} ms for this to hold ${ALL} times in a row: ${isSo}`)
+      const holds = await isSo()
+      times = holds ? times + 1 : 0
+      if (!holds) await sleep(LOOK_EVERY_MS) // Without it, the requests use all of the CPU until then.
     }
   }
 
@@ -91,15 +96,5 @@ describe('customers while the store is unreachable', () => {
     expect(headers.get('retry-after')).to.match(/^\d+$/)
     expect(JSON.stringify(body)).to.not.match(/mongo|127\.0\.0\.1/i)
     expect((await ask('')).waitedMs).to.be.below(AT_ONCE_MS)
-  })
-
-  it('a run whose entry cannot be written within 5 s ends with storage_unavailable', async () => {
-    product.model.answer({ steps: [{ text: 'one' }, { wait: 500 }, { text: 'two' }] })
-    const stream = await product.run({ prompt: 'hello', customer_id: 'c-4' })
-    await stream.until('text_delta')
-    await signal('SIGSTOP')
-    const end = (await stream.all()).at(-1)
-    expect(end?.event).to.equal('error')
-    expect(end?.data).to.include({ code: 'storage_unavailable', retryable: true })
   })
 })

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { bodyOf, type Operation, operationsOf } from '../platform/api/operations.ts'
 import { apiDocument } from '../support/api-document.ts'
-import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { type Answer, type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { type Product, startStandalone } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
@@ -115,6 +115,14 @@ describe('the examples of the API description, sent to the standalone form', () 
     addFlowMemory: async () => `${await flow()}/memory`,
     deleteFlowMemory: async () => `${await flow()}/memory`,
     runFlow: async () => `${await published()}/run`,
+    startBatch: async () => {
+      const path = await published()
+      provider.answer(TOTAL)
+      return `${path}/batch`
+    },
+    getBatch: batch,
+    readBatchResults: async () => `${await batch()}/results`,
+    cancelBatch: async () => `${await batch({ hangBeforeHeaders: true })}/cancel`,
     evaluateFlow: async () => {
       await execution()
       provider.answer(TOTAL)
@@ -265,6 +273,14 @@ describe('the examples of the API description, sent to the standalone form', () 
     await call('POST', `${FLOW}/publish`)
     provider.answer(TOTAL)
     return FLOW
+  }
+
+  async function batch(second: Answer = TOTAL): Promise<string> {
+    const path = await published()
+    provider.answer(second)
+    const { status, text } = await product.call('POST', `${path}/batch`, exampleOf('startBatch'))
+    expect(status, text).to.equal(202)
+    return `/batches/${(JSON.parse(text) as { batch_id: string }).batch_id}`
   }
 
   async function execution(): Promise<string> {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Role, type Task, TaskState } from '@a2a-js/sdk'
 import { ClientFactory } from '@a2a-js/sdk/client'
-import { Client, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
+import { Client, type ResourceLink, StreamableHTTPClientTransport, type Tool } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { DEFINITION, GOOD, newName, textSchema, useFlows } from '../support/flows.ts'
 import { inBothForms, startStandalone } from '../support/product.ts'
@@ -69,6 +69,37 @@ inBothForms('flows in other formats', (startProduct, form) => {
         const { status, body } = await bench.call('GET', `/dispatches/${meta?.['agent-engine/trace_id']}`)
         expect(status).to.equal(200)
         expect(body).to.deep.include({ status: 'ok', input: { text: 'hello' } })
+      })
+
+      it('D50.6: a file that the flow has delivered is a link of the result, which the server reads', async () => {
+        const name = await bench.publish({ ...DEFINITION, tools: ['Write', 'Deliver'] })
+        const paths = ['plan.md']
+        bench.main.answer(
+          [{ tool: 'Write', input: { path: 'plan.md', content: '# Plan' }, id: 'call_1' }],
+          [{ tool: 'Deliver', input: { paths, title: 'The plan' }, id: 'call_2' }],
+          GOOD,
+        )
+        const client = await connect(mode)
+        const {
+          content,
+          structuredContent,
+          _meta: meta,
+        } = await client.callTool({ name, arguments: { text: 'hello' } })
+        const [, link] = content as ResourceLink[]
+        expect(structuredContent).to.deep.equal({ answer: 'yes' })
+        expect(link).to.include({
+          type: 'resource_link',
+          name: 'plan.md',
+          title: 'The plan',
+          mimeType: 'text/markdown',
+          size: 6,
+        })
+        const { contents } = await client.readResource({ uri: link?.uri ?? '' })
+        expect(contents).to.deep.equal([{ uri: link?.uri, mimeType: 'text/markdown', text: '# Plan' }])
+        const other = await client.readResource({ uri: 'agent-engine://files/file_0' }).catch((cause: unknown) => cause)
+        expect(other).to.be.instanceOf(Error)
+        const replay = await bench.call('GET', `/dispatches/${meta?.['agent-engine/trace_id']}/events?speed=100`)
+        expect(replay.text).to.include(`"artifacts":[{"file_id":"${link?.uri.split('/').at(-1)}"`)
       })
 
       it('an output that is no object is structured, too', async () => {

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import type { Estimate } from '../../shared/tenancy/limits/estimate.ts'
 import { NO_LIMITS } from '../../shared/tenancy/tenant-config/config.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, type Product } from '../support/product.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
+
+const JSON_ONLY = { Accept: 'application/json' }
 
 type Refusal = { error: { type: string; code?: string; message: string } }
 type Shown = { tokens_per_day: number | null; used: { tokens: number; cost_usd: number; concurrent_runs: number } }
@@ -284,7 +287,7 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(String(ended.at(-1)?.data['error'])).to.include('the budget of')
   })
 
-  it('D11.2: no more runs go on at a time than the limit, over all processes, and a place is free when a run has ended', async () => {
+  it('D11.2, D54: no more runs go on at a time than the limit, over all processes; a start that waits says its place, and begins when a run has ended', async () => {
     await put({ concurrent_runs: 2 })
     const hold = Promise.withResolvers<void>()
     product.model.otherwise(async () => {
@@ -304,9 +307,40 @@ inBothForms("a tenant's limits", (startProduct, form) => {
       { what: 'a run to be refused', withinMs: 10_000 },
     )
     expect(refusal).to.include({ status: 429, type: 'rate_limit_error' })
-    expect(refusal?.retryAfter).to.equal('5')
+    expect(Number(refusal?.retryAfter)).to.be.within(1, 3_600)
     expect((await shown()).used.concurrent_runs).to.equal(2)
+    const heard: string[] = []
+    product.model.otherwise(({ prompt }) => {
+      heard.push(prompt)
+      return 'fine'
+    })
+    const startWaiting = async (prompt: string) => {
+      const body = { prompt, wait_secs: 60, priority: 'batch', background: true }
+      return (JSON.parse((await call('POST', '/agent/run', body)).text) as { run_id: string }).run_id
+    }
+    const read = async (id: string) =>
+      JSON.parse((await call('GET', `/runs/${id}`)).text) as { status: string; place?: number }
+    const stands = (id: string, place: number) =>
+      until(async () => (await read(id)).place === place, { what: `${id} to be at place ${place}` })
+    const [batch, cancelled] = [await startWaiting('batch'), await startWaiting('cancelled')]
+    await stands(cancelled, 2)
+    const stream = await product.run({ prompt: 'first', wait_secs: 60 })
+    expect(await stream.next())
+      .to.deep.include({ id: 0, event: 'waiting' })
+      .and.have.nested.property('data.place', 1)
+    await stands(cancelled, 3)
+    await call('DELETE', `/runs/${cancelled}`)
+    await stands(batch, 2)
+    const sendLate = () =>
+      product.call('POST', '/agent/run', { prompt: 'late', wait_secs: 1 }, { ...JSON_ONLY, 'Idempotency-Key': 'late' })
+    const late = await sendLate()
+    expect([late.status, (JSON.parse(late.text) as Refusal).error.code]).to.deep.equal([429, 'no_room'])
+    expect(Number(late.headers.get('retry-after'))).to.be.at.least(1)
     hold.resolve()
+    expect((await stream.all()).at(-1)?.event).to.equal('done')
+    await until(async () => (await read(batch)).status === 'done', { what: 'the batch to end' })
+    expect(heard).to.have.members(['first', 'batch'])
+    expect((await sendLate()).status, 'its key is free').to.equal(200)
     product.model.otherwise(() => 'fine')
     await until(async () => (await shown()).used.concurrent_runs === 0, {
       what: 'the places to be free',
@@ -357,6 +391,110 @@ inBothForms("a tenant's limits", (startProduct, form) => {
     expect(refused?.body).to.have.nested.property('error.message').that.includes('of this tenant')
     expect((await call('GET', '/health')).status).to.equal(200)
     expect((await shown()).tokens_per_day).to.equal(null)
+  })
+
+  it('D11.2: a start above the budget of its customer is 429 with the code of budgets, whether it is in tokens or in dollars, and others go on', async () => {
+    await product.call('PUT', '/config/engine', { routing: {} })
+    const spent = { steps: [{ text: 'dear' }], usage: { input: 1_000_000, output: 1 } }
+    for (const [customer, limit] of [
+      ['c-tokens', { tokens_per_day: 1_000 }],
+      ['c-dollars', { usd_per_month: 0.5 }],
+    ] as const) {
+      await put({ customers: { overrides: { [customer]: limit } } })
+      const start = (more: object = {}) => call('POST', '/agent/run', { prompt: 'hi', customer_id: customer, ...more })
+      product.model.answer(spent)
+      expect((await start()).status, 'the call that reaches the budget').to.equal(200)
+      const areRefused = async () =>
+        (await Promise.all(Array.from({ length: 6 }, () => start()))).every(({ status }) => status === 429)
+      await until(areRefused, { what: 'every process to refuse the customer', withinMs: 10_000 })
+      const asked = product.model.requests.length
+      for (const way of [{}, { background: true }]) {
+        const { status, body, headers } = await start(way)
+        expect(status).to.equal(429)
+        expect(body).to.have.nested.property('error.code', 'budget_exhausted')
+        expect(body).to.have.nested.property('error.message').that.includes(`of the customer ${customer} is used up`)
+        expect(Number(headers.get('retry-after'))).to.be.above(0)
+      }
+      const dry = await call('POST', '/agent/run?dry_run=true', { prompt: 'hi', customer_id: customer })
+      expect(dry.body, 'D57').to.include({ budget: 'used_up' })
+      expect(product.model.requests.length).to.equal(asked)
+      expect(await refusalOf({ prompt: 'hi', customer_id: 'c-other' })).to.equal(undefined)
+    }
+  })
+
+  it('D57: a dry run of a run, a flow and a plan says what would be called, and nothing is called, stored or counted', async () => {
+    const options = { max_output_tokens: 500 }
+    const own = {
+      type: 'openai-compatible',
+      url: product.model.url,
+      options,
+      prices: { m: { input: 1_000, output: 2_000 } },
+    }
+    expect((await call('PUT', '/config/instances/own', own)).status).to.equal(200)
+    await call('PUT', '/config/engine', { routing: { main: { instance: 'own', model: 'm' } } })
+    const dry = async (path: string, body: object) => {
+      const { status, text, body: answer } = await call('POST', `${path}?dry_run=true`, body)
+      expect(status, text).to.equal(200)
+      return answer as Estimate
+    }
+    const run = { prompt: 'hello', max_output_tokens: 100 }
+    const areRouted = async () => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => dry('/agent/run', run)))
+      return all.every(({ calls: [first] }) => first?.instance === 'own' && first.cost_usd_from)
+    }
+    await until(areRouted, { what: 'every process to know the route' })
+    const lists = async () => {
+      const paths = ['/runs', '/plans', '/dispatches', '/files']
+      const texts = await Promise.all(paths.map(async (path) => (await call('GET', path)).text))
+      // A run that has ended just now may still change its place in the list.
+      return texts.map((text) => text.match(/"(?:run|plan|trace|file)_[0-9a-f]+"/g)?.toSorted())
+    }
+    const [before, asked, { used }] = [await lists(), product.model.requests.length, await shown()]
+
+    const flow = { provider_instance: 'own', model: 'm', input: { text: 'a long text' } }
+    const steps = [
+      { id: 'a', prompt: 'hello' },
+      { id: 'b', prompt: 'hello', depends_on: ['a'] },
+    ]
+    const attachments = [{ data: Buffer.from('%PDF-1.7').toString('base64'), name: 'a.pdf' }]
+    const estimates = [
+      await dry('/agent/run', { ...run, attachments }),
+      await dry('/flows/summarize/run', flow),
+      await dry('/plans/submit', { steps }),
+    ]
+    const named = estimates.map(({ calls }) =>
+      calls.map(({ name, instance, model, max_output_tokens: most }) => [name, instance, model, most]),
+    )
+    expect(named).to.deep.equal([
+      [['main', 'own', 'm', 100]],
+      [['main', 'own', 'm', 500]],
+      [
+        ['a', 'own', 'm', 500],
+        ['b', 'own', 'm', 500],
+      ],
+    ])
+    for (const { calls, input_tokens: tokens, budget, ...sum } of estimates) {
+      expect([budget, tokens > 50]).to.deep.equal(['enough', true])
+      expect(sum.cost_usd_from).to.be.closeTo(tokens / 1_000, 1e-9)
+      const most = calls.reduce((all, { max_output_tokens: each }) => all + (each ?? Number.NaN), 0)
+      expect(sum.cost_usd_to).to.be.closeTo((tokens + 2 * most) / 1_000, 1e-9)
+    }
+    expect(await lists()).to.deep.equal(before)
+    expect([product.model.requests.length, (await shown()).used.tokens]).to.deep.equal([asked, used.tokens])
+    for (const [path, wrong] of [
+      ['/agent/run', { prompt: 'hi', tool_choice: { name: 'Nothing' } }],
+      ['/agent/run', { prompt: 'hi', attachments: [{ file_id: `file_${'0'.repeat(32)}` }] }],
+      ['/agent/run', { prompt: 'hi', attachments: [{ data: 'UEsDBA==', name: 'a.png' }] }],
+      ['/flows/summarize/run', { ...flow, input: {} }],
+      ['/flows/summarize/run', { ...flow, provider_instance: 'nobody' }],
+      ['/plans/submit', { steps: [{ id: 'a', prompt: 'hello', depends_on: ['a'] }] }],
+    ] as const) {
+      const [refused, started] = [await call('POST', `${path}?dry_run=true`, wrong), await call('POST', path, wrong)]
+      expect([refused.status, refused.body], path).to.deep.equal([started.status, started.body])
+      expect(refused.status).to.be.within(400, 404)
+    }
+    expect((await call('POST', '/agent/run?dry_run=perhaps', run)).status).to.equal(400)
+    await call('PUT', '/config/engine', { routing: {} })
   })
 
   for (const [what, body] of [

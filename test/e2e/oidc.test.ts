@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { AUDIENCE, Issuer } from '../support/issuer/issuer.ts'
 import { compact, newSigner, type Signer, signatureOf } from '../support/issuer/signer.ts'
-import { inBothForms, inStandaloneForm, type Product, type Reply, type StartProduct } from '../support/product.ts'
+import { inBothForms, inStandaloneForm, type Product, type StartProduct } from '../support/product.ts'
 import { TenantEvents } from '../support/tenant-events.ts'
 import { until } from '../support/until.ts'
 
@@ -45,37 +45,6 @@ inBothForms('OIDC, legacy mode', (startProduct, form) => {
       signatureOf('RS256', privateKey),
     )
   }
-
-  it('api.md Authentication 6: with an issuer a request without a token is 401, and asks for a bearer token', async () => {
-    for (const [method, path] of [
-      ['GET', '/tools'],
-      ['POST', '/agent/run'],
-      ['GET', '/permissions'],
-    ] as const) {
-      const reply = await call(method, path)
-      expect(reply.status, path).to.equal(401)
-      expect(reply.headers.get('www-authenticate')).to.equal('Bearer')
-      expect(reply.body).to.nested.include({ 'error.type': 'authentication_error' })
-    }
-  })
-
-  it('api.md Authentication 3: a token of another key, audience, or past its time is 401 invalid_token', async () => {
-    const other = await newSigner('RS256', 'r1')
-    const now = Math.floor(Date.now() / 1000)
-    const good = { authorization: `Bearer ${forge({}, world.signer)}` }
-    expect((await call('GET', '/tools', undefined, good)).status).to.equal(200)
-    for (const token of [
-      forge({}, other),
-      forge({ aud: 'another' }, world.signer),
-      forge({ exp: now - 120 }, world.signer),
-      forge({ tenant_id: undefined }, world.signer),
-      'x',
-    ]) {
-      const reply = await call('GET', '/tools', undefined, { authorization: `Bearer ${token}` })
-      expect(reply.status).to.equal(401)
-      expect(reply.headers.get('www-authenticate')).to.equal('Bearer error="invalid_token"')
-    }
-  })
 
   it('D18: a token of some scopes is refused the rest, with the name of the one that is missing', async () => {
     const headers = { authorization: `Bearer ${forge({ ae_scopes: ['read'] }, world.signer)}` }
@@ -121,12 +90,6 @@ inBothForms('OIDC, legacy mode', (startProduct, form) => {
       expect([await put({ scope: 'openid admin' }), await put({ scp: ['admin'] })]).to.deep.equal([200, 200])
     })
 
-  it('api.md Authentication 4: /health, OPTIONS and the explorer need no token', async () => {
-    expect((await call('GET', '/health')).status).to.equal(200)
-    expect((await call('OPTIONS', '/agent/run')).status).to.equal(204)
-    expect((await call('GET', '/openapi.json')).status).to.equal(200)
-  })
-
   it('api.md Authentication 2: a run and its workspace belong to the tenant of its token', async () => {
     world.product.model.answer([WRITE], 'done')
     const acme = await as('acme')
@@ -154,64 +117,7 @@ inBothForms('OIDC, legacy mode', (startProduct, form) => {
     expect((await call('DELETE', '/sessions/support', undefined, globex)).status).to.equal(200)
     expect(await countOf(acme)).to.equal(2)
   })
-
-  it('resources of another tenant are answered like resources that never existed, byte for byte', async () => {
-    const [acme, globex] = [await as('acme'), await as('globex')]
-    await call('POST', '/sessions', { session_id: 'secret' }, acme)
-    world.product.model.answer([WRITE])
-    const stream = await world.product.stream('/sessions/secret/messages', { prompt: 'write' }, acme)
-    const { data } = await stream.until('permission_request')
-    const theirs = { session: 'secret', run: stream.runId, permission: String(data['id']) }
-    const nobodys = { session: 'sicrit', run: reversed(stream.runId), permission: reversed(theirs.permission) }
-    for (const [method, pathOf, body] of routes()) {
-      const foreign = await call(method, pathOf(theirs), body, globex)
-      const unknown = await call(method, pathOf(nobodys), body, globex)
-      expect(foreign.status, pathOf(theirs)).to.equal(404)
-      expect(masked(foreign, theirs)).to.deep.equal(masked(unknown, nobodys))
-    }
-    for (const path of ['/runs', '/permissions']) {
-      const list = await call('GET', path, undefined, globex)
-      for (const id of Object.values(theirs)) expect(list.text).not.to.include(id)
-    }
-    expect((await call('DELETE', '/sessions/secret', undefined, acme)).status).to.equal(200)
-    expect((await stream.all()).at(-1)?.data).to.include({ code: 'session_deleted' })
-  })
-
-  it('no token and no part of one is in a log', async () => {
-    const { authorization } = await as('acme')
-    await call('GET', '/tools', undefined, { authorization })
-    await call('GET', '/tools', undefined, { authorization: authorization.slice(0, -5) })
-    const log = world.product.log.join('\n')
-    for (const part of authorization.slice('Bearer '.length).split('.')) expect(log).not.to.include(part.slice(0, 30))
-  })
 })
-
-type Ids = { session: string; run: string; permission: string }
-
-function routes(): [method: string, path: (ids: Ids) => string, body?: unknown][] {
-  return [
-    ['GET', ({ session }) => `/sessions/${session}`],
-    ['DELETE', ({ session }) => `/sessions/${session}`],
-    ['POST', ({ session }) => `/sessions/${session}/messages`, { prompt: 'hi' }],
-    ['POST', ({ session, permission }) => `/sessions/${session}/permissions/${permission}`, { allow: true }],
-    ['POST', ({ run, permission }) => `/sessions/${run}/permissions/${permission}`, { allow: true }],
-    ['GET', ({ run }) => `/runs/${run}`],
-    ['GET', ({ run }) => `/runs/${run}/events`],
-    ['DELETE', ({ run }) => `/runs/${run}`],
-  ]
-}
-
-/** An unused id of the same form. The id of a run keeps the part that names its worker. */
-const reversed = (id: string) => id.replace(/[0-9a-f]{16}$/, (end) => Array.from(end).toReversed().join(''))
-
-/** An answer without the requested ids and without the headers that differ from request to request. */
-function masked({ status, headers, text }: Reply, ids: Ids) {
-  const own = ['date', 'x-request-id', 'content-length']
-  const kept = [...headers].filter(([name]) => !own.includes(name))
-  let body = text
-  for (const [what, id] of Object.entries(ids)) body = body.replaceAll(id, `<${what}>`)
-  return { status, kept, body }
-}
 
 inStandaloneForm('OIDC, soft mode', (startProduct) => {
   const { world, as } = useOidc(startProduct, 'soft')
@@ -230,29 +136,5 @@ inStandaloneForm('OIDC, soft mode', (startProduct) => {
     const refusal = await read({ authorization: 'Bearer x' })
     expect(refusal.status).to.equal(401)
     expect(refusal.headers.get('www-authenticate')).to.equal('Bearer error="invalid_token"')
-  })
-})
-
-inStandaloneForm('OIDC without its issuer', (startProduct) => {
-  const { world, as } = useOidc(startProduct, 'enforced')
-
-  it('D3.1: the product starts; a token is 503 with Retry-After, and accepted once the issuer answers', async () => {
-    const { issuer, product } = world
-    const headers = await as('acme')
-    await issuer.down()
-    const refusal = await product.call('GET', '/tools', undefined, headers)
-    expect(refusal.status).to.equal(503)
-    expect(Number(refusal.headers.get('retry-after'))).to.be.at.least(1)
-    expect(refusal.body).to.nested.include({ 'error.type': 'unavailable_error' })
-    expect(refusal.text).not.to.include(issuer.url.slice('http://'.length))
-    expect((await product.call('GET', '/tools')).status).to.equal(401)
-    expect((await product.call('GET', '/health')).status).to.equal(200)
-    await issuer.up()
-    const settled = async () => {
-      const { status: answered } = await product.call('GET', '/tools', undefined, headers)
-      return answered !== 503 && answered
-    }
-    const status = await until(settled, { what: 'the token to be verified', withinMs: 10_000, everyMs: 20 })
-    expect(status).to.equal(200)
   })
 })

@@ -9,7 +9,8 @@ import { Upload } from 'tus-js-client'
 import { sha256Of } from '../../shared/platform/objects/content.ts'
 import { Child } from '../support/child.ts'
 import { useMongo } from '../support/mongo.ts'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inBothForms, type Product, startStandalone } from '../support/product.ts'
+import { listAll, useS3 } from '../support/s3.ts'
 import { useTempFolder } from '../support/temp-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -71,6 +72,31 @@ inBothForms('D43.5a: an upload in parts', (startProduct, form) => {
     const cut = await upload(PDF, { endpoint, chunkSize: PART, uploadDataDuringCreation: true }, PART)
     await Upload.terminate(at(product.url, cut))
     expect(await offsetAt(at(product.url, cut))).to.equal(-404)
+  })
+})
+
+describe('D43.5a: an upload in parts of a product whose bytes are in S3', () => {
+  const s3 = useS3()
+  let product: Product
+  before(async () => {
+    product = await startStandalone({ ...s3.env })
+  })
+  after(() => product.close())
+
+  it('that is cut goes on there, is one object at its end, and is gone when its client ends it', async () => {
+    const endpoint = `${product.url}/files`
+    const cut = await upload(PDF, { endpoint, chunkSize: PART }, PART)
+    expect(await offsetAt(cut)).to.equal(PART)
+    await upload(PDF, { endpoint, uploadUrl: cut, chunkSize: PART })
+    const content = Buffer.from(await (await fetch(`${cut}/content`)).arrayBuffer())
+    expect(content.equals(PDF)).to.equal(true)
+    const other = await upload(randomBytes(3 * PART), { endpoint, chunkSize: PART }, PART)
+    await Upload.terminate(other)
+    expect(await offsetAt(other)).to.equal(-404)
+    await using objects = Object.assign(s3.open(), { [Symbol.asyncDispose]: () => objects.close() })
+    const keys = (await listAll(objects, 'files/')).map(({ key }) => key)
+    expect(keys).to.have.length(1)
+    expect(keys[0]).to.include(sha256Of(PDF))
   })
 })
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { inBothForms, type Product } from '../support/product.ts'
+import { inStandaloneForm, type Product } from '../support/product.ts'
 
-inBothForms('the memory of a session', (startProduct) => {
+inStandaloneForm('the memory of a session', (startProduct) => {
   let product: Product
   before(async () => {
     product = await startProduct()

@@ -54,19 +54,6 @@ inBothForms('sessions', (startProduct) => {
     expect(await infoOf(session)).to.deep.include({ message_count: 4 })
   })
 
-  it('api.md Errors: an unknown session is 404 on every path', async () => {
-    for (const [method, path, body] of [
-      ['GET', '/sessions/nobody', undefined],
-      ['DELETE', '/sessions/nobody', undefined],
-      ['POST', '/sessions/nobody/messages', { prompt: 'hi' }],
-      ['POST', '/sessions/nobody/permissions/perm_1', { allow: true }],
-    ] as const) {
-      const reply = await product.call(method, path, body)
-      expect(reply.status, path).to.equal(404)
-      expect(reply.body).to.nested.include({ 'error.type': 'not_found_error' })
-    }
-  })
-
   it('D4.6: messages to a busy session wait for their turn in order, eight of them; the ninth is 429', async () => {
     const session = await create()
     const gate = Promise.withResolvers<void>()

@@ -63,16 +63,6 @@ inBothForms('starting a run', (startProduct, form) => {
     await until(async () => (await status()) === 'done', { what: 'the run to end' })
   })
 
-  it('D25a: a request that is repeated with its key goes on behind the event that its client has', async () => {
-    const key = { 'idempotency-key': `key-${Math.random()}` }
-    const frames = await (await product.run({ prompt: 'hi' }, key)).all()
-    const [before, last] = frames.slice(-2).map(({ id }) => String(id))
-    const rest = await (await product.run({ prompt: 'hi' }, { ...key, 'last-event-id': String(before) })).all()
-    expect(rest.map(({ id }) => String(id))).to.deep.equal([last])
-    const over = await start({}, { ...key, 'last-event-id': String(last) })
-    expect([over.status, over.text]).to.deep.equal([204, ''])
-  })
-
   it('D25a: requests with one key start one run, whichever gateway they reach, at once or later', async () => {
     const before = await runs()
     const headers = { 'idempotency-key': `key-${Math.random()}` }
@@ -86,19 +76,6 @@ inBothForms('starting a run', (startProduct, form) => {
     expect((await later.all()).map(({ data }) => data)).to.deep.equal(texts[0])
     expect(later.runId).to.equal(streams[0]?.runId)
     expect(await runs()).to.be.at.most(before + 1)
-  })
-
-  it('D25a: a key with another request is 409, and a refused start frees its key', async () => {
-    const headers = { 'idempotency-key': `key-${Math.random()}` }
-    expect((await start({}, headers)).status).to.equal(200)
-    const other = await start({ prompt: 'another' }, headers)
-    expect(other.status).to.equal(409)
-    expect(other.body).to.nested.include({ 'error.code': 'idempotency_mismatch' })
-    const fresh = { 'idempotency-key': `key-${Math.random()}` }
-    const toNobody = () => product.call('POST', '/sessions/late/messages', { prompt: 'hi' }, fresh)
-    expect((await toNobody()).status).to.equal(404)
-    await product.call('POST', '/sessions', { session_id: 'late' })
-    expect((await toNobody()).status).to.equal(200)
   })
 
   it('D25a: a key whose run ended long ago answers its record, is 409 without a store, and starts nothing', async () => {

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'chai'
+import type { JsonObject } from '../../shared/kernel/events.ts'
 import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms, inStandaloneForm, type Product } from '../support/product.ts'
@@ -96,7 +98,12 @@ inBothForms('runtime configuration', (startProduct, form) => {
     expect(own.requests.at(-1)).to.have.nested.property('body.model', 'm-2')
   })
 
-  it('api.md "Role route": the fallback takes the turn of a main provider that fails', async () => {
+  const healthOf = async (name: string) => {
+    const { text } = await call('GET', `/config/instances/${name}/capabilities`)
+    return (JSON.parse(text) as { room: { health: string }[] }).room[0]?.health
+  }
+
+  it('api.md "Role route": the fallback takes the turn of a main provider that fails, which all processes pass over then', async () => {
     const down = await startModelServer()
     await putInstance('down', { url: down.url })
     await putInstance('spare')
@@ -105,8 +112,49 @@ inBothForms('runtime configuration', (startProduct, form) => {
     await route({ main })
     await everywhere('from the tenant')
     expect(own.requests.at(-1)).to.have.nested.property('body.model', 'm-9')
+    const reasons = async () => {
+      const runs = Array.from({ length: 6 }, async () => (await product.run({ prompt: 'hi' })).all())
+      const warnings = (await Promise.all(runs)).flat().map(({ data }) => data)
+      return warnings.flatMap(({ code, detail }) =>
+        code === 'provider_failover' ? [(detail as JsonObject)['reason']] : [],
+      )
+    }
+    await until(async () => (await healthOf('down')) === 'unhealthy', { what: 'the room to show it' })
+    const skipped = Array.from({ length: 6 }, () => 'provider_skipped')
+    await until(async () => isDeepStrictEqual(await reasons(), skipped), { what: 'every process to pass it over' })
     await route({})
     await Promise.all([call('DELETE', '/config/instances/down'), call('DELETE', '/config/instances/spare')])
+  })
+
+  it('D56: of two models the cheaper one is called; the other one takes the turn of one that hangs, and both are paid', async () => {
+    const late = await startModelServer()
+    late.otherwise(() => 'in time')
+    const price = (input: number) => ({ prices: { m: { input, output: input } } })
+    const main = { instance: 'late', model: 'm', fallback_instance: 'spare', fallback_model: 'm', hedge: true }
+    await Promise.all([putInstance('late', { url: late.url, ...price(9) }), putInstance('spare', price(1))])
+    await route({ main: { ...main, strategy: 'cheapest' } })
+    await everywhere('from the tenant')
+    await route({ main })
+    await everywhere('in time')
+    let frames: Awaited<ReturnType<Awaited<ReturnType<Product['run']>>['all']>> = []
+    const isHedged = async () => {
+      late.otherwise(() => 'in time')
+      await Promise.all(Array.from({ length: 48 }, () => textOf())) // So every worker knows how long its calls take.
+      late.otherwise(() => [{ wait: 5_000 }, { text: 'too late' }])
+      frames = await (await product.run({ prompt: 'hi' })).all()
+      return JSON.stringify(frames).includes('"hedged"')
+    }
+    await until(isHedged, { what: 'a second request' })
+    const texts = frames.filter(({ event }) => event === 'text').map(({ data }) => data['text'])
+    expect(texts).to.deep.equal(['from the tenant'])
+    await until(() => late.openRequests() === 0, { what: 'the late request to be aborted' })
+    const [turn, end] = [frames.find(({ event }) => event === 'turn_end'), frames.at(-1)]
+    const more = Number(end?.data['cost_usd']) - Number(turn?.data['cost_usd'])
+    expect(more, 'the input of the late one, in dollars').to.be.greaterThan(0)
+    expect(Number(end?.data['total_input_tokens'])).to.be.greaterThan(Number(turn?.data['input_tokens']))
+    await late.close()
+    await route({})
+    await Promise.all([call('DELETE', '/config/instances/late'), call('DELETE', '/config/instances/spare')])
   })
 
   it('a secret that is replaced or deleted counts from then on', async () => {

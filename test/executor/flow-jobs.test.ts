@@ -114,7 +114,7 @@ describe('the jobs that execute flows', () => {
     const held: [string, string][] = []
     let ended: Promise<void> | undefined
     const admission: FlowJobsDeps['admission'] = {
-      hold(tenant, runId, end) {
+      hold({ tenant, runId }, end) {
         held.push([tenant, runId])
         ended = end
       },

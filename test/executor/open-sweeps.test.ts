@@ -31,12 +31,17 @@ describe('what an executor does from time to time', () => {
       },
     }
     const parts = {
-      ...{ store, flows: { dispatches: store.dispatches, retentionDays: async () => 1 }, tenantConfig: undefined },
+      ...{
+        store,
+        queue,
+        flows: { dispatches: store.dispatches, retentionDays: async () => 1 },
+        tenantConfig: undefined,
+      },
       fence: { isHeld: () => isHeld },
       log: createLog({ level: 'warn', write: (line) => lines.push(line) }),
     } as unknown as Parts[0]
     const membership = { executors: { isAlive: async () => false }, isMember: async () => false } as unknown as Parts[1]
-    const stop = startSweeps(parts, membership, hasPlans ? ({ queue, schedules } as unknown as Parts[2]) : undefined)
+    const stop = startSweeps(parts, membership, hasPlans ? { schedules } : undefined)
     opening.closing(stop)
     return { plan, added, lines, restored: () => restored }
   }

@@ -39,10 +39,10 @@ export class World {
   }
 
   /** `offlineMs` is how long a browser has no network in the stories of that. */
-  static async open({ offlineMs = 0, patienceMs = 60_000 } = {}): Promise<World> {
+  static async open({ offlineMs = 0, patienceMs = 60_000, start = startStandalone } = {}): Promise<World> {
     const pages = createServer()
     await once(pages.listen(0, '127.0.0.1'), 'listening')
-    const product = await startStandalone({
+    const product = await start({
       DIALECTS: 'all',
       CORS_ORIGINS: originOf(pages),
       CORS_RESUME: 'true',

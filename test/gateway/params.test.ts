@@ -13,6 +13,7 @@ import {
   RUN,
   resumeIdOf,
   SESSION,
+  turnOf,
 } from '../../services/gateway/params.ts'
 import { AppError } from '../../shared/kernel/errors.ts'
 
@@ -114,6 +115,17 @@ describe('the parameters of a request', () => {
     for (const id of ['4294967296', '9999999999', '-1', '1.0', '', '99999999999'])
       expect(refusalOf(() => read(id)).param, id).to.equal('/Last-Event-ID')
     expect(refusalOf(() => read(undefined, 'x')).param).to.equal('/last_event_id')
+  })
+
+  it('D54.1: a start in a format without places for them says its priority and how long it waits with headers', () => {
+    const read = (priority: string, waitSecs: string) =>
+      turnOf(requestOf({ headers: { 'x-priority': priority, 'x-wait-secs': waitSecs } }))
+    expect(turnOf(requestOf({}))).to.deep.equal({})
+    for (const secs of [1, 59, 999, 2_999, 3_600])
+      expect(read('batch', String(secs))).to.deep.equal({ priority: 'batch', wait_secs: secs })
+    for (const secs of ['0', '3601', '9999', '1.5', '-1', '', 'x', '01'])
+      expect(refusalOf(() => read('batch', secs)).param, secs).to.equal('/X-Wait-Secs')
+    expect(refusalOf(() => read('high', '1')).param).to.equal('/X-Priority')
   })
 
   it('D16b: the id of another stream is any text; an empty header is none', () => {

@@ -1,5 +1,6 @@
 import type { PlanSurface } from '../../services/gateway/routes/plans.ts'
 import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Estimate } from '../../shared/tenancy/limits/estimate.ts'
 import { PlanSchedules } from '../../shared/work/plans/schedules.ts'
 import { createPlanScheduleStore } from '../../shared/work/plans/store/plan-schedules.ts'
 import { createTickRecords } from '../../shared/work/plans/store/tick-records.ts'
@@ -9,6 +10,9 @@ import { openTestStore } from '../support/test-store.ts'
 import { executorOf, openProcess, type Process, stepOf } from '../work/plans/calls-setup.ts'
 
 export const CHAIN = { steps: [stepOf('a'), stepOf('b', 'a')] }
+
+/** Of a plan without steps. */
+export const NO_ESTIMATE: Estimate = { calls: [], input_tokens: 0, cost_usd_from: 0, cost_usd_to: 0, budget: 'enough' }
 
 type Planning = AsyncDisposable &
   Process & {
@@ -35,7 +39,7 @@ export async function openPlanning(): Promise<Planning> {
     leastSecs: 10,
   })
   return Object.assign(process, {
-    surface: { calls, schedules },
+    surface: { calls, schedules, estimate: async () => NO_ESTIMATE },
     async failed(tenant: TenantId) {
       const { plan } = await calls.submit(tenant, CHAIN, { subject: 'anonymous' })
       const executor = executorOf(plans, tenant, plan.id)

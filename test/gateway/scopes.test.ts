@@ -83,6 +83,7 @@ describe('scopes', () => {
       [undefined, mcp('initialize', initialize)],
       [undefined, mcp('ping')],
       ['read', mcp('tools/list')],
+      ['read', mcp('resources/read', { uri: 'a:/b' })],
       ['run', mcp('tools/call', { name: 'summarize', arguments: {} })],
       ['run', mcp('notifications/cancelled', { requestId: 1 })],
       ['read', { path: '/.well-known/agent-card.json' }],

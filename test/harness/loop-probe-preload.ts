@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
+import { collectGarbage } from '../../scripts/bench/garbage.ts'
 
 /**
- * Node loads this module into the product's process before the product (`node --expose-gc --import`). It writes JSON lines
+ * Node loads this module into the product's process before the product (`node --import`). It writes JSON lines
  * to stderr: `{"stall"}` when the event loop was blocked for 50 ms or longer, and `{"heap"}` on SIGUSR2, with the bytes of
  * heap and buffers in use after two garbage collections.
  */
@@ -39,9 +40,9 @@ function threadMs(): number {
 
 /** The second collection frees what the first one has found in finalizers and the buffers that another thread was still freeing. */
 function reportHeap(): void {
-  globalThis.gc?.()
+  collectGarbage()
   setTimeout(() => {
-    globalThis.gc?.()
+    collectGarbage()
     setTimeout(() => {
       const { heapUsed, arrayBuffers } = process.memoryUsage()
       report({ heap: heapUsed + arrayBuffers })

@@ -39,7 +39,7 @@ export class Product implements AsyncDisposable {
   static async start({ env = {}, preload }: Start = {}): Promise<Product> {
     const dataDir = await mkdtemp(join(tmpdir(), 'agent-engine-attack-'))
     const settings = { MODEL_PROVIDER: 'demo', RATE_LIMIT_RPM: '0', DRAIN_SECS: '0', ...env }
-    const nodeOptions = [...NODE_FLAGS, ...(preload ? ['--expose-gc', '--import', preload.href] : [])]
+    const nodeOptions = [...NODE_FLAGS, ...(preload ? ['--import', preload.href] : [])]
     const place = { PORT: '0', OPS_PORT: '0', DATA_DIR: dataDir }
     const child = new Child(process.execPath, [...nodeOptions, MAIN], { ...settings, ...place })
     try {

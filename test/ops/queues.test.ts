@@ -39,7 +39,7 @@ describe('the gauges and the page of a queue', () => {
     expect(value('agent_engine_queue_jobs{kind="flow",state="active"}')).to.equal(2)
     expect(value('agent_engine_queue_jobs{kind="schedule",state="failed"}')).to.equal(1)
     expect(value('agent_engine_queue_oldest_waiting_seconds{kind="plan"}')).to.equal(1.5)
-    expect(read).to.deep.equal(['flow', 'plan', 'schedule'])
+    expect(read).to.deep.equal(['flow', 'plan', 'schedule', 'batch'])
   })
 
   it('/metrics leaves out a gauge that cannot be read, or not within a second, and shows the others', async () => {
@@ -73,7 +73,7 @@ describe('the gauges and the page of a queue', () => {
     ops.watchQueue(fixed)
     const { queues } = (await (await ops.get('/queues')).json()) as { queues: object[] }
     const plans = { kind: 'plan', waiting: 4, active: 2, failed: 1, oldest_waiting_ms: 1_500, failures: [failure] }
-    expect(queues).to.have.length(3).and.deep.include(plans)
+    expect(queues).to.have.length(4).and.deep.include(plans)
     expect((await ops.get('/queues', { method: 'POST' })).status).to.equal(405)
     expect((await ops.get('/queues/api/queues')).status).to.equal(404)
   })
@@ -102,7 +102,7 @@ describe('the dashboard of the queues', () => {
     await until(async () => (await queue.counts('plan')).failed === 1, { what: 'the plan to have failed' })
     await consumer.close()
     const board = await boardOf(await open({ redisUrl: redis.url }), '?activeQueue=plan&status=failed')
-    expect(board.queues.map(({ name }) => name)).to.deep.equal(['flow', 'plan', 'schedule'])
+    expect(board.queues.map(({ name }) => name)).to.deep.equal(['flow', 'plan', 'schedule', 'batch'])
     const [, plans] = board.queues
     expect(plans?.counts['failed']).to.equal(1)
     expect(plans?.jobs[0]).to.deep.include({ id: 'plan_1', data: { tenant: DEFAULT_TENANT }, stacktrace: [] })

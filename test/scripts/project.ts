@@ -44,6 +44,7 @@ export async function makeProject(files: Record<string, string> = {}, wantedNode
     '.mocharc.json': await readFile(join(OURS, '.mocharc.json'), 'utf8'),
     'bin/npm': NPM,
     'scripts/local-services.ts': '',
+    'scripts/fill-compile-cache.ts': '',
     ...files,
   })
   await utimes(join(tree.root, 'package-lock.json'), 0, 0) // As a clone's is older than what is installed after it.

@@ -2,6 +2,11 @@ import { watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { repeatFailed } from '../../scripts/testing/repeat-failed.ts'
+import { NO_TESTS } from '../../scripts/testing/report.ts'
+import type { GroupResult } from '../../scripts/testing/run-group.ts'
+import { findTestsFor } from '../../scripts/testing/tests-for.ts'
+import { findUnitTests } from '../../scripts/testing/unit-tests.ts'
 import { TSCONFIG, X } from './check-tree.ts'
 import { type Ended, isGone, makeProject } from './project.ts'
 
@@ -18,6 +23,10 @@ const TIDY = `import { createServer } from 'node:net'
     })
   })`
 
+/** Its process would not end. */
+const ALIVE = `import { createSocket } from 'node:dgram'
+  it('binds', () => void createSocket('udp4').bind(0))`
+
 type Project = Awaited<ReturnType<typeof makeProject>>
 
 const lastLine = (text: string) => text.trimEnd().split('\n').at(-1)
@@ -27,7 +36,7 @@ describe('scripts/test (D1.1)', () => {
     let project: Project
     let run: Ended
     before(async () => {
-      const busy = `describe('a', () => { it('computes', () => { let sum = 0; for (let i = 0; i < 3e8; i++) sum += i % 7; return sum > 0 ? undefined : sum }) })`
+      const busy = `describe('a', () => { it('computes', () => { let sum = 0; for (let i = 0; i < 1e8; i++) sum += i % 7; return sum > 0 ? undefined : sum }) })`
       project = await makeProject({ 'test/a/a.test.ts': busy, 'test/b/deep/b.test.ts': GOOD, 'test/c/c.test.ts': TIDY })
       run = await project.start('scripts/test').ended
     })
@@ -64,14 +73,17 @@ describe('scripts/test (D1.1)', () => {
         'test/killed/a.test.ts': `it('one', () => { process.kill(process.pid, 'SIGKILL') })`,
         'test/broken/a.test.ts': `import './missing.ts'`,
         'test/late/a.test.ts': once,
+        'test/only/a.test.ts': `${GOOD}\nit.only('three', () => {})`,
+        'test/skip/a.test.ts': `${GOOD}\nit.skip('three', () => {})`,
+        'test/alive/a.test.ts': ALIVE,
       })
       run = await project.start('scripts/test').ended
     })
 
-    it('adds up the tests of several processes, lists the failed ones at the end, and exits with 1', () => {
-      expect({ code: run.code, last: lastLine(run.stdout) }).to.deep.equal({ code: 1, last: '4 passed, 5 failed' })
+    it('adds up the tests of several processes, lists the failed ones at the end, one that is skipped too, and exits with 1', () => {
+      expect({ code: run.code, last: lastLine(run.stdout) }).to.deep.equal({ code: 1, last: '7 passed, 8 failed' })
       const list = run.stdout.slice(run.stdout.lastIndexOf('Failed:')).split('\n')
-      expect(list).to.include.members(['  bad', '  c: worse'])
+      expect(list).to.include.members(['  bad', '  c: worse', '  three'])
       expect(run.stdout).to.include('Error: never')
     })
 
@@ -83,6 +95,8 @@ describe('scripts/test (D1.1)', () => {
       ['ends itself', 'test/ends ended with 0 before its report'],
       ['is killed', 'test/killed ended with SIGKILL before its report'],
       ['cannot load a file', 'test/broken ended with 1 before its report'],
+      ['has an it.only', 'test/only ended with 1 before its report'],
+      ['something keeps alive after its last test', 'test/alive ended with 1 although no test failed'],
     ] as const)
       it(`a process that ${what} is one failed test, and the other processes go on`, () => {
         expect(run.stdout).to.include(problem)
@@ -102,37 +116,25 @@ describe('scripts/test (D1.1)', () => {
     expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '0 passed, 0 failed' })
   })
 
-  it('passes arguments to mocha, which runs only the tests they name', async () => {
-    await using project = await makeProject({ 'test/a.test.ts': BAD, 'test/b.test.ts': GOOD })
-    const { code, stdout } = await project.start('scripts/test', ['test/b.test.ts', '--grep', 'one']).ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '1 passed, 0 failed' })
+  it('passes arguments to mocha, which runs only the tests they name, and counts skipped ones where they are allowed', async () => {
+    const files = { 'test/a.test.ts': BAD, 'test/b.test.ts': `${GOOD}\nit.skip('three', () => {})` }
+    await using project = await makeProject(files)
+    const args = ['--no-config', 'test/b.test.ts', '--grep', 'one|three']
+    const { code, stdout } = await project.start('scripts/test', args).ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '1 passed, 0 failed, 1 skipped' })
     expect(await project.npmCalls()).to.have.length(1)
   })
 
-  it('counts skipped tests where they are allowed', async () => {
-    await using project = await makeProject({ 'test/a.test.ts': `${GOOD}\nit.skip('three', () => {})` })
-    const { stdout } = await project.start('scripts/test', ['--no-config', 'test/a.test.ts']).ended
-    expect(lastLine(stdout)).to.equal('2 passed, 0 failed, 1 skipped')
-  })
-
   it('repeats nothing when tests of more than 20 files failed', async () => {
-    const files = Array.from({ length: 21 }, (_, i) => [`test/x/${i}.test.ts`, BAD])
-    await using project = await makeProject(Object.fromEntries(files))
-    const { stdout } = await project.start('scripts/test').ended
-    expect(lastLine(stdout)).to.equal('21 passed, 21 failed')
-    expect(stdout).not.to.include('repeated')
+    const report = { ...NO_TESTS, failed: 21, failedFiles: Array.from({ length: 21 }, (_, i) => `test/x/${i}.test.ts`) }
+    const first: GroupResult[] = [{ name: 'x', isOk: false, report, output: '', seconds: 0, cpu: 0 }]
+    const repeat = () => Promise.reject(new Error('repeated'))
+    expect(await repeatFailed(first, repeat)).to.deep.equal({ results: first, passedWhenRepeated: [] })
   })
 
-  // These texts become test files of a project under test: scripts/test must fail when it finds one.
-  for (const modifier of ['only', 'skip'])
-    it(`it.${modifier} makes the exit code 1`, async () => {
-      const text = `${GOOD}\nit.${modifier}('three', () => {})`
-      await using project = await makeProject({ 'test/a/a.test.ts': text, 'test/b/b.test.ts': GOOD })
-      expect((await project.start('scripts/test').ended).code).to.equal(1)
-    })
-
-  it('a suite that leaves something open fails once, and the failure names all that is open', async () => {
-    const text = `import { createServer } from 'node:net'
+  it('a suite that leaves something open fails once, and the failure names all that is open; what keeps the process alive is named, too', async () => {
+    const text = `${ALIVE}
+      import { createServer } from 'node:net'
       import { spawn } from 'node:child_process'
       let server, timer, child
       describe('leaky', () => {
@@ -151,22 +153,11 @@ describe('scripts/test (D1.1)', () => {
         process.removeAllListeners('SIGTERM')
       })`
     await using project = await makeProject({ 'test/a.test.ts': text })
-    const { code, stdout } = await project.start('scripts/test', ['test/a.test.ts']).ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '2 passed, 1 failed' })
+    const { code, stdout, stderr } = await project.start('scripts/test', ['test/a.test.ts']).ended
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '3 passed, 1 failed' })
+    expect(stderr).to.match(/did not end within 5 s of its last test. Still open: .*UDPWrap/i)
     const found = /left open after "leaky": (.*);/.exec(stdout)?.[1]?.split(', ')
     expect(found).to.have.members(['1 TCPServerWrap', '1 Timeout', '1 ProcessWrap', `1 process.on('SIGTERM')`])
-  })
-
-  it('a process that something keeps alive after its last test is ended, and is a failure that says what', async () => {
-    const text = `import { createSocket } from 'node:dgram'
-      it('binds', () => void createSocket('udp4').bind(0))`
-    await using project = await makeProject({ 'test/a/a.test.ts': text })
-    const ended = (args: string[]) => project.start('scripts/test', args).ended
-    const [group, single] = await Promise.all([ended([]), ended(['test/a/a.test.ts'])])
-    expect({ code: group.code, last: lastLine(group.stdout) }).to.deep.equal({ code: 1, last: '1 passed, 1 failed' })
-    expect(group.stdout).to.match(/did not end within 5 s of its last test. Still open: .*UDPWrap/i)
-    expect(single.code).to.equal(1)
-    expect(single.stderr).to.match(/Still open: .*UDPWrap/i)
   })
 
   const UNIT = {
@@ -183,20 +174,16 @@ describe('scripts/test (D1.1)', () => {
     'test/b/mongo.test.ts': `import 'mongodb'\n${BAD}`,
   }
 
-  it('--unit runs only files that reach no server, browser or process, without the check and the services', async () => {
-    await using project = await makeProject({ ...UNIT, 'scripts/local-services.ts': 'process.exit(7)' })
-    const { code, stdout } = await project.start('scripts/test', ['--unit']).ended
-    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 0, last: '2 passed, 0 failed' })
-    expect(await project.npmCalls()).to.have.length(1)
-  })
-
-  it('--unit fails a test that starts a server all the same', async () => {
-    const text = `const { spawn } = process.getBuiltinModule('node:child_process')
+  it('--unit runs only files that reach no server, browser or process, without the check and the services, and fails one that starts a server all the same', async () => {
+    const sly = `const { spawn } = process.getBuiltinModule('node:child_process')
       it('starts', (done) => void spawn('redis-server', ['--version']).once('error', () => done()).once('close', () => done()))`
-    await using project = await makeProject({ ...UNIT, 'test/a/sly.test.ts': text })
+    const more = { 'scripts/local-services.ts': 'process.exit(7)', 'test/z/sly.test.ts': sly }
+    await using project = await makeProject({ ...UNIT, ...more })
+    expect(findUnitTests(project.root)).to.deep.equal(['test/a/unit.test.ts', 'test/z/sly.test.ts'])
     const { code, stdout } = await project.start('scripts/test', ['--unit']).ended
-    expect(code).to.equal(1)
+    expect({ code, last: lastLine(stdout) }).to.deep.equal({ code: 1, last: '3 passed, 1 failed' })
     expect(stdout).to.include('a unit test may not start redis-server')
+    expect(await project.npmCalls()).to.have.length(1)
   })
 
   const PRODUCT = {
@@ -214,23 +201,16 @@ describe('scripts/test (D1.1)', () => {
 
   it('--for runs the tests that reach a source file by their imports, and with --all those that start the product, too', async () => {
     await using project = await makeProject(PRODUCT)
-    const lastLines = async (args: string[]) => {
-      const { code, stdout } = await project.start('scripts/test', ['--for', ...args]).ended
-      return { code, said: stdout.split('\n')[0], last: lastLine(stdout) }
-    }
+    const { code, stdout } = await project.start('scripts/test', ['--for', 'shared/a.ts']).ended
     const said = '1 test files reach shared/a.ts, and 1 more through the whole product.'
-    expect(await lastLines(['shared/a.ts'])).to.deep.equal({ code: 0, said, last: '2 passed, 0 failed' })
-    expect(await lastLines(['shared/a.ts', '--all'])).to.deep.equal({ code: 0, said, last: '4 passed, 0 failed' })
-    const { last } = await lastLines(['services/gateway/member.ts'])
-    expect(last).to.equal('2 passed, 0 failed')
+    expect({ code, said: stdout.split('\n')[0], last: lastLine(stdout) }).to.deep.equal({
+      ...{ code: 0, said, last: '2 passed, 0 failed' },
+    })
     expect((await project.npmCalls()).includes('npm run check')).to.equal(false)
-  })
-
-  it('--for of a file that does not exist is an error that names it', async () => {
-    await using project = await makeProject(PRODUCT)
-    const { code, stderr } = await project.start('scripts/test', ['--for', 'shared/none.ts']).ended
-    expect(code).to.equal(1)
-    expect(stderr).to.include('there is no source file shared/none.ts')
+    const found = (file: string) => findTestsFor(project.root, file)
+    expect(found('shared/a.ts')).to.deep.equal({ near: ['test/near.test.ts'], far: ['test/far.test.ts'] })
+    expect(found('services/gateway/member.ts')).to.deep.equal({ near: ['test/far.test.ts'], far: [] })
+    expect(() => found('shared/none.ts')).to.throw('there is no source file shared/none.ts')
   })
 
   it('SIGTERM stops the tests and the processes that they have started', async () => {

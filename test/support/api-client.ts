@@ -43,7 +43,7 @@ export function initOf(method: string, body?: unknown, headers: Record<string, s
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/]+(?:\/api)?\/v1/, '')
 
 function parse({ headers }: Response, text: string): unknown {
-  const isJson = text !== '' && (headers.get('content-type') ?? '').startsWith('application/json')
+  const isJson = text !== '' && /^application\/json(;|$)/.test(headers.get('content-type') ?? '')
   return isJson ? JSON.parse(text) : text
 }
 

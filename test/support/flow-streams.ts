@@ -8,7 +8,7 @@ import { until } from './until.ts'
 /** A request to a flow with a model whose price is known, so that its run has no warning. */
 export const REQUEST = { input: { text: 'hello' }, provider_instance: 'main', model: 'test-model' }
 
-export const EVENTS = { accept: 'text/event-stream' }
+const EVENTS = { accept: 'text/event-stream' }
 
 /** Runs a flow in its streaming form. */
 export const streamFlow = (

@@ -45,7 +45,8 @@ function withoutVoid(frames: readonly Frame[]): Frame[] {
 function problemsOfNumbers(frames: readonly Frame[]): string[] {
   return frames.flatMap((frame, i) => {
     const last = frames[i - 1]
-    if (!last || READER_FAILURES.has(String(frame.data['code'])) || frame.id === last.id + 1) return []
+    const isNotice = frame.id === 0 && last?.id === 0 // What a reader is told before the first event (D39.2, D54.3).
+    if (!last || isNotice || READER_FAILURES.has(String(frame.data['code'])) || frame.id === last.id + 1) return []
     const isCancelled = frame.data['code'] === 'cancelled' && i === frames.length - 1
     // So does the end of a run that was cancelled while it waited to begin anew (D34.2).
     if (isCancelled && frame.id === last.id) return []

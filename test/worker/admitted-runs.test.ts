@@ -10,15 +10,16 @@ describe("a worker under its tenant's limits", () => {
   let refusal: AppError | undefined
   const admission: Admission = {
     ...NO_ADMISSION,
-    async admit(_tenant, runId) {
+    async admit({ runId }) {
       calls.push(`admit ${runId}`)
       if (refusal) throw refusal
+      return undefined
     },
-    hold(_tenant, runId, ended) {
+    hold({ runId }, ended) {
       calls.push(`hold ${runId}`)
       void ended.then(() => calls.push(`ended ${runId}`))
     },
-    release: (_tenant, runId) => void calls.push(`release ${runId}`),
+    release: ({ runId }) => void calls.push(`release ${runId}`),
   }
   const open = (runsPerWorker: number) =>
     createDemoWorker(createMemoryPermissionStore(), { runsPerWorker }, { admission })
@@ -55,10 +56,11 @@ describe("a worker under its tenant's limits", () => {
     let counting = setImmediate(count)
     const busy: Admission = {
       ...admission,
-      async admit(_tenant, runId) {
+      async admit({ runId }) {
         for (const until = performance.now() + 3; performance.now() < until; );
         turns.push(turn)
         calls.push(`admit ${runId}`)
+        return undefined
       },
     }
     const worker = createDemoWorker(createMemoryPermissionStore(), { runsPerWorker: 20 }, { admission: busy })

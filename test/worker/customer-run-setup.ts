@@ -50,6 +50,7 @@ export function setUp({
       starts.push(start)
       yield* events ?? [ANSWER, DONE]
     },
+    firstCall: () => Promise.reject(new Error('not expected')),
   }
   const log = SILENT_LOG
   const ending = new AbortController()

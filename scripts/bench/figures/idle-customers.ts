@@ -19,7 +19,7 @@ export const idleCustomers: Figure = {
 }
 
 async function measure({ signal }: Bench): Promise<Measured> {
-  const args = ['--expose-gc', PROGRAM, String(CUSTOMERS), String(HISTORY)]
+  const args = [PROGRAM, String(CUSTOMERS), String(HISTORY)]
   const { stdout } = await promisify(execFile)(process.execPath, args, { signal, env: {} })
   const { none, idle } = JSON.parse(stdout) as { none: number; idle: number }
   return { value: idle - none, detail: `${none.toFixed(1)} MiB before them, ${idle.toFixed(1)} MiB with them` }

@@ -8,8 +8,9 @@ import { createLog } from '../../../shared/kernel/log.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import { loadConfig } from '../../../shared/platform/config/config.ts'
 import { groupSettings } from '../../../shared/platform/config/groups.ts'
+import { collectGarbage } from '../garbage.ts'
 
-// Runs the standalone form in this process to measure its heap (--expose-gc). Prints the heap before and after a number of
+// Runs the standalone form in this process to measure its heap. Prints the heap before and after a number of
 // customers with long histories have had a run each and are idle in the cache. Arguments: customers, past runs of each.
 const [customers = 0, history = 0] = process.argv.slice(2).map(Number)
 const PROMPT_CHARS = 20_000
@@ -80,8 +81,8 @@ async function heapMiB(): Promise<number> {
     if (performance.now() > deadline) throw new Error(`runs are still open after ${RUNS_GONE_WITHIN_MS} ms`)
   }
   await sleep(RECORDED_WITHIN_MS)
-  globalThis.gc?.()
-  globalThis.gc?.()
+  collectGarbage()
+  collectGarbage()
   return process.memoryUsage().heapUsed / MIB
 }
 

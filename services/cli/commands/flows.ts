@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from '../cli.ts'
 import { check, diff, evaluate, get, list, publish, remove, rollback } from '../flows/actions.ts'
+import { type BatchOptions, batch, results } from '../flows/batch.ts'
 import { edit } from '../flows/edit.ts'
 import { type PushOptions, push } from '../flows/push.ts'
 import { type RunFlowOptions, runFlow } from '../flows/run-flow.ts'
@@ -11,6 +12,7 @@ export function defineFlows(command: Command, cli: Cli): void {
   defineReading(command, cli)
   defineEdit(command, cli)
   defineWriting(command, cli)
+  defineBatch(command, cli)
   command
     .command('run <name>')
     .description('run a published flow: its output goes to stdout as JSON')
@@ -21,6 +23,25 @@ export function defineFlows(command: Command, cli: Cli): void {
     .option('--key <key>', 'the same key starts one run')
     .option('--json', 'print one event a line, and as the last line the result')
     .action((name: string, options: RunFlowOptions) => runFlow(name, options, cli))
+}
+
+function defineBatch(command: Command, cli: Cli): void {
+  command
+    .command('batch <name> <file>')
+    .description(
+      'run a published flow for each line of a file, {"custom_id", "input"}: the results go to stdout as JSONL',
+    )
+    .requiredOption('-i, --instance <name>', 'the provider instance')
+    .option('-m, --model <model>', 'the model')
+    .option('--version <n>', 'a version that was published once', wholeNumber)
+    .option('--deadline <hours>', 'items that have not begun by then are not run', Number)
+    .option('--key <key>', 'the same key starts one batch')
+    .option('--detach', 'print the id of the batch, and do not wait for it')
+    .action((name: string, file: string, options: BatchOptions) => batch({ name, file, ...options }, cli))
+  command
+    .command('results <batch>')
+    .description('the results of a batch by now, as JSONL')
+    .action((id: string) => results(id, cli))
 }
 
 function defineReading(command: Command, cli: Cli): void {

@@ -2,13 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import type { Schema } from '../../../shared/client/client.ts'
+import { createEstimates, type Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { isText, uploadAll } from '../connect/upload.ts'
+import { inlineAll, isText, uploadAll } from '../connect/upload.ts'
 import { usageError } from '../exit-codes.ts'
 import { followRun } from '../follow/follow-run.ts'
 import type { Io } from '../io.ts'
 import { readDocument } from '../read-document.ts'
+import { dollars, tokens } from '../text/figures.ts'
+import { plainJson, plainLine } from '../text/plain.ts'
 import { type ApprovalOptions, addApprovalOptions, approvalOf } from './approval-options.ts'
 import { wholeNumber } from './options.ts'
 
@@ -18,10 +20,13 @@ type RunOptions = ApprovalOptions & {
   plan?: boolean
   maxTurns?: number
   background?: boolean
+  wait?: number
+  priority?: Schema<'Priority'>
   file?: string
   attach: string[]
   tools?: string
   key?: string
+  dryRun?: boolean
 }
 
 export function defineRun(command: Command, cli: Cli): void {
@@ -32,10 +37,13 @@ export function defineRun(command: Command, cli: Cli): void {
     .option('--plan', 'let the agent make a plan first, and queue the plan that is approved')
     .option('--max-turns <n>', 'the most turns', wholeNumber)
     .option('--background', 'start it, print its id and leave')
+    .option('--wait <secs>', 'wait so long for a place where too many runs are at work', wholeNumber)
+    .option('--priority <priority>', 'interactive, normal or batch')
     .option('-f, --file <file>', 'a file with the prompt; one that is no text is attached to it')
     .option('--attach <file>', 'a file that the model reads with the prompt; may be repeated', addFile, [])
     .option('-t, --tools <file>', 'a file with your own tools (client_tools), whose calls you answer')
     .option('--key <key>', 'the same key starts one run')
+    .option('--dry-run', 'start nothing: print what would be called, and what it would cost')
   addApprovalOptions(command)
     .addHelpText(
       'after',
@@ -53,9 +61,13 @@ async function run(words: string[], options: RunOptions, cli: Cli): Promise<void
   const prompt = await promptOf(words, isPrompt ? file : undefined, io)
   const own = options.tools === undefined ? {} : await readDocument(options.tools, io)
   const files = isPrompt ? attach : [file, ...attach]
-  const attachments = await uploadAll(files, cli)
+  const attachments = options.dryRun ? await inlineAll(files, io) : await uploadAll(files, cli)
   const body = { ...bodyOf(prompt, options), ...(attachments.length > 0 && { attachments }), ...pick(own) }
   const client = await engine()
+  if (options.dryRun) {
+    const estimate = await createEstimates(client).run(body)
+    return output.out(options.json ? `${plainJson(estimate)}\n` : estimateLines(estimate))
+  }
   if (options.background) {
     const id = await client.runs.start(body, { idempotencyKey: options.key })
     output.out(options.json ? `${JSON.stringify({ run_id: id })}\n` : `${id}\n`)
@@ -65,16 +77,32 @@ async function run(words: string[], options: RunOptions, cli: Cli): Promise<void
   exitWith(await followRun({ io, output, approval: approvalOf(options), isJson: Boolean(options.json), start }))
 }
 
+/** What the first call would be, and what the budget says of it. */
+function estimateLines({ calls, budget, budget_message: message }: Schema<'Estimate'>): string {
+  const lines = calls.map(({ instance, model, input_tokens, max_output_tokens: most, ...cost }) => {
+    const [from, to] = [cost.cost_usd_from, cost.cost_usd_to].map((usd) => (usd === null ? 'unknown' : dollars(usd)))
+    const at = instance === null ? '' : ` at ${instance}`
+    const out = most === null ? 'no limit' : `at most ${tokens(most)}`
+    return `${model}${at}: ${tokens(input_tokens)} in, ${out} out, ${from} to ${to}`
+  })
+  return [...lines, `budget: ${message ?? budget}`].map((line) => `${plainLine(line)}\n`).join('')
+}
+
 /** The server says what is wrong with them. */
 const pick = ({ client_tools: tools }: Record<string, unknown>): Pick<Schema<'RunRequest'>, 'client_tools'> =>
   tools === undefined ? {} : { client_tools: tools as Schema<'ClientTool'>[] }
 
-const bodyOf = (prompt: string, { model, customer, plan, maxTurns }: RunOptions): Schema<'RunRequest'> => ({
+const bodyOf = (
+  prompt: string,
+  { model, customer, plan, maxTurns, wait, priority }: RunOptions,
+): Schema<'RunRequest'> => ({
   prompt,
   ...(model !== undefined && { model }),
   ...(customer !== undefined && { customer_id: customer }),
   ...(plan && { plan_mode: true, auto_queue_plan: true }),
   ...(maxTurns !== undefined && { max_turns: maxTurns }),
+  ...(wait !== undefined && { wait_secs: wait }),
+  ...(priority !== undefined && { priority }),
 })
 
 /** The words, the file and stdin, whichever are given, with a blank line between them. */

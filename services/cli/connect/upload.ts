@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { openAsBlob } from 'node:fs'
-import { access, open } from 'node:fs/promises'
+import { access, open, readFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import type { Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
+import type { Io } from '../io.ts'
 import { postForm } from './post-form.ts'
 
 /** Sends a file as it is read from the disk. */
@@ -25,6 +26,13 @@ export async function upload(file: string, cli: Pick<Cli, 'io' | 'target'>): Pro
 export async function uploadAll(files: readonly string[], cli: Pick<Cli, 'io' | 'target'>) {
   const attached: { file_id: string }[] = []
   for (const file of files) attached.push({ file_id: (await upload(file, cli)).file_id })
+  return attached
+}
+
+/** The files within the request, so that nothing is kept. */
+export async function inlineAll(files: readonly string[], { cwd }: Pick<Io, 'cwd'>) {
+  const attached: { data: string; name: string }[] = []
+  for (const file of files) attached.push({ data: await readFile(resolve(cwd, file), 'base64'), name: basename(file) })
   return attached
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FollowOptions, PermissionAsk, RunEvent, RunStream } from '../../../shared/client/client.ts'
 import { RunFailed, RunLost } from '../../../shared/client/errors.ts'
+import { placeText } from '../../../shared/reading/place-text.ts'
 import { EXIT, type ExitCode, exitCodeOf } from '../exit-codes.ts'
 import { type Io, isInteractive } from '../io.ts'
 import type { Output } from '../output.ts'
@@ -68,6 +69,7 @@ export async function followRun({ io, output, approval, isJson, ahead, start }: 
 function showNews({ event, data }: RunEvent, runId: string, screen: RunScreen): void {
   if (event === 'artifact')
     screen.print(`  delivered ${plainLine(data.name)}: ae files get ${data.file_id} ${quoted(plainLine(data.name))}`)
+  if (event === 'waiting') screen.print(`  ${placeText(data)}`)
   if (event === 'steered') screen.print(`  told${data.by ? ` by ${plainLine(data.by)}` : ''}: ${plainLine(data.text)}`)
   if (event !== 'tool_use' || !data.expires_at) return
   const call = callText({ toolName: data.tool_name, input: data.input })

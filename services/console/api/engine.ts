@@ -1,6 +1,7 @@
 import { type CallOptions, type Query, Transport } from '../../../shared/client/http/transport.ts'
 import { learnServerTime } from '../base/clock.ts'
 import { leaving, ofTab } from '../base/tab.ts'
+import { Pace } from './pace.ts'
 
 /** Gives the token of the signed-in person, and after a refusal a newer one. `undefined` where the server wants none. */
 export type TokenSource = (refused?: string) => Promise<string | undefined>
@@ -39,14 +40,18 @@ export const get = <T>(path: string, query?: Query, options?: CallOptions): Prom
 export const send = <T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
   transport().json<T>(method, path, { body })
 
+/** How often the tab may read by itself. */
+export const pace = ofTab(() => new Pace())
+
 /** Sends until the person leaves. Every answer tells the server's time, to which deadlines are counted. */
 const fetchUntil =
-  (left: AbortSignal): typeof fetch =>
+  (leave: AbortSignal): typeof fetch =>
   async (input, init) => {
     const response = await fetch(input, {
       ...init,
-      signal: AbortSignal.any([left, ...(init?.signal ? [init.signal] : [])]),
+      signal: AbortSignal.any([leave, ...(init?.signal ? [init.signal] : [])]),
     })
     learnServerTime(response.headers.get('date'))
+    if (!response.url.endsWith('/events')) pace().learn(response.headers) // The stream has a count of its own.
     return response
   }

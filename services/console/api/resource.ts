@@ -1,6 +1,7 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { TenantEvent } from '../../../shared/client/api.ts'
+import { pace } from './engine.ts'
 import { onEvent } from './live.ts'
 
 /** Something that is read from the API. While it is read again it keeps what it had. */
@@ -8,7 +9,7 @@ export type Loaded<T> = { data: T | undefined; error: Error | undefined; isLoadi
 
 export type Resource<T> = { state: Signal<Loaded<T>>; reload(): void }
 
-/** Between two readings for events: a busy tenant must not use up the caller's requests. */
+/** Between two readings for events, at least: a busy tenant must not use up the caller's requests. */
 const PAUSE_MS = 2_500
 
 /** Reads something now, and again when `concerns` says so of an event. */
@@ -62,7 +63,13 @@ export class LiveResource<T> implements Resource<T> {
     this.#isWanted = true
     if (this.#timer !== undefined || document.hidden) return
     const pauseMs = Math.max(150, PAUSE_MS - (performance.now() - this.#lastAt))
-    this.#timer = setTimeout(this.reload, pauseMs)
+    this.#timer = setTimeout(this.#inTurn, pauseMs)
+  }
+
+  readonly #inTurn = (): void => {
+    const waitMs = pace().turnMs(performance.now())
+    if (waitMs === 0) this.reload()
+    else this.#timer = setTimeout(this.#inTurn, waitMs)
   }
 
   async #read(turn: number): Promise<void> {

@@ -62,9 +62,12 @@ const isPlainClick = (event: MouseEvent) =>
 const isHere = ({ origin, pathname }: URL) =>
   origin === location.origin && (pathname === ROOT || pathname.startsWith(`${ROOT}/`)) && !pathname.endsWith('.json')
 
-function read(): Place {
-  const path = location.pathname.slice(ROOT.length).replace(/\/+$/, '')
-  return { path: path === '' ? '/' : path, query: new URLSearchParams(location.search) }
+const read = (): Place => ({ path: pathOf(location.href), query: new URLSearchParams(location.search) })
+
+/** The path of an address of the console, without the console's own prefix. */
+export function pathOf(href: string): string {
+  const path = new URL(href, location.href).pathname.slice(ROOT.length).replace(/\/+$/, '')
+  return path === '' ? '/' : path
 }
 
 /** The parameters of a path by a pattern such as `/chat/:session?`; `undefined` when it is another path. */

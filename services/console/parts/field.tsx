@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
@@ -22,3 +23,31 @@ export function Field({ label, hint, problem, children }: FieldProps) {
     </div>
   )
 }
+
+type SelectFieldProps = {
+  label: string
+  value: Signal<string>
+  choices: readonly string[]
+  hint?: string
+  /** The words for a choice, where it is not one itself. */
+  nameOf?(choice: string): string
+}
+
+export const SelectField = ({ label, value, choices, hint, nameOf = (choice) => choice }: SelectFieldProps) => (
+  <Field label={label} hint={hint}>
+    {(id) => (
+      <select
+        id={id}
+        class="input"
+        value={value.value}
+        onChange={({ currentTarget }) => (value.value = currentTarget.value)}
+      >
+        {choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {nameOf(choice)}
+          </option>
+        ))}
+      </select>
+    )}
+  </Field>
+)

@@ -13,14 +13,27 @@ export function Notice({ tone = 'info', children }: NoticeProps) {
   )
 }
 
-type EmptyProps = { title: string; children?: ComponentChildren; action?: ComponentChildren }
+type EmptyProps = {
+  title: string
+  children?: ComponentChildren
+  /** How one gets there, step by step. */
+  how?: readonly string[]
+  action?: ComponentChildren
+}
 
 /** The text of a page that has nothing to show: its purpose, and the one next action. */
-export function Empty({ title, children, action }: EmptyProps) {
+export function Empty({ title, children, how, action }: EmptyProps) {
   return (
     <div class="empty">
       <h2>{title}</h2>
       {children && <p>{children}</p>}
+      {how && (
+        <ol class="steps">
+          {how.map((step) => (
+            <li key={step}>{step}</li>
+          ))}
+        </ol>
+      )}
       {action}
     </div>
   )

@@ -10,9 +10,9 @@ export function RequestTexts({ request, onClose }: { request: ApiRequest; onClos
   return (
     <Dialog label="Copy as" isWide onClose={onClose}>
       <div class="stack">
-        <Text name="curl" text={asCurl(request, target)} />
-        <Text name="ae" text={asAe(request)} />
-        <Text name="TypeScript" text={asTypeScript(request, target)} />
+        <CopyText name="curl" text={asCurl(request, target)} />
+        <CopyText name="ae" text={asAe(request)} />
+        <CopyText name="TypeScript" text={asTypeScript(request, target)} />
         <form method="dialog" class="row">
           <button type="submit" class="button" onClick={onClose}>
             Close
@@ -23,7 +23,8 @@ export function RequestTexts({ request, onClose }: { request: ApiRequest; onClos
   )
 }
 
-function Text({ name, text }: { name: string; text: string }) {
+/** A text with a button that copies it. */
+export function CopyText({ name, text }: { name: string; text: string }) {
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => tell(`Copied for ${name}`),

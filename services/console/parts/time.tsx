@@ -27,7 +27,7 @@ export function Countdown({ until }: { until: string }) {
   const leftMs = Date.parse(until) - clock().value
   return (
     <span class="number" title={absolute(until)}>
-      {leftMs > 0 ? countdown(leftMs) : 'expired'}
+      {leftMs > 0 ? countdown(leftMs) : 'over'}
     </span>
   )
 }

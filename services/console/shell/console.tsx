@@ -5,13 +5,13 @@ import { goLive, onEvent } from '../api/live.ts'
 import { waitingCount, watchPending } from '../api/pending.ts'
 import { announcement, toasts } from '../base/announce.ts'
 import type { PageProps } from '../base/page-props.ts'
-import { here, hrefOf, match } from '../base/router.ts'
+import { here, hrefOf, match, pathOf } from '../base/router.ts'
 import { ofTab } from '../base/tab.ts'
+import iconCalm from '../icon.svg'
+import iconWaiting from '../icon-waiting.svg'
 import { Icon } from '../parts/icon.tsx'
 import { lazy } from '../parts/lazy.tsx'
-import { Empty } from '../parts/notice.tsx'
 import { signIn } from '../sign-in/session.ts'
-import { SignInPage } from '../sign-in/sign-in-page.tsx'
 import { isPaletteOpen, watchKeys } from './keys.ts'
 import { offered, type Page } from './pages.tsx'
 import { Rail } from './rail.tsx'
@@ -21,6 +21,8 @@ import type { Goal } from '../parts/palette/goals.ts'
 
 const loadExpired = () => import('../sign-in/expired.tsx').then((loaded) => loaded.Expired)
 const Expired = lazy(loadExpired)
+const NoPage = lazy(() => import('../pages/no-page.tsx').then((loaded) => loaded.NoPage))
+const SignInPage = lazy(() => import('../sign-in/sign-in-page.tsx').then((loaded) => loaded.SignInPage))
 
 /** The whole console: the frame, and in it the page that the address names. */
 export function Console() {
@@ -41,9 +43,10 @@ function SignedIn() {
     const notices = import('../api/notices.ts')
     const stopNotices = onEvent((event) => void notices.then(({ onRequest }) => onRequest(event))) // A request that comes before the module is loaded is announced, too.
     const stops = [watchPending(), watchKeys(), stopNotices, () => void notices.then(({ takeAll }) => takeAll())]
+    addEventListener('pointerover', prefetch)
     return () => stops.forEach((stop) => stop())
   }, [])
-  const found = findPage()
+  const found = findPage(here().value.path)
   return (
     <div class="shell">
       <TabTitle name={found?.page.name} />
@@ -51,7 +54,7 @@ function SignedIn() {
         Skip to the page
       </a>
       <Rail current={found?.page} />
-      <TopBar page={found?.page} />
+      <TopBar />
       <main id="page" tabIndex={-1}>
         {found ? <PageFrame key={found.page.path} {...found} /> : <NoPage />}
       </main>
@@ -71,25 +74,34 @@ function SignedIn() {
   )
 }
 
-/** The tab says how many requests wait, also while nobody looks at the page. */
+/** The title and the icon of the tab say how many requests wait, also while nobody looks at the page. */
 function TabTitle({ name }: { name: string | undefined }) {
   const waiting = waitingCount().value
   useEffect(() => {
     document.title = [waiting > 0 && `(${waiting})`, name && `${name} ·`, 'agent-engine'].filter(Boolean).join(' ')
+    document.querySelector('link[rel=icon]')?.setAttribute('href', waiting > 0 ? iconWaiting : iconCalm)
   }, [name, waiting])
   return null
 }
 
 type Found = { page: Page; params: Record<string, string> }
 
-function findPage(): Found | undefined {
-  const { path } = here().value
+function findPage(path: string): Found | undefined {
   for (const page of offered())
     for (const pattern of page.patterns) {
       const params = match(pattern, path)
       if (params) return { page, params }
     }
   return undefined
+}
+
+/** Fetches the code of the page to which a link under the pointer leads. */
+function prefetch({ target }: Event): void {
+  const href = target instanceof Element && target.closest('a[href^="/console"]')?.getAttribute('href')
+  if (href)
+    void findPage(pathOf(href))
+      ?.page.load()
+      .catch(() => {})
 }
 
 /** The code of the pages that were opened. */
@@ -102,37 +114,30 @@ function PageFrame({ page, params }: Found) {
   }, [page])
   if (View instanceof Error)
     return (
-      <Empty
-        title="This page could not be loaded"
-        action={
-          <button type="button" class="button" onClick={() => location.reload()}>
-            Load again
-          </button>
-        }
-      >
-        The server may have been updated since you opened the console.
-      </Empty>
+      <div class="empty">
+        <h2>This page could not be loaded</h2>
+        <p>The server may have been updated since you opened the console.</p>
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Load again
+        </button>
+      </div>
     )
-  return View ? <View params={params} query={here().value.query} /> : null
+  return View ? <View params={params} query={here().value.query} /> : <PageSkeleton />
 }
+
+const PageSkeleton = () => (
+  <div class="page waiting" role="status">
+    <span class="visually-hidden">Loading</span>
+    <i />
+    <i />
+    <i />
+  </div>
+)
 
 async function load(page: Page): Promise<void> {
   const view = await page.load().catch((cause: unknown) => new Error('not loaded', { cause }))
   loaded().value = new Map(loaded().value).set(page.path, view)
 }
-
-const NoPage = () => (
-  <Empty
-    title="There is no such page"
-    action={
-      <a class="button main" href="/console/">
-        Go home
-      </a>
-    }
-  >
-    The address may be mistyped, or your token may not be used for this page.
-  </Empty>
-)
 
 const Search = lazy(() => import('../parts/palette/search.tsx').then((module) => module.Search))
 

@@ -1,10 +1,11 @@
+import { useSignal } from '@preact/signals'
 import { caller } from '../api/caller.ts'
-import { needsToken } from '../api/engine.ts'
 import { type LiveState, liveState } from '../api/live.ts'
 import { Icon } from '../parts/icon.tsx'
-import { withTokens } from '../sign-in/start.ts'
+import { lazy } from '../parts/lazy.tsx'
 import { openPalette } from './keys.ts'
-import type { Page } from './pages.tsx'
+
+const WhoIsHere = lazy(() => import('../sign-in/who-is-here.tsx').then((loaded) => loaded.WhoIsHere))
 
 const LIVE: Readonly<Record<LiveState, string>> = {
   connecting: 'Connecting',
@@ -12,15 +13,14 @@ const LIVE: Readonly<Record<LiveState, string>> = {
   resuming: 'Reconnecting',
 }
 
-export const TopBar = ({ page }: { page: Page | undefined }) => (
+export const TopBar = () => (
   <header class="top-bar">
-    <h1 class="title">{page?.name ?? 'agent-engine'}</h1>
-    <span class="grow" />
-    <button type="button" class="button plain find" onClick={openPalette}>
+    <button type="button" class="button plain" onClick={openPalette}>
       <Icon name="search" />
       <span>Go to …</span>
       <kbd aria-hidden="true">Ctrl K</kbd>
     </button>
+    <span class="grow" />
     <span class={`connection ${liveState().value}`} role="status">
       <i />
       <span>{LIVE[liveState().value]}</span>
@@ -29,35 +29,15 @@ export const TopBar = ({ page }: { page: Page | undefined }) => (
   </header>
 )
 
-/** The tenant and subject of the person, the server, and the scopes of the token. */
 function WhoMenu() {
-  const me = caller().value
-  const facts = {
-    Tenant: me?.tenant,
-    You: me?.subject,
-    Host: location.host,
-    Version: me?.version,
-    May: me?.scopes.join(', '),
-  }
+  const isOpen = useSignal(false)
   return (
-    <details class="menu">
+    <details class="menu" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
       <summary class="button plain" title="Who you are here">
-        <span class="cut who">{me?.tenant}</span>
+        <span class="cut who">{caller().value?.tenant}</span>
         <Icon name="down" />
       </summary>
-      <div>
-        <dl class="facts small who-facts">
-          {Object.entries(facts).map(([name, value]) => [
-            <dt key={name}>{name}</dt>,
-            <dd key={`${name} value`}>{value}</dd>,
-          ])}
-        </dl>
-        {needsToken() && (
-          <button type="button" class="button plain" onClick={() => void withTokens().then(({ signOut }) => signOut())}>
-            Sign out
-          </button>
-        )}
-      </div>
+      {isOpen.value && <WhoIsHere />}
     </details>
   )
 }

@@ -8,6 +8,7 @@ import type { Decoded } from '../../../shared/platform/api/decode.ts'
 import { ignoredFieldsHeader, MAX_FIELDS } from '../../../shared/platform/api/ignored-fields.ts'
 import { TenantShares } from '../../../shared/platform/fairness/tenant-shares.ts'
 import { tenantOf } from '../middleware/auth.ts'
+import { decodeLines, isJsonLines, LINES_SCHEMA } from './lines.ts'
 import { leastBytes, type RateLimits, watchRate } from './watch-rate.ts'
 
 export type BodyLimits = RateLimits & {
@@ -42,15 +43,19 @@ export function createReadBody(bodies: Bodies, given: Partial<BodyLimits> = {}):
   const { maxHeldBytes: max, tenantShare } = limits
   const room = new TenantShares({ max, maxPerTenant: max * tenantShare })
   return async <Name extends ApiTypeName>(req: Request, res: Response, schema: Name) => {
+    const isLines = schema === LINES_SCHEMA && isJsonLines(req.headers['content-type'])
     const decode = async (bytes: Uint8Array<ArrayBuffer>) => {
       if (bytes.length === 0 && req.method === 'PUT') throw noBody()
-      return accept(res, await bodies.decode(schema, bytes)) as ApiType<Name>
+      return accept(
+        res,
+        await (isLines ? decodeLines(bodies, bytes, req.query) : bodies.decode(schema, bytes)),
+      ) as ApiType<Name>
     }
     const declared = declaredLength(req)
     if (declared === 0) return decode(new Uint8Array(0))
     const body = new IncomingBody(req, limits, { tenant: tenantOf(res), room })
     try {
-      checkHeaders(req, declared, limits)
+      checkHeaders(req, declared, { ...limits, isLines })
       if (req.headers.expect?.toLowerCase() === '100-continue') res.writeContinue()
       return await decode(await body.read())
     } catch (cause) {
@@ -79,7 +84,7 @@ export const createCheckValue =
   }
 
 /** Names the fields that were ignored in a header of the answer, whatever the answer is (D2.4). */
-function accept(res: Response, decoded: Decoded): JsonObject {
+export function accept(res: Response, decoded: Decoded): JsonObject {
   const { ignored = [] } = decoded
   nameIgnored(res, ignored)
   if ('value' in decoded) return decoded.value
@@ -103,13 +108,15 @@ function declaredLength(req: Request): number | undefined {
   return Number(req.headers['content-length'] ?? 0)
 }
 
-function checkHeaders(req: Request, declared: number | undefined, { maxBytes }: BodyLimits): void {
+type Expected = Pick<BodyLimits, 'maxBytes'> & { isLines: boolean }
+
+function checkHeaders(req: Request, declared: number | undefined, { maxBytes, isLines }: Expected): void {
   if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
   const encoding = req.headers['content-encoding'] ?? 'identity'
   const transfer = req.headers['transfer-encoding'] ?? 'chunked'
   if (encoding !== 'identity' || transfer.toLowerCase() !== 'chunked')
     throw invalidRequest('send the body without Content-Encoding', { status: 415 })
-  if (isJson(req.headers['content-type'])) return
+  if (isLines || isJson(req.headers['content-type'])) return
   throw invalidRequest('send the body with Content-Type: application/json, in UTF-8', { status: 415 })
 }
 

@@ -15,7 +15,7 @@ export function scopeOf(method: string, path: string): Scope | undefined {
   if (path.startsWith('/config')) return 'admin'
   if (method === 'GET' || method === 'HEAD') return 'read'
   if (/^\/(sessions\/[^/]+\/)?permissions\b/.test(path)) return 'approve'
-  return path.startsWith('/flows/') && !path.endsWith('/run') ? 'flows' : 'run'
+  return path.startsWith('/flows/') && !/\/(run|batch)$/.test(path) ? 'flows' : 'run'
 }
 
 /** Refuses the requests of tokens that lack the scope of their route. */

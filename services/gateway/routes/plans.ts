@@ -1,10 +1,13 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { planRunId } from '../../../shared/kernel/ids.ts'
+import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import { ignoredFieldWarnings } from '../../../shared/platform/api/ignored-fields.ts'
+import type { Estimate } from '../../../shared/tenancy/limits/estimate.ts'
 import type { PlanCalls, ShownSubmission } from '../../../shared/work/plans/calls.ts'
 import { checkPlan, type PlanCheck, refusedPlan } from '../../../shared/work/plans/check.ts'
 import { PLAN_STATUSES, type PlanQuery, type PlanStatus } from '../../../shared/work/plans/port.ts'
 import type { PlanSchedules } from '../../../shared/work/plans/schedules.ts'
+import type { PlanRequest } from '../../../shared/work/plans/submit.ts'
 import type { RouteTable } from '../../http/routes.ts'
 import { ignoredFields, type ReadBody } from '../bodies/body.ts'
 import { subjectOf, tenantOf } from '../middleware/auth.ts'
@@ -14,6 +17,7 @@ import {
   PLAN,
   pageRequestOf,
   pathId,
+  queryFlag,
   queryValue,
   SCHEDULE,
   type ValueForm,
@@ -25,6 +29,8 @@ import { requires } from './requires.ts'
 export type PlanSurface = {
   calls: Pick<PlanCalls, 'submit' | 'retry' | 'get' | 'list' | 'cancel' | 'frames'>
   schedules: ScheduleSurface
+  /** Estimates a plan without submitting it (D57). */
+  estimate(tenant: TenantId, request: PlanRequest): Promise<Estimate>
 }
 
 type Deps = { plans: PlanSurface | undefined; readBody: ReadBody; relay: Relay }
@@ -39,9 +45,10 @@ export function planRoutes({ plans, readBody, relay }: Deps): RouteTable {
       }),
     },
     '/plans/submit': {
-      post: queued(({ calls }) => async (req, res) => {
+      post: queued(({ calls, estimate }) => async (req, res) => {
         const idempotencyKey = idempotencyKeyOf(req)
         const request = await readBody(req, res, 'PlanRequest')
+        if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), request))
         const call = { subject: subjectOf(res), idempotencyKey }
         accept(res, await calls.submit(tenantOf(res), request, call))
       }),

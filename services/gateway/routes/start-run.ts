@@ -1,8 +1,8 @@
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { Broker, OnNamed } from '../../../shared/cluster/commands/broker.ts'
 import type { ReadBody } from '../bodies/body.ts'
 import { tenantOf } from '../middleware/auth.ts'
-import { pathId, SESSION } from '../params.ts'
+import { idempotencyKeyOf, pathId, queryFlag, SESSION } from '../params.ts'
 import type { AnswerStart } from '../starting/answer-start.ts'
 import { readerNeeds } from '../starting/on-disconnect.ts'
 
@@ -14,9 +14,17 @@ export function startRun({ broker, readBody, answerStart }: Deps): RequestHandle
     const { customer_id, ...rest } = await readBody(req, res, 'RunRequest')
     const request = { ...rest, ...(customer_id ? { customer_id } : {}) } // An empty id counts as none (D2.11).
     const needs = readerNeeds(req)
+    if (queryFlag(req, 'dry_run'))
+      return answerDryRun(req, res, () => broker.estimateRun(tenantOf(res), { ...request, ...needs }))
     const open = (onNamed?: OnNamed) => broker.startRun(tenantOf(res), { ...request, ...needs }, onNamed)
     await answerStart(req, res, { operation: 'run', request, open })
   }
+}
+
+/** Answers a dry run (D57). Its key is checked as that of a start, and stands for nothing. */
+async function answerDryRun(req: Request, res: Response, estimate: () => Promise<object>): Promise<void> {
+  idempotencyKeyOf(req)
+  res.json(await estimate())
 }
 
 /** Continues a session's conversation. */

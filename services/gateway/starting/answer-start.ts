@@ -1,20 +1,22 @@
 import type { Request, Response } from 'express'
 import type { Broker, OnNamed, OpenedRun } from '../../../shared/cluster/commands/broker.ts'
+import type { RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { retryUntil } from '../../../shared/kernel/async/retry.ts'
 import { answerUntilLeft } from '../client-gone.ts'
 import { tenantOf } from '../middleware/auth.ts'
 import { idempotencyKeyOf, lastEventId } from '../params.ts'
+import { AnnouncedFrames, placeAnnouncement } from '../streams/announced-frames.ts'
 import { resumeRun } from '../streams/resume-run.ts'
 import type { Relay } from '../streams/sse.ts'
 import { endWithClient, onDisconnectOf } from './on-disconnect.ts'
 import { answerOf } from './run-answer.ts'
 import type { StartedRun, StartOnce } from './start-once.ts'
-import { AnnouncedFrames, findWaitingRun, waitingBody } from './waiting-run.ts'
+import { announcement, findWaitingRun, type WaitingRun, waitingBody } from './waiting-run.ts'
 
 export type Start = {
   /** The kind of request, for which an Idempotency-Key is unique. */
   operation: string
-  request: { background?: boolean; if_waiting?: 'wait' | 'deny' }
+  request: { background?: boolean; if_waiting?: 'wait' | 'deny'; wait_secs?: number }
   /** The session of a message, which may wait for its earlier ones. */
   sessionId?: string
   /** Starts the run. */
@@ -55,11 +57,21 @@ export function createAnswerStart(broker: Broker, relay: Relay, once: StartOnce)
       })
     } else {
       named()
-      const frames = mayWait ? new AnnouncedFrames(started.frames, findWaiting) : started.frames
+      const place = request.wait_secs && (() => broker.getRun(tenantOf(res), runId))
+      const frames = mayWait || place ? announced(started.frames, { findWaiting, place }) : started.frames
       await streamStarted({ broker, relay }, res, { ...started, frames, after })
     }
   }
 }
+
+type Notices = { findWaiting(): Promise<WaitingRun | undefined>; place: (() => Promise<RunSummary>) | 0 | undefined }
+
+const announced = (frames: OpenedRun['frames'], { findWaiting, place }: Notices) =>
+  new AnnouncedFrames(frames, async () => {
+    const waiting = await findWaiting()
+    if (waiting) return announcement(waiting)
+    return place ? placeAnnouncement(await place()) : ''
+  })
 
 /**
  * Streams a run from its first event. Clients that repeat a request when its connection breaks name the last event that they have: a run that

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { attachable, MAX_ATTACHMENTS } from '../../../shared/agent/files/attachable.ts'
-import type { Files } from '../../../shared/agent/files/files.ts'
+import type { Files, NewFile } from '../../../shared/agent/files/files.ts'
+import { factsOf } from '../../../shared/agent/files/media-type.ts'
 import type { FileRecord } from '../../../shared/agent/files/records.ts'
 import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import type { SeedMessage, WithFiles } from '../../../shared/cluster/commands/runs.ts'
 import type { AttachedFile } from '../../../shared/kernel/attachment.ts'
 import { AppError, invalidRequest } from '../../../shared/kernel/errors.ts'
+import { newId } from '../../../shared/kernel/ids.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
 import type { ApiType } from '../../../shared/platform/api/api-type.ts'
 import type { FetchFile } from './fetch-file.ts'
@@ -22,6 +24,9 @@ export type AttachDeps = { files: Pick<Files, 'get' | 'keep'>; fetchFile: FetchF
  */
 export function withAttachments(broker: Broker, deps: AttachDeps | undefined): Broker {
   const { attach, attachAll } = createAttach(deps)
+  const looking = createAttach(
+    deps && { ...deps, files: { get: (...args) => deps.files.get(...args), keep: describeFile } },
+  )
   return {
     ...broker,
     async createSession(tenant, id, begin) {
@@ -32,11 +37,22 @@ export function withAttachments(broker: Broker, deps: AttachDeps | undefined): B
       const past = messages && { messages: await attachAll(tenant, messages) }
       return broker.startRun(tenant, { ...(await attach(tenant, request)), ...past }, onNamed)
     },
+    async estimateRun(tenant, { messages, ...request }) {
+      const past = messages && { messages: await looking.attachAll(tenant, messages) }
+      return broker.estimateRun(tenant, { ...(await looking.attach(tenant, request)), ...past })
+    },
     async sendMessage(tenant, id, { seed, ...message }, onNamed) {
       const past = seed && { seed: await attachAll(tenant, seed) }
       return broker.sendMessage(tenant, id, { ...(await attach(tenant, message)), ...past }, onNamed)
     },
   }
+}
+
+/** The record that a file would have: what only looks at a request keeps nothing. */
+async function describeFile(_tenant: TenantId, { name, bytes, sha256, ...file }: NewFile): Promise<FileRecord> {
+  const facts = await factsOf('content' in file ? file.content : Buffer.alloc(0), name)
+  const now = new Date().toISOString()
+  return { file_id: newId('file'), name, ...facts, bytes, sha256, created_at: now, expires_at: now }
 }
 
 function createAttach(deps: AttachDeps | undefined) {

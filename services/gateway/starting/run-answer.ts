@@ -75,7 +75,10 @@ const planAnswer = (runId: string, texts: readonly string[], event: PlanQueuedEv
 /** Seconds after which a client may try again. */
 const RETRY_SECS = 5
 
-function failure(runId: string, { code, error, suggestion, problems }: ErrorEvent): AppError {
+function failure(
+  runId: string,
+  { code, error, suggestion, problems, retry_after_secs = RETRY_SECS }: ErrorEvent,
+): AppError {
   const message = `${runId} has failed: ${error}; ${suggestion}`
   const { status, type } = failureOf(code, message)
   const mayRetry = status === 429 || status === 503
@@ -83,6 +86,6 @@ function failure(runId: string, { code, error, suggestion, problems }: ErrorEven
     status,
     code,
     ...(problems && { problems: problems.map(({ path, message: of }) => ({ param: path, message: of })) }),
-    ...(mayRetry && { retryAfterSecs: RETRY_SECS }),
+    ...(mayRetry && { retryAfterSecs: retry_after_secs }),
   })
 }

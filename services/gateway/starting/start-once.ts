@@ -63,8 +63,9 @@ export class StartOnce {
       found = reservation.id
       if (attempt === 'first') return this.#startAnew(tenant, use, { found, placeholder, open })
       if (found.startsWith(STARTING)) continue
-      if (attempt === undefined) return this.#joinOrStart(tenant, started, found)
-      const joined = await this.#joinUnlessFailed(tenant, found)
+      const joined = await (attempt === undefined
+        ? this.#joinUnlessRefused(tenant, started, found)
+        : this.#joinUnlessFailed(tenant, found))
       if (joined) return joined
       if (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
         return this.#open(tenant, use, { placeholder, open })
@@ -114,6 +115,12 @@ export class StartOnce {
       !found.startsWith(STARTING) && (await this.#keys.replace(tenant, { ...use, from: found, to: placeholder }))
     if (isFree) return this.#open(tenant, use, { placeholder, open })
     return { ...(await open(async () => {})), isReplayed: false }
+  }
+
+  /** A run that has waited for a place in vain was refused: its key is free (D54.4). */
+  async #joinUnlessRefused(tenant: TenantId, started: KeyedStart, runId: string): Promise<StartedRun | undefined> {
+    const run = await this.#broker.getRun(tenant, runId).catch(() => undefined)
+    return run?.code === 'no_room' ? undefined : this.#joinOrStart(tenant, started, runId)
   }
 
   async #joinUnlessFailed(tenant: TenantId, runId: string): Promise<StartedRun | undefined> {

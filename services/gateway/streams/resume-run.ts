@@ -3,6 +3,7 @@ import type { Broker } from '../../../shared/cluster/commands/broker.ts'
 import { isLost, type RunSummary } from '../../../shared/cluster/commands/runs.ts'
 import { LOST_SEQ } from '../../../shared/cluster/journal/frames.ts'
 import { tenantOf } from '../middleware/auth.ts'
+import { AnnouncedFrames, placeAnnouncement } from './announced-frames.ts'
 import { answerHead, answerNothingLeft, type Relay } from './sse.ts'
 
 export type Resumed = {
@@ -21,7 +22,10 @@ export async function resumeRun(
   const run = isHead || after > 0 ? await broker.getRun(tenantOf(res), runId) : undefined
   if (run && isOver(run, after)) return answerNothingLeft(runId, res)
   if (isHead) return answerHead(runId, res)
-  relay({ runId, frames: await broker.followRun(tenantOf(res), runId, after), after }, res)
+  const tenant = tenantOf(res)
+  const frames = await broker.followRun(tenant, runId, after)
+  const place = async () => placeAnnouncement(await broker.getRun(tenant, runId))
+  relay({ runId, frames: after === 0 ? new AnnouncedFrames(frames, place) : frames, after }, res)
 }
 
 /** A number above the last event counts as the last (D4.5c). */

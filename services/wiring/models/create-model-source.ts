@@ -5,6 +5,7 @@ import { createServerModels, type ModelSource, meterModels } from '../../../shar
 import { TenantModels } from '../../../shared/work/runs/tenant-models.ts'
 import type { OpenedTenantConfig } from '../open-tenant-config.ts'
 import { createModels } from './create-models.ts'
+import { createProbes } from './create-probes.ts'
 
 /** Opens the server's models, and those of tenants where runtime configuration is enabled. */
 export async function createModelSource(
@@ -16,6 +17,7 @@ export async function createModelSource(
   const server = { ...(await createModels(settings, log)), smallModel: settings.smallModel, ...facts }
   if (!tenantConfig) return createServerModels(server)
   const { configs, credentials, openInstance, limits } = tenantConfig
-  const models = new TenantModels({ configs, credentials, server, createProvider: openInstance, log })
+  const probed = createProbes({ capabilities: tenantConfig.capabilities, tenantConfig })
+  const models = new TenantModels({ configs, credentials, server, createProvider: openInstance, probed, log })
   return meterModels(models, limits.meter)
 }

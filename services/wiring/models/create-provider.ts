@@ -1,9 +1,8 @@
 import { createAiSdkProvider } from '../../../shared/agent/providers/ai-sdk/ai-sdk.ts'
 import { createChatProvider } from '../../../shared/agent/providers/chat/chat.ts'
-import type { Send } from '../../../shared/agent/providers/chat/transport.ts'
 import { createDemoProvider } from '../../../shared/agent/providers/demo/demo.ts'
 import { MODEL_LIMITS, type ModelLimits } from '../../../shared/agent/providers/limits.ts'
-import type { HttpsProxy, ModelProvider } from '../../../shared/agent/providers/port.ts'
+import type { HttpsProxy, ModelProvider, Send } from '../../../shared/agent/providers/port.ts'
 import { LeftOut } from '../../../shared/agent/providers/unsupported-options.ts'
 import { invalidRequest } from '../../../shared/kernel/errors.ts'
 import type { ModelOptions } from '../../../shared/kernel/model-options.ts'
@@ -44,8 +43,11 @@ export async function createProvider({ type, baseUrl, apiKey, ...settings }: Pro
     proxy: settings.proxy,
     leftOut: new LeftOut(type, settings.onLeftOut),
   }
-  if (dialect === 'openai-chat') return createChatProvider({ ...common, send: settings.send })
-  return createAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+  const provider =
+    dialect === 'openai-chat'
+      ? createChatProvider({ ...common, send: settings.send })
+      : createAiSdkProvider({ ...common, dialect, fetch: settings.fetch })
+  return Object.assign(provider, { maxOutputTokens: options.max_output_tokens })
 }
 
 /** `timeout_secs` is for the first byte and between two (D5.8). */

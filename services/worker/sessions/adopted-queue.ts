@@ -14,11 +14,11 @@ import {
   type WarningEvent,
 } from '../../../shared/kernel/events.ts'
 import { listOf } from '../../../shared/kernel/text.ts'
-import type { Admission } from '../../../shared/tenancy/limits/admission.ts'
+import { type Admission, startOf } from '../../../shared/tenancy/limits/admission.ts'
 import type { ModelSource } from '../../../shared/work/runs/models.ts'
 import { aboutRequest } from '../../../shared/work/runs/records/record.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
-import type { EarlierEvents } from '../../../shared/work/runs/run-identity.ts'
+import type { EarlierEvents, RunIdentity } from '../../../shared/work/runs/run-identity.ts'
 import type { Runs } from '../../../shared/work/runs/runs.ts'
 import type { PrepareOneShot } from '../prepare-one-shot.ts'
 import type { PrepareRun } from '../prepare-run.ts'
@@ -29,7 +29,7 @@ import type { WaitingMessage } from './session-state.ts'
 export type AdoptedQueueDeps = EarlierAsksDeps & {
   runs: Pick<Runs, 'adopt' | 'refuse'>
   models: Pick<ModelSource, 'load'>
-  admission: Pick<Admission, 'hold'>
+  admission: Pick<Admission, 'hold' | 'waitOn'>
   prepareRun: PrepareRun
   prepareOneShot: PrepareOneShot
   /** Returns the paths of those of the files that are not here as another worker had them. */
@@ -45,8 +45,10 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
   return waiting.map((each) => {
     const { runId, message, earlier, fromSeq } = each
     const asks = new EarlierAsks({ tenant, scopeId: scopeOf(session, each), runId }, earlier, deps)
-    const run = adoptRun(session, each, { ...deps, asks })
-    deps.admission.hold(tenant, runId, run.ended)
+    const start = startOf({ tenant, runId }, message)
+    const wait = earlier ? undefined : deps.admission.waitOn(start, new Date(each.startedAt))
+    const run = adoptRun(session, each, { ...deps, asks, wait })
+    deps.admission.hold(start, run.ended, wait)
     void run.ended.then(() => asks.withdrawAll()) // It may not have asked them again.
     const prepare = () => prepareLate(session, each, deps)
     const compare = async () => {
@@ -64,17 +66,17 @@ export function adoptQueue(session: Session, waiting: readonly WaitingMessage[],
 
 const scopeOf = ({ id }: Session, { runId }: WaitingMessage): string => (isOneShotSession(id) ? runId : id)
 
-type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks }
+type AdoptRunDeps = Pick<AdoptedQueueDeps, 'runs'> & { asks?: EarlierAsks } & Pick<RunIdentity, 'wait'>
 
 /** Registers a run of the session that another worker has accepted, with the events that it has sent of it. */
-export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks }: AdoptRunDeps): Run {
+export function adoptRun(session: Session, waiting: WaitingMessage, { runs, asks, wait }: AdoptRunDeps): Run {
   const { tenant, id, workspace } = session
   const { runId, startedAt, message, isConfirmed = true, steers = [], earlier } = waiting
   const { background: needsNoReader = false }: RunRequest = message
   const sessionId = isOneShotSession(id) ? undefined : id
   const run = runs.adopt({
     ...{ id: runId, tenant, sessionId, workspace, startedAt: new Date(startedAt), needsNoReader, isHeld: !isConfirmed },
-    about: aboutRequest(message),
+    ...{ about: aboutRequest(message), wait },
     ...(earlier && { earlier: eventsOf(earlier, asks) }),
   })
   run.steering.restore({ steers, turns: earlier?.state.steered ?? [] })

@@ -19,6 +19,7 @@ type State = 'idle' | 'answering' | 'finishing' | 'held' | 'leaving' | 'gone'
  * | State     | Event                                                   | Next state                                      |
  * |-----------|---------------------------------------------------------|-------------------------------------------------|
  * | idle      | a message comes                                         | answering                                       |
+ * | idle      | the message that waits for room among its tenant's runs has it | answering                                |
  * | idle      | `hold`                                                  | held                                            |
  * | idle      | `retire`                                                | gone                                            |
  * | answering | its run ends                                            | answering the next message; idle without one    |
@@ -131,6 +132,8 @@ export class MessageQueue {
   /** Begins the run of the next message that waits. */
   #answerNext(from: 'idle' | 'held' | 'answering' | 'leaving'): void {
     const [busy, free] = from === 'leaving' ? (['leaving', 'gone'] as const) : (['answering', 'idle'] as const)
+    const placed = this.#waiting[0]?.run.placed
+    if (placed) return this.#answerLater(from, placed)
     const next = this.#waiting.shift()
     this.#move(from, next ? busy : free)
     if (!next) return
@@ -139,6 +142,15 @@ export class MessageQueue {
     const done = Promise.resolve().then(() => run.execute(execute))
     this.#current = { run, done }
     void done.then(() => this.#onAnswered())
+  }
+
+  /** The next message waits for its place among the runs of its tenant, and all behind it do. */
+  #answerLater(from: 'idle' | 'held' | 'answering' | 'leaving', placed: Promise<void>): void {
+    const meanwhile = from === 'leaving' ? 'leaving' : 'idle'
+    this.#move(from, meanwhile)
+    void placed.then(() => {
+      if (this.#state === meanwhile && !this.#current) this.#answerNext(meanwhile)
+    })
   }
 
   #onAnswered(): void {

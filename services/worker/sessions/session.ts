@@ -11,7 +11,7 @@ import { Observed } from '../../../shared/kernel/async/observed.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import { jsonBytes } from '../../../shared/kernel/json.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
-import { truncate } from '../../../shared/kernel/text.ts'
+import { titleOf } from '../../../shared/reading/title.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
 import type { CancelCode } from '../../../shared/work/runs/run-identity.ts'
 import type { RunStart } from '../prepare-run.ts'
@@ -110,7 +110,7 @@ export class Session {
       onResize: (bytes) => options.place.resize(bytes + this.#clientToolBytes),
       ...(!isOneShotSession(id) && { runId: () => this.#queue.active?.id ?? null }),
     })
-    this.title = title ?? titleOf(firstPromptOf(history.messages))
+    this.title = title ?? nameOf(firstPromptOf(history.messages))
     this.#memory = new SessionMemory(this.conversation, memories)
     this.remembered = new RememberedTools(remembered)
     const saved = { messages: log?.nextSeq === 1 ? 0 : history.messages.length, compactions: 0 }
@@ -275,7 +275,7 @@ export class Session {
       },
     })
     const name = () => {
-      if (!run.isAbandoned) this.title ??= titleOf(message.prompt)
+      if (!run.isAbandoned) this.title ??= nameOf(message.prompt)
     }
     if (run.isHeld) void run.whenAccepted().then(name)
     else name()
@@ -330,6 +330,5 @@ export class Session {
 const firstPromptOf = (messages: SessionState['messages']): string =>
   messages.find((message) => message.role === 'user')?.text ?? ''
 
-/** The beginning of a prompt as one line; `undefined` for an empty one. */
-const titleOf = (prompt: string): string | undefined =>
-  truncate(prompt.replaceAll(/\s+/g, ' ').trim(), TITLE_CHARS, '') || undefined
+/** `undefined` for an empty prompt. */
+const nameOf = (prompt: string): string | undefined => titleOf(prompt, TITLE_CHARS) || undefined

@@ -3,7 +3,7 @@ import { quoted } from '../../kernel/text.ts'
 import type { ModelCall } from '../providers/failures/failover.ts'
 import type { CallPart } from '../providers/failures/retry.ts'
 import type { CountedUsage, ModelRoute, PriceOf, Usage } from '../providers/port.ts'
-import { CallCount } from './call-count.ts'
+import { CallCount, tokensIn } from './call-count.ts'
 import { addSpent, addTurn, estimateUsage, NO_USAGE, startTotals, type Totals, turnEnd, wholeUsage } from './usage.ts'
 
 /** The model calls of a run and of all its sub-agents. */
@@ -142,8 +142,12 @@ export class Account {
     let route = primary
     root.onCallBegun()
     return {
-      note(part) {
+      note: (part) => {
         if (part.type === 'served_by') route = part.route
+        if (part.type === 'abandoned') {
+          const cost = this.#priced(estimateUsage(tokensIn(request), 0), part.route)
+          for (const each of new Set([tree, root])) each.add(cost)
+        }
         parts.note(part)
       },
       end: () => {

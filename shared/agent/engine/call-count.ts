@@ -17,6 +17,7 @@ export class CallCount {
       case 'failure':
       case 'warning':
       case 'served_by':
+      case 'abandoned':
         return
       case 'finish':
         this.#counted = part.usage

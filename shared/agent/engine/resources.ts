@@ -1,5 +1,6 @@
 import type { Caller, ModelRoute, PriceOf, WindowOf } from '../providers/port.ts'
 import type { ReadFile } from '../providers/shown-files.ts'
+import type { Strategy } from '../providers/strategy.ts'
 import type { ToolBox, ToolOwner, ToolServices } from '../tools/port.ts'
 import type { CallProgress, UnstoredFile } from './call-progress.ts'
 import type { Steering } from './messages/steering.ts'
@@ -10,6 +11,10 @@ export type Route = {
   primary: ModelRoute
   /** Takes over a turn of which the client has seen nothing when the primary model fails (D5.5). */
   fallback: ModelRoute | undefined
+  /** Which of the two a run calls first; `order` unless it says. */
+  strategy?: Strategy | undefined
+  /** A second request may be sent when the first is late (D56). */
+  hedge?: boolean | undefined
 }
 
 /**
@@ -28,9 +33,10 @@ export type Models = {
 
 /** The same models, called for this caller. */
 export function calledBy(models: Models, caller: Caller): Models {
-  const called = ({ primary, fallback }: Route): Route => ({
-    primary: { ...primary, caller },
-    fallback: fallback && { ...fallback, caller },
+  const called = (route: Route): Route => ({
+    ...route,
+    primary: { ...route.primary, caller },
+    fallback: route.fallback && { ...route.fallback, caller },
   })
   return {
     ...models,

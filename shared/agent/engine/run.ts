@@ -10,6 +10,7 @@ import {
   type WarningEvent,
 } from '../../kernel/events.ts'
 import type { Failure, Message, ModelRoute, ToolResultBlock } from '../providers/port.ts'
+import type { Needs } from '../providers/strategy.ts'
 import type { ToolBox } from '../tools/port.ts'
 import { Account, AgentTree } from './account.ts'
 import { type Answered, type Asked, askModel, userMessage } from './answers/ask-model.ts'
@@ -22,11 +23,12 @@ import {
   TypedAnswer,
 } from './answers/typed-answer.ts'
 import { placed, toolsWithFiles } from './attached-files.ts'
+import { tokensIn } from './call-count.ts'
 import { withOwnIds } from './client-calls.ts'
 import { type Context, createContext } from './context/context.ts'
 import { Conversation } from './conversation.ts'
 import { Steering, steerMessage } from './messages/steering.ts'
-import type { RunResources } from './resources.ts'
+import type { Models, RunResources } from './resources.ts'
 import type { RunProgress } from './run-progress.ts'
 import { withServerInstructions } from './server-instructions.ts'
 import { createStickyModels, type StickyModels } from './sticky-models.ts'
@@ -115,6 +117,25 @@ export async function* run(
   }
 }
 
+/** The tokens of the first model call of a run, as they are estimated where a call reserves its budget (D57). Nothing is called. */
+export async function firstCallTokens(given: RunInput, toolBox: ToolBox): Promise<number> {
+  if (toolBox.ready) await toolBox.ready
+  const input = withServers(given, toolBox)
+  const { systemPrompt: system, background, conversation } = input
+  const before = background === undefined ? [] : [userMessage(background)]
+  return tokensIn({
+    system,
+    messages: [...before, ...conversation.messages, promptMessage(input)],
+    tools: toolBox.tools,
+  })
+}
+
+/** The model that a run would call first, by the strategy of its route (D56). */
+export const firstModel = (input: RunInput, models: Models, toolBox: ToolBox): ModelRoute => {
+  const messages = [...input.conversation.messages, promptMessage(input)]
+  return createStickyModels(models, () => needsOf(input, messages, toolBox)).main().primary
+}
+
 /** Makes the last event of a run that ends before its answer is complete. What its model could not read any more stays in the history. */
 const endsOf =
   ({ account, steering, resources: { signal } }: Agent, conversation: Conversation) =>
@@ -162,7 +183,7 @@ function withServers(input: RunInput, toolBox: ToolBox): RunInput {
 /** Begins the run, or goes on with it. */
 function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefined) {
   const { conversation, progress } = input
-  const models = createStickyModels(given.models)
+  const models = createStickyModels(given.models, () => needsOf(input, conversation.messages, given.tools.toolBox))
   const tools = toolsWithFiles(given.tools, { messages: () => conversation.messages, readFile: given.readFile })
   const resources = { ...given, models, tools, ...(progress && { progress }) }
   const tree = progress?.tree ?? new AgentTree()
@@ -177,6 +198,13 @@ function agentOf(input: RunInput, given: RunResources, lineage: Lineage | undefi
   const subAgentsFor = subAgentsOf(input, resources, { tree: root, caller: lineage })
   return { agent, subAgentsFor, end: endsOf(agent, conversation) }
 }
+
+/** What a run needs of its model (D56). */
+const needsOf = ({ output }: RunInput, messages: readonly Message[], { tools }: ToolBox): Needs => ({
+  tools: tools.length > 0,
+  schema: output !== undefined,
+  files: messages.flatMap((message) => (message.role === 'user' ? (message.files ?? []) : [])),
+})
 
 /** The model has answered, and its calls come next. */
 function beginStep(

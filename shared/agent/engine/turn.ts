@@ -122,6 +122,8 @@ class AnswerReader {
       case 'served_by':
         this.answer.servedBy = part.route
         return
+      case 'abandoned':
+        return
       case 'warning':
         this.#events.push(part)
     }

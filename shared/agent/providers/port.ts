@@ -55,6 +55,8 @@ export type ModelRequest = {
   caller?: Caller | undefined
   /** Called with what the head of an answer tells of the limits of the account. */
   onTold?: ((told: ToldLimits) => void) | undefined
+  /** Called when the request is sent, which is behind its turn. Providers whose calls have no turns never call it. */
+  onSent?: (() => void) | undefined
   /** Another model takes over: the call waits no longer than this for its turn. */
   maxWaitMs?: number | undefined
 }
@@ -78,10 +80,18 @@ export type ModelChoices = {
 export type StructuredOutput = { name: string; schema: JsonObject }
 
 /** Token counts of one turn. `input` is the whole input, the cached parts included. */
-export type Usage = { input: number; cacheRead: number; cacheWrite: number; output: number }
+export type Usage = {
+  input: number
+  cacheRead: number
+  cacheWrite: number
+  output: number
+  /** What it costs, as a part of the price. */
+  priceFactor?: number
+}
 
 /** What a provider has counted of a turn. A count that it has left out is missing. */
-export type CountedUsage = Partial<Pick<Usage, 'input' | 'output'>> & Pick<Usage, 'cacheRead' | 'cacheWrite'>
+export type CountedUsage = Partial<Pick<Usage, 'input' | 'output' | 'priceFactor'>> &
+  Pick<Usage, 'cacheRead' | 'cacheWrite'>
 
 export type FailureCode = Extract<
   RunErrorCode,
@@ -143,6 +153,8 @@ export interface ModelProvider {
   readonly caps?: InstanceLimits | undefined
   /** The configured context window in tokens; `undefined`: the catalogue's counts. */
   readonly contextWindow?: number | undefined
+  /** At most so many tokens come back of a call; `undefined`: the model's own limit counts. */
+  readonly maxOutputTokens?: number | undefined
   /** Configured prices by model, which replace every other. */
   readonly prices?: ReadonlyMap<string, ModelPrice> | undefined
   /** Asks the server for a model's window in tokens; missing where servers do not tell. Never rejects. */
@@ -153,8 +165,30 @@ export interface ModelProvider {
   takesTools?(model: string): boolean
   /** Whether the model takes files of this type in a message, as far as is known. Missing: it does. */
   takesFile?(model: string, mediaType: string): boolean
+  /** Whether its next call has its answer already, so that nobody is called. Missing: it has not. */
+  isAnswered?(): boolean
+  /** What all processes know of a model of the instance. Missing: each process knows what its own calls tell. */
+  stateOf?: ((model: string) => ModelState | undefined) | undefined
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<Batched<ModelPart>>
 }
+
+/** `waiting`: the calls that wait for their turns at a model. */
+export interface ModelState {
+  readonly waiting: number
+  readonly health: ModelHealth
+}
+
+/** Whether a model answers. `now` is in milliseconds of `performance.now()`. */
+export interface ModelHealth {
+  /** It has failed of late: calls that have another model pass it over. */
+  rests(now: number): boolean
+  /** As `rests`; of the calls that ask behind a rest one is told `false`, to find out whether the model answers again. */
+  isPassedOver(now: number): boolean | Promise<boolean>
+  note(outcome: CallOutcome, now: number): void
+}
+
+/** `failed`: after its retries. `late`: another request has answered first (D56.3). */
+export type CallOutcome = 'answered' | 'failed' | 'late'
 
 /** `limits` of an instance (D52). */
 export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?: number; concurrent?: number }
@@ -162,8 +196,34 @@ export type InstanceLimits = { tokens_per_minute?: number; requests_per_minute?:
 /** The proxy for https addresses; `except` lists the hosts that are called directly, comma-separated. */
 export type HttpsProxy = { url: string; except?: string | undefined }
 
-/** A model, the provider that serves it, and for whom it is called. */
-export type ModelRoute = { provider: ModelProvider; model: string; caller?: Caller | undefined }
+/** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
+export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
+
+export type SendRequest = {
+  method: 'POST' | 'GET'
+  headers: Record<string, string>
+  body: string | Uint8Array
+  /** Aborting it closes the connection at any point; a pending read or send then rejects. */
+  signal: AbortSignal
+}
+
+export type SendResponse = {
+  status: number
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
+  body: AsyncIterable<Uint8Array>
+}
+
+/** What a call may need of a model (D56). */
+export type Ability = 'tools' | 'images' | 'schema'
+
+/** A model, the provider that serves it, and for whom it is called. `lacks`: what a probe has found that it cannot do. */
+export type ModelRoute = {
+  provider: ModelProvider
+  model: string
+  caller?: Caller | undefined
+  lacks?: readonly Ability[] | undefined
+}
 
 /** The fields that select the price of a model, besides its name. */
 export type PricedProvider = Pick<ModelProvider, 'type' | 'prices'>

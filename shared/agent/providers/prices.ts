@@ -10,8 +10,8 @@ export function createPrices(configured: ReadonlyMap<string, ModelPrice>): Price
   const find = createFinder(priceIn)
   return ({ type, prices }, model, usage) => {
     const price = prices?.get(model) ?? configured.get(model)
-    if (price) return costOf(price, usage)
-    return isLocal(type) ? 0 : find(type, model)?.(usage)
+    const cost = price ? costOf(price, usage) : isLocal(type) ? 0 : find(type, model)?.(usage)
+    return cost === undefined ? undefined : cost * (usage.priceFactor ?? 1)
   }
 }
 

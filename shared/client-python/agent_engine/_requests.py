@@ -44,6 +44,10 @@ class Call:
     timeout: float | None = None
 
 
+#: The query of a request that estimates a start.
+DRY = {"dry_run": "true"}
+
+
 class Auto:
     """Stands for a key that is made at random."""
 

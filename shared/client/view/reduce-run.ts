@@ -6,15 +6,15 @@ import { EMPTY_RUN, type RunEnd, type RunView, type TurnStart, type UsageView } 
  * The view of a run after one more event. It is pure: an event that was seen before changes nothing, and neither does one behind the
  * end. `at` is the time in milliseconds; without it the view has no durations of tool calls.
  */
-export function reduceRun(state: RunView | undefined, event: RunEvent, at?: number): RunView {
-  const view = state ?? EMPTY_RUN
+export function reduceRun(view: RunView = EMPTY_RUN, event: RunEvent, at?: number): RunView {
+  if (event.event === 'waiting') return { ...view, waiting: event.data }
   const isKnown = event.id <= view.lastEventId && event.event !== 'error'
   if (view.end || isKnown) return view
   const next = { ...view, ...changeOf(view, event, at), lastEventId: Math.max(event.id, view.lastEventId) }
   return { ...next, status: statusOf(next) }
 }
 
-function changeOf(view: RunView, event: RunEvent, at: number | undefined): Partial<RunView> {
+function changeOf(view: RunView, event: Begun, at: number | undefined): Partial<RunView> {
   switch (event.event) {
     case 'turn_start':
       return { turn: event.data, turnStarts: [...view.turnStarts, startOf(event.data.turn_number, view)] }
@@ -53,6 +53,8 @@ function changeOf(view: RunView, event: RunEvent, at: number | undefined): Parti
       return { blocks: reduceBlocks(view.blocks, event, at) }
   }
 }
+
+type Begun = Exclude<RunEvent, { event: 'waiting' }>
 
 const startOf = (turn: number, { blocks, permissions, usage }: RunView): TurnStart => ({
   turn,

@@ -58,6 +58,8 @@ export type RunView = {
   lastEventId: number
   /** The newest turn. */
   turn?: Schema<'TurnStartData'>
+  /** Its last place among the runs of its tenant that wait for room. It has begun when `lastEventId` is above 0. */
+  waiting?: Schema<'WaitingData'>
   blocks: readonly Block[]
   permissions: readonly PermissionView[]
   warnings: readonly Schema<'WarningData'>[]

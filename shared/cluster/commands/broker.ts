@@ -1,6 +1,7 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import type { FrameStream } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { SignedAnswer, SignedReply } from '../permissions/reply.ts'
@@ -48,6 +49,8 @@ export interface Broker {
 
   /** Throws `rate_limit` when every worker has its maximum of runs. */
   startRun(tenant: TenantId, request: RunRequest, onNamed?: OnNamed): Promise<OpenedRun>
+  /** What `startRun` would call first, and cost. It starts nothing, and throws what `startRun` does for a request that cannot be run (D57). */
+  estimateRun(tenant: TenantId, request: RunRequest): Promise<ApiType<'Estimate'>>
   /** The message is queued behind the session's earlier ones. Throws `rate_limit` when eight are queued already (D4.6). */
   sendMessage(tenant: TenantId, sessionId: string, message: MessageRequest, onNamed?: OnNamed): Promise<OpenedRun>
 

@@ -1,6 +1,7 @@
 import type { PageRequest } from '../../kernel/cursor.ts'
 import type { Steer } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { ApiType } from '../../platform/api/api-type.ts'
 import type { FrameCursor } from '../journal/frame-stream.ts'
 import type { RememberedPage } from '../permissions/remembered-page.ts'
 import type { FilePiece, FolderFiles, FolderPage } from './files.ts'
@@ -37,6 +38,7 @@ export interface Inbox {
   /** The run begins with `acceptRun`, and so does that of a message, when its turn has come: before, nothing of it is in a history (D36.1). */
   startRun(tenant: TenantId, runId: string, request: RunRequest): MayWait<void>
   sendMessage(tenant: TenantId, runId: string, message: MessageRequest & { sessionId: string }): MayWait<void>
+  estimateRun(tenant: TenantId, request: RunRequest): Promise<ApiType<'Estimate'>>
   /** A gateway has sent the run's id to the client, or a client follows the run. Of one in the background that is stored when it resolves. */
   acceptRun(tenant: TenantId, runId: string): MayWait<void>
   /** Lists the folder of a session, or of the run with this id that has one of its own. Throws `not_found` where there is none, and `unavailable` where it is not here yet. */

@@ -106,6 +106,7 @@ const executorIn = pick(
   'maxTurns',
   'modelPrices',
   'hasPlanQueue',
+  'hasDispatchStore',
   'scheduleLeastSecs',
 )
 

@@ -1,28 +1,51 @@
-import { tooMany } from '../../kernel/errors.ts'
+import type { Priority } from '../../agent/providers/port.ts'
+import type { RunRequest } from '../../cluster/commands/runs.ts'
+import { type AppError, tooMany } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import { type Limits } from '../tenant-config/config.ts'
+import type { TenantLimits } from '../tenant-config/config.ts'
 import { assertBudget, type Budgets } from './budgets.ts'
 import type { KnownLimits } from './known-limits.ts'
-import { PLACE_MS, type RunPlaces } from './port.ts'
+import { PLACE_MS, type PlacedRun, type PlaceLimits, type RunPlaces, type TakenPlace } from './port.ts'
+import { type NewWait, StartLines, type StartWait } from './start-lines.ts'
+import { placeLimits, retryAfterSecs } from './start-order.ts'
+
+/** A run that is to start. `priority` and `waitSecs`: it may wait for its place. */
+export type Start = PlacedRun & { priority?: Priority | undefined; waitSecs?: number | undefined }
+
+/** The start of a run of this request (D54). One in the background comes behind those that somebody waits for. */
+export const startOf = (
+  run: Pick<Start, 'tenant' | 'runId'>,
+  {
+    customer_id: customer,
+    background,
+    priority = background ? 'normal' : 'interactive',
+    wait_secs: waitSecs,
+  }: RunRequest,
+): Start => ({ ...run, customer, priority, waitSecs })
 
 /** Decides whether a tenant may start a run, and holds the places of those that go on. */
 export interface Admission {
   /**
-   * `undefined` when the tenant has no limit that could refuse it. Rejects with `rate_limit` when the run may not start, and with
-   * `unavailable` when that is not known.
+   * `undefined` when the tenant has no limit that could refuse it. Resolves with a wait when the run may begin only after it. Rejects with
+   * `rate_limit` when the run may not start, and with `unavailable` when that is not known.
    */
-  admit(tenant: TenantId, runId: string): Promise<void> | undefined
-  /** Holds the run's place until `ended` resolves. */
-  hold(tenant: TenantId, runId: string, ended: Promise<void>): void
+  admit(start: Start): Promise<StartWait | undefined> | undefined
+  /** The wait of a run that another process has accepted and not begun; `undefined` when it does not wait. */
+  waitOn(start: Start, since: Date): StartWait | undefined
+  /** Holds the run's place until `ended` resolves, as soon as it has one. */
+  hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void
   /** Frees the place of a run that did not start. */
-  release(tenant: TenantId, runId: string): void
+  release(run: PlacedRun): void
   /** Stops holding a run's place without giving it back: another process has the run, and holds the place. */
   handOver(tenant: TenantId, runId: string): void
 }
 
 /** For a process without runtime configuration, in which no tenant has limits. */
-export const NO_ADMISSION: Admission = { admit: () => undefined, hold: () => {}, release: () => {}, handOver: () => {} }
+export const NO_ADMISSION: Admission = {
+  ...{ admit: () => undefined, waitOn: () => undefined },
+  ...{ hold: () => {}, release: () => {}, handOver: () => {} },
+}
 
 export type AdmissionDeps = {
   limits: Pick<KnownLimits, 'of' | 'peek'>
@@ -33,32 +56,56 @@ export type AdmissionDeps = {
 }
 
 const RENEW_EVERY_MS = PLACE_MS / 4
-const BUSY_RETRY_SECS = 5
+/** The starts that wait, of a tenant and at a process. */
+const MAX_WAITING = 1_000
+const MAX_WAITING_HERE = 10_000
+/** For a start that does not wait: how long it takes at most to know whether those that wait are before it. */
+const LOOK_MS = 2_000
+
+type Held = { run: PlacedRun; since: number }
 
 export class RunAdmission implements Admission {
   readonly #deps: AdmissionDeps
-  readonly #held = new Map<TenantId, Set<string>>()
+  readonly #lines: StartLines
+  readonly #held = new Map<TenantId, Map<string, Held>>()
   readonly #timer: NodeJS.Timeout
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps
+    this.#lines = new StartLines(deps)
     this.#timer = setInterval(() => this.#renew(), deps.renewEveryMs ?? RENEW_EVERY_MS).unref()
   }
 
-  admit(tenant: TenantId, runId: string): Promise<void> | undefined {
-    const limits = this.#deps.limits.of(tenant)
-    if (!(limits instanceof Promise) && !limitsRuns(limits)) return undefined
-    return this.#admit(tenant, runId, limits)
+  admit(start: Start): Promise<StartWait | undefined> | undefined {
+    const limits = this.#deps.limits.of(start.tenant)
+    if (!(limits instanceof Promise) && !limitsRuns(limits, start)) return undefined
+    return this.#admit(start, limits)
   }
 
-  hold(tenant: TenantId, runId: string, ended: Promise<void>): void {
-    if (this.#deps.limits.peek(tenant)?.concurrent_runs === null) return
-    const ofTenant = this.#held.get(tenant) ?? new Set()
-    this.#held.set(tenant, ofTenant.add(runId))
-    this.#try(this.#deps.places.renew(tenant, [runId]))
+  waitOn(start: Start, since: Date): StartWait | undefined {
+    const limits = this.#deps.limits.peek(start.tenant)
+    if (start.waitSecs === undefined || (limits && !limitsPlaces(limits, start))) return undefined
+    const wait = this.#lines.wait({ ...waitOf(start), waitedMs: Math.max(0, Date.now() - since.getTime()) })
+    if (limits) this.#try(this.#lines.give(wait, placeLimits(limits, start.customer))) // It may have a place already.
+    return wait
+  }
+
+  hold(run: PlacedRun, ended: Promise<void>, wait?: StartWait): void {
+    if (wait) void wait.turn.then((how) => how === 'placed' && this.#hold(run, ended))
+    else this.#hold(run, ended)
+  }
+
+  #hold(run: PlacedRun, ended: Promise<void>): void {
+    const { tenant, runId } = run
+    const limits = this.#deps.limits.peek(tenant)
+    if (limits && !limitsPlaces(limits, run)) return
+    const ofTenant = this.#held.get(tenant) ?? new Map<string, Held>()
+    const held = { run, since: performance.now() }
+    this.#held.set(tenant, ofTenant.set(runId, held))
+    this.#try(this.#deps.places.renew(tenant, [this.#counted(run)]))
     void ended.then(() => {
       this.handOver(tenant, runId)
-      this.release(tenant, runId)
+      this.#free(run, performance.now() - held.since)
     })
   }
 
@@ -68,24 +115,57 @@ export class RunAdmission implements Admission {
     if (ofTenant?.size === 0) this.#held.delete(tenant)
   }
 
-  release(tenant: TenantId, runId: string): void {
-    this.#try(this.#deps.places.release(tenant, runId))
+  release(run: PlacedRun): void {
+    this.#free(run)
   }
 
   close(): void {
     clearInterval(this.#timer)
   }
 
-  async #admit(tenant: TenantId, runId: string, limits: Limits | Promise<Limits>): Promise<void> {
+  async #admit(start: Start, known: TenantLimits | Promise<TenantLimits>): Promise<StartWait | undefined> {
     const { budgets, places } = this.#deps
-    const { concurrent_runs: limit } = await limits
-    await assertBudget(budgets, tenant)
-    if (limit === null || (await places.take(tenant, runId, limit))) return
-    throw tooMany(`this tenant has ${limit} runs at work, its limit; try again when one has ended`, BUSY_RETRY_SECS)
+    const limits = await known
+    await assertBudget(budgets, start.tenant, start.customer)
+    if (!limitsPlaces(limits, start)) return undefined
+    const allowed = placeLimits(limits, start.customer)
+    const found = await places.take(start, allowed)
+    if (found.place === 'taken') return undefined
+    if (start.waitSecs === undefined) {
+      if (found.place === 'behind' && (await this.#beginsNow(start))) return undefined
+    } else if (this.#mayWait(start.tenant, found)) return this.#lines.wait(waitOf(start))
+    throw refusalOf(allowed, found)
+  }
+
+  #mayWait(tenant: TenantId, { waiting }: TakenPlace): boolean {
+    return Math.max(waiting, this.#lines.sizeOf(tenant)) < MAX_WAITING && this.#lines.size < MAX_WAITING_HERE
+  }
+
+  /** Whether those that wait leave room for a start that does not. */
+  async #beginsNow(start: Start): Promise<boolean> {
+    const waiting = this.#lines.wait({ ...waitOf(start), waitMs: LOOK_MS })
+    const begins = await waiting.begins().finally(() => waiting.leave())
+    return begins
   }
 
   #renew(): void {
-    for (const [tenant, runIds] of this.#held) this.#try(this.#deps.places.renew(tenant, [...runIds]))
+    for (const [tenant, runs] of this.#held)
+      this.#try(
+        this.#deps.places.renew(
+          tenant,
+          Array.from(runs.values(), ({ run }) => this.#counted(run)),
+        ),
+      )
+  }
+
+  /** Names the customer only where its runs are limited. */
+  #counted({ customer, ...run }: PlacedRun): PlacedRun {
+    const limits = this.#deps.limits.peek(run.tenant)
+    return limits && placeLimits(limits, customer).customer !== null ? { ...run, customer } : run
+  }
+
+  #free(run: PlacedRun, ranMs?: number): void {
+    this.#try(this.#deps.places.release(run, ranMs).then(() => this.#lines.look(run.tenant)))
   }
 
   /** A place that could not be renewed or released is free again after a while. */
@@ -94,5 +174,25 @@ export class RunAdmission implements Admission {
   }
 }
 
-const limitsRuns = ({ concurrent_runs, tokens_per_day, usd_per_day }: Limits): boolean =>
-  concurrent_runs !== null || tokens_per_day !== null || usd_per_day !== null
+const waitOf = ({ tenant, runId, customer, priority = 'normal', waitSecs = 0 }: Start): NewWait => ({
+  ...{ tenant, runId, customer, priority },
+  waitMs: waitSecs * 1_000,
+})
+
+const limitsPlaces = (limits: TenantLimits, { customer }: Pick<Start, 'customer'>): boolean =>
+  Object.values(placeLimits(limits, customer)).some((limit) => limit !== null)
+
+const limitsRuns = (limits: TenantLimits, start: Start): boolean =>
+  limitsPlaces(limits, start) ||
+  limits.tokens_per_day !== null ||
+  limits.usd_per_day !== null ||
+  (start.customer !== undefined && limits.customers !== undefined)
+
+function refusalOf({ tenant, customer }: PlaceLimits, found: TakenPlace): AppError {
+  const [whose, limit] = found.place === 'customer_full' ? ['customer', customer] : ['tenant', tenant]
+  const waiting = found.waiting > 0 ? `, and ${found.waiting} that wait` : ''
+  return tooMany(
+    `this ${whose} has ${limit} runs at work, its limit${waiting}; try again when one has ended, or send "wait_secs"`,
+    retryAfterSecs(found, limit ?? 1),
+  )
+}

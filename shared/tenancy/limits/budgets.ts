@@ -27,9 +27,13 @@ export type BudgetRefusal = {
   retryAfterSecs: number
 }
 
-/** Throws `rate_limit` when the tenant's budget is used up, and `unavailable` while what is left of it cannot be read. */
-export async function assertBudget(budgets: Pick<Budgets, 'refusal'>, tenant: TenantId): Promise<void> {
-  const refusal = await budgets.refusal(tenant)
+/** Throws `rate_limit` when the tenant's budget, or that of its customer, is used up, and `unavailable` while what is left of it cannot be read. */
+export async function assertBudget(
+  budgets: Pick<Budgets, 'refusal'>,
+  tenant: TenantId,
+  customer?: string,
+): Promise<void> {
+  const refusal = await budgets.refusal(tenant, customer)
   if (!refusal) return
   const { code, message, retryAfterSecs } = refusal
   throw new AppError(code === 'budget_exhausted' ? 'rate_limit' : 'unavailable', message, { code, retryAfterSecs })
@@ -70,12 +74,11 @@ export class Budgets {
     this.#timer = setInterval(() => void this.#flush(), this.#everyMs).unref()
   }
 
-  /** `undefined` when the tenant's models may be called. */
-  async refusal(tenant: TenantId): Promise<BudgetRefusal | undefined> {
-    const standings = await this.standings({ tenant })
+  /** `undefined` when the tenant's models may be called, for its customer if there is one. */
+  async refusal(tenant: TenantId, customer?: string): Promise<BudgetRefusal | undefined> {
+    const standings = await this.standings({ tenant, customer })
     if ('code' in standings) return standings
-    const [standing] = standings
-    return standing && this.exhausted(standing, standing.known)
+    return standings.map((each) => this.exhausted(each, each.known)).find((refusal) => refusal !== undefined)
   }
 
   /** Where the budgets stand that a call of this payer counts against, the tenant's first. Empty when there are none. */

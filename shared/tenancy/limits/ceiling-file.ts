@@ -36,7 +36,10 @@ export async function openCeilingFile({
     }
   }
   const timer = setInterval(() => void read(), everyMs).unref()
-  return { of: (tenant) => ceilings.of(tenant), close: () => clearInterval(timer) }
+  return {
+    ...{ of: (tenant) => ceilings.of(tenant), weightOf: (tenant) => ceilings.weightOf(tenant) },
+    close: () => clearInterval(timer),
+  }
 }
 
 type Content = { text?: string; failure?: string }

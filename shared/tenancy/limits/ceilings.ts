@@ -2,10 +2,10 @@ import { isJsonObject, parseJson } from '../../kernel/json.ts'
 import { parseTenant, type TenantId } from '../../kernel/tenant.ts'
 import { type Limits, NO_LIMITS } from '../tenant-config/config.ts'
 
-/** The most that an operator lets each tenant's limits be (TENANT_LIMITS); `null` for no ceiling. */
-export type Ceilings = { of(tenant: TenantId): Limits }
+/** The most that an operator lets each tenant's limits be (TENANT_LIMITS); `null` for no ceiling. `weightOf`: its share of what tenants share, in parts of an equal one. */
+export type Ceilings = { of(tenant: TenantId): Limits; weightOf(tenant: TenantId): number }
 
-export const NO_CEILINGS: Ceilings = { of: () => NO_LIMITS }
+export const NO_CEILINGS: Ceilings = { of: () => NO_LIMITS, weightOf: () => 1 }
 
 /** The limits that apply: the tenant's own up to its ceiling, and the ceiling where it has none. */
 export function effectiveLimits<T extends Limits>(own: T, ceiling: Limits): T {
@@ -21,7 +21,7 @@ export const excesses = (own: Limits, ceiling: Limits): (keyof Limits)[] =>
 const EVERY_TENANT = '*'
 
 /**
- * Reads `{"*": {"tokens_per_day": 5000000}, "<tenant>": {…}}` with the fields of `PUT /config/limits`. Returns what is wrong with it as
+ * Reads `{"*": {"tokens_per_day": 5000000}, "<tenant>": {…}}` with the fields of `PUT /config/limits`, and `weight`. Returns what is wrong with it as
  * texts that follow the name of the file.
  */
 export function parseCeilings(text: string): Ceilings | { problems: string[] } {
@@ -29,11 +29,18 @@ export function parseCeilings(text: string): Ceilings | { problems: string[] } {
   if (!isJsonObject(root)) return { problems: ['must be a JSON object: {"*": {…}, "<tenant>": {…}}'] }
   const problems = Object.entries(root).flatMap(([tenant, entry]) => problemsOf(tenant, entry))
   if (problems.length > 0) return { problems: problems.slice(0, MAX_PROBLEMS) }
-  const entries = new Map(Object.entries(root as Record<string, Partial<Limits>>))
-  const common = { ...NO_LIMITS, ...entries.get(EVERY_TENANT) }
-  const ceilings = new Map([...entries].map(([tenant, entry]) => [tenant, { ...common, ...entry }]))
-  return { of: (tenant) => ceilings.get(tenant) ?? common }
+  const entries = new Map(Object.entries(root as Record<string, Partial<Entry>>))
+  const common = { ...NO_LIMITS, weight: null, ...entries.get(EVERY_TENANT) }
+  const merged = new Map([...entries].map(([tenant, entry]) => [tenant, { ...common, ...entry }]))
+  const ceilings = new Map([...merged].map(([tenant, entry]) => [tenant, eachLimit((name) => entry[name])]))
+  const ceiling = eachLimit((name) => common[name])
+  return {
+    of: (tenant) => ceilings.get(tenant) ?? ceiling,
+    weightOf: (tenant) => (merged.get(tenant) ?? common).weight ?? 1,
+  }
 }
+
+type Entry = Limits & { weight: number | null }
 
 const MAX_PROBLEMS = 20
 
@@ -45,7 +52,7 @@ const whole = (max: number): Rule => ({
 })
 
 /** As `LimitsRequest` of the API description. */
-const RULES: Record<keyof Limits, Rule> = {
+const RULES: Record<keyof Entry, Rule> = {
   requests_per_minute: whole(1_000_000),
   concurrent_runs: whole(1_000_000),
   concurrent_model_calls: whole(1_000_000),
@@ -54,9 +61,10 @@ const RULES: Record<keyof Limits, Rule> = {
     isValid: (value) => value > 0 && value <= 1_000_000_000,
     wanted: 'a number above 0 and up to 1000000000',
   },
+  weight: { isValid: (value) => value >= 0.1 && value <= 100, wanted: 'a number from 0.1 to 100' },
 }
 
-const NAMES = Object.keys(RULES) as (keyof Limits)[]
+const NAMES = Object.keys(NO_LIMITS) as (keyof Limits)[]
 
 /** All limits of a tenant, each by its name. */
 export const eachLimit = (limitOf: (name: keyof Limits) => number | null): Limits => ({
@@ -78,9 +86,10 @@ function problemsOf(tenant: string, entry: unknown): string[] {
     return [`names ${name}, which can be no tenant: wanted letters, digits and ._:- or *`]
   if (!isJsonObject(entry)) return [`must hold an object of limits for ${name}`]
   return Object.entries(entry).flatMap(([field, value]) => {
-    const rule = NAMES.includes(field as keyof Limits) ? RULES[field as keyof Limits] : undefined
-    if (!rule) return [`has the unknown limit ${JSON.stringify(field)} for ${name}: wanted ${NAMES.join(', ')}`]
+    const rule = Object.hasOwn(RULES, field) ? RULES[field as keyof Entry] : undefined
+    if (!rule)
+      return [`has the unknown limit ${JSON.stringify(field)} for ${name}: wanted ${Object.keys(RULES).join(', ')}`]
     const isValid = value === null || (typeof value === 'number' && rule.isValid(value))
-    return isValid ? [] : [`must hold for ${name} as ${field} ${rule.wanted}, or null for no ceiling`]
+    return isValid ? [] : [`must hold for ${name} as ${field} ${rule.wanted}, or null for none`]
   })
 }

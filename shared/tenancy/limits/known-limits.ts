@@ -14,11 +14,11 @@ const STORE_RETRY_SECS = 2
  */
 export class KnownLimits {
   readonly #configs: Pick<LiveConfigs, 'peek' | 'get'>
-  readonly #ceilings: Ceilings
+  readonly #ceilings: Pick<Ceilings, 'of'>
   /** As the tenants have stored them. */
   readonly #last = createCache<TenantId, TenantLimits>(MAX_TENANTS)
 
-  constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Ceilings = NO_CEILINGS) {
+  constructor(configs: Pick<LiveConfigs, 'peek' | 'get'>, ceilings: Pick<Ceilings, 'of'> = NO_CEILINGS) {
     this.#configs = configs
     this.#ceilings = ceilings
   }

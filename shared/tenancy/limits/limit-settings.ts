@@ -18,7 +18,7 @@ export type LimitSettingsDeps = {
   configs: Pick<LiveConfigs, 'stored' | 'update'>
   budgets: Pick<Budgets, 'today'>
   places: Pick<RunPlaces, 'count'>
-  ceilings: Ceilings
+  ceilings: Pick<Ceilings, 'of'>
   priceOf: PriceOf
   serverModels: readonly ServerModel[]
 }

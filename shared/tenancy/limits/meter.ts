@@ -1,10 +1,12 @@
 import { CallCount, tokensIn } from '../../agent/engine/call-count.ts'
 import type { Models, Route } from '../../agent/engine/resources.ts'
+import { estimateUsage } from '../../agent/engine/usage.ts'
+import { ABANDONED } from '../../agent/providers/failures/hedge.ts'
 import type { ModelPart, ModelProvider, ModelRequest, ModelRoute, PriceOf, Usage } from '../../agent/providers/port.ts'
 import { type Batched, eachOf } from '../../kernel/async/batch.ts'
 import { createCache } from '../../kernel/cache.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
-import type { ModelGate } from '../room/gate.ts'
+import type { GateCall, ModelGate } from '../room/gate.ts'
 import type { Turn, TurnRefusal } from '../room/port.ts'
 import { capsOf, FREE_TURN, instanceScope, serverScope } from '../room/rooms.ts'
 import type { BudgetRefusal } from './budgets.ts'
@@ -24,18 +26,19 @@ export const NO_METER: Meter = { provider: (_tenant, provider) => provider, mode
 const MAX_TENANTS = 10_000
 
 /** The same provider of the same tenant has one metered form, so that what is remembered of providers holds for it too. */
-export function createMeter({ onUnpriced = () => {}, ...deps }: MeterDeps): Meter {
+export function createMeter({ onUnpriced = () => {}, onAbandoned = () => {}, ...deps }: MeterDeps): Meter {
   const known = createCache<TenantId, WeakMap<ModelProvider, ModelProvider>>(MAX_TENANTS)
   const provider: Meter['provider'] = (tenant, plain) => {
     const ofTenant = known.get(tenant) ?? new WeakMap<ModelProvider, ModelProvider>()
     known.set(tenant, ofTenant)
-    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, onUnpriced, ...deps })
+    const metered = ofTenant.get(plain) ?? meterProvider(plain, { tenant, onUnpriced, onAbandoned, ...deps })
     ofTenant.set(plain, metered)
     return metered
   }
-  const route = (tenant: TenantId, { primary, fallback }: Route): Route => ({
-    primary: meterRoute(tenant, primary, provider),
-    fallback: fallback && meterRoute(tenant, fallback, provider),
+  const route = (tenant: TenantId, given: Route): Route => ({
+    ...given,
+    primary: meterRoute(tenant, given.primary, provider),
+    fallback: given.fallback && meterRoute(tenant, given.fallback, provider),
   })
   return {
     provider,
@@ -58,74 +61,104 @@ type OnUnpriced = (tenant: TenantId, model: string) => void
 
 type MeterDeps = {
   reservations: Pick<Reservations, 'reserve'>
-  gate: Pick<ModelGate, 'enter'>
+  /** Without `stateOf` each process knows the health of models by its own calls. */
+  gate: Pick<ModelGate, 'enter'> & Partial<Pick<ModelGate, 'stateOf'>>
   priceOf: PriceOf
   onUnpriced?: OnUnpriced
+  /** Called for each request that was abandoned because another one has answered first (D56). */
+  onAbandoned?: () => void
 }
 
 type Account = Required<MeterDeps> & { tenant: TenantId }
 
 /** What an answer is taken for until the model has given a longer one, in tokens. */
-const USUAL_OUTPUT = 1_000
+export const USUAL_OUTPUT = 1_000
 /** A long answer counts less with each shorter one that follows. */
 const FORGETS = 0.9
 
 function meterProvider(plain: ModelProvider, account: Account): ModelProvider {
-  const { tenant, reservations, priceOf, onUnpriced } = account
-  let usualOutput = USUAL_OUTPUT
-  const spentOn = (model: string, usage: Usage): Spent => {
-    const costUsd = priceOf(plain, model, usage)
-    if (costUsd === undefined) onUnpriced(tenant, model)
-    return { tokens: usage.input + usage.output, costUsd: costUsd ?? 0 }
-  }
-  const mostOf = (request: ModelRequest): Spent => {
-    const output = request.choices?.maxOutputTokens ?? Math.ceil(usualOutput)
-    const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
-    return { tokens: usage.input + output, costUsd: priceOf(plain, request.model, usage) ?? 0 }
-  }
+  const { tenant, reservations, gate, onAbandoned } = account
+  const costs = new Costs(plain, account)
   const payerOf = ({ caller }: ModelRequest): Payer => ({ tenant, customer: caller?.customer })
-  const enter = createEntrance(plain, account)
+  const target = { scope: scopeOf(tenant, plain), caps: capsOf(plain.caps) }
+  const enter = createEntrance(plain, target, account)
   return {
     ...plain, // What it tells of its models as well.
+    stateOf: gate.stateOf && plain.type !== 'demo' ? (model) => gate.stateOf?.({ ...target, model }) : undefined,
     get contextWindow() {
       return plain.contextWindow
     },
     stream(request, signal) {
       let known: Spent | undefined
-      const most = () => (known ??= mostOf(request)) // It reads the whole history.
+      const most = () => (known ??= costs.mostOf(request)) // It reads the whole history.
+      const isAbandoned = () => signal.reason === ABANDONED
+      const usageOf = (count: CallCount) =>
+        count.usageOf(request) ?? (isAbandoned() ? estimateUsage(tokensIn(request), 0) : undefined)
       return new MeteredAnswer({
         reserve: () => reservations.reserve(payerOf(request), most, signal),
         enter: () => enter(request, { most, signal }),
-        open: (onTold) => plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator](),
+        isAborted: () => signal.aborted,
+        open(onTold) {
+          request.onSent?.()
+          return plain.stream({ ...request, onTold }, signal)[Symbol.asyncIterator]()
+        },
         countedBy(count) {
-          const usage = count.usageOf(request)
+          const usage = usageOf(count)
           return usage && usage.input - (plain.type === 'anthropic' ? usage.cacheRead : 0) + usage.output
         },
         spentBy(count) {
-          const usage = count.usageOf(request)
-          if (!usage) return NOTHING_SPENT
-          usualOutput = Math.max(usage.output, usualOutput * FORGETS)
-          return spentOn(request.model, usage)
+          if (isAbandoned()) onAbandoned()
+          return costs.spentOn(request, usageOf(count))
         },
       })
     },
   }
 }
 
+/** What the calls of a provider cost. */
+class Costs {
+  readonly #plain: ModelProvider
+  readonly #account: Account
+  #usualOutput = USUAL_OUTPUT
+
+  constructor(plain: ModelProvider, account: Account) {
+    this.#plain = plain
+    this.#account = account
+  }
+
+  mostOf(request: ModelRequest): Spent {
+    const output = request.choices?.maxOutputTokens ?? Math.ceil(this.#usualOutput)
+    const usage = { input: tokensIn(request), cacheRead: 0, cacheWrite: 0, output }
+    return {
+      tokens: usage.input + output,
+      costUsd: this.#account.priceOf(this.#plain, request.model, usage) ?? 0,
+    }
+  }
+
+  spentOn({ model }: ModelRequest, usage: Usage | undefined): Spent {
+    if (!usage) return NOTHING_SPENT
+    const { tenant, priceOf, onUnpriced } = this.#account
+    this.#usualOutput = Math.max(usage.output, this.#usualOutput * FORGETS)
+    const costUsd = priceOf(this.#plain, model, usage)
+    if (costUsd === undefined) onUnpriced(tenant, model)
+    return { tokens: usage.input + usage.output, costUsd: costUsd ?? 0 }
+  }
+}
+
 /** Asks for the turns of an instance's calls. The demo calls nobody. */
-function createEntrance(plain: ModelProvider, { tenant, gate }: Account) {
-  const [caps, scope] = [capsOf(plain.caps), scopeOf(tenant, plain)]
+function createEntrance(plain: ModelProvider, target: Pick<GateCall, 'scope' | 'caps'>, { tenant, gate }: Account) {
   return (request: ModelRequest, { most, signal }: { most: () => Spent; signal: AbortSignal }) => {
-    if (plain.type === 'demo') return FREE_TURN
+    if (plain.type === 'demo' || plain.isAnswered?.()) return FREE_TURN
     const { model, caller: { priority = 'normal', customer } = {}, maxWaitMs } = request
     const { tokens } = most()
-    return gate.enter({ scope, model, caps, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)
+    return gate.enter({ ...target, model, tenant, caller: { priority, customer }, tokens, maxWaitMs }, signal)
   }
 }
 
 type Metered = {
   reserve(): Promise<Reservation | BudgetRefusal>
   enter(): Turn | Promise<Turn | TurnRefusal> | TurnRefusal
+  isAborted(): boolean
   open(onTold: Turn['tell']): AsyncIterator<Parts>
   spentBy(count: CallCount): Spent
   /** The tokens that the provider counts against its limits; Anthropic counts none that it reads from its cache. */
@@ -174,9 +207,10 @@ class MeteredAnswer implements AsyncIterableIterator<Parts> {
       reserved.settle(NOTHING_SPENT)
       return this.#refuse(noTurn(turn))
     }
-    if (this.#isOver) {
+    if (this.#isOver || this.#call.isAborted()) {
       turn.end(undefined)
       reserved.settle(NOTHING_SPENT) // The reader has left meanwhile.
+      this.#isOver = true
       return OVER
     }
     this.#turn = turn

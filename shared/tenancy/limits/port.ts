@@ -1,4 +1,6 @@
+import type { Priority } from '../../agent/providers/port.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { Prioritised } from '../room/fair-queue.ts'
 
 export type Spent = { tokens: number; costUsd: number }
 
@@ -31,18 +33,63 @@ export interface SpendingStore {
   once(tenant: TenantId, entry: { day: string; what: string }, act: () => Promise<void>): Promise<boolean>
 }
 
+/** A run among those of its tenant, and of its customer. */
+export type PlacedRun = { tenant: TenantId; runId: string; customer?: string | undefined }
+
+/** How many runs may be at work at the same time; `null` for any number. */
+export type PlaceLimits = { tenant: number | null; customer: number | null }
+
+/** `full` are the tenant's places, or the customer's; `behind`: there is room, but others wait. `runMs`: how long the tenant's runs take of late; 0 for unknown. */
+export type TakenPlace = { place: 'taken' | 'full' | 'customer_full' | 'behind'; waiting: number; runMs: number }
+
+/** A start that waits for a place, at the process that has its run. `since` is by the clock of the places. */
+export type WaitingStart = Prioritised & { runId: string; process: string; since: number }
+
+/** All starts of a tenant that wait. */
+export type StartLine = {
+  now: number
+  starts: readonly WaitingStart[]
+  /** The places that are taken: of the tenant, and of the customers that were asked for. */
+  atWork: number
+  atWorkOf: ReadonlyMap<string, number>
+  /** The turns that each customer has had since it began to wait, lifted to the least of those that waited then. */
+  turnsOf: ReadonlyMap<string, number>
+  /** When the last start that is not interactive had its turn; 0 for none. */
+  lowerAt: number
+  runMs: number
+}
+
+/** What a process tells of its starts that wait: those that the places do not know, with how long they have waited, and those that wait no more. */
+export type LineNews = {
+  process: string
+  joined: readonly (Omit<WaitingStart, 'process' | 'since'> & { waitedMs: number })[]
+  left: readonly string[]
+  /** The customers whose places are asked for. */
+  customers: readonly string[]
+}
+
 /**
- * The places of a tenant's runs among its concurrent runs. A place is held for a while and then free again, unless it is renewed.
- * Every method throws `unavailable` when the places cannot be reached.
+ * The places of a tenant's runs among its concurrent runs, and the line of the starts that wait for one. A place is held for a while and then free
+ * again, unless it is renewed; the starts of a process that has not looked at the line for a while have left it. Every method throws `unavailable`
+ * when the places cannot be reached.
  */
 export interface RunPlaces {
-  /** Takes a place for the run. Returns `false` when the tenant's runs hold `limit` places already; a run that has one keeps it. */
-  take(tenant: TenantId, runId: string, limit: number): Promise<boolean>
-  /** Holds the places of these runs, also those that have been lost. */
-  renew(tenant: TenantId, runIds: readonly string[]): Promise<void>
-  release(tenant: TenantId, runId: string): Promise<void>
+  /** Takes a place for the run, unless others wait or the limit is reached; a run that has one keeps it. `turn`: it waits, and it is its turn. */
+  take(run: PlacedRun, limits: PlaceLimits, turn?: Priority): Promise<TakenPlace>
+  /** Holds the places of these runs, also those that have been lost. `customer` is named where its runs are limited, too. */
+  renew(tenant: TenantId, runs: readonly PlacedRun[]): Promise<void>
+  /** `ranMs`: how long the run took that had the place. */
+  release(run: PlacedRun, ranMs?: number): Promise<void>
   count(tenant: TenantId): Promise<number>
+  look(tenant: TenantId, news: LineNews): Promise<StartLine>
 }
+
+/** How long runs take of late, when one more has taken so long. */
+export const usualMs = (before: number | undefined, ranMs: number): number =>
+  Math.round(before ? 0.8 * before + 0.2 * ranMs : ranMs)
+
+/** A process that has not looked at the line for so long has no start in it. */
+export const LOOKED_MS = 5_000
 
 /** How long a place is held: longer than a flow may wait for an executor. */
 export const PLACE_MS = 45_000

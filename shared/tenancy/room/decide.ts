@@ -1,3 +1,4 @@
+import { beginTrial, type Health, NO_OUTCOMES, newHealth, stateOf, withOutcomes } from '../../agent/providers/health.ts'
 import type { Amount, RoomAnswer, RoomRequest } from './port.ts'
 
 /** One limit of a model: tokens, or requests. */
@@ -30,6 +31,8 @@ export type Room = {
   isProbe: boolean
   refused: number
   members: Record<string, Member>
+  /** Left out by a process of an older release. */
+  health?: Health
 }
 
 const MINUTE_MS = 60_000
@@ -70,6 +73,9 @@ export function decide(room: Room, request: RoomRequest, now: number): RoomAnswe
   })
   if (told) room.pools.forEach((pool, at) => tell(pool, { told, at, cap: caps.perMinute[at] ?? 0, now }))
   if (refusedMs !== undefined) refuse(room, now + refusedMs, now)
+  const health = withOutcomes(room.health ?? newHealth(now), request.outcomes ?? NO_OUTCOMES, now)
+  const isTrial = request.isTrial === true && stateOf(health, now) === 'half_open'
+  room.health = isTrial ? beginTrial(health, now) : health
   const { member, others, places } = noteMember(room, request, now)
   const waiting = others.filter((each) => each.waiting > 0 && now - each.seen < WAITS_MS)
   const isAsked = next[1] > 0
@@ -94,6 +100,7 @@ export function decide(room: Room, request: RoomRequest, now: number): RoomAnswe
     atWork: places + member.places,
     waiting: waiting.reduce((sum, each) => sum + each.waiting, member.waiting),
     refused: room.refused,
+    ...{ health: room.health, now, isTrial },
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Priority } from '../../agent/providers/port.ts'
+import type { ModelState, Priority } from '../../agent/providers/port.ts'
 import type { ToldLimits } from '../../agent/providers/told-limits.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -8,6 +8,7 @@ import type { TenantId } from '../../kernel/tenant.ts'
 import { FairQueue, type Prioritised, type QueuedCall } from './fair-queue.ts'
 import type { Amount, Caps, RoomAnswer, RoomRequest, Rooms, Turn, TurnRefusal } from './port.ts'
 import { FREE_TURN } from './rooms.ts'
+import { SharedHealth } from './shared-health.ts'
 
 export type GateDeps = {
   rooms: Rooms
@@ -49,6 +50,8 @@ const MAX_CLOSED_MS = 60_000
 /** Of a provider that has not answered yet no limit is known: so many calls are sent to it in each step. */
 const FIRST_CALLS = 16
 const FIRST_STEP_MS = 250
+/** What is known of the calls of other processes that wait, is of use for so long. */
+const OTHERS_MS = 3_000
 /** Paced calls are given room for several at a time. */
 const RETRY_MS = { first: 20, paced: 100, max: 1_000 }
 
@@ -65,17 +68,22 @@ export class ModelGate {
   constructor(deps: GateDeps) {
     this.#deps = deps
     this.#timer = setInterval(() => this.#tidy(), TIDY_MS).unref()
-    deps.metrics.gauge('model_calls_waiting', () =>
-      [...this.#doors.values()].reduce((sum, door) => sum + door.waiting, 0),
-    )
+    const sum = (read: (door: Door) => number) => [...this.#doors.values()].reduce((all, door) => all + read(door), 0)
+    deps.metrics.gauge('model_calls_waiting', () => sum(({ queued }) => queued))
+    deps.metrics.gauge('models_resting', () => sum(({ health }) => Number(health.rests(performance.now()))))
   }
 
   /** A call that is aborted while it waits has its turn at once, to end by itself. */
   enter(call: GateCall, signal: AbortSignal): Entered {
-    const key = JSON.stringify([call.scope, call.model])
-    const door = this.#doors.get(key) ?? new Door(call, this.#process, this.#deps)
+    return this.stateOf(call).enter(call, signal)
+  }
+
+  /** The health of a model is that of its calls at all processes (D56). */
+  stateOf(target: Target): Door {
+    const key = JSON.stringify([target.scope, target.model])
+    const door = this.#doors.get(key) ?? new Door(target, this.#process, this.#deps)
     this.#doors.set(key, door)
-    return door.enter(call, signal)
+    return door
   }
 
   close(): void {
@@ -88,16 +96,21 @@ export class ModelGate {
   }
 }
 
+type Target = Pick<GateCall, 'scope' | 'model' | 'caps'>
+
+type Asking = Pick<RoomRequest, 'isFirst' | 'next' | 'want' | 'atWork' | 'isTrial'>
+
 type Waiting = QueuedCall & { until: number; since: number; raw: number; resolve(answer: Turn | TurnRefusal): void }
 
 type LastTold = { told: ToldLimits; at: number; sent: Amount }
 
 /** The turns at one model of one instance, as far as this process gives them out. */
-class Door {
+class Door implements ModelState {
   readonly #deps: GateDeps
   readonly #process: string
   readonly #target: Pick<GateCall, 'scope' | 'model'>
   readonly #queue: FairQueue<Waiting>
+  readonly health: SharedHealth
   #caps: Caps
   /** What was given and is not used yet, and until when it counts. */
   #lease: [tokens: number, requests: number] = [0, 0]
@@ -110,7 +123,7 @@ class Door {
   #sent: Amount = [0, 0]
   #atWork = 0
   #places = 0
-  #othersWait = false
+  #othersWaiting = 0
   #askedAt = 0
   #usedAt = performance.now()
   #callsSince = 0
@@ -124,16 +137,24 @@ class Door {
   #isAsking = false
   #wake = Promise.withResolvers<void>()
 
-  constructor({ scope, model, caps }: GateCall, process: string, deps: GateDeps) {
+  constructor({ scope, model, caps }: Target, process: string, deps: GateDeps) {
     this.#deps = deps
     this.#process = process
     this.#target = { scope, model }
     this.#caps = caps
     this.#queue = new FairQueue(deps.weightOf)
+    const ask = (isTrial: boolean) => (isTrial || !this.#limit ? this.#tellRooms(isTrial) : undefined)
+    this.health = new SharedHealth({ target: this.#target, log: deps.log, ask })
+  }
+
+  get queued(): number {
+    return this.#queue.size
   }
 
   get waiting(): number {
-    return this.#queue.size
+    const now = performance.now()
+    const others = now - this.#askedAt < OTHERS_MS ? this.#othersWaiting : 0
+    return this.#queue.size + others + (now < this.#closedUntil ? 1 : 0)
   }
 
   enter(call: GateCall, signal: AbortSignal): Entered {
@@ -157,7 +178,8 @@ class Door {
     const isLimited = this.#caps.concurrent !== Number.POSITIVE_INFINITY
     const isDue = this.#places > this.#atWork || (this.#atWork > 0 && now - this.#askedAt > RENEW_MS)
     const isUntold = this.#spent.some((each) => each !== 0) || this.#places !== this.#atWork
-    if ((isLimited && isDue) || (isUntold && now - this.#askedAt > RENEW_MS)) void this.#tellRooms()
+    if (this.health.hasNews || (isLimited && isDue) || (isUntold && now - this.#askedAt > RENEW_MS))
+      void this.#tellRooms()
     const isIdle = this.#atWork === 0 && this.#queue.size === 0 && !this.#isAsking
     return isIdle && (!isLimited || this.#places === 0) && now - this.#usedAt > IDLE_MS
   }
@@ -247,21 +269,22 @@ class Door {
     return 0
   }
 
-  async #tellRooms(): Promise<void> {
-    if (this.#isAsking) return
+  async #tellRooms(isTrial = false): Promise<RoomAnswer | undefined> {
+    if (this.#isAsking) return undefined
     this.#isAsking = true
-    await this.#ask({ isFirst: false, next: [0, 0], want: [0, 0], atWork: this.#atWork })
+    const answer = await this.#ask({ isTrial, isFirst: false, next: [0, 0], want: [0, 0], atWork: this.#atWork })
     this.#isAsking = false
     void this.#serve()
+    return answer
   }
 
   /** `undefined` when the rooms cannot be reached. */
-  async #ask(part: Pick<RoomRequest, 'isFirst' | 'next' | 'want' | 'atWork'>): Promise<RoomAnswer | undefined> {
+  async #ask(part: Asking): Promise<RoomAnswer | undefined> {
     const now = performance.now()
     const told = this.#told
     const request: RoomRequest = {
       ...{ ...part, process: this.#process, caps: this.#caps, refusedMs: this.#refusedMs, spent: this.#spent },
-      ...{ waiting: this.#queue.size, weight: this.#queue.weight },
+      ...{ waiting: this.#queue.size, weight: this.#queue.weight, outcomes: this.health.takeUntold() },
       told: told && {
         ...{ limits: [told.told.tokens, told.told.requests], sent: told.sent },
         ageMs: Math.max(0, Math.round(now - told.at)),
@@ -275,6 +298,7 @@ class Door {
     try {
       const answer = await this.#deps.rooms.ask(this.#target.scope, this.#target.model, request)
       this.#note(answer, part.atWork)
+      this.health.learnFrom(answer, request.outcomes)
       return answer
     } catch (cause) {
       this.#deps.log.debug('the room at a provider cannot be read', { cause })
@@ -282,7 +306,7 @@ class Door {
     }
   }
 
-  #note({ granted, sent, limit, closedMs, retryMs, othersWait }: RoomAnswer, atWork: number): void {
+  #note({ granted, sent, limit, closedMs, retryMs, othersWait, waiting }: RoomAnswer, atWork: number): void {
     const now = performance.now()
     if (granted[1] > 0) {
       const [tokens = 0, requests = 0] = now < this.#leaseUntil ? this.#lease : []
@@ -293,7 +317,7 @@ class Door {
     this.#closedUntil = closedMs > 0 ? now + closedMs : 0
     this.#limit = limit
     this.#sent = sent
-    this.#othersWait = othersWait
+    this.#othersWaiting = othersWait ? Math.max(1, waiting - this.#queue.size) : 0
     this.#places = retryMs > 0 ? Math.min(this.#places, atWork - 1) : atWork
   }
 
@@ -350,7 +374,7 @@ class Door {
     this.#queue.charge(call, used - call.tokens)
     const next = this.#queue.next(performance.now())
     if (next && (this.#places > this.#atWork || this.#takes(next.call.tokens, performance.now()))) this.#stir()
-    if (!next && this.#othersWait && this.#places > this.#atWork) void this.#tellRooms()
+    if (!next && this.#othersWaiting > 0 && this.#places > this.#atWork) void this.#tellRooms()
   }
 
   #noteRefusal(retryAfterMs: number | undefined, told: LastTold | undefined): void {

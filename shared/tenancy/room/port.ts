@@ -1,3 +1,4 @@
+import type { Health, HealthState, Outcomes } from '../../agent/providers/health.ts'
 import type { ToldLimit, ToldLimits } from '../../agent/providers/told-limits.ts'
 
 /** Tokens and requests. */
@@ -26,6 +27,10 @@ export type RoomRequest = {
   /** The calls that wait here, and the weights of their tenants, added up. */
   waiting: number
   weight: number
+  /** How calls have ended since the last request. Left out: none has. */
+  outcomes?: Outcomes | undefined
+  /** The process has a call that would find out whether a model that rested answers again. */
+  isTrial?: boolean | undefined
 }
 
 export type RoomAnswer = {
@@ -38,10 +43,23 @@ export type RoomAnswer = {
   closedMs: number
   /** Calls of other processes wait. */
   othersWait: boolean
-} & RoomState
+  /** Of the calls of all processes, by a clock of which it is `now`. */
+  health: Health
+  now: number
+  /** This process has the trial. */
+  isTrial: boolean
+} & Omit<RoomState, 'state' | 'errorRate'>
 
 /** The state that people see. `limit`: `Infinity` for an unknown one; `used`: within the last minute. */
-export type RoomState = { limit: Amount; used: Amount; atWork: number; waiting: number; refused: number }
+export type RoomState = {
+  limit: Amount
+  used: Amount
+  atWork: number
+  waiting: number
+  refused: number
+  state: HealthState
+  errorRate: number
+}
 
 /** The room at the models of instances, which all processes share. `scope` names an instance, and `model` one of its models. */
 export interface Rooms {

@@ -91,6 +91,24 @@ const ASK: Script = {
     end
   end
 
+  local function newHealth() return {inRow = 0, answered = 0, failed = 0, at = now, restsUntil = 0, trialUntil = 0} end
+  local h = room.health or newHealth()
+  local answered, failed, inRow = unpack(ask.outcomes or {0, 0, 0})
+  if answered + failed > 0 then
+    local kept = 0.5 ^ (math.max(0, now - h.at) / 30000)
+    h.inRow = answered > 0 and inRow or h.inRow + inRow
+    h.answered, h.failed, h.at = h.answered * kept + answered, h.failed * kept + failed, now
+    local all = h.answered + h.failed
+    local isFailing = h.inRow >= 3 or (all >= 10 and h.failed / all >= 0.5)
+    if h.restsUntil <= now then
+      if h.restsUntil > 0 and answered > 0 and inRow == 0 then h = newHealth()
+      elseif h.restsUntil > 0 or isFailing then h.restsUntil, h.trialUntil = now + 30000, 0 end
+    end
+  end
+  local isTrial = ask.isTrial == true and h.restsUntil > 0 and now >= h.restsUntil and now >= h.trialUntil
+  if isTrial then h.trialUntil = now + 30000 end
+  room.health = h
+
   local before, leastServed, places, waiting, weights, countWaiting = room.members[ask.process], nil, 0, {}, 0, 0
   for id, each in pairs(room.members) do
     if now - each.seen > 30000 then room.members[id] = nil
@@ -153,7 +171,7 @@ const ASK: Script = {
     granted = granted, sent = ofPools(function(p) return p.sent end), retryMs = math.ceil(retryMs),
     closedMs = math.max(0, room.closedUntil - now), othersWait = #waiting > 0, limit = ofPools(function(p) return p.counted end),
     used = ofPools(function(p) return math.floor(recent(p) + 0.5) end), atWork = places + member.places,
-    waiting = countWaiting + member.waiting, refused = room.refused})`,
+    waiting = countWaiting + member.waiting, refused = room.refused, health = h, now = now, isTrial = isTrial})`,
 }
 
 const READ: Script = {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { errorRate as rateOf, stateOf as stateOfHealth } from '../../agent/providers/health.ts'
 import type { InstanceLimits } from '../../agent/providers/port.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { decide, newRoom, type Room } from './decide.ts'
@@ -34,8 +35,9 @@ const LOOK: RoomRequest = {
 /** The state of a copy of the room. */
 export function stateOf(room: Room, now: number): RoomState {
   const limit = room.pools.map(({ counted }) => counted || Number.POSITIVE_INFINITY)
-  const { used, atWork, waiting, refused } = decide(structuredClone(room), LOOK, now)
-  return { limit: [limit[0] ?? 0, limit[1] ?? 0], used, atWork, waiting, refused }
+  const { used, atWork, waiting, refused, health } = decide(structuredClone(room), LOOK, now)
+  const healthShown = { state: stateOfHealth(health, now), errorRate: rateOf(health) }
+  return { limit: [limit[0] ?? 0, limit[1] ?? 0], used, atWork, waiting, refused, ...healthShown }
 }
 
 /** The models of an account by name, as `GET /config/instances/{name}/capabilities` shows them. */
@@ -44,9 +46,10 @@ export async function roomOf(rooms: Pick<Rooms, 'look'>, scope: string) {
   const models = await rooms.look(scope)
   return models
     .toSorted((one, other) => (one.model < other.model ? -1 : 1))
-    .map(({ model, state: { limit, used, atWork, waiting, refused } }) => ({
+    .map(({ model, state: { limit, used, atWork, waiting, refused, state, errorRate } }) => ({
       ...{ model, tokens_per_minute: shown(limit[0]), requests_per_minute: shown(limit[1]) },
       ...{ used_tokens: Math.max(0, used[0]), used_requests: used[1], at_work: atWork, waiting, refused },
+      ...{ health: state, error_rate: Number(errorRate.toFixed(2)) },
     }))
 }
 

@@ -40,11 +40,21 @@ export const putEngine =
   }
 
 function checkRoute(role: Role, route: RoleRoute, { instances }: TenantConfig): void {
-  const { instance, fallback_instance: fallback, fallback_model: fallbackModel } = route
+  const { instance, fallback_instance: fallback, fallback_model: fallbackModel, strategy = 'order' } = route
   const param = `/routing/${role}`
   if ((fallback === undefined) !== (fallbackModel === undefined)) {
     throw invalidRequest('fallback_instance and fallback_model must be given together', {
       param: `${param}/${fallback === undefined ? 'fallback_instance' : 'fallback_model'}`,
+    })
+  }
+  if (role === 'transcription') {
+    const extra = (['strategy', 'hedge'] as const).find((field) => route[field] !== undefined)
+    if (extra)
+      throw invalidRequest(`a transcription is no model call: leave out ${extra}`, { param: `${param}/${extra}` })
+  }
+  if (strategy !== 'order' && fallback === undefined) {
+    throw invalidRequest(`${strategy} chooses between two models: give fallback_instance and fallback_model, too`, {
+      param: `${param}/strategy`,
     })
   }
   const names = { instance, ...(fallback !== undefined && { fallback_instance: fallback }) }

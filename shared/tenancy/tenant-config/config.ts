@@ -1,4 +1,5 @@
 import type { InstanceLimits } from '../../agent/providers/port.ts'
+import type { Strategy } from '../../agent/providers/strategy.ts'
 import type { JsonObject } from '../../kernel/events.ts'
 import type { ModelOptions } from '../../kernel/model-options.ts'
 import type { ProviderType } from '../../kernel/provider-types.ts'
@@ -9,8 +10,15 @@ import type { Sealed } from '../secrets/seal.ts'
 const ROLES = ['main', 'subagent', 'plan', 'compact', 'transcription'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Which instance and model serve a role; the fallback is both or neither (api.md "Role route"). */
-export type RoleRoute = { instance: string; model: string; fallback_instance?: string; fallback_model?: string }
+/** Which instance and model serve a role; the fallback is both or neither (api.md "Role route"). `strategy` and `hedge`: D56. */
+export type RoleRoute = {
+  instance: string
+  model: string
+  fallback_instance?: string
+  fallback_model?: string
+  strategy?: Strategy
+  hedge?: boolean
+}
 
 export type Routing = Partial<Record<Role, RoleRoute>>
 
@@ -93,6 +101,7 @@ export type Limits = {
 
 /** The limits of one customer of a tenant; what is left out or `null` is no limit. A month is a month of UTC. */
 export type CustomerLimits = {
+  concurrent_runs?: number | null
   tokens_per_day?: number | null
   usd_per_day?: number | null
   usd_per_month?: number | null

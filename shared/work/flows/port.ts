@@ -1,4 +1,4 @@
-import type { FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
+import type { Artifact, FlowFailure, JsonObject, OutputProblem } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import type { ApiType } from '../../platform/api/api-type.ts'
 
@@ -74,8 +74,11 @@ export type FlowRoute = { instance: string; model: string }
 export const DISPATCH_STATUSES = ['queued', 'running', 'ok', 'invalid_output', 'error', 'rejected'] as const
 export type DispatchStatus = (typeof DISPATCH_STATUSES)[number]
 
-export const DISPATCH_KINDS = ['run', 'evaluation'] as const
-/** `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. */
+export const DISPATCH_KINDS = ['run', 'evaluation', 'batch'] as const
+/**
+ * `evaluation`: a draft's run for `POST /flows/{name}/evaluate`, which the history of the flow does not show. `batch`: an item of a batch, whose id
+ * is its `idempotency_key`; the job of its chunk alone ends it.
+ */
 export type DispatchKind = (typeof DISPATCH_KINDS)[number]
 
 /**
@@ -131,6 +134,7 @@ export type DispatchOutput = {
   timeline: readonly TimelineEntry[]
   /** Why the output of an `invalid_output` is invalid. */
   problems?: readonly OutputProblem[]
+  artifacts?: readonly Artifact[]
 }
 
 /** Fields that change when an execution ends. */

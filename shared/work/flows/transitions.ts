@@ -18,6 +18,8 @@ export type Execution = {
   request: FlowRunRequest
   subject: string
   idempotencyKey: string | undefined
+  /** Aborted when its client has left: then it waits for no place any more. */
+  left?: AbortSignal
 }
 
 /** How long an execution may wait for an executor. */
@@ -76,10 +78,15 @@ export const begunBy = (executor: number): Pick<Dispatch, 'status' | 'executor' 
 
 /** An execution that ends its executors is not begun again and again. A plan whose executors died twice is given up, too. */
 const MAX_STARTS = 2
+/** Nobody waits for an item of a batch, which may meet the deaths of several executors. */
+const MAX_ITEM_STARTS = 5
 
 /** Whether an execution may begin anew when its executor is dead: its client has asked for it once, and it has changed nothing (D34.2). */
-export const mayBeginAgain = ({ status, idempotency_key: key, has_acted, starts = 1 }: Dispatch): boolean =>
-  status === 'running' && key !== null && has_acted === false && starts < MAX_STARTS
+export const mayBeginAgain = ({ kind, status, idempotency_key: key, has_acted, starts = 1 }: Dispatch): boolean =>
+  status === 'running' &&
+  key !== null &&
+  has_acted === false &&
+  starts < (kind === 'batch' ? MAX_ITEM_STARTS : MAX_STARTS)
 
 /** running under a dead executor -> running under another one. */
 export const takeOver =

@@ -10,11 +10,11 @@ import { isEnded } from './plan-runs.ts'
 import type { PlanEvent, PlanQuery, PlanRecord, Plans } from './port.ts'
 import { readOutputs } from './step-output.ts'
 import {
-  assertFiles,
   type PlanRequest,
   type StepFiles,
   type SubmitDeps,
   type Submitted,
+  stepFiles,
   submitPlan,
   submitRetry,
 } from './submit.ts'
@@ -51,7 +51,7 @@ export class PlanCalls {
 
   /** Throws `invalid_request` (D7.2), and `conflict` for a key that another request has used (D6.6). */
   async submit(tenant: TenantId, request: PlanRequest, call: PlanCall): Promise<ShownSubmission> {
-    await assertFiles(tenant, request, this.#deps)
+    await stepFiles(tenant, request, this.#deps)
     return this.#shown(tenant, await submitPlan(tenant, { request, ...call }, this.#deps))
   }
 

@@ -7,7 +7,7 @@ import { nextTicks, readTiming, slowedTiming, type TimingInput } from '../queue/
 import type { PlanHead, Plans } from './port.ts'
 import type { PlanSchedule, PlanScheduleStore } from './store/plan-schedules.ts'
 import { NO_TICKS, type TickRecord, type TickRecords } from './store/tick-records.ts'
-import { assertFiles, checkedPlan, type PlanRequest, type StepFiles } from './submit.ts'
+import { checkedPlan, type PlanRequest, type StepFiles, stepFiles } from './submit.ts'
 import { type PlanSummary, planSummary } from './view.ts'
 
 /** Body of `PUT /plans/schedules/{name}`, checked against its schema. */
@@ -68,7 +68,7 @@ export class PlanSchedules {
   ): Promise<ScheduleView> {
     const { store, records, schedules, leastSecs } = this.#deps
     const timing = readTiming(times, leastSecs)
-    await assertFiles(tenant, plan, { files: this.#deps.files, at: '/plan' })
+    await stepFiles(tenant, plan, { files: this.#deps.files, at: '/plan' })
     const schedule = await store.put(tenant, { name, timing, plan: shortPlan(plan), is_paused: paused })
     const told = paused ? schedules.remove(tenant, name) : schedules.put(tenant, name, slowedTiming(timing, leastSecs))
     await told.catch(() => {})

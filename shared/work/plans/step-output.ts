@@ -39,6 +39,9 @@ export async function readOutputs(
   return new Map([...recorded, ...(await Promise.all(reading)).flatMap((outputs) => [...outputs])])
 }
 
+export const STEP_SYSTEM_PROMPT =
+  'You carry out one step of a plan. Nobody can be asked. Your last message is the output of the step, and other steps read it.'
+
 /** The prompt of a step's run: its own, and the outputs of its dependencies as data (D7.3). */
 export function stepPrompt({ prompt, depends_on: after = [] }: PlanStep, outputs: ReadonlyMap<string, string>): string {
   const ids = new Set(after)

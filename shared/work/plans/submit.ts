@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Files } from '../../agent/files/files.ts'
 import type { QueuePlan } from '../../agent/tools/port.ts'
 import { retryUntil } from '../../kernel/async/retry.ts'
+import type { AttachedFile } from '../../kernel/attachment.ts'
 import { hasKind, invalidRequest } from '../../kernel/errors.ts'
 import { newPlanId } from '../../kernel/ids.ts'
 import type { Plan, PlanStep } from '../../kernel/plan-step.ts'
@@ -185,16 +186,18 @@ const knownStep = ({ id, prompt, title, depends_on, writes, idempotent, attachme
   ...(attachments?.length && { attachments: attachments.map(({ file_id }) => ({ file_id })) }),
 })
 
-/** Finds the files of a plan's steps (D47.6). Throws `not_found`, and `invalid_request` for one that no model may get. */
-export async function assertFiles(
+/** Finds the files of each of a plan's steps (D47.6). Throws `not_found`, and `invalid_request` for one that no model may get. */
+export async function stepFiles(
   tenant: TenantId,
   { steps }: Pick<PlanRequest, 'steps'>,
   { files, at = '' }: { files: StepFiles; at?: string },
-): Promise<void> {
+): Promise<AttachedFile[][]> {
+  const found: AttachedFile[][] = []
   for (const [i, { attachments = [] }] of steps.entries()) {
     const ids = attachments.map(({ file_id: id }) => id)
-    await files.attached(tenant, ids, (each) => `${at}/steps/${i}/attachments/${each}`)
+    found.push(await files.attached(tenant, ids, (each) => `${at}/steps/${i}/attachments/${each}`))
   }
+  return found
 }
 
 export type StepFiles = Pick<Files, 'attached'>

@@ -37,9 +37,9 @@ export function createServerModels({ primary, fallback, smallModel, ...facts }: 
   }
 }
 
-/** The route with another id of its main model. */
+/** The route with another id of its main model, which is called first then. */
 export const withModel = (route: Route, model: string | undefined): Route =>
-  model === undefined ? route : { ...route, primary: { ...route.primary, model } }
+  model === undefined ? route : { ...route, strategy: 'order', primary: { ...route.primary, model, lacks: undefined } }
 
 const NO_MODEL_RETRY_SECS = 30
 

@@ -1,4 +1,4 @@
-import type { Artifact, RunEvent, RunTotals, WarningEvent } from '../../kernel/events.ts'
+import { type Artifact, MAX_ARTIFACTS, type RunEvent, type RunTotals, type WarningEvent } from '../../kernel/events.ts'
 import type { RunEndCode } from '../../kernel/metrics.ts'
 import type { Outcome } from './run-state.ts'
 
@@ -81,6 +81,7 @@ export class RunFigures {
   /** The totals of a run hold what its sub-agents, its summaries and its cut turn cost, too (D4.10). */
   #noteEnd(event: RunEvent): void {
     this.code = endCodeOf(event)
+    if (event.type === 'result' && event.artifacts) this.artifacts = [...event.artifacts]
     if (isProviderCode(this.code)) this.requests.failed++
     if (!('total_input_tokens' in event)) return
     const { total_input_tokens, total_output_tokens, cost_usd, ...cached } = event as RunTotals
@@ -89,9 +90,6 @@ export class RunFigures {
     Object.assign(this.spent, total, { cache_read_tokens, cache_write_tokens })
   }
 }
-
-/** So many files of a run are named by its record; the list of files has all. */
-const MAX_ARTIFACTS = 200
 
 const TOKENS: ReadonlySet<RunEvent['type']> = new Set(['text_delta', 'thinking_delta', 'tool_use'])
 const ENDS: ReadonlySet<RunEvent['type']> = new Set(['done', 'plan_queued', 'error', 'result', 'plan_ended'])

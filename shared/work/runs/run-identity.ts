@@ -1,9 +1,13 @@
 import type { AttachedFile } from '../../kernel/attachment.ts'
 import { type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
+import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 
 /** Reason for ending a run from outside; also the code of its terminal event (D4.8). */
-export type CancelCode = Extract<RunErrorCode, 'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost'>
+export type CancelCode = Extract<
+  RunErrorCode,
+  'cancelled' | 'session_deleted' | 'worker_draining' | 'worker_lost' | 'no_room'
+>
 
 export type RunIdentity = {
   id: string
@@ -22,6 +26,8 @@ export type RunIdentity = {
   about?: RunAbout
   /** The events that another process has sent of it. */
   earlier?: EarlierEvents
+  /** It does not begin before its tenant has a place for it. */
+  wait?: StartWait | undefined
 }
 
 /**
@@ -51,6 +57,6 @@ export type RunAbout = {
   flow?: string
   trace_id?: string
   plan_id?: string
-  /** The beginning of the prompt, or the title of the plan. */
+  /** The first sentence of the prompt, or the title of the plan. */
   title?: string
 }

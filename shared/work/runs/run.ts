@@ -7,6 +7,7 @@ import type { LoopBudget } from '../../kernel/async/loop-budget.ts'
 import { errorEvent, isTerminal, type RunErrorCode, type RunEvent, type RunTotals } from '../../kernel/events.ts'
 import type { TenantId } from '../../kernel/tenant.ts'
 import { type Attributes, inSpan } from '../../kernel/trace.ts'
+import type { StartWait } from '../../tenancy/limits/start-lines.ts'
 import { OpenAsks, waitsForClient } from './open-asks.ts'
 import { outcomeOf } from './run-figures.ts'
 import type { CancelCode, EarlierEvents, RunAbout, RunIdentity, RunKind } from './run-identity.ts'
@@ -54,6 +55,7 @@ export class Run {
   readonly #loop: LoopBudget
   readonly #report: RunReport | undefined = undefined
   #held: PromiseWithResolvers<void> | undefined
+  #waiting: { wait: StartWait; isOver: PromiseWithResolvers<void> } | undefined
   readonly #state = new RunState()
   /** `undefined`: it has not asked, or it has ended. */
   #asks: OpenAsks | undefined = undefined
@@ -82,6 +84,7 @@ export class Run {
     this.#loop = loop
     this.kind = identity.kind ?? (identity.sessionId === undefined ? 'run' : 'message')
     if (identity.isHeld) this.#held = Promise.withResolvers()
+    if (identity.wait) this.#waitInLine(identity.wait)
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#resolveEnded = resolve
@@ -142,12 +145,14 @@ export class Run {
   /** The summary, with the phases, the permission requests that it waits for and the number of its readers, which lists of runs leave out. */
   get description(): RunSummary {
     const [phases, asked, calls] = [this.#report?.phases ?? [], this.#asks?.ids ?? [], this.#asks?.calls ?? []]
+    const { standing } = this.#waiting?.wait ?? {}
     return {
       ...this.summary,
       ...(phases.length > 0 && { phases }),
       ...(asked.length > 0 && { permission_ids: asked }),
       ...(calls.length > 0 && { tool_call_ids: calls }),
       ...(!this.isEnded && { readers: this.journal.readerCount }),
+      ...(standing && { place: standing.place, expected_start: standing.expectedStart?.toISOString() ?? null }),
     }
   }
 
@@ -160,6 +165,11 @@ export class Run {
   accept(): void {
     this.#held?.resolve()
     this.#held = undefined
+  }
+
+  /** Resolves when it has its place among the runs of its tenant, or never will; `undefined` when it does not wait for one. */
+  get placed(): Promise<void> | undefined {
+    return this.#waiting?.isOver.promise
   }
 
   /** Whether no client has the run as yet. */
@@ -179,6 +189,7 @@ export class Run {
   /** Another process goes on with the run. What is left of it here has no effect any more. */
   abandon(): void {
     this.#state.abandon()
+    this.#leaveLine()
     this.#abort.abort('worker_lost' satisfies CancelCode)
     this.accept()
     this.journal.abandon()
@@ -220,6 +231,7 @@ export class Run {
   /** Runs to the terminal event, as soon as it is accepted; never rejects. Does nothing when the run was cancelled before. */
   async execute(execute: RunExecutor): Promise<void> {
     if (this.#held) await this.#held.promise
+    if (this.placed) await this.placed
     if (this.isEnded || this.isAbandoned || this.#ending) return this.#ending
     this.#state.begin()
     this.#hooks.onStarted?.(this)
@@ -244,9 +256,26 @@ export class Run {
     this.#abort.abort(code)
     this.accept()
     if (by === 'caller') this.#hooks.onStarted?.(this) // Its end was announced without its begin otherwise (D16.1).
-    const last = errorEvent(code, 'the run was ended before its turn came')
+    const last = code === 'no_room' ? this.#noRoom() : errorEvent(code, 'the run was ended before its turn came')
     if (this.#endEarlier) this.#endWith(this.#endEarlier(), by === 'caller' ? last : undefined)
     else if (by === 'caller') this.#append(last)
+  }
+
+  #waitInLine(wait: StartWait): void {
+    this.#waiting = { wait, isOver: Promise.withResolvers() }
+    void wait.turn.then((how) => (how === 'placed' ? this.#leaveLine() : this.cancel('no_room')))
+  }
+
+  #leaveLine(): void {
+    this.#waiting?.wait.leave()
+    this.#waiting?.isOver.resolve()
+    this.#waiting = undefined
+  }
+
+  #noRoom(): RunEvent {
+    const retry_after_secs = this.#waiting?.wait.retryAfterSecs
+    const last = errorEvent('no_room', 'no run of this tenant has ended in time to make room for this one')
+    return { ...last, ...(retry_after_secs !== undefined && { retry_after_secs }) }
   }
 
   /** Without `last` the engine ends it. */
@@ -263,6 +292,7 @@ export class Run {
 
   #end(last: RunEvent): void {
     this.#state.end(outcomeOf(last))
+    this.#leaveLine()
     this.#endedMs = Date.now()
     this.#abort = NOTHING_TO_ABORT
     this.#asks = undefined

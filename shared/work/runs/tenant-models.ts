@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import type { Models, Route } from '../../agent/engine/resources.ts'
-import type { ModelProvider, ModelRoute } from '../../agent/providers/port.ts'
+import type { Ability, ModelProvider, ModelRoute } from '../../agent/providers/port.ts'
 import { createCache } from '../../kernel/cache.ts'
 import { AppError } from '../../kernel/errors.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -9,6 +9,7 @@ import type { Role, RoleRoute, StoredInstance, TenantConfig } from '../../tenanc
 import type { CredentialReader, Credentials } from '../../tenancy/tenant-config/credentials.ts'
 import type { LiveConfigs } from '../../tenancy/tenant-config/live-configs.ts'
 import { findInstance } from '../../tenancy/tenant-config/settings.ts'
+import type { ProbeResult } from '../../tenancy/tenant-config/store/instance-capabilities.ts'
 import { type ModelSource, noModel, type RunPurpose, type ServerModels, withModel } from './models.ts'
 
 export type TenantModelsOptions = {
@@ -16,6 +17,8 @@ export type TenantModelsOptions = {
   credentials: CredentialReader
   server: ServerModels
   createProvider(instance: StoredInstance, credentials: Credentials): Promise<ModelProvider>
+  /** What the latest probe of a model of an instance has found; `undefined` when there is none. Left out: none is known. */
+  probed?(tenant: TenantId, model: string, instance?: string): Promise<ProbeResult['capabilities'] | undefined>
   log: Log
   maxTenants?: number
 }
@@ -53,7 +56,7 @@ export class TenantModels implements ModelSource {
 
   load(tenant: TenantId): Promise<void> | undefined {
     const opened = this.#opened.get(tenant)
-    if (opened && this.#isCurrent(tenant, opened)) return undefined
+    if (opened && this.#isCurrent(tenant, opened)) return this.#readAbilities(tenant, opened.routes)
     return this.#opening.get(tenant) ?? this.#open(tenant)
   }
 
@@ -137,18 +140,33 @@ export class TenantModels implements ModelSource {
       routes.set(role, opened.route)
       if (role === 'main') failure = opened.failure
     }
+    await this.#readAbilities(tenant, routes)
     return { config, routes, failure }
+  }
+
+  /** What probes have found of models between which runs choose. Those of before count while the store is away. */
+  #readAbilities(tenant: TenantId, routes: Opened['routes']): Promise<void> | undefined {
+    const chosen = [...routes.values()].filter(({ strategy = 'order' }) => strategy !== 'order')
+    if (chosen.length === 0) return undefined
+    const targets = chosen.flatMap(({ primary, fallback }) => (fallback ? [primary, fallback] : []))
+    const reading = targets.map(async (target) => {
+      target.lacks = lacking(await this.#options.probed?.(tenant, target.model, target.provider.instance))
+    })
+    return Promise.all(reading).then(
+      () => {},
+      (cause: unknown) => this.#options.log.debug('the probes of models cannot be read', { cause }),
+    )
   }
 
   async #openRoute(
     tenant: TenantId,
-    { instance, model, fallback_instance: fallback, fallback_model: fallbackModel }: RoleRoute,
+    { instance, model, fallback_instance: fallback, fallback_model: fallbackModel, strategy, hedge }: RoleRoute,
     config: TenantConfig,
   ): Promise<{ route: Route; failure: AppError | undefined }> {
     const [primary, failure] = await this.#openInstance(tenant, instance, config)
     const spare = fallback === undefined ? undefined : await this.#openInstance(tenant, fallback, config)
     const spareRoute: ModelRoute | undefined = spare && { provider: spare[0], model: fallbackModel ?? '' }
-    return { route: { primary: { provider: primary, model }, fallback: spareRoute }, failure }
+    return { route: { primary: { provider: primary, model }, fallback: spareRoute, strategy, hedge }, failure }
   }
 
   /** An instance that cannot be opened becomes a provider that fails each call with the reason. */
@@ -167,6 +185,13 @@ export class TenantModels implements ModelSource {
     }
   }
 }
+
+const lacking = (found: ProbeResult['capabilities'] | undefined): Ability[] | undefined =>
+  found && [
+    ...(found.tools ? [] : ['tools' as const]),
+    ...(found.vision ? [] : ['images' as const]),
+    ...(found.structured_output ? [] : ['schema' as const]),
+  ]
 
 const failingProvider = (type: string, message: string): ModelProvider => ({
   type,

@@ -5,6 +5,7 @@ import type { Random } from '../../harness/seed.ts'
 import { noViolations } from '../checker.ts'
 import { sumCounter } from '../counters.ts'
 import { World } from '../world.ts'
+import { freezeInTurn } from './freeze-gateway.ts'
 import { ChainClient, type ChainRequest } from './lossy-relay/chain-client.ts'
 import type { Fault } from './lossy-relay/chain-reader.ts'
 import { detectForgeries } from './lossy-relay/forgeries.ts'
@@ -28,7 +29,8 @@ export const lossyRelay: Scenario = {
 
 const MODEL = new URL('lossy-relay/model.ts', import.meta.url)
 
-async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
+async function run(options: ScenarioOptions): Promise<Guarantee[]> {
+  const { isFull, random } = options
   const size = isFull ? FULL : SHORT
   await using model = await startProgram(MODEL)
   const env = { MODEL_PROVIDER: 'openai-compatible', MODEL: 'm', MODEL_BASE_URL: model.url }
@@ -41,7 +43,13 @@ async function run({ isFull, random }: ScenarioOptions): Promise<Guarantee[]> {
     asked: await sumCounter(world.gateways, 'gaps_asked'),
     repaired: await sumCounter(world.gateways, 'gaps_repaired'),
   }
-  return [...verifyReader(random.fork('forgeries')), ...guaranteesOf(clients, { world, size, faults, gaps })]
+  world.endRound()
+  return [
+    ...verifyReader(random.fork('forgeries')),
+    ...guaranteesOf(clients, { size, faults, gaps }),
+    ...(isFull ? [] : await freezeInTurn(world, options)),
+    noViolations(world.check()),
+  ]
 }
 
 /** Verifies that the reader detects altered streams. */
@@ -79,9 +87,9 @@ async function readEach(world: World, names: readonly string[], { atOnce, ...how
   return clients
 }
 
-type Seen = { world: World; size: Size; faults: FaultCounts; gaps: { asked: number; repaired: number } }
+type Seen = { size: Size; faults: FaultCounts; gaps: { asked: number; repaired: number } }
 
-function guaranteesOf(clients: readonly ChainClient[], { world, size, faults, gaps }: Seen): Guarantee[] {
+function guaranteesOf(clients: readonly ChainClient[], { size, faults, gaps }: Seen): Guarantee[] {
   const readers = clients.map(({ reader }) => reader)
   const altered = readers.flatMap(({ faults: all }) => all)
   const streams = size.rounds * (size.rushing + size.trickling)
@@ -111,7 +119,6 @@ function guaranteesOf(clients: readonly ChainClient[], { world, size, faults, ga
       goal: { atMost: streams },
       detail: countsOf(cuts),
     },
-    noViolations(world.check()),
   ]
 }
 

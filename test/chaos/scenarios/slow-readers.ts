@@ -44,7 +44,7 @@ async function run({ isFull, random, say }: ScenarioOptions): Promise<Guarantee[
     MODEL: 'm',
     MODEL_BASE_URL: model.url,
     RUNS_PER_WORKER: '1000',
-    NODE_OPTIONS: `--expose-gc --import ${LOOP_PROBE_PRELOAD.href}`,
+    NODE_OPTIONS: `--import ${LOOP_PROBE_PRELOAD.href}`,
   }
   await using world = await World.open({ random, env, gateways: size.gateways, workers: 2 })
   const [gateway] = world.gateways as [Member]

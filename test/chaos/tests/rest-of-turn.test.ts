@@ -22,15 +22,20 @@ const WORK = 'echo begun >> effect.txt; while [ -d /proc/$PPID ]; do sleep 0.1; 
 describe('a worker that dies when it has stored a turn, the rest of which has not reached its client', () => {
   const mongo = useMongo()
   let model: ModelServer
+  let world: World
   let release: PromiseWithResolvers<void>
   before(async () => {
     model = await startModelServer()
     model.otherwise(answer)
+    world = await openWorld()
   })
   beforeEach(() => {
     release = Promise.withResolvers()
   })
-  after(() => model.close())
+  after(async () => {
+    await world?.[Symbol.asyncDispose]()
+    await model.close()
+  })
 
   const words = (...rest: unknown[]) =>
     [{ text: 'par' }, { hold: release.promise }, { text: 'tial' }, ...rest] as Answer
@@ -59,7 +64,7 @@ describe('a worker that dies when it has stored a turn, the rest of which has no
     })
 
   /** Sends a message, and kills its worker when that has stored what `isStored` asks for. Its messages are lost from the first delta on. */
-  async function lose(world: World, prompt: string, isStored: (runId: string, url: string) => Promise<boolean>) {
+  async function lose(prompt: string, isStored: (runId: string, url: string) => Promise<boolean>) {
     const [lossy, other] = world.gateways
     const [id] = await createSessions(world, 1)
     const stream = await openStream(`${lossy?.url}/sessions/${id}/messages`, initOf('POST', { prompt }))
@@ -73,13 +78,14 @@ describe('a worker that dies when it has stored a turn, the rest of which has no
     const owner = world.ownerOf(stream.runId)
     if (owner) await world.kill(owner)
     const frames = await stream.all() // Which checks its numbers, too.
+    await lossy?.proxy?.mode()
+    await world.start('worker')
     return frames.filter(({ data }) => data['code'] !== 'price_unknown')
   }
   const warned = { code: 'run_recovered' }
 
   it('D32.7a: the end of the run comes behind a warning', async () => {
-    await using world = await openWorld()
-    const frames = await lose(world, 'end', async (runId, url) => {
+    const frames = await lose('end', async (runId, url) => {
       const { body } = await callApi(`${url}/runs/${runId}`, initOf('GET'))
       return (body as { status: string }).status === 'done'
     })
@@ -89,10 +95,9 @@ describe('a worker that dies when it has stored a turn, the rest of which has no
   })
 
   it('D32.7a: so does the rest of the turn, when the run goes on', async () => {
-    await using world = await openWorld()
     const hasBegun = async () =>
       readdirSync(world.dataDir, { recursive: true, encoding: 'utf8' }).some((file) => file.endsWith('effect.txt'))
-    const frames = await lose(world, 'go on', hasBegun)
+    const frames = await lose('go on', hasBegun)
     const events = frames.map(({ event }) => event).join(' ')
     expect(events).to.match(
       /^turn_start text_delta warning text tool_use tool_result turn_end warning turn_start .*done$/,

@@ -50,6 +50,21 @@ describe('ae run, in a pipe', () => {
     expect(lines.at(-1)).to.include({ run_id: first?.['run_id'], output: 'Hello', stop_reason: 'end_turn' })
   })
 
+  it('D57: --dry-run prints what would be called and what it would cost, and neither starts nor keeps anything', async () => {
+    const asked = at.server.model.requests.length
+    const args = ['run', '--dry-run', '--attach', 'package.json', 'Hello']
+    const { code, out, err } = await at.ae.run(args)
+    expect({ code, err }).to.deep.equal({ code: 0, err: '' })
+    expect(out).to.match(/^test-model: \S+ in, no limit out, \$0\.\d+ to unknown\nbudget: enough\n$/)
+    const estimate = JSON.parse((await at.ae.run([...args, '--json'])).out) as { input_tokens: number }
+    const without = JSON.parse((await at.ae.run(['run', '--dry-run', '--json', 'Hello'])).out) as {
+      input_tokens: number
+    }
+    expect(estimate.input_tokens - without.input_tokens).to.equal(1_500)
+    expect((await at.ae.run(['files', 'ls', '-o', 'ids'])).out).to.equal('')
+    expect(at.server.model.requests.length).to.equal(asked)
+  })
+
   it('a run that fails exits with 1, and says the code and what to do', async () => {
     const { code, out, err } = await at.ae.runProcess(['run', '/error 401'])
     expect({ code, out }).to.deep.equal({ code: 1, out: '' })
@@ -111,16 +126,21 @@ describe('ae run, in a pipe', () => {
     expect(err).to.include('http://127.0.0.1:9/v1').and.to.include('ae serve')
   })
 
-  it('where the stream cannot be resumed for now, it says how to come back: 75', async () => {
+  it('says where it stands in the line; where the stream cannot be resumed for now, it says how to come back: 75', async () => {
     const events = { 'content-type': 'text/event-stream', 'x-run-id': 'run_1' }
     const server = createServer(({ method }, res) => {
-      if (method === 'POST') res.writeHead(200, events).end('id: 1\nevent: text\ndata: {"text":"so far"}\n\n')
+      const waiting = 'id: 0\nevent: waiting\ndata: {"place":3,"expected_start":null}\n\n'
+      if (method === 'POST') res.writeHead(200, events).end(waiting + 'id: 1\nevent: text\ndata: {"text":"so far"}\n\n')
       else res.writeHead(503, { 'retry-after': '61' }).end('{"error":{"type":"unavailable","message":"it stops"}}')
     }).listen(0)
     await once(server, 'listening')
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { code, out, err } = await at.ae.runProcess(['run', 'Hello'], { env: { AE_URL: url } })
-    expect({ code, out, err }).to.deep.equal({ code: 75, out: 'so far\n', err: 'ae attach run_1\n✗ it stops\n' })
+    expect({ code, out, err }).to.deep.equal({
+      code: 75,
+      out: 'so far\n',
+      err: '  Waiting, place 3\nae attach run_1\n✗ it stops\n',
+    })
     server.close()
   })
 

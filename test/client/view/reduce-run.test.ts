@@ -33,6 +33,14 @@ describe('reduceRun', () => {
     expect(view.usage).to.include({ input_tokens: 3659, output_tokens: 8, turn_count: 2 })
   })
 
+  it('D54.3: shows the newest place of a run that waits', () => {
+    const at = (place: number): RunEvent => ({ id: 0, event: 'waiting', data: { place, expected_start: null } })
+    const waits = reduceAll([at(3), at(2)])
+    expect(waits).to.deep.include({ lastEventId: 0, waiting: { place: 2, expected_start: null } })
+    const { waiting: _, ...begun } = reduceAll([at(3), at(2), ...recorded('whole')])
+    expect(begun).to.deep.equal(reduceAll(recorded('whole')))
+  })
+
   it('shows a block that is coming, and its usage turn by turn', () => {
     const events = recorded('whole')
     const half = reduceAll(events.slice(0, 3))

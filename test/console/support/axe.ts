@@ -19,6 +19,16 @@ export async function findingsOf(page: Page, rules?: readonly string[]): Promise
     )
 }
 
+/** What is wrong with the page as it stands, for axe and at the width of a phone. */
+export async function faultsOf(page: Page): Promise<string[]> {
+  const found = await findingsOf(page)
+  const before = page.viewportSize()
+  await page.setViewportSize({ width: 390, height: 800 })
+  if (await isTooWide(page)) found.push('too wide for a phone')
+  if (before) await page.setViewportSize(before)
+  return found
+}
+
 /** Whether the page is wider than its window. */
 export async function isTooWide(page: Page): Promise<boolean> {
   await page.evaluate(DRAWN)

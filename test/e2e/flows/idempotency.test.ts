@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { eventsOf, nextCall, REQUEST, recordOf, runningRun, streamFlow, traceOf } from '../../support/flow-streams.ts'
-import { answerOf, DEFINITION, GOOD, newName, useFlows } from '../../support/flows.ts'
+import { answerOf, DEFINITION, GOOD, useFlows } from '../../support/flows.ts'
 import { runIsForgotten } from '../../support/forgotten-run.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
@@ -107,26 +107,6 @@ inBothForms('Idempotency-Key of flows', (startProduct, form) => {
     const replies = [await run(newKey()), await run(newKey()), await run({})]
     expect(new Set(replies.map(traceOf)).size).to.equal(3)
     expect(replies.some(isReplayed)).to.equal(false)
-  })
-
-  it('a request that was refused does not use up its key', async () => {
-    const draft = newName()
-    for (const [key, body, flow, status] of [
-      [newKey(), { input: {} }, name, 400],
-      [newKey(), { provider_instance: 'nobody' }, name, 400],
-      [newKey(), {}, draft, 404],
-    ] as const) {
-      for (let gateway = 0; gateway < 2; gateway++) {
-        const refused = await run(key, body, flow)
-        expect(refused.status).to.equal(status)
-        expect(isReplayed(refused)).to.equal(false)
-      }
-      if (flow === draft) await bench.publish(DEFINITION, draft)
-      bench.main.answer(GOOD)
-      const served = await run(key, {}, flow)
-      expect(answerOf(served)).to.include({ verdict: 'ok' })
-      expect(isReplayed(served)).to.equal(false)
-    }
   })
 
   it('a run that was cancelled stays cancelled for its key', async () => {

@@ -7,7 +7,6 @@ import {
   GOOD,
   KEYS,
   lastOf,
-  newName,
   systemOf,
   textSchema,
   useFlows,
@@ -155,51 +154,6 @@ inBothForms('runs of flows', (startProduct, form) => {
     expect(entries[0]).to.deep.include({ scope: 'evolve', content: { input: INPUT, output: { answer: 'yes' } } })
   })
 
-  it('?speed= replays the original pauses', async () => {
-    const name = await publish(DEFINITION)
-    bench.main.answer([{ wait: 400 }, { text: GOOD }])
-    const { headers } = await run(name)
-    const started = performance.now()
-    const frames = await replay(headers.get('x-trace-id') ?? '', '?speed=2')
-    expect(performance.now() - started).to.be.at.least(150)
-    expect(frames.map(({ event }) => event)).to.deep.equal(['started', 'warning', 'progress', 'result'])
-  })
-
-  it('api.md Flow definition: without a template the main agent gets the envelope of input and sub_outputs', async () => {
-    const name = await publish({
-      ...DEFINITION,
-      sub_agents: [{ name: 'risk', prompt: 'You find risks.', output_schema: textSchema('risk') }],
-    })
-    expect(answerOf(await run(name)).output).to.deep.equal({ answer: 'yes' })
-    const [sub, main] = bench.main.requests
-    expect(JSON.parse(lastOf(sub as Received))).to.deep.equal({ input: { text: 'hello' } })
-    const envelope = { input: { text: 'hello' }, sub_outputs: { risk: { risk: 'low <b>' } } }
-    expect(JSON.parse(lastOf(main as Received))).to.deep.equal(envelope)
-  })
-
-  it('api.md Named flows 8: eight sub-agents run at the same time', async () => {
-    const names = Array.from({ length: 8 }, (_, i) => `s${i}`)
-    const all = Promise.withResolvers<void>()
-    bench.main.otherwise((request) => {
-      if (!isFrom('You find')(request)) return GOOD
-      if (bench.main.requests.length === names.length) all.resolve()
-      return [{ hold: all.promise }, { text: '{"risk":"low"}' }]
-    })
-    const flow = await publish({
-      ...DEFINITION,
-      sub_agents: names.map((name) => ({ name, prompt: 'You find risks.', output_schema: textSchema('risk') })),
-    })
-    expect(answerOf(await run(flow)).verdict).to.equal('ok')
-    expect(Object.keys(JSON.parse(lastOf(bench.main.requests[8] as Received)).sub_outputs)).to.deep.equal(names)
-  })
-
-  it('api.md Named flows: a model of the request replaces the one of the flow', async () => {
-    const name = await publish({ ...DEFINITION, model: 'm-flow' })
-    await run(name, { model: undefined })
-    await run(name, { model: 'm-request' })
-    expect(bench.main.requests.map(({ model }) => model)).to.deep.equal(['m-flow', 'm-request'])
-  })
-
   it('an agent has the tools that the flow names, and no others', async () => {
     const name = await publish({ ...DEFINITION, tools: ['Glob'] })
     bench.main.answer([
@@ -212,28 +166,5 @@ inBothForms('runs of flows', (startProduct, form) => {
     const [first, second] = bench.main.requests as [Received, Received]
     expect(first.body['tools']).to.have.length(1).and.to.have.nested.property('[0].function.name', 'Glob')
     expect(second.results.map(({ text }) => /no tool|unknown|not available/i.test(text))).to.deep.equal([false, true])
-  })
-
-  it('D6.8: the history is filtered and comes in pages, newest first', async () => {
-    const name = await publish(DEFINITION)
-    const traces: (string | null)[] = []
-    for (const text of ['a', 'b', 'c']) traces.unshift((await run(name, { input: { text } })).headers.get('x-trace-id'))
-    await run(name, { input: {} })
-    const list = async (query: string) => {
-      const { body } = await call('GET', `/dispatches?flow=${name}&${query}`)
-      return body as { dispatches: { trace_id: string; started_at: string }[]; next_cursor: string | null }
-    }
-    const { dispatches: ok } = await list('status=ok')
-    expect(ok.map(({ trace_id }) => trace_id)).to.deep.equal(traces)
-    expect((await list('status=rejected')).dispatches).to.have.length(1)
-    expect((await list('status=error')).dispatches).to.be.empty
-    const first = await list('limit=2')
-    const second = await list(`limit=2&cursor=${first.next_cursor}`)
-    expect([...first.dispatches, ...second.dispatches].slice(1)).to.deep.equal(ok)
-    expect(second.next_cursor).to.equal(null)
-    const [newest, , oldest] = ok.map(({ started_at: at }) => at) as [string, string, string]
-    expect((await list(`status=ok&since=${newest}`)).dispatches.at(0)).to.deep.equal(ok[0])
-    expect((await list(`until=${oldest}`)).dispatches).to.be.empty
-    expect((await call('GET', `/dispatches?flow=${newName()}`)).body).to.have.property('dispatches').that.is.empty
   })
 })

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { runIdOf, traceIdOf } from '../../../shared/kernel/ids.ts'
 import { callApi, initOf } from '../../support/api-client.ts'
 import {
-  EVENTS,
   endOf,
   eventsOf,
   nextCall,
@@ -12,7 +11,7 @@ import {
   streamFlow,
   traceOf,
 } from '../../support/flow-streams.ts'
-import { answerOf, DEFINITION, GOOD, textSchema, useFlows } from '../../support/flows.ts'
+import { answerOf, DEFINITION, GOOD, useFlows } from '../../support/flows.ts'
 import { inBothForms } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
@@ -50,37 +49,6 @@ inBothForms('streams of flows', (startProduct, form) => {
     expect({ ...synchronous, trace_id }).to.deep.equal(result)
   })
 
-  it('D4.1, D4.2: the headers are those of a stream and name the run and the trace, whose digits are the same', async () => {
-    bench.main.answer(GOOD)
-    const stream = await streamFlow(bench, name)
-    await stream.all()
-    const { headers } = stream.response
-    expect(headers.get('content-type')).to.match(/^text\/event-stream\b/)
-    expect(headers.get('cache-control')).to.equal('no-cache, no-transform')
-    expect(headers.get('x-accel-buffering')).to.equal('no')
-    expect(stream.runId).to.equal(runIdOf(traceOf(stream.response)))
-    expect(stream.comments[0]).to.equal('ok')
-  })
-
-  it('a sub-agent reports its turns under its own name, before those of the main agent', async () => {
-    const agent = { name: 'lines', prompt: 'Count.', output_schema: textSchema('lines'), tools: [] }
-    const flow = await bench.publish({ ...DEFINITION, sub_agents: [agent] })
-    bench.main.answer('{"lines":"two"}', GOOD)
-    const frames = await (await streamFlow(bench, flow)).all()
-    const agents = frames.filter(({ event }) => event === 'progress').map(({ data }) => data['agent'])
-    expect(agents).to.deep.equal(['lines', 'main'])
-  })
-
-  it('a warning tells of the fallback that took the call over', async () => {
-    bench.main.answer({ status: 402 })
-    bench.spare.answer(GOOD)
-    const fallback = { fallback_instance: 'spare', fallback_model: 'test-model' }
-    const frames = await (await streamFlow(bench, name, fallback)).all()
-    expect(eventsOf(frames)).to.deep.equal(['started', 'warning', 'progress', 'result'])
-    expect(frames[1]?.data).to.include({ code: 'provider_failover', agent: 'main' })
-    expect(frames.at(-1)?.data).to.include({ served_instance: 'spare' })
-  })
-
   it('api.md Named flows 7: an error has the status and the message of the synchronous answer', async () => {
     bench.main.answer({ status: 401 }, { status: 401 })
     const { status, body } = await bench.run(name)
@@ -95,25 +63,6 @@ inBothForms('streams of flows', (startProduct, form) => {
       status: 'error',
       error: { type: 'upstream_error', message },
     })
-  })
-
-  it('api.md Named flows 7: a request that is refused before the run gets a plain HTTP error', async () => {
-    for (const [flow, body, status] of [
-      [name, { ...REQUEST, input: {} }, 400],
-      [name, { ...REQUEST, provider_instance: 'nobody' }, 400],
-      ['no-such-flow', REQUEST, 404],
-    ] as const) {
-      const reply = await bench.call('POST', `/flows/${flow}/run`, body, EVENTS)
-      expect(reply.status).to.equal(status)
-      expect(reply.headers.get('content-type')).to.match(/^application\/json\b/)
-    }
-  })
-
-  it('a client that does not name the type of streams, or prefers JSON, gets JSON', async () => {
-    for (const accept of ['*/*', 'text/*', 'text/event-stream;q=0.5, application/json']) {
-      bench.main.answer(GOOD)
-      expect(answerOf(await bench.run(name, {}, { accept }))).to.include({ verdict: 'ok' })
-    }
   })
 
   it('D4.5a: a client that reconnects with Last-Event-ID, also through another gateway, misses no event', async () => {

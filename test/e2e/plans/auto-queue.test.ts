@@ -45,15 +45,6 @@ inBothForms('auto_queue_plan', (startProduct, form) => {
     expect(bench.product.model.requests).to.have.length(3)
   })
 
-  it('api.md "plan_queued": a plan without steps is not queued, and the event carries a note', async () => {
-    const before = await idsOf(bench.product)
-    const { event, data } = await propose(bench.product, { steps: [] })
-    expect(event).to.equal('plan_queued')
-    expect(data).not.to.have.property('plan_id')
-    expect(data['note']).to.match(/no steps/)
-    expect(await idsOf(bench.product)).to.deep.equal(before)
-  })
-
   it('D5.4: a denied plan, and one of a run without auto_queue_plan, is not queued', async () => {
     const before = await idsOf(bench.product)
     expect((await propose(bench.product, PLAN, { allow: false })).event).to.equal('done')

@@ -1,9 +1,7 @@
 import { expect } from 'chai'
-import type { Frame } from '../../support/event-stream.ts'
 import type { Answer, Received } from '../../support/model-server/model-server.ts'
 import { heads, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms } from '../../support/product.ts'
-import { until } from '../../support/until.ts'
 
 const WAVES = [
   ['a', 'b', 'c'],
@@ -37,7 +35,7 @@ function gated() {
 
 inBothForms('plans', (startProduct, form) => {
   const bench = usePlans(startProduct, form)
-  const { submit, read, ended, begun, events, requestOf } = bench
+  const { submit, read, begun, requestOf } = bench
 
   beforeEach(() => bench.product.model.otherwise(answer))
 
@@ -90,79 +88,5 @@ inBothForms('plans', (startProduct, form) => {
       const blocks = ids.filter((other) => received.includes(block(other)))
       expect(blocks, `the outputs in the prompt of ${each}`).to.have.members([...after])
     }
-  })
-
-  it('D4.5c: the events of an ended plan are replayed, and continue after Last-Event-ID; after the last one the answer is 204', async () => {
-    const { id } = await submit({ steps: [step('a'), step('b', 'a'), step('c', 'b')] })
-    const live = await events(id)
-    const atOf = ({ event, data }: Frame) => [event, data['step_id'], data['at']]
-    for (const replayed of [await events(id), await events(id)]) {
-      expect(heads(replayed)).to.deep.equal(heads(live))
-      expect(replayed.map(atOf)).to.deep.equal(live.map(atOf))
-    }
-    for (const after of [1, 4, live.length - 1]) {
-      expect(await (await follow(id, after)).all()).to.deep.equal(live.slice(after))
-    }
-    const over = await bench.product.call('GET', `/plans/${id}/events?last_event_id=${live.length}`)
-    expect(over.status).to.equal(204)
-  })
-
-  it('api.md Plan step: in a diamond the steps behind a failed one are skipped transitively, the others run', async () => {
-    bench.product.model.otherwise((request) =>
-      stepIdOf(request) === 'b' ? { status: 400, message: 'no such shelf' } : answer(request),
-    )
-    const steps = [step('a'), step('b', 'a'), step('c', 'a'), step('d', 'b', 'c'), step('e', 'd')]
-    const { id } = await submit({ steps, parallel: true })
-    const frames = await events(id)
-    const plan = await read(id)
-    const statuses = { a: 'done', b: 'failed', c: 'done', d: 'skipped', e: 'skipped' }
-    expect(plan).to.deep.include({ status: 'failed', step_statuses: statuses })
-    expect(plan.step_errors).to.have.all.keys('b')
-    expect(plan.step_errors?.['b']).to.include('no such shelf')
-    expect(plan.error).to.equal(plan.step_errors?.['b'])
-    expect(plan.step_outputs).to.deep.equal({ a: 'out of a', c: 'out of c' })
-    expect(heads(frames)).to.include.members(['step_ended b failed', 'step_ended d skipped', 'step_ended e skipped'])
-    expect(frames.at(-1)?.data).to.include({ status: 'failed', error: plan.error })
-    expect(bench.product.model.requests.map(stepIdOf)).to.have.members(['a', 'b', 'c'])
-  })
-
-  it('api.md Plan: the error of the plan is its first failure, in whatever order the steps are', async () => {
-    const second = Promise.withResolvers<void>()
-    bench.product.model.otherwise(async (request) => {
-      if (stepIdOf(request) === 'a') await second.promise
-      return { status: 400, message: `no ${stepIdOf(request)}` }
-    })
-    const { id } = await submit({ steps: [step('a'), step('b')], parallel: true })
-    const hasFailed = async () => (await read(id)).step_statuses['b'] === 'failed'
-    await until(hasFailed, { what: 'the step b to fail' })
-    second.resolve()
-    const { error, step_errors } = await ended(id)
-    expect(step_errors).to.have.all.keys('a', 'b')
-    expect(error).to.equal(step_errors?.['b']).and.include('no b')
-  })
-
-  it('api.md Plan step: without parallel one step runs at a time, in the order of dependencies', async () => {
-    const { id } = await submit({ steps: [step('a', 'c'), step('b'), step('c')] })
-    expect(heads(await events(id))).to.deep.equal([
-      'plan_started',
-      ...['b', 'c', 'a'].flatMap((each) => [`step_started ${each}`, `step_ended ${each} done`]),
-      'plan_ended done',
-    ])
-    expect(bench.product.model.requests.map(stepIdOf)).to.deep.equal(['b', 'c', 'a'])
-    expect(await read(id)).not.to.have.property('parallel')
-  })
-
-  it('D7.1: the list shows plans newest first, in pages, and by status', async () => {
-    const ids: string[] = []
-    for (const title of ['one', 'two', 'three']) ids.unshift((await submit({ title, steps: [step('a')] })).id)
-    for (const id of ids) await ended(id)
-    type Page = { plans: { id: string; title: string; status: string }[]; next_cursor: string | null }
-    const list = async (query: string) => (await bench.call('GET', `/plans?${query}`)).body as Page
-    const page = await list('limit=2&status=done')
-    const next = await list(`limit=2&status=done&cursor=${page.next_cursor}`)
-    expect([...page.plans, ...next.plans].slice(0, 3).map(({ id }) => id)).to.deep.equal(ids)
-    expect(page.plans[0]).to.deep.nested.include({ title: 'three', 'step_counts.done': 1 })
-    expect((await list('status=queued')).plans).to.be.empty
-    expect((await bench.call('GET', '/plans?status=ended')).status).to.equal(400)
   })
 })

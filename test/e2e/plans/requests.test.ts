@@ -7,12 +7,9 @@ import { planOf, step, stepIdOf, usePlans } from '../../support/plans.ts'
 import { inBothForms, type Reply } from '../../support/product.ts'
 import { until } from '../../support/until.ts'
 
-const NOBODYS = `plan_${'0123456789abcdef'.repeat(2)}`
 const TWO = { steps: [step('a'), step('b', 'a')] }
 
 const MAX_PLANS = 12
-
-const writing = (id: string, path: string) => ({ ...step(id), writes: [path] })
 
 const errorOf = ({ body }: Reply) => (body as { error: { type: string; message: string; param?: string } }).error
 
@@ -40,35 +37,6 @@ inBothForms('requests for plans', (startProduct, form) => {
   }
 
   beforeEach(() => bench.product.model.otherwise((request) => `out of ${stepIdOf(request)}`))
-
-  it('D7.2: a plan that cannot be carried out is 400 and names the field, and nothing is stored', async () => {
-    const reply = await submit({ steps: [step('a', 'c'), step('b', 'a'), step('c', 'b')] }, {}, 'initech')
-    expect(reply.status, reply.text).to.equal(400)
-    expect(errorOf(reply)).to.include({ type: 'invalid_request_error', param: '/steps/0/depends_on' })
-    expect(await idsOf('initech')).to.be.empty
-  })
-
-  it('ids like __proto__ and with dots are ids like any other, up to the outputs in prompts', async () => {
-    const ids = ['__proto__', 'constructor', 'a.b', '$set', 'ä 1']
-    const steps = [...ids.map((id) => step(id)), step('last', ...ids)]
-    const { id } = planOf(await submit({ steps, parallel: true }), 202)
-    const plan = await ended(id)
-    expect(plan.status).to.equal('done')
-    const all = [...ids, 'last']
-    expect(Object.entries(plan.step_statuses)).to.have.deep.members(all.map((each) => [each, 'done']))
-    expect(Object.entries(plan.step_outputs ?? {})).to.have.deep.members(all.map((each) => [each, `out of ${each}`]))
-    const { prompt } = bench.requestOf('last')
-    for (const each of ids) expect(prompt).to.include(`<step_output step="${each}">\nout of ${each}\n`)
-  })
-
-  it('one path is written in two waves, or without parallel, by 200 steps', async () => {
-    const chain = { parallel: true, steps: [writing('a', 'x'), { ...writing('b', './x'), depends_on: ['a'] }] }
-    expect((await ended(planOf(await submit(chain), 202).id)).status).to.equal('done')
-    const many = { steps: Array.from({ length: 200 }, (_, i) => writing(`s${i}`, 'x')) }
-    const { id } = planOf(await submit(many), 202)
-    expect((await call('POST', `/plans/${id}/cancel`)).status).to.equal(200)
-    await ended(id)
-  })
 
   it('D6.6: requests with one key at the same time, through every gateway, are one plan', async () => {
     const key = { 'idempotency-key': 'key 1' }
@@ -167,25 +135,5 @@ inBothForms('requests for plans', (startProduct, form) => {
     expect(right).to.deep.equal({ problems: [], waves: [['a', 'c'], ['b']] })
     expect((await call('POST', '/plans/check', [TWO])).status).to.equal(400)
     expect(await idsOf('umbrella')).to.deep.equal(before)
-  })
-
-  it('a plan of another tenant is 404 with the words of an unknown one, and stays as it is', async () => {
-    const { id } = planOf(await submit(TWO), 202)
-    const plan = await ended(id)
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', '/cancel'],
-      ['POST', '/retry'],
-      ['GET', '/events'],
-    ]) {
-      const [foreign, unknown, malformed] = await Promise.all(
-        [id, NOBODYS, 'plan_x'].map((each) => call(method ?? '', `/plans/${each}${path}`, undefined, {}, 'globex')),
-      )
-      expect([foreign?.status, unknown?.status, malformed?.status]).to.deep.equal([404, 404, 404])
-      expect(foreign?.text.replaceAll(id, NOBODYS)).to.equal(unknown?.text)
-    }
-    expect(await idsOf('globex')).to.be.empty
-    expect(await idsOf('acme')).to.include(id)
-    expect(planOf(await call('GET', `/plans/${id}`))).to.deep.equal(plan)
   })
 })

@@ -118,24 +118,4 @@ inBothForms('schedules of plans', (startProduct, form) => {
     expect((await remove('nightly')).status).to.equal(404)
     expect((await call('GET', '/plans/schedules/nightly')).status).to.equal(404)
   })
-
-  for (const [what, times, param] of [
-    ['a pattern that is none', { cron: 'every night' }, '/cron'],
-    ['a pattern that never comes', { cron: '0 0 30 2 *' }, '/cron'],
-    ['an unknown time zone', { cron: '0 3 * * *', timezone: 'Mars/Olympus' }, '/timezone'],
-    ['0 seconds', { every_secs: 0 }, '/every_secs'],
-    ['10^9 seconds', { every_secs: 1e9 }, '/every_secs'],
-    ['two times', { cron: '0 3 * * *', every_secs: 60 }, '/cron'],
-    [
-      'a plan that waits for itself',
-      { every_secs: 60, plan: { steps: [step('a', 'a')] } },
-      '/plan/steps/0/depends_on/0',
-    ],
-  ] as const)
-    it(`${what} is 400, and nothing is stored`, async () => {
-      const reply = await put('wrong', { plan: planned('wrong'), ...times })
-      expect(reply.status, reply.text).to.equal(400)
-      expect(reply.body).to.nested.include({ 'error.type': 'invalid_request_error', 'error.param': param })
-      expect((await call('GET', '/plans/schedules/wrong')).status).to.equal(404)
-    })
 })

@@ -11,6 +11,15 @@ const create = (body: string | Buffer) => post('/v1/sessions', body)
 const bytes = (...values: number[]) => raw('{"prompt":"', Buffer.from(values), '"}')
 const filled = (open: string, unit: string, close: string): string =>
   open + unit.repeat(Math.floor((LIMIT - open.length - close.length) / unit.length)) + close
+/** As many different units as fit. */
+function listed(open: string, unit: (i: number) => string, close: string): string {
+  const parts: string[] = []
+  for (let [i, size] = [0, open.length + close.length]; size + unit(i).length < LIMIT; i++) {
+    parts.push(unit(i))
+    size += unit(i).length + 1
+  }
+  return open + parts.join() + close
+}
 
 /** Bodies that are not valid JSON, or valid JSON of extreme size, depth or content (D2.1, D2.2, D2.4). */
 export const bodies: readonly Case[] = [
@@ -72,6 +81,25 @@ export const bodies: readonly Case[] = [
   ['20,000 keys', create(`{${Array.from({ length: 20_000 }, (_, i) => `"${i}":0`).join(',')}}`), 201],
   ['100,000 backslashes', run(`{"prompt":"${'\\'.repeat(100_000)}`), 400],
   ['10 MB of brackets', run(filled('', '[', '')), 400],
+  [
+    '10 MB of brackets, 60 deep, in an unknown field',
+    create(filled('{"a":[', `${'['.repeat(60)}${']'.repeat(60)},`, '0]}')),
+    201,
+  ],
+  ['10 MB of objects of different shapes', create(listed('{"a":[', (i) => `{"${i.toString(36)}":0}`, ']}')), 201],
+  ['two million stop_sequences', post(RUN, filled('{"prompt":"x","stop_sequences":[', '"a",', '"b"]}')), 400],
+  ['a million tools, which are ignored', post(RUN, filled('{"prompt":"x","tools":[', '{"a":1},', '{}]}')), 200],
+  ['a prompt of 10 MB', post(RUN, `{"prompt":"${'😀'.repeat(LIMIT / 4 - 8)}"}`), 400],
+  [
+    '10 MB of an object as customer_id',
+    post(
+      RUN,
+      listed('{"prompt":"x","customer_id":{', (i) => `"k${i}":{}`, '}}'),
+    ),
+    400,
+  ],
+  ['10 MB of an unfinished text', run(filled('{"prompt":"', 'a', '')), 400],
+  ['10 MB that are not UTF-8', run(Buffer.alloc(LIMIT, 0xff)), 400],
   ['10 MB of objects', run(filled('[', '{},', '0]')), 400],
   ['10 MB of keys', run(filled('{', '"a":{},', '"b":0}')), 400],
   ['10 MB of escapes', run(filled('{"model":"', '\\u0061', '"}')), 400],

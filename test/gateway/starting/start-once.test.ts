@@ -48,7 +48,7 @@ describe('a run that is started once for each key', () => {
         async getRun(_tenant, runId) {
           const status = statuses.get(runId)
           if (!status) throw notFound('no such run')
-          return { ...LIVE_RUN, run_id: runId, status }
+          return { ...LIVE_RUN, run_id: runId, status, ...(status === 'failed' && { code: 'no_room' }) }
         },
         async followRun(_tenant, runId) {
           if (isForgotten) throw notFound('no such run')
@@ -96,6 +96,16 @@ describe('a run that is started once for each key', () => {
       runId: 'run_2',
       isReplayed: false,
     })
+  })
+
+  it('D54.4: a run that had no room has freed its key, once for all who send it again', async () => {
+    const { start, statuses, kept } = setUp()
+    await start(opens('run_1'))
+    statuses.set('run_1', 'failed')
+    const again = await Promise.all([start(opens('run_2')), start(opens('run_2'))])
+    expect(again.map(({ runId }) => runId)).to.deep.equal(['run_2', 'run_2'])
+    expect(again.map(({ isReplayed }) => isReplayed).toSorted()).to.deep.equal([false, true])
+    expect(kept.get('k1')?.id).to.equal('run_2')
   })
 
   it('D25a: one that comes while the run is being started waits for it', async () => {

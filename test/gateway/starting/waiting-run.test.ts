@@ -81,6 +81,44 @@ describe('a message of a session whose earlier one waits for permission', () => 
   })
 })
 
+describe('a run that waits for a place among those of its tenant', () => {
+  const start = useGateways()
+
+  for (const [how, path, body] of [
+    ['that starts it', '/agent/run', { prompt: 'hi', wait_secs: 60 }],
+    ['of a message', '/sessions/s/messages', { prompt: 'hi', wait_secs: 60 }],
+    ['that comes back', `/runs/${QUEUED}/events`, undefined],
+  ] as const)
+    it(`D54.3: the stream ${how} says its place until its own events come, and again when it is another one`, async () => {
+      const frames = new Feed()
+      let place: number | undefined = 2
+      const opened = async () => ({ runId: QUEUED, frames })
+      const { post, get } = await start({
+        methods: {
+          ...{ startRun: opened, sendMessage: opened, followRun: async () => frames },
+          getSession: async () => sessionOf('s', { active_run_id: null }),
+          getRun: async () => ({ ...LIVE_RUN, ...(place && { place, expected_start: null }) }),
+        },
+      })
+      const response = await (body ? post(path, body) : get(path))
+      let text = ''
+      const read = (async () => {
+        for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk)
+      })()
+      const told = (at: number) => `id: 0\nevent: waiting\ndata: {"place":${at},"expected_start":null}\n\n`
+      await until(() => text === `: ok\n${told(2)}`, { what: 'its place' })
+      if (path === '/agent/run') {
+        place = 1
+        await until(() => text.endsWith(told(1)), { what: 'the next place' })
+      }
+      place = undefined
+      frames.push('id: 1\nevent: done\ndata: {}\n\n', 1)
+      frames.end()
+      await read
+      expect(text.endsWith('event: done\ndata: {}\n\n')).to.equal(true)
+    })
+})
+
 function doneAt1(): Feed {
   const frames = new Feed()
   frames.push('id: 1\nevent: done\ndata: {}\n\n', 1)

@@ -7,6 +7,7 @@ import type {
   PlanEvent,
   RunErrorCode,
   SubAgentStatus,
+  WaitingEvent,
   WarningCode,
 } from '../../../shared/kernel/events.ts'
 import type { ReasoningEffort } from '../../../shared/kernel/model-options.ts'
@@ -26,7 +27,7 @@ type Presence<E, K extends keyof E> = [E] extends [Record<K, unknown>]
       ? 'optional'
       : 'required'
   : 'optional'
-type EventOf<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
+type EventOf<T extends (AgentEvent | WaitingEvent)['type']> = Extract<AgentEvent | WaitingEvent, { type: T }>
 /** Which fields an event has. */
 type Fields<E> = { [K in Exclude<keyof E, 'type'>]-?: Presence<E, K> }
 
@@ -49,6 +50,7 @@ const ERROR = {
   retryable: 'required',
   session_kept: 'optional',
   problems: 'optional',
+  retry_after_secs: 'optional',
 } as const
 const CALL = { id: 'required', tool_name: 'required' } as const
 const FILE = {
@@ -61,7 +63,9 @@ const FILE = {
 const AGENT = { subagent_id: 'required', parent_subagent_id: 'optional' } as const
 
 /** The events whose fields the types name one by one; `subagent_event` and `plan_queued` are in `contract.test.ts`. */
-const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queued'>]: Fields<EventOf<T>> } = {
+const FIELDS: {
+  [T in Exclude<(AgentEvent | WaitingEvent)['type'], 'subagent_event' | 'plan_queued'>]: Fields<EventOf<T>>
+} = {
   text_delta: { text: 'required' },
   text: { text: 'required' },
   thinking_delta: { text: 'required' },
@@ -101,6 +105,7 @@ const FIELDS: { [T in Exclude<AgentEvent['type'], 'subagent_event' | 'plan_queue
   },
   error: ERROR,
   warning: { code: 'required', message: 'required', detail: 'required', category: 'optional', reason: 'optional' },
+  waiting: { place: 'required', expected_start: 'required' },
   subagent_start: {
     ...AGENT,
     description: 'optional',
@@ -132,6 +137,7 @@ const FLOW_FIELDS: { [T in FlowEvent['type']]: Fields<FlowEventOf<T>> } = {
     at: 'required',
     verdict: 'required',
     problems: 'optional',
+    artifacts: 'optional',
     output: 'required',
     served_instance: 'required',
   },
@@ -159,6 +165,7 @@ const RUN_ERRORS = members<RunErrorCode>({
   max_turns_exceeded: true,
   invalid_output: true,
   budget_exhausted: true,
+  no_room: true,
   cancelled: true,
   session_deleted: true,
   worker_lost: true,
@@ -328,7 +335,7 @@ describe('the API description names the same as the code', () => {
   }
 
   it("the events of a sub-agent, with the same schemas as the run's own", () => {
-    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$|^steered$/.test(event))
+    const own = dataSchemas().filter(({ event }) => !/^subagent_|^plan_queued$|^steered$|^waiting$/.test(event))
     const wrapped = (schemas['SubagentEventData']?.oneOf ?? []).map(({ properties, allOf }) => ({
       event: properties['event_type']?.const ?? '',
       schema: nameOf(allOf?.[0]?.$ref),

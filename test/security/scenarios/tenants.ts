@@ -50,6 +50,7 @@ async function attack({ issuer, model, isFull }: Scene): Promise<Guarantee[]> {
     OIDC_ISSUER: issuer.url,
     OIDC_AUDIENCE: AUDIENCE,
     LOG_LEVEL: 'debug',
+    DIALECTS: 'ui,mcp',
     MODEL: 'test-model',
     MODEL_PROVIDER: 'openai-compatible',
     MODEL_BASE_URL: model.url,

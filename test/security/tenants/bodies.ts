@@ -4,6 +4,10 @@ import type { Body, Ids } from './ids.ts'
 const DEFINITION = { input_schema: { type: 'object' }, output_schema: { type: 'object' } }
 const PLAN = { steps: [{ id: 'a', prompt: 'hello' }] }
 
+const withFile = (file_id: string) => ({ role: 'user', content: 'hello', attachments: [{ file_id }] })
+const stepWith = (file_id: string) => ({ id: 'a', prompt: 'hello', attachments: [{ file_id }] })
+const addressOf = (file: string) => `/api/v1/files/${file}/content`
+
 const uiAnswer = (id: string) => ({
   type: 'dynamic-tool',
   state: 'approval-responded',
@@ -18,7 +22,10 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { prompt: 'hello', session_id: session, run_id: run },
     { prompt: 'hello', provider_instance: instance },
   ],
-  'POST /sessions': ({ session }) => [{ session_id: session }],
+  'POST /sessions': ({ session, file }) => [
+    { session_id: session },
+    { messages: [withFile(file), { role: 'assistant', content: 'hello' }] },
+  ],
   'PATCH /sessions/:id': () => [{ title: 'mine' }],
   'POST /sessions/:id/messages': ({ file }) => [
     { prompt: 'hello' },
@@ -49,24 +56,41 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { input: {}, provider_instance: instance, model: 'm' },
     { input: {}, provider_instance: 'openai-compatible', model: 'm' },
   ],
+  'POST /flows/:name/batch': ({ instance, file }) => [
+    { items: [{ input: {} }], provider_instance: instance, model: 'm' },
+    { file_id: file, provider_instance: 'openai-compatible', model: 'm' },
+  ],
+  'POST /batches/:id/cancel': () => [undefined],
   'POST /flows/:name/evaluate': ({ instance }) => [undefined, { provider_instance: instance, model: 'm' }],
-  'POST /plans/submit': () => [PLAN, { ...PLAN, parallel: true }],
+  'POST /plans/submit': ({ file }) => [PLAN, { ...PLAN, parallel: true }, { steps: [stepWith(file)] }],
   'POST /plans/check': () => [PLAN],
   'POST /plans/:id/cancel': () => [undefined],
   'POST /plans/:id/retry': () => [undefined],
-  'PUT /plans/schedules/:name': () => [{ every_secs: 86_400, plan: PLAN }],
-  'POST /ui/chat': ({ session, run, permission }) => [
+  'PUT /plans/schedules/:name': ({ file }) => [
+    { every_secs: 86_400, plan: PLAN },
+    { every_secs: 86_400, plan: { steps: [stepWith(file)] } },
+  ],
+  'POST /ui/chat': ({ session, run, permission, file }) => [
+    {
+      id: 'files',
+      messages: [{ role: 'user', parts: [{ type: 'file', mediaType: 'text/plain', url: addressOf(file) }] }],
+    },
     { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'hello' }] }] },
     { id: session, messages: [{ role: 'assistant', id: run, parts: [uiAnswer(permission)] }] },
   ],
-  'POST /ag-ui': ({ session, run, permission }) => [
+  'POST /ag-ui': ({ session, run, permission, file }) => [
+    {
+      threadId: 'files',
+      runId: 'r',
+      messages: [{ role: 'user', content: [{ type: 'binary', mimeType: 'text/plain', id: file }] }],
+    },
     { threadId: session, runId: 'r', messages: [{ role: 'user', content: 'hello' }] },
     {
       ...{ threadId: session, runId: 'r', messages: [] },
       resume: [{ interruptId: `${run}/${permission}`, status: 'resolved', payload: { approved: true } }],
     },
   ],
-  'POST /a2a': ({ session, run, permission, plan }) => {
+  'POST /a2a': ({ session, run, permission, plan, file }) => {
     const planTask = `task_plan_${plan.slice('plan_'.length)}_${session}`
     const task = `task_${run.slice('run_'.length)}_${session}`
     const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] }
@@ -79,9 +103,11 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
         ['GetTask', 'CancelTask', 'SubscribeToTask'].map((method) => request(method, { id })),
       ),
       request('ListTasks', { contextId: session }),
+      request('SendMessage', { message: { ...message, parts: [{ url: addressOf(file) }] } }),
     ]
   },
-  'POST /mcp': ({ run }) => [
+  'POST /mcp': ({ run, file }) => [
+    { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: `agent-engine://files/${file}` } },
     { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'summarize', arguments: { text: 'hello' } } },
     { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: run } },
@@ -91,7 +117,9 @@ export const BODIES: Record<string, (ids: Ids) => readonly (Body | undefined)[]>
     { model: 'main', messages: [{ role: 'user', content: 'hello' }] },
     { model: 'main', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file } }] }] },
   ],
-  'POST /openai/v1/responses': ({ session, response, permission }) => [
+  'POST /openai/v1/responses': ({ session, response, permission, file }) => [
+    { model: 'main', input: [{ role: 'user', content: [{ type: 'input_file', file_id: file }] }] },
+    { model: 'main', input: [{ role: 'user', content: [{ type: 'input_image', file_id: file }] }] },
     { model: 'main', input: 'hello', conversation: session },
     { model: 'main', input: 'hello', previous_response_id: response },
     {

@@ -18,6 +18,7 @@ export const KINDS = [
   'memory',
   'plan',
   'schedule',
+  'batch',
   'response',
   'file',
 ] as const
@@ -54,6 +55,7 @@ const PARAMETERS: Record<string, Kind> = {
   '/files/:file_id': 'file',
   '/plans/:id': 'plan',
   '/plans/:name': 'schedule',
+  '/batches/:id': 'batch',
   '/config/:name of secrets': 'secret',
   '/config/:name of instances': 'instance',
   '/config/:name of webhooks': 'webhook',

@@ -1,5 +1,6 @@
 import { runIdOf } from '../../../shared/kernel/ids.ts'
 import type { ModelServer } from '../../support/model-server/model-server.ts'
+import { until } from '../../support/until.ts'
 import { prepare, type Reply } from '../api.ts'
 import { type Ids, random } from './ids.ts'
 
@@ -10,12 +11,12 @@ type Texts = { instance: string; prompt: string; answer: string; memory: string 
 /** A flow that every tenant has, with a memory of its own for each. */
 const BUILT_IN = 'summarize'
 
-/** Gives a tenant a published flow with a memory, a run of it, and memory at a built-in flow. `keep` gets every answer. */
+/** Gives a tenant a published flow with a memory, a run and a batch of it, and memory at a built-in flow. `keep` gets every answer. */
 export async function ownFlow(
   { url, headers, model }: FlowOwning,
   { instance, prompt, answer, memory }: Texts,
   keep: (reply: Reply) => Reply,
-): Promise<Pick<Ids, 'flow' | 'trace' | 'flow_run' | 'key' | 'memory'>> {
+): Promise<Pick<Ids, 'flow' | 'trace' | 'flow_run' | 'key' | 'memory' | 'batch'>> {
   const flow = `flow-${random()}`
   const key = `key-${random()}`
   const send = async (method: string, path: string, body?: object, more: Record<string, string> = {}) =>
@@ -38,5 +39,15 @@ export async function ownFlow(
   await send('GET', `/dispatches/${trace}/events`)
   await send('GET', `/runs/${runIdOf(trace)}`)
   const { id } = JSON.parse(added.text) as { id: string }
-  return { flow, trace, flow_run: runIdOf(trace), key, memory: id }
+  model.answer(JSON.stringify({ answer }))
+  const started = await send('POST', `/flows/${flow}/batch`, {
+    ...request,
+    input: undefined,
+    items: [{ input: { prompt } }],
+  })
+  const { batch_id: batch } = JSON.parse(started.text) as { batch_id: string }
+  const isDone = async () => (await send('GET', `/batches/${batch}`)).text.includes('"done"')
+  await until(isDone, { what: 'the batch to end' })
+  await send('GET', `/batches/${batch}/results`)
+  return { batch, flow, trace, flow_run: runIdOf(trace), key, memory: id }
 }

@@ -37,6 +37,9 @@ function addPlainTools(server: McpServer): void {
       { type: 'resource', resource: { uri: 'file:///out/a%20report.bin?v=1', blob: 'AAEC' } },
     ],
   }))
+  server.registerResource('page', 'file:///page', {}, async ({ href }) => ({
+    contents: [{ uri: href, text: 'the page' }],
+  }))
 }
 
 function addWaitingTools(server: McpServer, { happened, bell }: Memory): void {

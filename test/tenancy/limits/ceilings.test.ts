@@ -35,6 +35,13 @@ describe('the ceilings of TENANT_LIMITS', () => {
     expect(ceilingsIn({}).of(ACME)).to.deep.equal(NO_LIMITS)
   })
 
+  it('name the weight of a tenant beside its limits; 1 without one', () => {
+    const ceilings = ceilingsIn({ '*': { weight: 2 }, acme: { weight: 0.5 }, plain: { weight: null } })
+    expect([ACME, OTHER, tenantId('plain')].map((tenant) => ceilings.weightOf(tenant))).to.deep.equal([0.5, 2, 1])
+    expect(ceilings.of(ACME)).to.deep.equal(NO_LIMITS)
+    expect(ceilingsIn({}).weightOf(ACME)).to.equal(1)
+  })
+
   it('are accepted up to the largest ones', () => {
     const largest = { requests_per_minute: 1_000_000, tokens_per_day: 1_000_000_000_000, usd_per_day: 1_000_000_000 }
     expect(ceilingsIn({ acme: { ...largest, concurrent_runs: 1 } }).of(ACME)).to.include(largest)
@@ -50,6 +57,7 @@ describe('the ceilings of TENANT_LIMITS', () => {
     ['no tokens at all', { '*': { tokens_per_day: 0 } }, 'whole number from 1 to 1000000000000'],
     ['more tokens than there may be', { '*': { tokens_per_day: 1_000_000_000_001 } }, 'whole number from 1'],
     ['no dollars', { '*': { usd_per_day: 0 } }, 'a number above 0'],
+    ['a weight of nothing', { '*': { weight: 0 } }, 'a number from 0.1 to 100'],
     ['half a run', { '*': { concurrent_runs: 0.5 } }, 'whole number from 1'],
     ['too many dollars', { '*': { usd_per_day: 1e308 } }, 'a number above 0'],
     ['a text', { '*': { usd_per_day: '5' } }, 'a number above 0'],

@@ -59,7 +59,7 @@ describe('the limits of a tenant', () => {
     let config: TenantConfig = { ...EMPTY_CONFIG, audit: { store_payloads: false, retention_days: 7 } }
     const { audit } = config
     const places = new MemoryRunPlaces(() => 0)
-    await places.take(TENANT, 'run_1', 1)
+    await places.take({ tenant: TENANT, runId: 'run_1' }, { tenant: 1, customer: null })
     let ceiling = NO_LIMITS
     const ceilings = { of: () => ceiling }
     let isPriced = true

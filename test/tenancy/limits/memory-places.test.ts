@@ -9,10 +9,14 @@ describe('the places of concurrent runs in memory', () => {
   it('a place that nobody renews is free after its time', async () => {
     let now = 0
     const places = new MemoryRunPlaces(() => now)
-    await places.take(TENANT, 'run_1', 1)
+    const take = async (runId: string) => {
+      const { place } = await places.take({ tenant: TENANT, runId }, { tenant: 1, customer: null })
+      return place
+    }
+    await take('run_1')
     now = 44_999
-    expect(await places.take(TENANT, 'run_2', 1)).to.equal(false)
+    expect(await take('run_2')).to.equal('full')
     now = 45_000
-    expect(await places.take(TENANT, 'run_2', 1)).to.equal(true)
+    expect(await take('run_2')).to.equal('taken')
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Models } from '../../../shared/agent/engine/resources.ts'
+import { ABANDONED } from '../../../shared/agent/providers/failures/hedge.ts'
 import type { ModelPart, ModelProvider } from '../../../shared/agent/providers/port.ts'
 import { oneByOne } from '../../../shared/kernel/async/batch.ts'
 import type { TenantId } from '../../../shared/kernel/tenant.ts'
@@ -126,6 +127,34 @@ describe('a metered provider', () => {
     await unread.return?.()
     expect(await unread.next()).to.deep.equal({ done: true, value: undefined })
     expect([spent, closed]).to.deep.equal([[], 2])
+  })
+
+  it('D56: a call that was sent and then abandoned costs its input, and one that was not sent nothing', async () => {
+    let sent = 0
+    const abandoned = async (enter: () => Promise<typeof FREE_TURN> | typeof FREE_TURN) => {
+      const stop = new AbortController()
+      const waiting: ModelProvider = {
+        type: 'openai',
+        async *stream(_request, signal) {
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+          yield* []
+        },
+      }
+      const ended: (number | undefined)[] = []
+      const reserve = async () => ({ settle: (used: Spent) => void ended.push(used.tokens) })
+      const hedged = createMeter({
+        ...{ reservations: { reserve }, priceOf: () => 0.5, onAbandoned: () => ended.push(-1) },
+        gate: { enter: () => (setImmediate(() => stop.abort(ABANDONED)), enter()) },
+      })
+      const request = { ...REQUEST, onSent: () => void sent++ }
+      for await (const part of hedged.provider(TENANT, waiting).stream(request, stop.signal)) void part
+      return ended
+    }
+    expect(await abandoned(() => FREE_TURN)).to.deep.equal([-1, 11])
+    expect(sent).to.equal(1)
+    const late = () => new Promise<typeof FREE_TURN>((resolve) => setImmediate(() => setImmediate(resolve, FREE_TURN)))
+    expect(await abandoned(late)).to.deep.equal([0])
+    expect(sent).to.equal(1)
   })
 
   for (const [code, isRetryable] of [

@@ -104,7 +104,7 @@ describe('the turns of model calls', () => {
       if ('retryAfterMs' in turn) throw new Error('the call was refused')
       return turn
     }
-    return { asked, enter, begin }
+    return { asked, enter, begin, state: gate.stateOf({ scope: 's', model: 'm', caps: NO_CAPS }) }
   }
   const ANSWERED = {}
 
@@ -188,5 +188,37 @@ describe('the turns of model calls', () => {
     let isSecond = false
     void second.begin({ caps }).then(() => (isSecond = true))
     await until(() => isSecond, { what: 'the other process to have its turn' })
+  })
+
+  it('D56: are not taken at a model that fails, at no process; one of all calls finds out whether it answers again', async () => {
+    let at = 1_000
+    const rooms = new MemoryRooms(() => at)
+    const processes = [open(rooms), open(rooms)].map(({ state }) => state.health)
+    const [first, second] = processes
+    for (let failed = 0; failed < 3; failed++) first?.note('failed', performance.now())
+    expect(await first?.isPassedOver(performance.now())).to.equal(true)
+    await until(async () => second?.isPassedOver(performance.now()), { what: 'the other process to know it' })
+    at += 30_000
+    const later = performance.now() + 31_000
+    const trials = await Promise.all(processes.map(async (health) => !(await health.isPassedOver(later))))
+    expect(trials.filter(Boolean)).to.have.length(1)
+    processes[trials.indexOf(true)]?.note('answered', later)
+    await until(() => processes.every((health) => !health.rests(performance.now())), {
+      what: 'the rest to end for both',
+    })
+  })
+
+  it('D56: tell how many calls wait before the next one', async () => {
+    const rooms = new MemoryRooms()
+    const [first, second] = [open(rooms), open(rooms)]
+    const caps = capsOf({ concurrent: 1 })
+    const one = await first.begin({ caps })
+    const waiting = [first.begin({ caps }), first.begin({ caps })]
+    expect(first.state.waiting).to.equal(2)
+    void second.begin({ caps })
+    await until(() => second.state.waiting === 3, { what: 'the other process to know of those that wait' })
+    one.end(100)
+    for (const turn of waiting) (await turn).end(100)
+    expect(first.state.waiting).to.be.at.most(1)
   })
 })

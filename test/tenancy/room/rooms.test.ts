@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { openRedisLink, type RedisLink } from '../../../shared/platform/redis/link.ts'
+import type { Outcomes } from '../../../shared/agent/providers/health.ts'
+import { openRedisLink, type RedisLink, type Script } from '../../../shared/platform/redis/link.ts'
 import { decide, newRoom } from '../../../shared/tenancy/room/decide.ts'
 import type { Amount, RoomAnswer, RoomRequest, Rooms } from '../../../shared/tenancy/room/port.ts'
 import { createRedisRooms } from '../../../shared/tenancy/room/redis-rooms.ts'
@@ -16,6 +17,16 @@ const told = (limit: number, left: number, resetMs?: number): RoomRequest['told'
 })
 const TELL: RoomRequest = { ...ASK, next: [0, 0], want: [0, 0] }
 
+const AGE: Script = {
+  name: 'aeAgeRoom',
+  keys: 1,
+  lua: `local room = cjson.decode(redis.call('HGET', KEYS[1], 'm'))
+  for name, at in pairs(room.health) do
+    if (name == 'restsUntil' or name == 'trialUntil') and at > 0 then room.health[name] = at - ARGV[1] end
+  end
+  redis.call('HSET', KEYS[1], 'm', cjson.encode(room))`,
+}
+
 describe('the room at a model', () => {
   const redis = useRedis()
   let link: RedisLink
@@ -25,15 +36,26 @@ describe('the room at a model', () => {
   after(() => link.close())
 
   let number = 0
-  const FORMS: [string, () => Rooms][] = [
-    ['one process', () => new MemoryRooms()],
-    ['a cluster', () => createRedisRooms(link.run)],
+  /** `age` lets time pass for the health of a model. */
+  const FORMS: [string, () => { rooms: Rooms; age(scope: string, ms: number): unknown }][] = [
+    [
+      'one process',
+      () => {
+        let passed = 0
+        return { rooms: new MemoryRooms(() => Date.now() + passed), age: (_scope, ms) => (passed += ms) }
+      },
+    ],
+    [
+      'a cluster',
+      () => ({ rooms: createRedisRooms(link.run), age: (scope, ms) => link.run(AGE, [`room:${scope}`], [ms]) }),
+    ],
   ]
   for (const [form, open] of FORMS)
     describe(`of ${form}`, () => {
       const room = () => {
-        const [rooms, scope] = [open(), `t:${process.pid}-${number++}`]
+        const [{ rooms, age }, scope] = [open(), `t:${process.pid}-${number++}`]
         return {
+          age: (ms: number) => age(scope, ms),
           ask: (part: Partial<RoomRequest>) => rooms.ask(scope, 'm', { ...ASK, ...part }),
           look: () => rooms.look(scope),
         }
@@ -117,8 +139,30 @@ describe('the room at a model', () => {
         await ask({ ...TELL, spent: [500, 5], atWork: 2, told: told(6_000, 5_000), waiting: 3, refusedMs: 1 })
         const [shown] = await look()
         expect(shown?.model).to.equal('m')
-        const expected = { limit: [6_000, Infinity], used: [500, 5], atWork: 2, waiting: 3, refused: 1 }
+        const expected = {
+          ...{ limit: [6_000, Infinity], used: [500, 5], atWork: 2, waiting: 3, refused: 1 },
+          ...{ state: 'healthy', errorRate: 0 },
+        }
         expect(shown?.state).to.deep.equal(expected)
+      })
+
+      it('D56: knows the health of its model by the calls of all processes, and gives the trial behind a rest to one', async () => {
+        const { ask, look, age } = room()
+        const tell = (process: string, ...outcomes: Outcomes) => ask({ ...TELL, process, outcomes })
+        await tell('p1', 5, 1, 1)
+        const { health, now } = await tell('p2', 0, 2, 2)
+        expect(health.restsUntil - now).to.equal(30_000)
+        expect((await look())[0]?.state).to.deep.include({ state: 'unhealthy' })
+        expect((await look())[0]?.state.errorRate).to.be.closeTo(3 / 8, 0.01)
+        expect((await ask({ ...TELL, isTrial: true })).isTrial).to.equal(false)
+        await age(30_001)
+        expect((await look())[0]?.state).to.deep.include({ state: 'half_open' })
+        const trials = [await ask({ ...TELL, isTrial: true }), await ask({ ...TELL, process: 'p2', isTrial: true })]
+        expect(trials.map(({ isTrial }) => isTrial)).to.deep.equal([true, false])
+        await tell('p1', 0, 1, 1)
+        await age(30_001)
+        await tell('p2', 1, 0, 0)
+        expect((await look())[0]?.state).to.deep.include({ state: 'healthy', errorRate: 0 })
       })
 
       // The clocks differ by the time of a request: there is much room, or none for seconds.
@@ -135,6 +179,7 @@ describe('the room at a model', () => {
             },
             want: fc.tuple(fc.nat(3_000), fc.nat(16)),
             spent: fc.tuple(fc.nat(3_000), fc.nat(9)),
+            outcomes: fc.constantFrom<Outcomes>([0, 0, 0], [1, 0, 0], [9, 2, 0], [0, 1, 0], [0, 1, 1], [1, 3, 2]),
             caps: fc.constantFrom(NO_CAPS, capsOf({ tokens_per_minute: 90_000_000, concurrent: 4 })),
             told: fc.option(
               fc.record({
@@ -167,6 +212,8 @@ describe('the room at a model', () => {
           expect(theirs.limit).to.deep.equal(ours.limit)
           expect(theirs.atWork).to.equal(ours.atWork)
           expect(theirs.waiting).to.equal(ours.waiting)
+          expect(theirs.health.inRow).to.equal(ours.health.inRow)
+          expect(theirs.health.restsUntil > 0).to.equal(ours.health.restsUntil > 0, JSON.stringify(step))
         }
       })
     })

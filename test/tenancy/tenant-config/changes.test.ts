@@ -187,6 +187,18 @@ describe("changes of a tenant's configuration", () => {
     expect(putEngine({ routing: {} })(routed).routing).to.deep.equal({})
   })
 
+  it('D56: a strategy chooses between two models, and transcriptions have neither a strategy nor a second request', () => {
+    const config = put(base, { type: 'openai' }, 'spare')
+    const refusal = (role: string, part: object) =>
+      refusalOf(() => putEngine({ routing: { [role]: { instance: 'main', model: 'm', ...part } } })(config))?.param
+    expect(refusal('main', { strategy: 'cheapest' })).to.equal('/routing/main/strategy')
+    expect(refusal('main', { strategy: 'order', hedge: true })).to.equal(undefined)
+    const spare = { fallback_instance: 'spare', fallback_model: 'm' }
+    expect(refusal('compact', { strategy: 'least_waiting', ...spare })).to.equal(undefined)
+    expect(refusal('transcription', { strategy: 'order' })).to.equal('/routing/transcription/strategy')
+    expect(refusal('transcription', { hedge: false })).to.equal('/routing/transcription/hedge')
+  })
+
   it('D8.2: an instance that a route uses cannot be deleted, as its main or as its fallback', () => {
     const two = put(base, { type: 'openai', key: KEY }, 'spare')
     const main = { instance: 'main', model: 'm', fallback_instance: 'spare', fallback_model: 'm' }

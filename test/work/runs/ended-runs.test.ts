@@ -1,7 +1,6 @@
 import { setImmediate as nextLoopTurn, setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
+import { collectGarbage } from '../../../scripts/bench/garbage.ts'
 import { JOURNAL_LIMITS } from '../../../shared/cluster/journal/journal.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run, RunExecutor } from '../../../shared/work/runs/run.ts'
@@ -243,9 +242,4 @@ const timersOf = (ms: number): Promise<void> => sleep(ms)
 function usedHeap(): number {
   collectGarbage()
   return process.memoryUsage().heapUsed
-}
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
 }

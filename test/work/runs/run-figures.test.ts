@@ -54,6 +54,15 @@ describe('the figures of a run', () => {
     expect(figuresOf(TURN_END, result('ok')).spent.input_tokens).to.equal(10)
   })
 
+  it('D50: name the files that were delivered, each once, by an event of an agent or with the answer of a flow', () => {
+    const file = { file_id: 'file_1', name: 'a.txt', media_type: 'text/plain', bytes: 1 }
+    const delivered: RunEvent = { type: 'artifact', ...file, tool_use_id: 'c1' }
+    expect(figuresOf(delivered, delivered).artifacts).to.deep.equal([file])
+    const answer = { ...result('ok'), artifacts: [file] } as RunEvent
+    expect(figuresOf(answer).artifacts).to.deep.equal([file])
+    expect(figuresOf(result('ok')).artifacts).to.equal(undefined)
+  })
+
   it('count the tool calls of sub-agents too, and their permission requests, which come twice, once', () => {
     expect(figuresOf(TOOL_USE, ASKED)).to.include({ toolCalls: 1, permissions: 1 })
     expect(figuresOf(nested(TURN_END), nested(TOOL_USE), nested(ASKED), ASKED)).to.include({

@@ -4,6 +4,7 @@ import { JOURNAL_LIMITS, Journal } from '../../../shared/cluster/journal/journal
 import { LoopBudget } from '../../../shared/kernel/async/loop-budget.ts'
 import type { RunEvent } from '../../../shared/kernel/events.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
+import type { StartWait } from '../../../shared/tenancy/limits/start-lines.ts'
 import { Run } from '../../../shared/work/runs/run.ts'
 import type { EarlierEvents, RunIdentity } from '../../../shared/work/runs/run-identity.ts'
 import type { RunReport } from '../../../shared/work/runs/run-report.ts'
@@ -185,4 +186,51 @@ describe('a run that another process goes on with', () => {
     expect(run).to.include({ isEnded: false, isAbandoned: true })
     expect(calls.slice(-2)).to.deep.equal(['report text_delta', 'abandon'])
   })
+})
+
+describe('a run that waits for a place among those of its tenant', () => {
+  function wait() {
+    const turn = Promise.withResolvers<'placed' | 'late'>()
+    const left: number[] = []
+    const standing = { place: 3, expectedStart: new Date(0) }
+    const of: StartWait = { turn: turn.promise, standing, retryAfterSecs: 7, leave: () => void left.push(1) }
+    return { turn, left, ...setUp({ wait: of }) }
+  }
+
+  it('shows where it stands, and begins when it has its place', async () => {
+    const { run, turn } = wait()
+    const executed = run.execute(say)
+    expect(run.description).to.include({ status: 'waiting', place: 3, expected_start: '1970-01-01T00:00:00.000Z' })
+    turn.resolve('placed')
+    await executed
+    expect(run.description).to.include({ status: 'done' }).and.not.have.any.keys('place', 'expected_start')
+    expect(run.placed).to.equal(undefined)
+  })
+
+  it('ends with no_room when it has waited for as long as it may, and says when to come back; it never begins', async () => {
+    const { run, turn, calls } = wait()
+    const events = readAll(run.follow(0))
+    const executed = run.execute(() => expect.fail('it begins'))
+    turn.resolve('late')
+    await executed
+    expect(await events)
+      .to.include('event: error')
+      .and.include('"code":"no_room"')
+      .and.include('"retry_after_secs":7')
+    expect(calls).to.deep.equal(['open run', 'started', 'event', 'report error last', 'ended error'])
+    expect(run.status).to.equal('failed')
+  })
+
+  for (const [how, end] of [
+    ['is cancelled', (run: Run) => run.cancel('cancelled')],
+    ['goes to another process', (run: Run) => run.abandon()],
+  ] as const)
+    it(`leaves the line when it ${how}, and does not begin when its turn comes nevertheless`, async () => {
+      const { run, turn, left } = wait()
+      const executed = run.execute(() => expect.fail('it begins'))
+      end(run)
+      turn.resolve('placed')
+      await executed
+      expect(left.length).to.be.at.least(1)
+    })
 })

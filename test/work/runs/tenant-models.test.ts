@@ -12,6 +12,7 @@ import { createKeyring } from '../../../shared/tenancy/secrets/keyring.ts'
 import { CredentialReader } from '../../../shared/tenancy/tenant-config/credentials.ts'
 import { type LiveConfigs, openLiveConfigs } from '../../../shared/tenancy/tenant-config/live-configs.ts'
 import { TenantSettings } from '../../../shared/tenancy/tenant-config/settings.ts'
+import type { ProbeResult } from '../../../shared/tenancy/tenant-config/store/instance-capabilities.ts'
 import type { TenantConfigStore } from '../../../shared/tenancy/tenant-config/store/tenant-configs.ts'
 import type { ServerModels } from '../../../shared/work/runs/models.ts'
 import { TenantModels } from '../../../shared/work/runs/tenant-models.ts'
@@ -66,6 +67,7 @@ describe("a tenant's models", () => {
   let settings: TenantSettings
   let models: TenantModels
   let opened: string[]
+  let probes: Map<string, ProbeResult['capabilities']>
 
   beforeEach(async () => {
     store = memoryStore()
@@ -79,14 +81,16 @@ describe("a tenant's models", () => {
     })
     settings = new TenantSettings({ configs, keyring, checkUrl: (url) => url, hasDemo: true })
     opened = []
+    probes = new Map()
     models = new TenantModels({
       configs,
       credentials: new CredentialReader(keyring),
       server: { ...SERVER, smallModel: 'small-model' },
       async createProvider({ name }, { key }) {
         opened.push(`${name} ${key}`)
-        return { ...createDemoProvider(), type: name }
+        return { ...createDemoProvider(), type: name, instance: name }
       },
+      probed: async (_tenant, _model, name) => probes.get(name ?? ''),
       log,
     })
   })
@@ -139,6 +143,20 @@ describe("a tenant's models", () => {
     await route({ main })
     await models.load(TENANT)
     expect(models.modelsFor(TENANT, undefined).main().fallback).to.equal(undefined)
+  })
+
+  it('D56: models between which runs choose have what the newest probes have found, unless the request names the model', async () => {
+    await Promise.all([put('a'), put('b')])
+    const chosen = { ...main, fallback_instance: 'b', fallback_model: 'm-b', strategy: 'cheapest', hedge: true }
+    await route({ main: chosen })
+    await models.load(TENANT)
+    const found = () => models.modelsFor(TENANT, undefined).main()
+    expect(found()).to.include({ strategy: 'cheapest', hedge: true })
+    expect(found().primary.lacks).to.equal(undefined)
+    probes.set('b', { streaming: true, tools: false, structured_output: false, thinking: false, vision: true })
+    await models.load(TENANT)
+    expect([found().primary.lacks, found().fallback?.lacks]).to.deep.equal([undefined, ['tools', 'schema']])
+    expect(models.modelsFor(TENANT, 'm-own').main()).to.include({ strategy: 'order', hedge: true })
   })
 
   it('one tenant’s route is not another’s', async () => {

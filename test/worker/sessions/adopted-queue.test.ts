@@ -67,7 +67,7 @@ describe('the queue of an adopted session', () => {
     const calls: string[] = []
     const admission: Admission = {
       ...NO_ADMISSION,
-      hold: (_tenant, runId, ended) => void ended.then(() => calls.push(`free ${runId}`)),
+      hold: ({ runId }, ended) => void ended.then(() => calls.push(`free ${runId}`)),
       handOver: (_tenant, runId) => calls.push(`hand over ${runId}`),
     }
     const worker = createDemoWorker(createMemoryPermissionStore(), {}, { admission })
@@ -78,6 +78,32 @@ describe('the queue of an adopted session', () => {
     worker.keep(session)
     await textOf(worker, keptId)
     expect(calls).to.deep.equal([`hand over ${leftId}`, `free ${keptId}`])
+    session.retire()
+  })
+
+  it('D54.3: a message that waited for a place waits on, from the time of its start, and begins with its turn', async () => {
+    const turn = Promise.withResolvers<'placed'>()
+    const asked: unknown[] = []
+    const admission: Admission = {
+      ...NO_ADMISSION,
+      waitOn(start, since) {
+        asked.push([start, since.toISOString()])
+        const standing = { place: 4, expectedStart: undefined }
+        return { turn: turn.promise, standing, retryAfterSecs: 1, leave: () => {} }
+      },
+    }
+    const worker = createDemoWorker(createMemoryPermissionStore(), {}, { admission })
+    const state = stateOf(1)
+    const [{ runId, message }] = state.waiting as [(typeof state.waiting)[0]]
+    Object.assign(message, { wait_secs: 60, background: true })
+    const session = worker.adopt(state)
+    worker.keep(session)
+    const start = { tenant: TENANT, runId, customer: undefined, priority: 'normal', waitSecs: 60 }
+    expect(asked).to.deep.equal([[start, startedAt]])
+    expect(worker.inbox.getRun(TENANT, runId)).to.include({ status: 'waiting', place: 4, expected_start: null })
+    expect(session.isBusy).to.equal(false)
+    turn.resolve('placed')
+    expect(await textOf(worker, runId)).to.include('event: done')
     session.retire()
   })
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { MessageQueue } from '../../../services/worker/sessions/message-queue.ts'
 import { DEFAULT_TENANT } from '../../../shared/kernel/tenant.ts'
 import type { Run } from '../../../shared/work/runs/run.ts'
+import type { RunIdentity } from '../../../shared/work/runs/run-identity.ts'
 import { Runs } from '../../../shared/work/runs/runs.ts'
 import { DONE } from '../events.ts'
 
@@ -15,10 +16,13 @@ describe('the queue of messages of a session', () => {
     const ended: string[] = []
     const queue = new MessageQueue(() => ended.push('ended'))
     /** Posts a message whose run lasts until the returned function ends it. */
-    const post = (id: string, { isHeld = false, ...more }: { isHeld?: boolean; if_waiting?: 'deny' } = {}) => {
+    const post = (
+      id: string,
+      { isHeld = false, wait, ...more }: Pick<RunIdentity, 'isHeld' | 'wait'> & { if_waiting?: 'deny' } = {},
+    ) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const started = Promise.withResolvers<void>()
-      const run = runs.open({ id, tenant: DEFAULT_TENANT, sessionId: 's1', isHeld })
+      const run = runs.open({ id, tenant: DEFAULT_TENANT, sessionId: 's1', isHeld, wait })
       queue.post({
         run,
         message: { prompt: id, ...more },
@@ -134,5 +138,28 @@ describe('the queue of messages of a session', () => {
     void queue.hold()
     expect(queue.retire()).to.deep.equal([])
     await one.end()
+  })
+
+  it('a message that waits for a place holds up those behind it, and is given away by a held queue as one that has not begun', async () => {
+    const { queue, post, begun, waiting, idsOf } = setUp()
+    const wait = () => {
+      const turn = Promise.withResolvers<'placed' | 'late'>()
+      return { turn, of: { turn: turn.promise, standing: undefined, retryAfterSecs: 1, leave: () => {} } }
+    }
+    const [placed, late, moved] = [wait(), wait(), wait()]
+    const [one, two] = [post('one', { wait: placed.of }), post('two', { wait: late.of })]
+    const [three, four] = [post('three'), post('four', { wait: moved.of })]
+    expect([begun, queue.active, waiting()]).to.deep.equal([[], undefined, ['one', 'two', 'three', 'four']])
+    placed.turn.resolve('placed')
+    await one.started
+    await one.end()
+    late.turn.resolve('late')
+    await two.run.ended
+    await three.started
+    await three.end()
+    await queue.hold()
+    moved.turn.resolve('placed')
+    expect([begun, idsOf(queue.retire())]).to.deep.equal([['one', 'three'], ['four']])
+    four.run.abandon()
   })
 })

@@ -97,12 +97,12 @@ describe('sessions', () => {
     expect(session.summary).to.include({ session_id: 's1', created_at: createdAt, message_count: 0 })
   })
 
-  it('D23.2: its title is the beginning of the first prompt as one line, until it is changed', async () => {
+  it('D23.2: its title is the first sentence of the first prompt, until it is changed', async () => {
     const { sessions, post } = setUp()
     const session = sessions.create(identity)
     expect(session.summary.title).to.equal(null)
-    await post(session, say, `  one\n\ttwo ${'😀'.repeat(100)}`).ended
-    expect(session.summary.title).to.equal(`one two ${'😀'.repeat(72)}`)
+    await post(session, say, `  write\n\tone note. ${'Then another one. '.repeat(9)}`).ended
+    expect(session.summary.title).to.equal('write one note.')
     session.title = 'Boats'
     await post(session, say, 'three').ended
     expect(session.summary.title).to.equal('Boats')

@@ -50,6 +50,7 @@ export function createSyntheticInbox(): Inbox & { liveRuns(): number } {
     listTenants: refuse,
     getRun: refuse,
     steerRun: refuse,
+    estimateRun: refuse,
     branchOf: refuse,
     listFiles: refuse,
     readFile: refuse,

@@ -6,6 +6,7 @@ import { CopyAs } from '../../parts/copy-as.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
 import { FILTERS, Filters } from './filters.tsx'
 import { RunTable } from './run-table.tsx'
 
@@ -18,10 +19,11 @@ export function RunList({ query }: { query: URLSearchParams }) {
   const isFiltered = Object.keys(filters).length > 0
   return (
     <div class="page">
+      <PageHead title="Activity" purpose="Every run, the newest first: what it did, what it cost and how it ended.">
+        <CopyAs method="GET" path="/runs" query={filters} />
+      </PageHead>
       <div class="row">
         <Filters query={query} />
-        <span class="grow" />
-        <CopyAs method="GET" path="/runs" query={filters} />
       </div>
       <Loaded from={list}>
         {({ items }) => (items.length === 0 ? <NoRuns isFiltered={isFiltered} /> : <RunTable runs={items} />)}

@@ -1,6 +1,7 @@
 import { askForNotices, noticePermission } from '../../api/notices.ts'
 import type { PageProps } from '../../base/page-props.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { ClientCalls } from './client-calls.tsx'
 import { DecidedList } from './decided-list.tsx'
@@ -20,7 +21,7 @@ export function Approvals({ params, query }: PageProps) {
   const tab = query.get('tab') ?? ''
   return (
     <div class="page approvals">
-      <Tabs path="/approvals" name="tab" tabs={TABS} current={tab}>
+      <PageHead title="Approvals" purpose="What agents may do only when a person says so.">
         {noticePermission().value === 'default' && (
           <button type="button" class="button notify" onClick={() => void askForNotices()}>
             Notify me
@@ -31,7 +32,8 @@ export function Approvals({ params, query }: PageProps) {
         ) : (
           <CopyAs method="GET" path="/permissions" query={{ state: tab }} />
         )}
-      </Tabs>
+      </PageHead>
+      <Tabs path="/approvals" name="tab" tabs={TABS} current={tab} />
       {tab === 'decided' && <DecidedList />}
       {tab === 'remembered' && <RememberedList />}
       {tab === 'programs' && <ClientCalls />}

@@ -8,7 +8,7 @@ import { Line } from '../../parts/foreign.tsx'
 import { Ago } from '../../parts/time.tsx'
 
 /** The caller and the prompt of the run that asks, and a link to its conversation. */
-export function AskContext({ ask }: { ask: Ask }) {
+export function AskContext({ ask }: { ask: Pick<Ask, 'run_id' | 'session_id' | 'created_at'> }) {
   const run = useResource(ask.run_id, () => get<Schema<'Run'>>(`/runs/${ask.run_id}`)).state.value.data
   const isOfSession = ask.session_id !== ask.run_id
   return (

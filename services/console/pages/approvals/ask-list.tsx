@@ -6,15 +6,19 @@ import { isChord, isTyping } from '../../base/keys.ts'
 import { hrefOf, navigate } from '../../base/router.ts'
 import { AskSummary } from '../../parts/ask/ask-summary.tsx'
 
-type AskListProps = { waiting: readonly Ask[]; chosen: string | undefined; selected: Signal<ReadonlySet<string>> }
+type AskListProps = {
+  batches: readonly (readonly Ask[])[]
+  chosen: readonly Ask[] | undefined
+  selected: Signal<ReadonlySet<string>>
+}
 
-/** The waiting requests, the nearest deadline first. `j` and `k` move through them. */
-export function AskList({ waiting, chosen, selected }: AskListProps) {
+/** The waiting requests, the nearest deadline first, equal ones as one entry. `j` and `k` move through them. */
+export function AskList({ batches, chosen, selected }: AskListProps) {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const step = { j: 1, k: -1 }[event.key]
       if (step === undefined || isTyping(event.target) || isChord(event)) return
-      const next = waiting[waiting.findIndex(({ id }) => id === chosen) + step]
+      const [next] = batches[batches.findIndex((batch) => batch === chosen) + step] ?? []
       if (next) navigate(hrefOf(`/approvals/${next.id}`), { replace: true })
     }
     addEventListener('keydown', onKey)
@@ -22,33 +26,39 @@ export function AskList({ waiting, chosen, selected }: AskListProps) {
   })
   return (
     <ul class="card asks" aria-label="Waiting requests">
-      {waiting.map((ask) => (
-        <AskRow key={ask.id} ask={ask} isChosen={ask.id === chosen} selected={selected} />
+      {batches.map((batch) => (
+        <BatchRow key={batch[0]?.id} batch={batch} isChosen={batch === chosen} selected={selected} />
       ))}
     </ul>
   )
 }
 
-type AskRowProps = { ask: Ask; isChosen: boolean; selected: Signal<ReadonlySet<string>> }
+type BatchRowProps = { batch: readonly Ask[]; isChosen: boolean; selected: Signal<ReadonlySet<string>> }
 
-function AskRow({ ask, isChosen, selected }: AskRowProps) {
+function BatchRow({ batch, isChosen, selected }: BatchRowProps) {
+  const [first] = batch
+  if (!first) return null
+  const isSelected = batch.every(({ id }) => selected.value.has(id))
   const toggle = () => {
     const next = new Set(selected.value)
-    if (!next.delete(ask.id)) next.add(ask.id)
+    for (const { id } of batch)
+      if (isSelected) next.delete(id)
+      else next.add(id)
     selected.value = next
   }
+  const name = batch.length > 1 ? `${batch.length} requests` : 'request'
   return (
     <li data-chosen={isChosen}>
       {may('approve') && (
         <input
           type="checkbox"
-          aria-label={`Select the request for ${ask.tool_name}`}
-          checked={selected.value.has(ask.id)}
+          aria-label={`Select the ${name} for ${first.tool_name}`}
+          checked={isSelected}
           onChange={toggle}
         />
       )}
-      <a href={hrefOf(`/approvals/${ask.id}`)} aria-current={isChosen ? 'true' : undefined}>
-        <AskSummary ask={ask} />
+      <a href={hrefOf(`/approvals/${first.id}`)} aria-current={isChosen ? 'true' : undefined}>
+        <AskSummary ask={first} others={batch.length - 1} />
       </a>
     </li>
   )

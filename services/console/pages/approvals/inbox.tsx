@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { may } from '../../api/caller.ts'
-import { type Ask, asks, pending, readMorePending, waitingCount } from '../../api/pending.ts'
+import { asks, pending, readMorePending, waitingCount } from '../../api/pending.ts'
 import { hrefOf } from '../../base/router.ts'
-import { AskCard } from '../../parts/ask/ask-card.tsx'
+import { batchesOf, batchKey } from '../../parts/ask/batches.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
-import { AskContext } from './ask-context.tsx'
 import { AskList } from './ask-list.tsx'
-import { DenySelected } from './deny-selected.tsx'
+import { Batch } from './batch.tsx'
+import { DenyAll } from './deny-all.tsx'
 import { Outcome } from './outcome.tsx'
 
 /** The list of what waits, and the chosen request beside it. */
@@ -17,16 +17,19 @@ export function Inbox({ id }: { id: string | undefined }) {
   const { data, error } = pending().state.value
   if (data === undefined && error) return <Failure error={error} onRetry={pending().reload} />
   const waiting = asks().value
+  const batches = batchesOf(waiting)
   const chosen = waiting.find((ask) => ask.id === id) ?? (id === undefined ? waiting[0] : undefined)
+  const batch = batches.find((each) => each.some((ask) => ask === chosen))
+  const marked = waiting.filter((ask) => selected.value.has(ask.id))
   return (
     <>
-      {may('approve') && <DenySelected selected={selected} />}
+      {may('approve') && <DenyAll asks={marked} onDone={() => (selected.value = new Set())} />}
       {waitingCount().value === 0 && id === undefined ? (
         data !== undefined && <NothingWaits />
       ) : (
         <div class={id === undefined ? 'inbox' : 'inbox has-chosen'}>
           <div class="stack close">
-            <AskList waiting={waiting} chosen={chosen?.id} selected={selected} />
+            <AskList batches={batches} chosen={batch} selected={selected} />
             <MoreAsks />
           </div>
           <div class="detail">
@@ -35,7 +38,8 @@ export function Inbox({ id }: { id: string | undefined }) {
                 <Icon name="back" /> All requests
               </a>
             )}
-            <Chosen ask={chosen} id={id} isKnown={data !== undefined} />
+            {chosen && batch && <Batch key={batchKey(chosen)} batch={batch} chosen={chosen} />}
+            {!chosen && id !== undefined && data !== undefined && <Outcome key={id} id={id} />}
           </div>
         </div>
       )}
@@ -57,18 +61,6 @@ function MoreAsks() {
       </button>
     </div>
   )
-}
-
-type ChosenProps = { ask: Ask | undefined; id: string | undefined; isKnown: boolean }
-
-function Chosen({ ask, id, isKnown }: ChosenProps) {
-  if (ask)
-    return (
-      <AskCard key={ask.id} ask={ask} hasKeys>
-        <AskContext ask={ask} />
-      </AskCard>
-    )
-  return id !== undefined && isKnown ? <Outcome key={id} id={id} /> : null
 }
 
 const NothingWaits = () => (

@@ -11,6 +11,7 @@ export function Chat({ params, query }: PageProps) {
   const session = params['session']
   return (
     <div class={session === undefined && !query.has('new') && !query.has('try') ? 'chat is-list' : 'chat'}>
+      <h1 class="visually-hidden">Chat</h1>
       <SessionList current={session} />
       {session === undefined ? (
         <NewChat key="new" suggestion={query.get('try')} />

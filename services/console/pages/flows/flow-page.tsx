@@ -4,16 +4,18 @@ import { useResource } from '../../api/resource.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { lazy } from '../../parts/lazy.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { EditView } from './edit/edit-view.tsx'
-import { EvaluateView } from './evaluate/evaluate-view.tsx'
 import { type Flow, flowPath, isAbout, type View } from './flow.ts'
-import { HistoryView } from './history/history-view.tsx'
-import { MemoryView } from './memory/memory-view.tsx'
 import { RunView } from './run/run-view.tsx'
+
+const EvaluateView = lazy(() => import('./evaluate/evaluate-view.tsx').then((loaded) => loaded.EvaluateView))
+const HistoryView = lazy(() => import('./history/history-view.tsx').then((loaded) => loaded.HistoryView))
+const MemoryView = lazy(() => import('./memory/memory-view.tsx').then((loaded) => loaded.MemoryView))
 
 const VIEWS: Readonly<Record<View, { label: string; part: string; method?: string; isFor(flow: Flow): boolean }>> = {
   edit: { label: 'Edit', part: '', isFor: ({ built_in }) => !built_in },

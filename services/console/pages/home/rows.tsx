@@ -9,17 +9,21 @@ import { hrefOf } from '../../base/router.ts'
 import { AskSummary } from '../../parts/ask/ask-summary.tsx'
 import { Line } from '../../parts/foreign.tsx'
 import { PlanProgress } from '../../parts/plan-progress.tsx'
+import { causeOf } from '../../parts/run/causes.ts'
 import { nameOf, placeOf } from '../../parts/run-facts.ts'
 import { StateBadge } from '../../parts/state-badge.tsx'
 import { Ago, Took } from '../../parts/time.tsx'
+import type { Failures } from './failures.ts'
 
-export const AskRow = ({ ask }: { ask: Ask }) => (
-  <li>
-    <a class="home-row" href={hrefOf(`/approvals/${ask.id}`)}>
-      <AskSummary ask={ask} />
-    </a>
-  </li>
-)
+/** A request, or equal ones. */
+export const AskRow = ({ batch: [first, ...others] }: { batch: readonly Ask[] }) =>
+  first ? (
+    <li>
+      <a class="home-row" href={hrefOf(`/approvals/${first.id}`)}>
+        <AskSummary ask={first} others={others.length} />
+      </a>
+    </li>
+  ) : null
 
 /** A plan that goes on, or why it has failed. */
 export const PlanRow = ({ plan }: { plan: PlanSummary }) => (
@@ -57,6 +61,49 @@ export function RunRow({ run }: { run: Schema<'Run'> }) {
         </span>
       </a>
     </li>
+  )
+}
+
+type FailureRowProps = { failures: Failures }
+
+/** A run that has failed, or all that have failed by one cause. */
+export function FailureRow({ failures: { code, runs } }: FailureRowProps) {
+  const [newest] = runs
+  if (!newest) return null
+  const isOne = runs.length === 1
+  const href = isOne
+    ? hrefOf(`/activity/${newest.run_id}`)
+    : hrefOf('/activity', { status: 'failed', code, span: '24h' })
+  return (
+    <li>
+      <a class="home-row" href={href}>
+        <span class="row tight">
+          <span class={isOne ? 'grow cut name' : 'grow name'}>{isOne ? nameOf(newest) : causeOf(code).text}</span>
+          {isOne ? <StateBadge state="failed" /> : <StateBadge state="failed" word={`same cause: ${runs.length}`} />}
+        </span>
+        <span class="small soft">
+          {isOne && `${causeOf(code).text} · `}
+          <code>{code}</code>
+          <Named all={runs.map(({ flow }) => flow)} />
+          <Named all={runs.map(({ customer_id }) => customer_id)} />
+          {' · '}
+          <Ago at={newest.ended_at ?? newest.started_at} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+/** The flows or customers that are concerned. */
+function Named({ all }: { all: readonly (string | undefined)[] }) {
+  const [first, ...others] = new Set(all.filter((name) => name !== undefined))
+  if (first === undefined) return null
+  return (
+    <>
+      {' · '}
+      <Line text={first} />
+      {others.length > 0 && ` and ${others.length} more`}
+    </>
   )
 }
 

@@ -65,12 +65,17 @@ const PlanTable = ({ plans }: { plans: readonly Summary[] }) => (
 const NoPlans = () => (
   <Empty
     title="No plan yet"
+    how={[
+      'Write the steps: each has a prompt, and names the steps that it waits for.',
+      'Submit the plan: steps that wait for nothing run side by side, in the background.',
+      'Watch each step, or come back later: a plan survives a crash and a restart.',
+    ]}
     action={
       <a class="button main" href={hrefOf('/plans/new')}>
         Write the first plan
       </a>
     }
   >
-    A plan is a list of steps with what each depends on. It runs in the background and survives a crash.
+    A plan gives agents work of several steps, and repeats only what has failed.
   </Empty>
 )

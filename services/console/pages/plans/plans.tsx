@@ -3,6 +3,7 @@ import type { PageProps } from '../../base/page-props.ts'
 import { hrefOf } from '../../base/router.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { lazy } from '../../parts/lazy.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { PlanList } from './plan-list.tsx'
 import { PlanPage } from './plan-page.tsx'
@@ -25,14 +26,15 @@ export function Plans({ params, query }: PageProps) {
     return <PlanPage key={params['id']} id={params['id']} step={query.get('step')} view={query.get('view')} />
   return (
     <div class="page">
-      <Tabs path="/plans" name="tab" tabs={TABS} current={tab}>
+      <PageHead title="Plans" purpose="Steps that agents work off in the background, once or on a schedule.">
         <CopyAs method="GET" path={tab === 'schedules' ? '/plans/schedules' : '/plans'} />
         {may('run') && tab === '' && (
           <a class="button" href={hrefOf('/plans/new')}>
             New plan
           </a>
         )}
-      </Tabs>
+      </PageHead>
+      <Tabs path="/plans" name="tab" tabs={TABS} current={tab} />
       {tab === 'schedules' ? <Schedules /> : <PlanList />}
     </div>
   )

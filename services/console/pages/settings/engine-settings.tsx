@@ -6,6 +6,7 @@ import { tell } from '../../base/announce.ts'
 import { Loaded } from '../../parts/loading.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
+import { inWords } from './in-words.ts'
 import { RouteFields } from './route-fields.tsx'
 
 type Config = Schema<'EngineConfig'>
@@ -22,6 +23,8 @@ export function EngineSettings() {
   )
 }
 
+const LABELS = { instance: 'Provider', model: 'Model', retention_days: 'Days' }
+
 function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
   const routing = useSignal<Routing>(config.routing)
   const storesPayloads = useSignal(config.audit.store_payloads)
@@ -36,7 +39,7 @@ function EngineForm({ config, onSaved }: { config: Config; onSaved(): void }) {
   }
   return (
     <div class="card">
-      <SaveForm submit="Save" onSave={save}>
+      <SaveForm submit="Save" onSave={save} say={inWords(LABELS)}>
         <RouteFields routing={routing} instances={config.instances.map(({ name }) => name)} />
         <h2>What is kept</h2>
         <label class="row tight">

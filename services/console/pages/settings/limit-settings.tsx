@@ -8,6 +8,7 @@ import { Loaded } from '../../parts/loading.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
+import { inWords } from './in-words.ts'
 
 type Limits = Schema<'Limits'>
 
@@ -54,7 +55,7 @@ function LimitForm({ limits, onSaved }: { limits: Limits; onSaved(): void }) {
   }
   return (
     <div class="card">
-      <SaveForm submit="Save the limits" onSave={save}>
+      <SaveForm submit="Save the limits" onSave={save} say={inWords(Object.fromEntries(FIELDS))}>
         <div class="form-grid">
           {fields.map(({ name, label, text }) => (
             <TextField

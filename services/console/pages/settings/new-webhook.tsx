@@ -5,6 +5,7 @@ import { FoldedForm } from '../../parts/folded-form.tsx'
 import { Notice } from '../../parts/notice.tsx'
 import { SaveForm } from '../../parts/save-form.tsx'
 import { TextField } from '../../parts/text-field.tsx'
+import { inWords } from './in-words.ts'
 
 const EVENTS = [
   ...['permission.requested', 'tool_call.requested', 'run.ended', 'plan.ended', 'flow.ended'],
@@ -30,7 +31,12 @@ function WebhookForm({ onSaved }: { onSaved(): void }) {
     onSaved()
   }
   return (
-    <SaveForm submit="Save the webhook" onSave={save} isOff={events.value.size === 0}>
+    <SaveForm
+      submit="Save the webhook"
+      onSave={save}
+      isOff={events.value.size === 0}
+      say={inWords({ url: 'Address', name: 'Name' })}
+    >
       <div class="form-grid">
         <TextField label="Name" value={name} />
         <TextField label="Address" value={url} placeholder="https://example.com/hooks" />

@@ -22,9 +22,16 @@ export function Webhooks() {
       <Loaded from={list}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title="No webhook yet" action={<OpenForm name="new-webhook">Add the first webhook</OpenForm>}>
-              A webhook sends what happens to an address of yours, such as a permission request to a chat, from where a
-              link leads to its page here.
+            <Empty
+              title="No webhook yet"
+              how={[
+                'Name an address of yours, and what it is told: a permission request, or the end of a run or a plan.',
+                'Keep the secret that is shown once: with it your program knows that a message is from here.',
+                'Send a test. What is not delivered is sent again, up to nine times, and listed here.',
+              ]}
+              action={<OpenForm name="new-webhook">Add the first webhook</OpenForm>}
+            >
+              A webhook tells your programs what happens here, such as a request for a permission.
             </Empty>
           ) : (
             <div class="stack">

@@ -9,6 +9,7 @@ import { CopyAs } from '../../parts/copy-as.tsx'
 import { Figure, Figures } from '../../parts/figures.tsx'
 import { Loaded } from '../../parts/loading.tsx'
 import { Empty } from '../../parts/notice.tsx'
+import { PageHead } from '../../parts/page-head.tsx'
 import type { Bucket } from './bars.ts'
 import { startOf } from './start-of.ts'
 import { FIELDS, MEASURES, type Measure, measureOf, type Row, type Sum, sumsOf } from './sums.ts'
@@ -40,9 +41,7 @@ export function Usage({ query }: PageProps) {
   const measure = measureOf(query.get('measure'), rows.state.value.data ?? [])
   return (
     <div class="page">
-      <div class="row">
-        <Choices {...{ measure, by }} span={query.get('span') ?? '7d'} />
-        <span class="grow" />
+      <PageHead title="Usage" purpose="What the runs of your tenant used and cost, by day or hour.">
         <button
           type="button"
           class="button"
@@ -52,6 +51,9 @@ export function Usage({ query }: PageProps) {
           Save as CSV
         </button>
         <CopyAs method="GET" path="/usage" query={request} />
+      </PageHead>
+      <div class="row">
+        <Choices {...{ measure, by }} span={query.get('span') ?? '7d'} />
       </div>
       <Loaded from={rows}>
         {(found) =>

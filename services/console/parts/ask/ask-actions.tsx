@@ -4,17 +4,20 @@ import { useEffect } from 'preact/hooks'
 import type { Ask } from '../../api/pending.ts'
 import { tellFailure } from '../../base/announce.ts'
 import { Line } from '../foreign.tsx'
-import { type Reply, reply } from './reply.ts'
+import { habitOf, type Reply, reply } from './reply.ts'
 import { NotSeen } from './whole.tsx'
 
 /** The action that a person takes on a request. */
 export type Doing = 'deciding' | 'editing' | 'denying'
 
+/** A form that takes the place of the buttons. `onAnswer` is called when its answer counts. */
+export type FormProps = { ask: Ask; onDone(): void; onAnswer: (() => void) | undefined }
+
 /** A click that was meant for what stood here before cannot allow. */
 const ARM_MS = 400
 
 /** Whether something has been shown for long enough to be pressed. */
-function useArmed(): boolean {
+export function useArmed(): boolean {
   const isArmed = useSignal(false)
   useEffect(() => {
     const timer = setTimeout(() => (isArmed.value = true), ARM_MS)
@@ -23,35 +26,59 @@ function useArmed(): boolean {
   return isArmed.value
 }
 
-/** `isSeen`: all that the call does has been shown. Until then nothing allows it. */
-export function AskActions({ ask, doing, isSeen }: { ask: Ask; doing: Signal<Doing>; isSeen: boolean }) {
+type AskActionsProps = {
+  ask: Ask
+  doing: Signal<Doing>
+  /** All that the call does has been shown. Until then nothing allows it. */
+  isSeen: boolean
+  onAnswer?: (() => void) | undefined
+}
+
+export function AskActions({ ask, doing, isSeen, onAnswer }: AskActionsProps) {
   const isArmed = useArmed()
+  const habit = useHabit(ask, onAnswer !== undefined)
   const isBusy = useSignal(false)
   const answer = (given: Reply) => async () => {
     isBusy.value = true
+    onAnswer?.()
     await reply(ask, given).catch(tellFailure)
     isBusy.value = false
   }
   const allows = { isOff: !isArmed || isBusy.value || !isSeen }
   return (
-    <div class="row actions">
-      {!isSeen && <NotSeen />}
+    <div class="row actions" data-habit={habit > 0}>
+      {!isSeen && isArmed && <NotSeen />}
       <Act letter="a" look="main" {...allows} onPress={answer({ allow: true })}>
         Allow once
       </Act>
       {isOfSession(ask) && (
         <Act letter="s" {...allows} onPress={answer({ allow: true, remember: 'session' })}>
-          Allow <Line text={ask.tool_name} /> for this session
+          {habit > 0 ? 'Always allow' : 'Allow'} <Line text={ask.tool_name} /> {habit > 0 ? 'in' : 'for'} this session
         </Act>
       )}
       <Act letter="e" isOff={isBusy.value} onPress={() => (doing.value = 'editing')}>
-        Edit …
+        Change first …
       </Act>
       <Act letter="d" look="danger" isOff={isBusy.value} onPress={() => (doing.value = 'denying')}>
         Deny …
       </Act>
+      {habit > 0 && (
+        <p class="small soft suggestion">
+          You have allowed <Line text={ask.tool_name} /> {habit} times in this session. Allowed always, it asks no more
+          until the session ends, or until you take that back.
+        </p>
+      )}
     </div>
   )
+}
+
+/** How often the person has allowed such calls, once that is a habit. `isAlone`: no other request is shown, so that the records may be read for it. */
+function useHabit(ask: Ask, isAlone: boolean): number {
+  const habit = useSignal(0)
+  useEffect(() => {
+    if (isOfSession(ask)) void habitOf(ask, isAlone).then((count) => (habit.value = count))
+  }, [])
+  return habit.value
 }
 
 type ActProps = {

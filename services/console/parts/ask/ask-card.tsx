@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { may } from '../../api/caller.ts'
@@ -8,8 +8,9 @@ import { hrefOf, navigate } from '../../base/router.ts'
 import { Line, Lines } from '../foreign.tsx'
 import { Icon } from '../icon.tsx'
 import { lazy } from '../lazy.tsx'
-import { AskActions, type Doing } from './ask-actions.tsx'
+import { AskActions, type Doing, type FormProps } from './ask-actions.tsx'
 import { Deadline } from './deadline.tsx'
+import { useSight } from './in-sight.ts'
 import { Preview } from './preview.tsx'
 import { Whole } from './whole.tsx'
 import './ask.css'
@@ -24,50 +25,64 @@ const EditForm = lazy(() => import('./edit-form.tsx').then((loaded) => loaded.Ed
 
 type AskCardProps = {
   ask: Ask
-  /** Whether single keys act on it: on its own page, where no text is typed. */
-  hasKeys?: boolean
+  /** Of a card on the page of requests, which goes to the request `next` when it is answered. */
+  page?: AskPage
+  /** Becomes true when all of the call was shown. */
+  isSeen?: Signal<boolean>
   children?: ComponentChildren
 }
 
+/** `hasKeys`: single keys act on this card. */
+type AskPage = { hasKeys: boolean; next: string }
+
 /** A tool call that waits for a person. It never takes the focus, so that nothing that is typed can allow it. */
-export function AskCard({ ask, hasKeys = false, children }: AskCardProps) {
+export function AskCard({ ask, page, children, ...given }: AskCardProps) {
   const doing = useSignal<Doing>('deciding')
-  const isSeen = useSignal(false)
+  const own = useSignal(false)
+  const isSeen = given.isSeen ?? own
   const card = useRef<HTMLElement>(null)
-  useKeys(hasKeys, (key) => onKey(key, card.current, (next) => (doing.value = next)))
+  useSight(ask.id, card)
+  useKeys(page?.hasKeys ?? false, (key) => onKey(key, card.current, (next) => (doing.value = next)))
   const back = () => (doing.value = 'deciding')
+  const onAnswer = page && (() => navigate(hrefOf(`/approvals/${page.next}`), { replace: true }))
   // Its page stays at the request that somebody writes about, whoever decides it.
   useEffect(() => {
-    if (hasKeys && doing.value !== 'deciding') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
+    if (page && doing.value !== 'deciding') navigate(hrefOf(`/approvals/${ask.id}`), { replace: true })
   }, [doing.value])
   return (
     <section ref={card} class="ask card" aria-label={`Permission for ${ask.tool_name}`} data-ask={ask.id}>
-      <header>
-        <Icon name="approvals" />
-        <strong>
-          <Line text={ask.tool_name} />
-        </strong>
-        <span class="grow cut soft">
-          <Lines text={ask.message} />
-        </span>
-        <Deadline ask={ask} />
-      </header>
+      <Head ask={ask} />
       <div class="body">
         {children}
         {doing.value === 'editing' ? (
-          <EditForm ask={ask} isSeen={isSeen} onDone={back} />
+          <EditForm ask={ask} isSeen={isSeen} onDone={back} onAnswer={onAnswer} />
         ) : (
           <Whole isSeen={isSeen}>
             <Preview ask={ask} />
           </Whole>
         )}
         {!may('approve') && <p class="soft small">Your token may not answer: it needs the scope approve.</p>}
-        {may('approve') && doing.value === 'denying' && <DenyForm ask={ask} onDone={back} />}
-        {may('approve') && doing.value === 'deciding' && <AskActions ask={ask} doing={doing} isSeen={isSeen.value} />}
+        {may('approve') && doing.value === 'denying' && <DenyForm ask={ask} onDone={back} onAnswer={onAnswer} />}
+        {may('approve') && doing.value === 'deciding' && (
+          <AskActions ask={ask} doing={doing} isSeen={isSeen.value} onAnswer={onAnswer} />
+        )}
       </div>
     </section>
   )
 }
+
+const Head = ({ ask }: { ask: Ask }) => (
+  <header>
+    <Icon name="approvals" />
+    <strong>
+      <Line text={ask.tool_name} />
+    </strong>
+    <span class="grow cut soft">
+      <Lines text={ask.message} />
+    </span>
+    <Deadline ask={ask} />
+  </header>
+)
 
 /** A key that comes sooner after another one belongs to a word that somebody types, and thinks to type elsewhere. */
 const WORD_MS = 700
@@ -107,13 +122,13 @@ function onKey(key: string, card: HTMLElement | null, go: (doing: Doing) => void
 }
 
 /** Denies with a reason, which the model reads. Its field takes the focus: nothing in here allows. */
-function DenyForm({ ask, onDone }: { ask: Ask; onDone(): void }) {
+function DenyForm({ ask, onDone, onAnswer }: FormProps) {
   const reason = typedReason(ask.id)
   const submit = async (event: Event) => {
     event.preventDefault()
     const why = reason.value.trim()
     const answer = { allow: false, ...(why !== '' && { reason: why }) } as const
-    await sendTyped(reason, '', () => reply(ask, answer)).catch(tellFailure)
+    if (await sendTyped(reason, '', () => reply(ask, answer)).catch(tellFailure)) onAnswer?.()
     onDone()
   }
   return (

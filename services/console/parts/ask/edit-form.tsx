@@ -2,18 +2,18 @@ import { type Signal, useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Schema } from '../../../../shared/client/api.ts'
 import { showJson } from '../../../../shared/reading/hidden.ts'
-import type { Ask } from '../../api/pending.ts'
 import { Field } from '../field.tsx'
 import { FormButtons } from '../form-buttons.tsx'
 import { Area } from '../text-area.tsx'
+import type { FormProps } from './ask-actions.tsx'
 import { reply } from './reply.ts'
 import { sendTyped, typedInput } from './typed.ts'
 import { NotSeen, showsEnd } from './whole.tsx'
 
-type EditFormProps = { ask: Ask; isSeen: Signal<boolean>; onDone(): void }
+type EditFormProps = FormProps & { isSeen: Signal<boolean> }
 
 /** Changes what the call runs with. The server checks the new input against the tool's schema and the policy. */
-export function EditForm({ ask, isSeen, onDone }: EditFormProps) {
+export function EditForm({ ask, isSeen, onDone, onAnswer }: EditFormProps) {
   const asked = showJson(ask.input, 2)
   const typed = typedInput(ask.id)
   const text = typed.value ?? asked
@@ -22,7 +22,7 @@ export function EditForm({ ask, isSeen, onDone }: EditFormProps) {
     event.preventDefault()
     try {
       const input = JSON.parse(text) as Schema<'JsonObject'>
-      await sendTyped(typed, undefined, () => reply(ask, { allow: true, input }))
+      if (await sendTyped(typed, undefined, () => reply(ask, { allow: true, input }))) onAnswer?.()
       onDone()
     } catch (cause) {
       problem.value = cause instanceof Error ? cause.message : String(cause)

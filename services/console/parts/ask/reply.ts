@@ -1,8 +1,12 @@
 import type { Schema } from '../../../../shared/client/api.ts'
 import { ApiError } from '../../../../shared/client/errors.ts'
+import { caller } from '../../api/caller.ts'
 import { get, send } from '../../api/engine.ts'
 import { type Ask, pending, settle } from '../../api/pending.ts'
 import { tell, tellFailure } from '../../base/announce.ts'
+import { serverNow } from '../../base/clock.ts'
+import { counted } from '../../base/format.ts'
+import { ofTab } from '../../base/tab.ts'
 
 export type Reply =
   | { allow: true; remember?: 'session'; input?: Schema<'JsonObject'> }
@@ -10,11 +14,13 @@ export type Reply =
 
 export type Decided = Schema<'DecidedPermission'>
 
+/** What this tab has answered, as the records of the server will have it a moment later. */
+export const given = ofTab(() => new Map<string, Decided>())
+
 /** Sends a reply, and returns whether it counts. When somebody else was first, it says who. Throws what is wrong with a changed input. */
 export async function reply(ask: Ask, answer: Reply): Promise<boolean> {
   try {
-    await send('POST', `/sessions/${encodeURIComponent(ask.session_id)}/permissions/${ask.id}`, answer)
-    settle(ask.id)
+    await post(ask, answer)
     tell(`${answer.allow ? 'Allowed' : 'Denied'}: ${ask.tool_name}`)
     return true
   } catch (cause) {
@@ -26,14 +32,34 @@ export async function reply(ask: Ask, answer: Reply): Promise<boolean> {
   }
 }
 
-/** Denies several requests, and says how many. Nothing allows several at once. */
-export async function denyAll(asks: readonly Ask[], reason: string): Promise<void> {
-  for (const ask of asks)
-    await send('POST', `/sessions/${encodeURIComponent(ask.session_id)}/permissions/${ask.id}`, {
-      allow: false,
-      reason,
-    }).catch(tellFailure)
-  pending().reload()
+/** Answers several requests alike, one after the other, and says how many. */
+export async function replyAll(asks: readonly Ask[], answer: Reply): Promise<void> {
+  let count = 0
+  for (const ask of asks) await post(ask, answer).then(() => count++, tellFailure)
+  if (count < asks.length) pending().reload()
+  if (count > 0) tell(`${answer.allow ? 'Allowed' : 'Denied'}: ${counted(count, 'request')}`)
+}
+
+async function post(ask: Ask, answer: Reply): Promise<void> {
+  await send('POST', `/sessions/${encodeURIComponent(ask.session_id)}/permissions/${ask.id}`, answer)
+  given().set(ask.id, receiptOf(ask, answer))
+  settle(ask.id)
+}
+
+/** The preview is that of the input which was asked for. */
+function receiptOf({ preview, ...ask }: Ask, answer: Reply): Decided {
+  const { input, remember } = answer.allow ? answer : { input: undefined, remember: undefined }
+  return {
+    ...ask,
+    ...(input ? { input } : preview && { preview }),
+    ...(!answer.allow && answer.reason !== undefined && { reason: answer.reason }),
+    ...(caller().peek() && { by: String(caller().peek()?.subject) }),
+    allow: answer.allow,
+    how: 'reply',
+    edited: input !== undefined,
+    remembered: remember !== undefined,
+    decided_at: new Date(serverNow()).toISOString(),
+  }
 }
 
 type Outcome = Pick<Decided, 'allow' | 'how' | 'by'> & { edited?: boolean }
@@ -70,3 +96,25 @@ export async function findRequest(id: string): Promise<Ask | Decided | undefined
   }
   return undefined
 }
+
+/** So many equal answers are a habit. */
+const HABIT = 3
+
+/**
+ * How often this person has allowed the tool in the session as it was asked, where that is a habit: in this tab, and by the records of the server
+ * (`isWide`).
+ */
+export async function habitOf({ session_id, tool_name }: Ask, isWide: boolean): Promise<number> {
+  const known = isWide ? await decidedLately().catch(() => []) : [] // A server without a store has none.
+  const all = new Map([...known.map((each) => [each.id, each] as const), ...given()])
+  const by = caller().peek()?.subject
+  const equal = [...all.values()].filter(
+    (each) =>
+      each.session_id === session_id && each.tool_name === tool_name && each.allow && !each.edited && each.by === by,
+  )
+  return equal.length >= HABIT ? equal.length : 0
+}
+
+const decidedLately = async (): Promise<Decided[]> =>
+  (await get<Schema<'ListPermissionsResponse'>>('/permissions', { state: 'decided', limit: 100 }))
+    .permissions as Decided[]

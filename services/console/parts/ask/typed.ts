@@ -16,8 +16,8 @@ function of<T>(texts: Map<string, Signal<T>>, id: string, none: T): Signal<T> {
   return known
 }
 
-/** Sends what was typed. It is taken out meanwhile (`none`), and stands there again when it was not taken. */
-export async function sendTyped<T>(typed: Signal<T>, none: T, send: () => Promise<boolean>): Promise<void> {
+/** Sends what was typed, and returns whether it was taken. It is taken out meanwhile (`none`), and stands there again when it was not taken. */
+export async function sendTyped<T>(typed: Signal<T>, none: T, send: () => Promise<boolean>): Promise<boolean> {
   const text = typed.peek()
   typed.value = none
   let isTaken = false
@@ -26,4 +26,5 @@ export async function sendTyped<T>(typed: Signal<T>, none: T, send: () => Promis
   } finally {
     if (!isTaken) typed.value = text
   }
+  return isTaken
 }

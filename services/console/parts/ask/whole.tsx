@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { Notice } from '../notice.tsx'
 
 /** A reader is at the end of a box that has less than this below. */
@@ -21,20 +21,15 @@ type WholeProps = {
 
 /** A box for what a person decides about. One that does not show all of it says so at its top. */
 export function Whole({ isSeen, children }: WholeProps) {
-  const box = useRef<HTMLDivElement>(null)
   const isOpen = useSignal(false)
-  const look = () => {
-    if (box.current && showsEnd(box.current)) isSeen.value = true
-  }
-  useEffect(() => {
-    look()
-    const observer = new ResizeObserver(look)
-    if (box.current) observer.observe(box.current)
-    return () => observer.disconnect()
+  const isCut = useSignal(false)
+  const { box, foot, look } = useEnd(isSeen)
+  useLayoutEffect(() => {
+    isCut.value = box.current !== null && !showsEnd(box.current)
   }, [isOpen.value])
   return (
     <>
-      {!isSeen.value && (
+      {!isSeen.value && isCut.value && (
         <Notice tone="warn">
           <div class="row">
             <span class="grow">This is not all of it: read to the end of the box before you allow it.</span>
@@ -44,16 +39,38 @@ export function Whole({ isSeen, children }: WholeProps) {
           </div>
         </Notice>
       )}
-      <div
-        ref={box}
-        class={isOpen.value ? 'whole open' : 'whole'}
-        tabIndex={0}
-        role="region"
-        aria-label="What it does"
-        onScroll={look}
-      >
-        {children}
+      <div>
+        <div
+          ref={box}
+          class={isOpen.value ? 'whole open' : 'whole'}
+          tabIndex={0}
+          role="region"
+          aria-label="What it does"
+          onScroll={look}
+        >
+          {children}
+        </div>
+        <i ref={foot} class="foot-of-whole" />
       </div>
     </>
   )
+}
+
+/** The end of a box is seen when the box shows it, and the place below the box is on the screen. */
+function useEnd(isSeen: Signal<boolean>) {
+  const box = useRef<HTMLDivElement>(null)
+  const foot = useRef<HTMLElement>(null)
+  const isOnScreen = useRef(false)
+  const look = () => {
+    if (box.current && isOnScreen.current && showsEnd(box.current)) isSeen.value = true
+  }
+  useEffect(() => {
+    const observer = new IntersectionObserver((changes) => {
+      isOnScreen.current = changes.at(-1)?.isIntersecting ?? false
+      look()
+    })
+    if (foot.current) observer.observe(foot.current)
+    return () => observer.disconnect()
+  }, [])
+  return { box, foot, look }
 }

@@ -10,6 +10,7 @@ import { Dialog } from '../dialog.tsx'
 import { Icon } from '../icon.tsx'
 import { nameOf, placeOf } from '../run-facts.ts'
 import { type Goal, goalsFor } from './goals.ts'
+import './palette.css'
 
 const HINT = 'Page, flow, plan or run, or a pasted id'
 
@@ -58,17 +59,17 @@ export function Search({ pages, onClose }: SearchProps) {
   )
 }
 
-/** The flows, and the newest plans and runs, as they are read. */
+/** The flows, and the newest plans and runs, as they are read: in this order, whichever comes first. */
 function useThings(): readonly Goal[] {
-  const things = useSignal<readonly Goal[]>([])
+  const things = useSignal<Readonly<Record<number, readonly Goal[]>>>({})
   useEffect(() => {
     // A list that cannot be read adds nothing; the page of it says why.
-    for (const read of [readFlows, readPlans, readRuns])
+    for (const [i, read] of [readFlows, readPlans, readRuns].entries())
       read()
-        .then((found) => (things.value = [...things.value, ...found]))
+        .then((found) => (things.value = { ...things.value, [i]: found }))
         .catch(() => {})
   }, [])
-  return things.value
+  return Object.values(things.value).flat()
 }
 
 type GoalsProps = { goals: readonly Goal[]; chosen: number; onGo(goal: Goal): void }

@@ -1,15 +1,24 @@
-import type { Schema } from '../../../../shared/client/api.ts'
+import { placeText } from '../../../../shared/reading/place-text.ts'
 import { hrefOf } from '../../base/router.ts'
+import { lazy } from '../lazy.tsx'
 import { Notice } from '../notice.tsx'
 import { StateBadge } from '../state-badge.tsx'
 import { BlockList } from './block-list.tsx'
 import type { LiveRun } from './live-run.ts'
 
-type LiveAnswerProps = { live: LiveRun; sessionId: string }
+const FailedTurn = lazy(() => import('./failed-turn.tsx').then((loaded) => loaded.FailedTurn))
+
+type LiveAnswerProps = {
+  live: LiveRun
+  sessionId: string
+  /** Where it is a message that can be sent again. */
+  onRetry?: (() => void) | undefined
+}
 
 /** A run that is followed: what it has said and done so far, and how it ended. */
-export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
-  const { blocks, permissions, end, warnings } = live.view.value
+export function LiveAnswer({ live, sessionId, onRetry }: LiveAnswerProps) {
+  const { blocks, permissions, end, warnings, ...view } = live.view.value
+  const waiting = view.lastEventId === 0 && view.waiting
   const unread = live.told.value.filter(({ id }) => !blocks.some((each) => each.kind === 'steered' && each.id === id))
   return (
     <>
@@ -24,9 +33,11 @@ export function LiveAnswer({ live, sessionId }: LiveAnswerProps) {
           {warning.message}
         </p>
       ))}
-      {blocks.length + unread.length === 0 && !live.isOver && <StateBadge state="running" word="Working" />}
+      {blocks.length + unread.length === 0 && !live.isOver && (
+        <StateBadge state={waiting ? 'waiting' : 'running'} word={waiting ? placeText(waiting) : 'Working'} />
+      )}
       {live.problem.value && <Notice tone="bad">{live.problem.value.message}</Notice>}
-      {end?.event === 'error' && <Failed {...end.data} />}
+      {end?.event === 'error' && <FailedTurn {...end.data} runId={onRetry && live.id} onRetry={onRetry} />}
       {end?.event === 'plan_queued' && <Queued {...end.data} />}
     </>
   )
@@ -41,14 +52,3 @@ const Queued = (queued: { plan_id: string } | { note: string }) => (
     )}
   </Notice>
 )
-
-const Failed = ({ error, code, suggestion }: Schema<'ErrorData'>) =>
-  code === 'cancelled' ? (
-    <StateBadge state="cancelled" word="Stopped" />
-  ) : (
-    <Notice tone="bad">
-      <strong>{error}</strong>
-      <p>{suggestion}</p>
-      <code>{code}</code>
-    </Notice>
-  )

@@ -14,11 +14,13 @@ import { Countdown } from '../time.tsx'
 
 type ToolCardProps = { block: ToolBlock; permission: PermissionView | undefined; sessionId: string }
 
-/** A call of a tool as one line that unfolds, and below it the permission that it waits for. */
+/** A call of a tool as one line that unfolds, or the permission that it waits for. */
 export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) => {
   const isOpen = useSignal(false)
   const found = useMemo(() => computed(() => askFor(block.call.id, sessionId)), [block.call.id, sessionId])
   const ask = found.value // The card is drawn again for its own request only.
+  const isDecided = permission?.state === 'allowed' || permission?.state === 'denied'
+  if (ask && !isDecided) return <AskCard key={ask.id} ask={ask} />
   return (
     <>
       <details class="tool card" onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
@@ -42,7 +44,6 @@ export const ToolCard = memo(({ block, permission, sessionId }: ToolCardProps) =
           answers. Time left: <Countdown until={block.call.expires_at} />
         </p>
       )}
-      {ask && permission?.state !== 'allowed' && permission?.state !== 'denied' && <AskCard key={ask.id} ask={ask} />}
       {permission?.resolution && <Overtaken id={permission.request.id} decided={permission.resolution} />}
     </>
   )

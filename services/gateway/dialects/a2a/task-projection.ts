@@ -1,5 +1,11 @@
 import { type ReaderFailure, readerFailure } from '../../../../shared/cluster/journal/frames.ts'
-import type { AgentEvent, ErrorEvent, FlowEvent, JsonObject } from '../../../../shared/kernel/events.ts'
+import type {
+  AgentEvent,
+  Artifact as DeliveredFile,
+  ErrorEvent,
+  FlowEvent,
+  JsonObject,
+} from '../../../../shared/kernel/events.ts'
 import type { Numbered } from '../../streams/run-events.ts'
 import { type OpenCalls, unwrapped } from '../shared/open-calls.ts'
 import type { Projection } from '../shared/projection.ts'
@@ -106,7 +112,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
       case 'steered':
         return this.#tell([{ data: event }], seq)
       case 'artifact':
-        return this.#deliver(event)
+        return this.#deliver(fileOf(event))
       case 'permission_request':
         return this.#ask(event)
       case 'subagent_event':
@@ -175,7 +181,7 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
     return [this.#write.artifactUpdate({ ...artifact, parts: [{ text: rest }] }, chunk)]
   }
 
-  #deliver({ type: _type, ...file }: Of<'artifact'>): RpcAnswer[] {
+  #deliver(file: DeliveredFile): RpcAnswer[] {
     const { file_id: id, name: filename, media_type: mediaType, title = filename } = file
     const parts: Part[] = [{ url: `files/${id}/content`, filename, mediaType }, { data: file }]
     const artifact = { artifactId: id, name: title, parts }
@@ -184,14 +190,17 @@ export class TaskProjection implements Projection<RpcAnswer, TaskEvent> {
   }
 
   /** The output of a flow is an artifact. */
-  #result({ verdict, output, problems = [], flow_id }: Of<'result'>, seq: number): RpcAnswer[] {
+  #result({ verdict, output, problems = [], flow_id, artifacts = [] }: Of<'result'>, seq: number): RpcAnswer[] {
+    const delivered = artifacts.flatMap((each) => this.#deliver(each))
     if (verdict !== 'ok') {
       const listed = problems.map(({ path, message }) => `\n${path}: ${message}`).join('')
-      return this.#end('FAILED', [{ text: `the output of ${flow_id} does not fit its schema${listed}` }], seq)
+      const text = `the output of ${flow_id} does not fit its schema${listed}`
+      return [...delivered, ...this.#end('FAILED', [{ text }], seq)]
     }
     const artifact = { artifactId: 'output', name: 'output', parts: [{ data: output }] }
     this.#artifacts.push(artifact)
     return [
+      ...delivered,
       this.#write.artifactUpdate(artifact, { append: false, lastChunk: true }),
       ...this.#end('COMPLETED', [], seq),
     ]
@@ -247,3 +256,5 @@ const textOf = ({ code, error, suggestion }: Pick<ErrorEvent, 'code' | 'error' |
 function usageOf({ type: _type, stop_reason: _reason, output: _output, ...usage }: Of<'done'>): JsonObject {
   return { usage }
 }
+
+const fileOf = ({ type: _type, ...file }: Of<'artifact'>): DeliveredFile => file

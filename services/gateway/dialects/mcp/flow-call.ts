@@ -4,6 +4,7 @@ import type { FlowAnswer, FlowEvent } from '../../../../shared/kernel/events.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
 import { untilAborted } from '../../starting/run-answer.ts'
 import { FrameDecoder } from '../../streams/run-events.ts'
+import { linkTo } from './file-resources.ts'
 
 type Call = ServerContext['mcpReq']
 
@@ -29,11 +30,13 @@ async function reportProgress(started: StartedFlow, progressToken: string | numb
   }
 }
 
-function resultOf({ verdict, output, problems = [], flow_id, trace_id }: FlowAnswer): CallToolResult {
-  const meta = metaOf(trace_id)
-  if (verdict === 'ok') return { content: [textOf(JSON.stringify(output))], structuredContent: output, ...meta }
+function resultOf({ verdict, output, problems = [], flow_id, trace_id, artifacts = [] }: FlowAnswer): CallToolResult {
+  const [meta, links] = [metaOf(trace_id), artifacts.map(linkTo)]
+  if (verdict === 'ok')
+    return { content: [textOf(JSON.stringify(output)), ...links], structuredContent: output, ...meta }
   const listed = problems.map(({ path, message }) => `\n${path}: ${message}`).join('')
-  return { content: [textOf(`the output of ${flow_id} does not fit its schema${listed}`)], isError: true, ...meta }
+  const text = textOf(`the output of ${flow_id} does not fit its schema${listed}`)
+  return { content: [text, ...links], isError: true, ...meta }
 }
 
 /** A failure as a result, which the client's model reads. */

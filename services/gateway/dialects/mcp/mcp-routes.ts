@@ -7,6 +7,7 @@ import type { DialectDeps } from '../dialect.ts'
 const SCOPES: ReadonlyMap<unknown, Scope> = new Map<string, Scope>([
   ['tools/list', 'read'],
   ['subscriptions/listen', 'read'],
+  ['resources/read', 'read'],
   ['tools/call', 'run'],
   ['notifications/cancelled', 'run'],
 ])

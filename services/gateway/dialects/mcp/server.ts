@@ -8,6 +8,7 @@ import { FLOW } from '../../params.ts'
 import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 import { publishedFlow, startFlow } from '../shared/start-flow.ts'
+import { FILE_TEMPLATE, readFile } from './file-resources.ts'
 import { failureOf, followFlow } from './flow-call.ts'
 import { listFlowTools } from './flow-tools.ts'
 import type { SessionCalls } from './session-calls.ts'
@@ -17,12 +18,12 @@ export type Exchange = { req: Request; res: Response; isLegacy: boolean; session
 
 type Deps = DialectDeps & { calls: SessionCalls }
 
-/** Serves one request of a client: the tenant's published flows are the tools. */
+/** Serves one request of a client: the tenant's published flows are the tools, and its files the resources. */
 export function createFlowServer(deps: Deps, exchange: Exchange): Server {
   const { res, isLegacy } = exchange
   const identity = { name: 'agent-engine', version: deps.version }
   // The protocol of 2025 has notifications only where a gateway keeps sessions.
-  const server = new Server(identity, { capabilities: { tools: { listChanged: !isLegacy } } })
+  const server = new Server(identity, { capabilities: { tools: { listChanged: !isLegacy }, resources: {} } })
   server.setRequestHandler('tools/list', ({ params }) =>
     refusing(deps, () => listFlowTools(required('flows', deps.flows).library, tenantOf(res), params?.cursor)),
   )
@@ -35,6 +36,12 @@ export function createFlowServer(deps: Deps, exchange: Exchange): Server {
       const result = await call.run(() => startFlow(deps, exchange, { flow, input }))
       return server.projectCallToolResult(result, flow.definition.output_schema)
     }),
+  )
+  // Results link to files, which nobody lists: a tenant may have very many.
+  server.setRequestHandler('resources/list', () => ({ resources: [] }))
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [FILE_TEMPLATE] }))
+  server.setRequestHandler('resources/read', ({ params }) =>
+    refusing(deps, () => readFile(required('files', deps.files).files, tenantOf(res), params.uri)),
   )
   return server
 }

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { OnNamed } from '../../../../shared/cluster/commands/broker.ts'
 import { answerUntilLeft } from '../../client-gone.ts'
 import { tenantOf } from '../../middleware/auth.ts'
-import { idempotencyKeyOf } from '../../params.ts'
+import { idempotencyKeyOf, turnOf } from '../../params.ts'
 import { endWithClient, onDisconnectOf, readerNeeds } from '../../starting/on-disconnect.ts'
 import { repeatedOf } from '../../starting/repeated.ts'
 import { answerOf } from '../../starting/run-answer.ts'
@@ -100,7 +100,7 @@ async function start(
     ...(messages.length > 0 && { messages }),
     ...(stops.length > 0 && { stop_sequences: stops }),
   }
-  const sent = { ...request, ...readerNeeds(req) }
+  const sent = { ...request, ...readerNeeds(req), ...turnOf(req) }
   const open = (onNamed?: OnNamed) => inPlaces(chosen.places, () => broker.startRun(tenant, sent, onNamed))
   const key = idempotencyKeyOf(req)
   const use = key === undefined ? repeatedOf(req, res, fields.value) : { key, request }

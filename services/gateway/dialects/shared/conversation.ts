@@ -8,7 +8,7 @@ import type { TenantId } from '../../../../shared/kernel/tenant.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { tenantOf } from '../../middleware/auth.ts'
 import { assertScope } from '../../middleware/scopes.ts'
-import { NEW_SESSION } from '../../params.ts'
+import { NEW_SESSION, turnOf } from '../../params.ts'
 import type { SendReply } from '../../routes/permissions.ts'
 import { answerToolCall, cutAnswer } from '../../routes/tool-calls.ts'
 import type { Repeated } from '../../starting/repeated.ts'
@@ -72,7 +72,9 @@ export class Conversations {
   ): Promise<StartedRun & { sessionId: string }> {
     assertAdmitted(res)
     const sessionId = sent.sessionId ?? newId('sess')
-    const message = { ...sent.message, background: true, if_waiting: 'deny' as const }
+    // Somebody reads the answer, though the run needs no reader.
+    const turn = { priority: 'interactive' as const, ...turnOf(res.req) }
+    const message = { ...turn, ...sent.message, background: true, if_waiting: 'deny' as const }
     const open = async (onNamed?: OnNamed) => {
       await before?.()
       return this.#open(res, { ...sent, sessionId, message }, onNamed)

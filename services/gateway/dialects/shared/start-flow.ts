@@ -3,9 +3,10 @@ import { invalidRequest } from '../../../../shared/kernel/errors.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import type { StartedFlow } from '../../../../shared/work/flows/calls/calls.ts'
 import type { Flow } from '../../../../shared/work/flows/port.ts'
+import { leaving } from '../../client-gone.ts'
 import { assertAdmitted } from '../../middleware/admission.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
-import { idempotencyKeyOf } from '../../params.ts'
+import { idempotencyKeyOf, turnOf } from '../../params.ts'
 import { required } from '../../routes/requires.ts'
 import type { DialectDeps } from '../dialect.ts'
 
@@ -30,13 +31,15 @@ export async function startFlow(
   const tenant = tenantOf(res)
   const { main } = (await required('config', config).settings.engine(tenant)).routing
   if (!main) throw noRoute()
+  const turn = turnOf(req)
   const request = {
-    input,
+    ...{ input, ...turn },
     provider_instance: main.instance,
     ...(flow.definition.model === undefined && { model: main.model }),
   }
+  const left = turn.wait_secs !== undefined && { left: leaving(res) }
   const idempotencyKey = key ?? idempotencyKeyOf(req)
-  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey })
+  return calls.start(tenant, flow.name, { request, subject: subjectOf(res), idempotencyKey, ...left })
 }
 
 const noRoute = () =>

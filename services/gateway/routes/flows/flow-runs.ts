@@ -3,9 +3,9 @@ import type { Broker } from '../../../../shared/cluster/commands/broker.ts'
 import { runIdOf } from '../../../../shared/kernel/ids.ts'
 import type { RouteTable } from '../../../http/routes.ts'
 import type { ReadBody } from '../../bodies/body.ts'
-import { answerUntilLeft } from '../../client-gone.ts'
+import { answerUntilLeft, leaving } from '../../client-gone.ts'
 import { subjectOf, tenantOf } from '../../middleware/auth.ts'
-import { FLOW, idempotencyKeyOf, lastEventId, pathId } from '../../params.ts'
+import { FLOW, idempotencyKeyOf, lastEventId, pathId, queryFlag } from '../../params.ts'
 import { streamStarted } from '../../starting/answer-start.ts'
 import type { Relay } from '../../streams/sse.ts'
 import { requires } from '../requires.ts'
@@ -27,12 +27,15 @@ export function flowRunRoutes({ broker, flows, readBody, relay, admit }: Deps): 
   return {
     '/flows/:name/run': {
       post: admit(
-        executed(({ calls }) => async (req, res) => {
+        executed(({ calls, estimate }) => async (req, res) => {
           const name = pathId(req, 'name', FLOW)
           const idempotencyKey = idempotencyKeyOf(req)
           const after = idempotencyKey === undefined ? 0 : lastEventId(req)
           const request = await readBody(req, res, 'FlowRunRequest')
-          const started = await calls.start(tenantOf(res), name, { request, subject: subjectOf(res), idempotencyKey })
+          const left = request.wait_secs !== undefined && { left: leaving(res) }
+          const call = { request, subject: subjectOf(res), idempotencyKey, ...left }
+          if (queryFlag(req, 'dry_run')) return void res.json(await estimate(tenantOf(res), { name, ...call }))
+          const started = await calls.start(tenantOf(res), name, call)
           res.setHeader('X-Trace-ID', started.traceId)
           const { isReplayed } = started
           if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')

@@ -1,4 +1,7 @@
-import type { FlowCalls } from '../../../../shared/work/flows/calls/calls.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import type { Estimate } from '../../../../shared/tenancy/limits/estimate.ts'
+import type { BatchCalls } from '../../../../shared/work/flows/batch/calls.ts'
+import type { FlowCall, FlowCalls } from '../../../../shared/work/flows/calls/calls.ts'
 import type { FlowChecks } from '../../../../shared/work/flows/check/check.ts'
 import type { FlowEvaluator } from '../../../../shared/work/flows/evaluate/evaluate.ts'
 import type { EvaluationHistory } from '../../../../shared/work/flows/evaluate/history.ts'
@@ -28,4 +31,10 @@ export type FlowSurface = {
 }
 
 /** The services behind the endpoints that run flows. */
-export type FlowRunSurface = { calls: Pick<FlowCalls, 'start'>; evaluator: Pick<FlowEvaluator, 'evaluate'> }
+export type FlowRunSurface = {
+  calls: Pick<FlowCalls, 'start'>
+  evaluator: Pick<FlowEvaluator, 'evaluate'>
+  batches: Pick<BatchCalls, 'start' | 'get' | 'list' | 'cancel' | 'results'>
+  /** Estimates a run without starting it (D57). */
+  estimate(tenant: TenantId, call: FlowCall & { name: string }): Promise<Estimate>
+}

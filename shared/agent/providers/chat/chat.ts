@@ -4,13 +4,13 @@ import { PROVIDER_TYPES, type ProviderType } from '../../../kernel/provider-type
 import { isWav } from '../attachments.ts'
 import { type FailedCall, keyFailure } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { HttpsProxy, ModelProvider } from '../port.ts'
+import type { HttpsProxy, ModelProvider, Send } from '../port.ts'
 import type { LeftOut } from '../unsupported-options.ts'
 import type { Endpoint } from './exchange.ts'
 import { createOllamaBody } from './ollama.ts'
 import { createOllamaFacts } from './ollama-facts.ts'
 import { chatUrl, createChatBody, type ServerQuirks } from './request.ts'
-import { createHttpSend, type Send } from './transport.ts'
+import { createHttpSend } from './transport.ts'
 import { ChatTurn } from './turn.ts'
 
 export type ChatSettings = {

@@ -3,9 +3,8 @@ import { CallWatch } from '../call-watch.ts'
 import { classifyFailure, connectionFailure } from '../failures/classify.ts'
 import { breachFailure, type FailedCall, unreadableAnswer } from '../failures/failures.ts'
 import type { ModelLimits } from '../limits.ts'
-import type { Failure, ModelRequest } from '../port.ts'
+import type { Failure, ModelRequest, Send, SendResponse } from '../port.ts'
 import { toldLimits } from '../told-limits.ts'
-import type { Send, SendResponse } from './transport.ts'
 
 /** Where a provider's requests are sent, and how. */
 export type Endpoint = { url: string; headers: Record<string, string>; limits: ModelLimits; send: Send }

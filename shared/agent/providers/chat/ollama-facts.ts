@@ -1,5 +1,5 @@
 import { isJsonObject, parseJson } from '../../../kernel/json.ts'
-import type { Send } from './transport.ts'
+import type { Send } from '../port.ts'
 
 type Server = { chatUrl: string; headers: Record<string, string>; send: Send }
 

@@ -6,25 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { PullIterator } from '../../../kernel/async/pull-iterator.ts'
 import { nodeHttp } from '../../../platform/net/node-http.ts'
 import type { ConnectionGuard } from '../../../platform/net/port.ts'
-import type { HttpsProxy } from '../port.ts'
-
-/** Sends a request and resolves with the head of the response, whatever its status. Redirects are returned, not followed. */
-export type Send = (url: string, request: SendRequest) => Promise<SendResponse>
-
-export type SendRequest = {
-  method: 'POST' | 'GET'
-  headers: Record<string, string>
-  body: string | Uint8Array
-  /** Aborting it closes the connection at any point; a pending read or send then rejects. */
-  signal: AbortSignal
-}
-
-export type SendResponse = {
-  status: number
-  headers: Readonly<Record<string, string | string[] | undefined>>
-  /** Reads from the connection only when a chunk is requested, so that a slow reader slows the sender down. */
-  body: AsyncIterable<Uint8Array>
-}
+import type { HttpsProxy, Send, SendResponse } from '../port.ts'
 
 /** How long an idle connection stays in the pool; the server's own keep-alive timeout counts when it is shorter. */
 const KEEP_ALIVE_MS = 30_000

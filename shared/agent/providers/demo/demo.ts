@@ -13,9 +13,7 @@ import type {
 } from '../port.ts'
 import { type Act, turnsOf } from './script.ts'
 
-const INTRODUCTION =
-  'This is the built-in demo model: no model is configured, so no language model answers. ' +
-  'Lines such as "/say TEXT" or "/tool NAME {json}" in the prompt steer it.'
+const INTRODUCTION = 'This is the built-in demo model: no model is configured, so no language model answers.'
 
 /** Parts between two yields to the event loop, so that a long answer does not block the process. */
 const PARTS_PER_YIELD = 32
@@ -83,15 +81,18 @@ function structuredActs(messages: readonly Message[], { schema }: StructuredOutp
 const noAnswer = ({ path, problem }: { path: string; problem: string }): string =>
   `the demo model has no answer for the output schema${path && ` at ${path}`}: ${problem}`
 
-/** The acts of this turn. The conversation starts with the introduction, and the last turn of a run reports the tools' results. */
+/** The acts of this turn. The conversation starts with the introduction, every later question gets it short, and the last turn of a run reports the tools' results. */
 function currentActs(messages: readonly Message[]): Act[] {
   const { acts, since } = scriptOf(messages)
   const results = since.flatMap((message) => (message.role === 'tool' ? message.results : []))
   const isLast = acts.at(-1)?.do !== 'call'
   const report: Act[] = isLast && results.length > 0 ? [{ do: 'say', text: reportOf(results) }] : []
   const isFirst = !messages.some(({ role }) => role === 'assistant')
-  return isFirst ? withIntroduction(acts) : [...acts, ...report]
+  return isFirst ? withIntroduction(acts) : [...acts.map(reminded), ...report]
 }
+
+const reminded = (act: Act): Act =>
+  act.do === 'echo' ? { do: 'say', text: `No model is configured. You wrote: ${act.text}` } : act
 
 /** Inserts the introduction before the first text or call. A failure at the start gets none, so that it can be the first part. */
 function withIntroduction(acts: Act[]): Act[] {

@@ -33,11 +33,12 @@ const DIRECTIVES =
 
 /**
  * Reads the acts of each turn from a prompt (D1.4). A turn ends with its tool call; the last turn, which may be empty, has the
- * acts after the last tool call.
+ * acts after the last tool call. A text above the first directive says to people what the others do, and is no act.
  */
 export function turnsOf(prompt: string): Act[][] {
   const turns: Act[][] = [[]]
-  for (const act of actsOf(prompt)) {
+  const acts = actsOf(prompt)
+  for (const act of acts.length > 1 && acts[0]?.do === 'echo' ? acts.slice(1) : acts) {
     turns.at(-1)?.push(act)
     if (act.do === 'call') turns.push([])
   }

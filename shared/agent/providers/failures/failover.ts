@@ -1,8 +1,10 @@
 import type { Batched } from '../../../kernel/async/batch.ts'
 import type { WarningEvent } from '../../../kernel/events.ts'
-import type { Failure, ModelPart, ModelProvider, ModelRequest, ModelRoute } from '../port.ts'
+import { KnownHealth } from '../health.ts'
+import type { Failure, ModelHealth, ModelPart, ModelProvider, ModelRequest, ModelRoute } from '../port.ts'
 import { fileRefusal, hasFiles, type ReadFile, showFiles } from '../shown-files.ts'
 import { failure } from './failures.ts'
+import { type HedgedCall, startHedged } from './hedge.ts'
 import {
   type CallPart,
   failureOf,
@@ -18,6 +20,8 @@ import {
 export type ModelCall = {
   primary: ModelRoute
   fallback: ModelRoute | undefined
+  /** A second request is sent when the first is late and somebody waits for the answer (D56). */
+  hedge?: boolean | undefined
   request: Omit<ModelRequest, 'model'>
   /** Reads the files of the messages. Left out: they have none. */
   readFile?: ReadFile | undefined
@@ -33,30 +37,65 @@ export type ModelCall = {
 export const callModel = (call: ModelCall): AsyncIterableIterator<Batched<CallPart>> =>
   streamAnswer(startWithFallback(call))
 
-async function* startWithFallback({ primary, fallback, retry, ...given }: ModelCall): PendingAnswer {
+async function* startWithFallback({ primary, fallback, hedge, retry, ...given }: ModelCall): PendingAnswer {
   const policy = { ...RETRY_POLICY, ...retry }
-  const call = { ...given, policy }
-  const isPrimarySkipped = fallback !== undefined && isSkipped(primary.provider, policy.now())
-  const first = isPrimarySkipped
-    ? skipped(primary)
-    : yield* start({ route: primary, ...call, hasFallback: fallback !== undefined })
-  const problem = first && failureOf(first)
-  if (!isPrimarySkipped) noteOutcome(primary, first, policy)
-  if (!fallback || !problem?.isFailover) return first
+  const call: Start = { ...given, policy, route: primary, hasFallback: fallback !== undefined }
+  const now = policy.now()
+  const isSkipped = fallback && !healthOf(fallback).rests(now) && (await healthOf(primary).isPassedOver(now))
+  if (!isSkipped && hedge && primary.caller?.priority === 'interactive') {
+    const { answer, problem, isHedged } = yield* startHedged(hedgedCall(call, fallback))
+    if (!fallback || isHedged) return withCause(answer, problem)
+    return yield* startFallback(answer, fallback, call)
+  }
+  const first = isSkipped ? skipped(primary) : yield* start(call)
+  return fallback ? yield* startFallback(first, fallback, call) : first
+}
 
+/** The fallback's answer in place of a failure of the primary. */
+async function* startFallback(first: StartedAnswer | undefined, fallback: ModelRoute, call: Start): PendingAnswer {
+  const problem = first && failureOf(first)
+  if (!problem?.isFailover) return first
   await first?.rest.return?.()
-  yield failoverWarning(primary, fallback, problem)
+  yield failoverWarning(call.route, fallback, problem)
   yield { type: 'served_by', route: fallback }
-  const second = yield* start({ route: fallback, ...call, hasFallback: false })
-  const last = second && failureOf(second)
-  noteOutcome(fallback, second, policy)
-  if (!second || !last) return second
-  const message = `${last.message} (the fallback was called because ${problem.message})`
-  return { ...second, first: { type: 'failure', failure: { ...last, message } } }
+  return withCause(yield* start({ ...call, route: fallback, hasFallback: false }), problem)
+}
+
+/** Both models have failed. */
+function withCause(answer: StartedAnswer | undefined, cause: Failure | undefined): StartedAnswer | undefined {
+  const last = answer && failureOf(answer)
+  if (!answer || !last || !cause) return answer
+  const message = `${last.message} (the fallback was called because ${cause.message})`
+  return { ...answer, first: { type: 'failure', failure: { ...last, message } } }
+}
+
+/** The second request goes to the fallback where there is one. */
+function hedgedCall(call: Start, fallback: ModelRoute | undefined): HedgedCall {
+  const { route: primary, request, signal, policy } = call
+  return {
+    ...{ primary, spare: fallback ?? primary, signal, now: policy.now },
+    open: (route, { onSent, ...sending }) =>
+      start({
+        ...call,
+        ...sending,
+        route,
+        request: { ...request, onSent },
+        hasFallback: call.hasFallback && route === primary,
+      }),
+    onLate: () => healthOf(primary).note('late', policy.now()),
+  }
+}
+
+type Start = RoutedCall & Pick<ModelCall, 'readFile'>
+
+async function* start(call: Start): PendingAnswer {
+  const answer = yield* startShown(call)
+  noteOutcome(call.route, answer, call.policy)
+  return answer
 }
 
 /** What a model takes of files is its own, so they are shown to each of them anew. */
-async function* start({ readFile, ...call }: RoutedCall & Pick<ModelCall, 'readFile'>): PendingAnswer {
+async function* startShown({ readFile, ...call }: Start): PendingAnswer {
   const { route, request } = call
   if (!readFile || !hasFiles(request.messages)) return yield* startWithRetry(call)
   const shown = await showFiles(request.messages, route, readFile)
@@ -67,17 +106,16 @@ async function* start({ readFile, ...call }: RoutedCall & Pick<ModelCall, 'readF
   return { ...answer, first: { type: 'failure', failure: fileRefusal(problem, shown.messages, route) } }
 }
 
-/** A rejected request says nothing about the provider, and an aborted call neither. */
-function noteOutcome({ provider }: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
+/** A rejected request says nothing about the model, and neither do an aborted call and one that had no turn. */
+function noteOutcome(route: ModelRoute, answer: StartedAnswer | undefined, { now }: RetryPolicy): void {
   const problem = answer && failureOf(answer)
-  if (problem?.code === 'unsupported_attachment') return
-  if (problem?.isFailover) noteFailure(provider, now())
-  else if (answer && !problem) noteSuccess(provider)
+  if (!answer || problem?.code === 'unsupported_attachment' || problem?.reason === 'no_turn') return
+  if (!problem || problem.isFailover) healthOf(route).note(problem ? 'failed' : 'answered', now())
 }
 
 /** The answer of a provider that is not called. */
 function skipped({ provider }: ModelRoute): StartedAnswer {
-  const message = `${provider.type} is not called for a while, because it has failed several runs in a row`
+  const message = `${provider.type} is not called for a while, because it has failed several times of late`
   const problem = failure('provider_unavailable', 'provider_skipped', message, { isFailover: true })
   return failed(problem)
 }
@@ -98,31 +136,18 @@ function failoverWarning(primary: ModelRoute, fallback: ModelRoute, { message, r
 
 const describeRoute = ({ provider, model }: ModelRoute) => ({ provider: provider.type, model })
 
-/** D5.5. */
-const MAX_FAILURES = 3
-const OPEN_MS = 30_000
+const MAX_MODELS = 64
 
-type State = { failures: number; skippedUntil: number }
+/** The health of models that no other process knows of. */
+const healths = new WeakMap<ModelProvider, Map<string, KnownHealth>>()
 
-const states = new WeakMap<ModelProvider, State>()
-
-/**
- * Whether runs with a fallback skip this provider, because it has failed three runs in a row. After 30 s one run may try it again:
- * for the others it is skipped for another 30 s, unless that run succeeds. `now` is in milliseconds.
- */
-function isSkipped(provider: ModelProvider, now: number): boolean {
-  const state = states.get(provider)
-  if (!state || state.failures < MAX_FAILURES) return false
-  if (now < state.skippedUntil) return true
-  state.skippedUntil = now + OPEN_MS
-  return false
-}
-
-function noteSuccess(provider: ModelProvider): void {
-  states.delete(provider)
-}
-
-function noteFailure(provider: ModelProvider, now: number): void {
-  const failures = (states.get(provider)?.failures ?? 0) + 1
-  states.set(provider, { failures, skippedUntil: now + OPEN_MS })
+function healthOf({ provider, model }: ModelRoute): ModelHealth {
+  const shared = provider.stateOf?.(model)
+  if (shared) return shared.health
+  const ofProvider = healths.get(provider) ?? new Map<string, KnownHealth>()
+  const health = ofProvider.get(model) ?? new KnownHealth()
+  if (ofProvider.size >= MAX_MODELS) ofProvider.clear()
+  healths.set(provider, ofProvider)
+  ofProvider.set(model, health)
+  return health
 }

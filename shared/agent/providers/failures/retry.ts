@@ -37,8 +37,11 @@ export type RoutedCall = {
   hasFallback: boolean
 }
 
-/** How an answer came about: a warning for the client, or the route that serves the turn when it is not the primary. */
-export type CallNotice = WarningEvent | { type: 'served_by'; route: ModelRoute }
+/**
+ * How an answer came about: a warning for the client, the route that serves the turn when it is not the primary, or that of a second request which
+ * has cost its input and was abandoned.
+ */
+export type CallNotice = WarningEvent | { type: 'served_by' | 'abandoned'; route: ModelRoute }
 
 /** One item of a call: a part of the model's answer, or a notice before it. */
 export type CallPart = ModelPart | CallNotice

@@ -8,23 +8,28 @@ const MAY_HAVE_RUN = 'the call may have been carried out'
 /** The sentence for a call that was sent and has no answer: what the server did is not known (D5.2). */
 export const unanswered = (what: string): string => `${what}; ${MAY_HAVE_RUN}`
 
-/** Why a request has no answer that can be used. The text follows the name of the server. */
+/** Why a request has no answer that can be used: what the server did, behind its name. */
 export class AnswerProblem {
-  readonly text: string
+  readonly what: string
 
-  constructor(text: string) {
-    this.text = text
+  constructor(what: string) {
+    this.what = what
+  }
+
+  /** Of a call. */
+  get text(): string {
+    return unanswered(this.what)
   }
 }
 
-export const MALFORMED = new AnswerProblem(unanswered('gave an answer that is not valid'))
-const CUT_OFF = new AnswerProblem(unanswered('ended its response without an answer'))
+export const MALFORMED = new AnswerProblem('gave an answer that is not valid')
+const CUT_OFF = new AnswerProblem('ended its response without an answer')
 
 const MEBIBYTE = 1024 * 1024
 
 /** An answer above the limit of its transport. */
 export const tooLarge = (maxBytes: number): AnswerProblem =>
-  new AnswerProblem(unanswered(`gave an answer above the limit of ${Math.round(maxBytes / MEBIBYTE)} MB`))
+  new AnswerProblem(`gave an answer above the limit of ${Math.round(maxBytes / MEBIBYTE)} MB`)
 
 const INTERNAL_ERROR = -32_603
 

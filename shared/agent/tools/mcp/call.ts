@@ -12,7 +12,8 @@ import { type AskPerson, fail, succeed, type ToolContext, type ToolOutcome } fro
 import { type DeliveredFiles, withKept } from '../workspace/deliver.ts'
 import { AnswerProblem, MALFORMED, unanswered } from './answers.ts'
 import type { McpConnection } from './connection.ts'
-import { embeddedFiles, readContent } from './content.ts'
+import { readContent } from './content.ts'
+import { broughtFiles } from './links.ts'
 import type { SharedClient } from './shared-client.ts'
 
 /** A tool of an MCP server, under the name that the server gave it. */
@@ -48,10 +49,11 @@ export async function callTool(remote: RemoteTool, input: JsonObject, context: T
     const call = { name: toolName, arguments: input }
     try {
       const result = await client.run((each) => client.questions.during(ask, () => each.callTool(call, options)))
-      const outcome = toOutcome(result)
+      const brought =
+        remote.files && (await broughtFiles(result, { ...context, client, limitMs: remote.callTimeoutMs }))
+      const outcome = toOutcome(result, brought?.unread)
       if (outcome.isError && UNKNOWN_TOOL.test(outcome.output)) remote.onUnknownTool?.()
-      const embedded = remote.files ? embeddedFiles(result.content) : []
-      return await withKept(outcome, embedded, { files: remote.files, context })
+      return await withKept(outcome, brought?.files ?? [], { files: remote.files, context })
     } catch (cause) {
       context.signal.throwIfAborted()
       if (cause instanceof ProtocolError && NOT_CARRIED_OUT.includes(cause.code)) remote.onUnknownTool?.()
@@ -94,8 +96,8 @@ const optionsOf = ({ signal, report }: Pick<ToolContext, 'signal' | 'report'>, s
   },
 })
 
-function toOutcome({ content, structuredContent, isError }: CallToolResult): ToolOutcome {
-  const { text: said, attachments } = readContent(content)
+function toOutcome({ content, structuredContent, isError }: CallToolResult, unread?: Map<string, string>): ToolOutcome {
+  const { text: said, attachments } = readContent(content, unread)
   const isHeld = structuredContent === undefined || createHolds(said)(structuredContent)
   const text =
     [said, isHeld ? '' : JSON.stringify(structuredContent)].filter((each) => each !== '').join('\n') || '(no output)'

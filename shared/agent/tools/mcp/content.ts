@@ -6,14 +6,17 @@ import type { NewFile } from '../../files/files.ts'
 import { nameOf } from '../workspace/deliver.ts'
 
 /** Files of one answer that are given to the model, and as many that are kept. */
-const MAX_ATTACHMENTS = 20
+export const MAX_FILES = 20
 
-/** A server's answer as the model gets it: its text, in which other content is named, and its images and PDFs. */
-export function readContent(content: CallToolResult['content']): { text: string; attachments: Attachment[] } {
+/** A server's answer as the model gets it: its text, in which other content is named, and its images and PDFs. `unread`: why a link was not read, by its address. */
+export function readContent(
+  content: CallToolResult['content'],
+  unread: ReadonlyMap<string, string> = new Map(),
+): { text: string; attachments: Attachment[] } {
   const attachments: Attachment[] = []
   const texts = content.map((block, index) => {
-    const attachment = attachments.length < MAX_ATTACHMENTS ? attachmentOf(block, index + 1) : undefined
-    if (!attachment) return textOf(block)
+    const attachment = attachments.length < MAX_FILES ? attachmentOf(block, index + 1) : undefined
+    if (!attachment) return textOf(block, unread)
     attachments.push(attachment)
     return attachmentLine(attachment)
   })
@@ -34,19 +37,19 @@ export function embeddedFiles(content: CallToolResult['content']): NewFile[] {
     const base64 = block.type === 'resource' ? blobOf(block.resource) : ''
     return block.type === 'resource' && base64 !== '' ? [{ uri: block.resource.uri, base64 }] : []
   })
-  return files.slice(0, MAX_ATTACHMENTS).map(({ uri, base64 }, index) => {
-    const bytes = Buffer.from(base64, 'base64')
-    return {
-      name: fileNameOf(uri) ?? `file ${index + 1}`,
-      content: bytes,
-      bytes: bytes.length,
-      sha256: sha256Of(bytes),
-    }
+  return files.slice(0, MAX_FILES).map(({ uri, base64 }, index) => {
+    return fileOf(fileNameOf(uri) ?? `file ${index + 1}`, Buffer.from(base64, 'base64'))
   })
 }
 
+export const fileOf = (name: string, content: Buffer): NewFile => ({
+  ...{ name, content },
+  bytes: content.length,
+  sha256: sha256Of(content),
+})
+
 /** The last part of an address, where that is a name. */
-function fileNameOf(uri: string): string | undefined {
+export function fileNameOf(uri: string): string | undefined {
   const name = nameOf(unescape(uri.replace(/[?#].*/s, '')))
   return /^\.{0,2}$/.test(name) ? undefined : name
 }
@@ -54,15 +57,18 @@ function fileNameOf(uri: string): string | undefined {
 const blobOf = (resource: object): string =>
   'blob' in resource && typeof resource.blob === 'string' ? resource.blob : ''
 
-function textOf(block: ContentBlock): string {
+function textOf(block: ContentBlock, unread: ReadonlyMap<string, string>): string {
   switch (block.type) {
     case 'text':
       return block.text
     case 'image':
     case 'audio':
       return `[${block.type} of type ${block.mimeType}, not shown]`
-    case 'resource_link':
-      return `[resource ${[block.name, block.title, block.mimeType, block.description].filter(Boolean).join(', ')}: ${block.uri}]`
+    case 'resource_link': {
+      const described = [block.name, block.title, block.mimeType, block.description].filter(Boolean).join(', ')
+      const reason = unread.get(block.uri)
+      return `[resource ${described}: ${block.uri}${reason === undefined ? '' : `, not read: ${reason}`}]`
+    }
     case 'resource':
       return 'text' in block.resource ? block.resource.text : `[resource ${block.resource.uri}, not text]`
     default:

@@ -10,7 +10,7 @@ from typing import Any
 from .._async_io import AsyncClient, AsyncIo, AsyncItems
 from .._documents import FlowOutcome, Start, TenantEvent
 from .._events import Event, is_end_of_flow
-from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from .._requests import AUTO, DRY, Call, Json, Key, Settings, Token, at, key_of
 from .._typed import Schema, body_of
 from ..errors import ApiError, ConnectionFailed
 from .pages import AsyncPages
@@ -170,6 +170,11 @@ class AsyncFlows:
             await run.leave()
         raise ConnectionFailed("the end of the flow did not come")
 
+    async def estimate(self, name: str, input: Json, *, instance: str, **body: Any) -> Json:
+        """What a run would call first, and cost. Nothing is started."""
+        request = {"input": input, "provider_instance": instance, **body}
+        return await self._transport.read("POST", f"{at('/flows/', name)}/run", Call(body=request, query=DRY), has="budget")
+
     async def get(self, name: str) -> Json:
         return await self._transport.read("GET", at("/flows/", name), has="name")
 
@@ -276,6 +281,11 @@ class AsyncAgentEngine:
         return AsyncRun(
             self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
         )
+
+    async def estimate(self, prompt: str, *, schema: Schema | None = None, **body: Any) -> Json:
+        """What a run would call first, and cost. Nothing is started, and what a start refuses is an `ApiError`."""
+        call = Call(body=body_of(prompt, schema, body), query=DRY)
+        return await self._transport.read("POST", "/agent/run", call, has="budget")
 
     def events(self, *, types: Sequence[str] = (), after: str = "") -> AsyncItems[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""

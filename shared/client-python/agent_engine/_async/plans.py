@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._async_io import AsyncItems
 from .._documents import PlanProgress, change_of, progress_of, steps_of
 from .._events import Event, event_of
-from .._requests import AUTO, Call, Json, Key, at, key_of
+from .._requests import AUTO, DRY, Call, Json, Key, at, key_of
 from .follow import follow
 from .pages import AsyncPages
 from .transport import OpenStream, Transport
@@ -70,6 +70,10 @@ class AsyncPlans:
     async def submit(self, plan: Json, *, idempotency_key: Key = AUTO) -> AsyncPlan:
         call = Call(body=plan, key=key_of(idempotency_key))
         return self.of((await self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
+
+    async def estimate(self, plan: Json) -> Json:
+        """What the steps would call first, and cost. Nothing is submitted."""
+        return await self._transport.read("POST", "/plans/submit", Call(body=plan, query=DRY), has="budget")
 
     def of(self, id: str) -> AsyncPlan:
         """A plan that was submitted before."""

@@ -11,7 +11,7 @@ from typing import Any
 from .._blocking_io import Client, Io, Items
 from .._documents import FlowOutcome, Start, TenantEvent
 from .._events import Event, is_end_of_flow
-from .._requests import AUTO, Call, Json, Key, Settings, Token, at, key_of
+from .._requests import AUTO, DRY, Call, Json, Key, Settings, Token, at, key_of
 from .._typed import Schema, body_of
 from ..errors import ApiError, ConnectionFailed
 from .pages import Pages
@@ -171,6 +171,11 @@ class Flows:
             run.leave()
         raise ConnectionFailed("the end of the flow did not come")
 
+    def estimate(self, name: str, input: Json, *, instance: str, **body: Any) -> Json:
+        """What a run would call first, and cost. Nothing is started."""
+        request = {"input": input, "provider_instance": instance, **body}
+        return self._transport.read("POST", f"{at('/flows/', name)}/run", Call(body=request, query=DRY), has="budget")
+
     def get(self, name: str) -> Json:
         return self._transport.read("GET", at("/flows/", name), has="name")
 
@@ -277,6 +282,11 @@ class AgentEngine:
         return Run(
             self._transport, start=start, on_permission=on_permission, on_tool_call=on_tool_call, traceparent=traceparent
         )
+
+    def estimate(self, prompt: str, *, schema: Schema | None = None, **body: Any) -> Json:
+        """What a run would call first, and cost. Nothing is started, and what a start refuses is an `ApiError`."""
+        call = Call(body=body_of(prompt, schema, body), query=DRY)
+        return self._transport.read("POST", "/agent/run", call, has="budget")
 
     def events(self, *, types: Sequence[str] = (), after: str = "") -> Items[TenantEvent]:
         """The events of the tenant's runs, permission requests, plans, flows and settings, until the loop is left."""

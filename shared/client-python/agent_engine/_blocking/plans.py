@@ -6,7 +6,7 @@ from __future__ import annotations
 from .._blocking_io import Items
 from .._documents import PlanProgress, change_of, progress_of, steps_of
 from .._events import Event, event_of
-from .._requests import AUTO, Call, Json, Key, at, key_of
+from .._requests import AUTO, DRY, Call, Json, Key, at, key_of
 from .follow import follow
 from .pages import Pages
 from .transport import OpenStream, Transport
@@ -71,6 +71,10 @@ class Plans:
     def submit(self, plan: Json, *, idempotency_key: Key = AUTO) -> Plan:
         call = Call(body=plan, key=key_of(idempotency_key))
         return self.of((self._transport.read("POST", "/plans/submit", call, has="id"))["id"])
+
+    def estimate(self, plan: Json) -> Json:
+        """What the steps would call first, and cost. Nothing is submitted."""
+        return self._transport.read("POST", "/plans/submit", Call(body=plan, query=DRY), has="budget")
 
     def of(self, id: str) -> Plan:
         """A plan that was submitted before."""

@@ -8,9 +8,9 @@ import { RunFinder } from '../../following/run-finder.ts'
 import type { ReaderFailure } from '../../journal/frames.ts'
 import { Executors } from '../../members/executors.ts'
 import type { Member } from '../../members/members.ts'
-import { Workers } from '../../members/workers.ts'
+import { lessLoadedOfTwo, Workers } from '../../members/workers.ts'
 import type { Claim, MovedRuns, Owners } from '../../owners/owners.ts'
-import { SessionRouter, type SessionRouterDeps } from '../../owners/session-router.ts'
+import { noWorker, SessionRouter, type SessionRouterDeps } from '../../owners/session-router.ts'
 import { answerCall, reply } from '../../permissions/reply.ts'
 import type { PermissionKey, PermissionStore } from '../../permissions/store.ts'
 import type { Membership } from '../membership.ts'
@@ -205,6 +205,12 @@ export class RelayBroker {
       if (!this.recovery) return opened
       const { runId, frames } = opened
       return { runId, frames: this.#runs.followed({ tenant, runId, epoch: epochOfRun(runId) }, frames) }
+    },
+    estimateRun: async (...args) => {
+      await this.#starts.findWorkers()
+      const worker = lessLoadedOfTwo([...this.workers.eligible], Math.random)
+      if (!worker) throw noWorker()
+      return this.#calls.call({ epoch: worker.epoch }, 'estimateRun', args)
     },
     sendMessage: (tenant, sessionId, message, onNamed) =>
       this.#sessions.callOwner({ tenant, id: sessionId }, async ({ epoch }) => {

@@ -95,6 +95,7 @@ export const workerMethods = (inbox: Inbox, sessions: SessionMethods, follow: Fo
   branchOf: (_from, ...args) => inbox.branchOf(...args),
   getSession: (_from, ...args) => inbox.getSession(...args),
   steerRun: (_from, ...args) => inbox.steerRun(...args),
+  estimateRun: (_from, ...args) => inbox.estimateRun(...args),
   listSessions: (_from, ...args) => inbox.listSessions(...args),
   listMessages: (_from, ...args) => inbox.listMessages(...args),
   renameSession: (_from, ...args) => inbox.renameSession(...args),

@@ -11,7 +11,7 @@ import type { Idempotency } from '../../../platform/store/idempotency.ts'
 import type { JobQueue } from '../../queue/port.ts'
 import { watch } from '../../queue/watch.ts'
 import type { FlowLibrary } from '../library.ts'
-import type { Dispatch, Dispatches, FlowRef, FlowRunRequest } from '../port.ts'
+import type { Dispatch, Dispatches, FlowRef } from '../port.ts'
 import type { Execution } from '../transitions.ts'
 import { answerIn, errorOf, storedAnswer, terminalFrame } from './answer.ts'
 import { createAges, settle } from './end-lost-execution.ts'
@@ -31,7 +31,7 @@ export type FlowCallsDeps = StartDeps & {
 }
 
 /** A request to run a flow, as the route has read it. */
-export type FlowCall = { request: FlowRunRequest; subject: string; idempotencyKey: string | undefined }
+export type FlowCall = Pick<Execution, 'request' | 'subject' | 'idempotencyKey' | 'left'>
 
 /** An execution that this request has queued, or an earlier one that it joins (D6.6). */
 export type StartedFlow = {

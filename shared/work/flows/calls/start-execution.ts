@@ -1,11 +1,12 @@
 import type { Files } from '../../../agent/files/files.ts'
 import type { KnownExecutors } from '../../../cluster/members/executors.ts'
 import { retryUntil } from '../../../kernel/async/retry.ts'
-import { AppError, invalidRequest, toAppError } from '../../../kernel/errors.ts'
+import { AppError, invalidRequest, toAppError, tooMany } from '../../../kernel/errors.ts'
 import { runIdOf } from '../../../kernel/ids.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
 import type { SchemaCheckers } from '../../../platform/schemas/port.ts'
 import type { Admission } from '../../../tenancy/limits/admission.ts'
+import type { StartWait } from '../../../tenancy/limits/start-lines.ts'
 import type { Audit, TenantConfig } from '../../../tenancy/tenant-config/config.ts'
 import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
 import type { JobQueue } from '../../queue/port.ts'
@@ -36,6 +37,8 @@ export type StartDeps = {
 const END_WITHIN_MS = 60_000
 const END_EVERY_MS = 500
 
+const clientLeft = () => new AppError('unavailable', 'the client has left before the run had a place')
+
 const NO_HISTORY: Audit = { store_payloads: false, retention_days: 1 }
 
 /**
@@ -58,7 +61,7 @@ export async function startExecution(
     await deps.dispatches.create(tenant, dispatch, execution.request.input)
     await enqueue(tenant, dispatch, deps)
   } catch (cause) {
-    deps.admission.release(tenant, runIdOf(traceId))
+    deps.admission.release({ tenant, runId: runIdOf(traceId) })
     throw cause
   }
 }
@@ -97,11 +100,29 @@ function requestedDispatch(
 
 type Asked = { tenant: TenantId; config: TenantConfig; requested: Dispatch; deps: StartDeps }
 
-/**
- * The dispatch with its instances and models. Throws when the request or the flow cannot be executed: for its input first (api.md
- * "Named flows" 2).
- */
-async function admit({ flow, request }: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
+export type CheckDeps = Pick<StartDeps, 'compile' | 'checkers' | 'files' | 'executors'>
+
+/** The dispatch with its instances and models. Throws when the request or the flow cannot be executed, or the tenant's limits allow no run. */
+async function admit(execution: Execution, { tenant, config, requested, deps }: Asked): Promise<Dispatch> {
+  const { primary, fallback } = await checkExecution(execution, { tenant, config, deps })
+  const { request, left } = execution
+  const { priority, wait_secs: waitSecs } = request
+  const start = { tenant, runId: runIdOf(requested.trace_id), priority, waitSecs }
+  const wait = await deps.admission.admit(start)
+  if (wait) await turnCame(wait, left)
+  if (wait && left?.aborted) {
+    deps.admission.release(start)
+    throw clientLeft()
+  }
+  const begun = wait && { started_at: deps.now().toISOString() } // Its time in the queue begins now.
+  return { ...requested, ...begun, provider_instance: primary.instance, model: primary.model, fallback }
+}
+
+/** Checks a request, and finds what its execution begins with: for its input first (api.md "Named flows" 2). It changes nothing. */
+export async function checkExecution(
+  { flow, request }: Execution,
+  { tenant, config, deps }: Pick<Asked, 'tenant' | 'config'> & { deps: CheckDeps },
+) {
   const { compile, checkers, executors } = deps
   const compiled = await compile(tenant, flow.definition, { wasPublished: true })
   if ('problems' in compiled) {
@@ -109,13 +130,24 @@ async function admit({ flow, request }: Execution, { tenant, config, requested, 
     throw invalidRequest(`version ${flow.version} of the flow cannot be run any more: ${message}`, { param: path })
   }
   await checkInput(flow.definition, request, checkers.of(tenant))
-  await inputFiles(tenant, { schema: flow.definition.input_schema, input: request.input }, deps.files)
-  const { primary, fallback } = routesOf(flow.definition, request, config)
+  const files = await inputFiles(tenant, { schema: flow.definition.input_schema, input: request.input }, deps.files)
+  const routes = routesOf(flow.definition, request, config)
   if (!executors.hasAny()) {
     throw new AppError('unavailable', 'no executor is running at the moment; try again', { retryAfterSecs: RETRY_SECS })
   }
-  await deps.admission.admit(tenant, runIdOf(requested.trace_id))
-  return { ...requested, provider_instance: primary.instance, model: primary.model, fallback }
+  return { compiled, files, ...routes }
+}
+
+/** Resolves when the start has its place, or its client has left. */
+async function turnCame(wait: StartWait, left: AbortSignal | undefined): Promise<void> {
+  const gone = Promise.withResolvers<'left'>()
+  const leave = () => gone.resolve('left')
+  left?.addEventListener('abort', leave, { once: true })
+  if (left?.aborted) leave()
+  const how = await Promise.race([wait.turn, gone.promise])
+  left?.removeEventListener('abort', leave)
+  wait.leave()
+  if (how === 'late') throw tooMany('no run of this tenant has ended in time to make room', wait.retryAfterSecs)
 }
 
 async function enqueue(tenant: TenantId, dispatch: Dispatch, { queue, dispatches }: StartDeps): Promise<void> {

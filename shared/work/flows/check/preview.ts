@@ -29,18 +29,25 @@ export function previewPrompts(
   const warnings: SampleWarning[] = []
   const input = given ?? sampleAt(definition.input_schema, '/input_schema', warnings)
   if (!isJsonObject(input)) return { preview: null, warnings }
+  const agents = agentPrompts({ name, definition, templates, memory }, input, warnings)
+  return { preview: { input, agents: agents.map(shown) }, warnings }
+}
+
+/** The prompts of each agent in full, the sub-agents' first. */
+export function agentPrompts(
+  { name, definition, templates, memory }: PreviewedFlow,
+  input: JsonObject,
+  warnings: SampleWarning[] = [],
+): PromptPreview['agents'] {
   const outputs = definition.sub_agents.map(
     (agent, i) => [agent.name, sampleAt(agent.output_schema, `/sub_agents/${i}/output_schema`, warnings)] as const,
   )
   const values: TemplateValues = { input, sub_outputs: {}, memory }
-  const agents = [
-    ...definition.sub_agents.map((agent) => shown(agent.name, subAgentPrompts(agent, templates, values))),
-    shown(
-      MAIN_AGENT,
-      mainPrompts({ name, definition, templates }, { ...values, sub_outputs: Object.fromEntries(outputs) }),
-    ),
+  const main = mainPrompts({ name, definition, templates }, { ...values, sub_outputs: Object.fromEntries(outputs) })
+  return [
+    ...definition.sub_agents.map((agent) => ({ agent: agent.name, ...subAgentPrompts(agent, templates, values) })),
+    { agent: MAIN_AGENT, ...main },
   ]
-  return { preview: { input, agents }, warnings }
 }
 
 function sampleAt(schema: JsonObject, at: string, warnings: SampleWarning[]): unknown {
@@ -52,7 +59,7 @@ function sampleAt(schema: JsonObject, at: string, warnings: SampleWarning[]): un
   return undefined
 }
 
-const shown = (agent: string, { system, user }: Prompts) => ({
+const shown = ({ agent, system, user }: PromptPreview['agents'][number]) => ({
   agent,
   system: truncate(system, MAX_CHARS, CUT),
   user: truncate(user, MAX_CHARS, CUT),

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../../../agent/providers/port.ts'
+import type { Caller, ModelProvider } from '../../../agent/providers/port.ts'
 import { AppError } from '../../../kernel/errors.ts'
 import type { FlowFailure, OutputProblem } from '../../../kernel/events.ts'
 import type { FlowRoute, SubAgentDefinition } from '../port.ts'
@@ -13,8 +13,9 @@ export type Agent = Speaker & {
 
 export type AgentDeps = DialogueDeps & {
   routes: CallRoutes
+  caller?: Caller | undefined
   /** Throws an `AppError` when the instance or its key is gone. */
-  openModel(instance: string): Promise<ModelProvider>
+  openModel(instance: string, agent: string): Promise<ModelProvider>
 }
 
 /** `instance` is the one that gave the answer. */
@@ -42,14 +43,15 @@ export async function runAgent(agent: Agent, deps: AgentDeps): Promise<AgentResu
 
 /** Has one model answer until the output is valid. */
 async function runOn(route: FlowRoute, agent: Agent, deps: AgentDeps): Promise<Ending> {
-  const provider = await open(route.instance, deps)
-  return 'code' in provider ? provider : converse(agent, { route, model: { provider, model: route.model } }, deps)
+  const provider = await open(route.instance, agent.name, deps)
+  if ('code' in provider) return provider
+  return converse(agent, { route, model: { provider, model: route.model, caller: deps.caller } }, deps)
 }
 
 /** An instance without a usable key, or that is gone, counts as a failure of the provider. */
-async function open(instance: string, { openModel }: AgentDeps): Promise<ModelProvider | Failed> {
+async function open(instance: string, agent: string, { openModel }: AgentDeps): Promise<ModelProvider | Failed> {
   try {
-    return await openModel(instance)
+    return await openModel(instance, agent)
   } catch (cause) {
     if (!isGone(cause)) throw cause
     return { code: 'provider_auth', error: cause.message, detail: 'instance_unusable' }

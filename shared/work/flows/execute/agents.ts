@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { MAX_TRIES } from '../../../agent/engine/answers/typed-answer.ts'
 import type { Tools } from '../../../agent/engine/resources.ts'
-import type { ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
+import type { ItemAnswers } from '../../../agent/providers/batch/answered-calls.ts'
+import type { Caller, ModelProvider, PriceOf, WindowOf } from '../../../agent/providers/port.ts'
 import type { ReadFile } from '../../../agent/providers/shown-files.ts'
 import { onlyNamed } from '../../../agent/tools/unattended.ts'
 import type { AttachedFile } from '../../../kernel/attachment.ts'
@@ -29,13 +30,17 @@ export type FlowExecution = {
   memory: string
   /** Whether it begins anew, because its executor died. */
   isRecovered?: boolean
+  /** For whom its models are called. */
+  caller?: Caller
+  /** What a vendor's batches have answered to its calls. */
+  answers?: ItemAnswers
   /** Resolves when a tool may change something. Left out: a tool need not be recorded. */
   beforeAction?: (() => Promise<void>) | undefined
 }
 
 export type FlowResources = {
   /** Opens an instance of the tenant. Throws an `AppError` when the instance or its key is gone. */
-  openModel(instance: string): Promise<ModelProvider>
+  openModel(instance: string, agent: string): Promise<ModelProvider>
   priceOf: PriceOf
   windowOf: WindowOf
   /** All tools of the process, with policies that ask nobody (`unattended`). Each agent gets those that the flow names. */
@@ -104,11 +109,15 @@ const startedEvent = ({ traceId, flow, route }: FlowExecution, at: string): Flow
   at,
 })
 
-async function depsOf({ route, fallback }: FlowExecution, { resources, log, stop }: Context): Promise<AgentDeps> {
+async function depsOf(
+  { route, fallback, caller, answers }: FlowExecution,
+  { resources, log, stop }: Context,
+): Promise<AgentDeps> {
   const { priceOf, windowOf, checker, maxTurns, readFile } = resources
   const opened = new Map<string, Promise<ModelProvider>>()
   return {
     routes: new CallRoutes(route, fallback),
+    caller,
     files: await resources.findFiles?.(),
     structured: new StructuredOutputs(resources.supportsStructuredOutput),
     signal: stop.signal,
@@ -118,9 +127,10 @@ async function depsOf({ route, fallback }: FlowExecution, { resources, log, stop
     checker,
     maxTurns,
     readFile,
-    openModel(instance) {
-      const provider = opened.get(instance) ?? resources.openModel(instance)
-      opened.set(instance, provider)
+    openModel(instance, agent) {
+      const key = answers ? `${instance} ${agent}` : instance // The answers of a batch are those of one agent.
+      const provider = opened.get(key) ?? resources.openModel(instance, agent)
+      opened.set(key, provider)
       return provider
     },
   }

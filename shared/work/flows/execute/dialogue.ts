@@ -82,6 +82,7 @@ class TurnReader {
   async read(event: AgentEvent): Promise<void> {
     const spent = this.#cost.of(event)
     if (spent) this.#log.spend(spent)
+    if (event.type === 'artifact') this.#log.deliver(event)
     if (event.type === 'turn_start') this.#model = event.model
     if (event.type === 'turn_end')
       await this.#log.turnEnded({ agent: this.#agent, problems: this.#problems, model: this.#model }, event)

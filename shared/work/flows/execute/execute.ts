@@ -28,8 +28,9 @@ export async function* executeFlow(
   const ended = endOf(call, { resources, log, stop }).finally(() => events.close())
   try {
     yield* events
-    const { timeline, totals } = log
-    return { ...(await ended), ...totals, timeline }
+    const end = await ended
+    const { timeline, totals, artifacts } = log
+    return { ...end, ...totals, timeline, ...(artifacts.length > 0 && { artifacts }) }
   } finally {
     stop.dispose()
     events.close()

@@ -1,7 +1,9 @@
 import {
   type AgentEvent,
+  type Artifact,
   type FlowEvent,
   isTerminal,
+  MAX_ARTIFACTS,
   type OutputProblem,
   type RunTotals,
   type TurnEndEvent,
@@ -31,6 +33,8 @@ const MAX_ENTRIES = 1_000
 /** Sends the events of one execution, keeps them for its replay, and adds up what it costs. */
 export class FlowLog {
   readonly timeline: TimelineEntry[] = []
+  /** The files that the agents have delivered, the first ones. */
+  readonly artifacts: Artifact[] = []
   #totals: Totals = { turns: 0, ...NOTHING }
   readonly #options: FlowLogOptions
   readonly #turns = new Map<string, number>()
@@ -74,6 +78,10 @@ export class FlowLog {
     const { type: _type, ...spent } = turn
     const corrects = problems.length > 0 && { problems }
     await this.add({ ...spent, type: 'progress', agent, turn_number, model, ...corrects, at: this.at })
+  }
+
+  deliver({ type: _type, tool_use_id: _call, ...artifact }: Extract<AgentEvent, { type: 'artifact' }>): void {
+    if (this.artifacts.length < MAX_ARTIFACTS) this.artifacts.push(artifact)
   }
 
   spend(spent: Spent): void {

@@ -15,12 +15,12 @@ type Totals = Pick<
   'turns' | 'input_tokens' | 'output_tokens' | 'cost_usd' | 'cache_read_tokens' | 'cache_write_tokens'
 >
 type Answered = Pick<Dispatch, 'trace_id' | 'flow' | 'status' | 'served_instance'>
-type Payload = Pick<DispatchOutput, 'output' | 'problems'>
+type Payload = Pick<DispatchOutput, 'output' | 'problems' | 'artifacts'>
 
 /** The answer of an execution that has ended as `ok` or `invalid_output`. */
 export function answerOf(
   { trace_id, flow, status, served_instance }: Answered,
-  { output, problems = [] }: Payload = { output: null },
+  { output, problems = [], artifacts }: Payload = { output: null },
 ): FlowAnswer {
   const verdict: Verdict = status === 'ok' ? 'ok' : 'invalid_output'
   return {
@@ -31,6 +31,7 @@ export function answerOf(
     output: verdict === 'ok' ? output : null,
     ...(verdict === 'invalid_output' && { problems }),
     served_instance: served_instance ?? '',
+    ...(artifacts && { artifacts }),
   }
 }
 
@@ -57,6 +58,7 @@ const CLASS: Record<RunErrorCode, Pick<FlowFailure, 'status' | 'type'>> = {
   max_turns_exceeded: UPSTREAM,
   invalid_output: UPSTREAM,
   budget_exhausted: RATE_LIMIT,
+  no_room: RATE_LIMIT,
   timeout: UPSTREAM,
   cancelled: CONFLICT,
   session_deleted: CONFLICT,

@@ -84,6 +84,6 @@ export function toDispatch(doc: JsonObject): Dispatch {
 export const ownPayloads = (doc: JsonObject): OwnPayloads => doc
 
 export function toOutput(doc: JsonObject): DispatchOutput {
-  const { raw_output, output, timeline, problems } = doc as DispatchOutput
-  return { raw_output, output, timeline, ...(problems && { problems }) }
+  const { raw_output, output, timeline, problems, artifacts } = doc as DispatchOutput
+  return { raw_output, output, timeline, ...(problems && { problems }), ...(artifacts && { artifacts }) }
 }

@@ -1,6 +1,6 @@
 import type { RunRequest, RunSummary } from '../../../cluster/commands/runs.ts'
 import type { TenantId } from '../../../kernel/tenant.ts'
-import { truncate } from '../../../kernel/text.ts'
+import { titleOf } from '../../../reading/title.ts'
 import type { RunFigures } from '../run-figures.ts'
 import type { RunAbout } from '../run-identity.ts'
 
@@ -31,22 +31,13 @@ export type RunRecord = RunSummary & { status: EndedStatus; ended_at: string }
 /** What the record of a run says of the request that began it. */
 export const aboutRequest = ({ customer_id, metadata, files: attachments, prompt }: Begun): RunAbout => ({
   ...{ customer_id, metadata, attachments },
-  title: titleOf(prompt),
+  title: titleOf(prompt, TITLE_CHARS),
 })
 
 type Begun = Pick<RunRequest, 'customer_id' | 'metadata' | 'files' | 'prompt'>
 
-/** Code points of a title. */
-const TITLE_CHARS = 120
-
-/** The beginning of a prompt, in one line. Of a long prompt only the beginning is read. */
-export const titleOf = (prompt: string): string =>
-  truncate(oneLine(prompt.trimStart().slice(0, 4 * TITLE_CHARS)), TITLE_CHARS, '')
-
-const oneLine = (text: string): string => text.replace(HALF_PAIR, '').replaceAll(/\s+/g, ' ').trim()
-
-/** The first half of a surrogate pair whose second half was cut off. */
-const HALF_PAIR = /[\ud800-\udbff]$/
+/** Code points of the title of a run. */
+export const TITLE_CHARS = 120
 
 export type RunEnd = { status: EndedStatus; endedAt: string; eventCount: number }
 

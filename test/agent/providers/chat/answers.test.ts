@@ -3,8 +3,7 @@ import { oneByOne } from '../../../../shared/kernel/async/batch.ts'
 
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
-import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'
-import type { Message, ModelPart } from '../../../../shared/agent/providers/port.ts'
+import type { Message, ModelPart, Send } from '../../../../shared/agent/providers/port.ts'
 import { ask, never, partsOf, request, textOf } from '../ai-sdk/setup.ts'
 
 const FINISH = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createProvider } from '../../../../services/wiring/models/create-provider.ts'
-import type { Send } from '../../../../shared/agent/providers/chat/transport.ts'
-import type { Message } from '../../../../shared/agent/providers/port.ts'
+import type { Message, Send } from '../../../../shared/agent/providers/port.ts'
 import type { JsonObject } from '../../../../shared/kernel/events.ts'
 import { type ModelServer, startModelServer } from '../../../support/model-server/model-server.ts'
 import { ask, connect, request } from '../ai-sdk/setup.ts'

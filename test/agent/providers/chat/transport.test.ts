@@ -2,11 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import {
-  createHttpSend,
-  type SendRequest,
-  type SendResponse,
-} from '../../../../shared/agent/providers/chat/transport.ts'
+import { createHttpSend } from '../../../../shared/agent/providers/chat/transport.ts'
+import type { SendRequest, SendResponse } from '../../../../shared/agent/providers/port.ts'
 import { createConnectionGuard } from '../../../../shared/platform/net/address-policy.ts'
 import { until } from '../../../support/until.ts'
 

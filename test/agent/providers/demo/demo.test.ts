@@ -48,10 +48,16 @@ describe('the demo model', () => {
     expect(second).to.equal('You wrote: hello there\nfriend')
   })
 
-  it('D1.4: introduces itself once in a conversation', async () => {
+  it('D1.4: introduces itself once in a conversation, and says with every later question that no model is configured', async () => {
     const said: Message = { role: 'assistant', blocks: [{ type: 'text', text: 'well' }] }
     const parts = await answer([...asking('one'), said, ...asking('two')])
-    expect(blocks(parts)).to.deep.equal(['You wrote: two'])
+    expect(blocks(parts)).to.deep.equal(['No model is configured. You wrote: two'])
+  })
+
+  it('D1.4: does not repeat a text above the first directive, and repeats one below it', async () => {
+    const said = async (prompt: string) => blocks(await answer(asking(prompt))).slice(1)
+    expect(await said('Write a note, but ask me first.\n\n/say one')).to.deep.equal(['one'])
+    expect(await said('/say one\nand this')).to.deep.equal(['one', 'You wrote: and this'])
   })
 
   it('D1.4: is deterministic', async () => {

@@ -1,4 +1,4 @@
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import {
   type CallToolResult,
   type Client,
@@ -12,6 +12,7 @@ import {
 import { expect } from 'chai'
 import type { NewFile } from '../../../../shared/agent/files/files.ts'
 import type { FileRecord } from '../../../../shared/agent/files/records.ts'
+import { tooLarge } from '../../../../shared/agent/tools/mcp/answers.ts'
 import { callTool } from '../../../../shared/agent/tools/mcp/call.ts'
 import type { McpConnection } from '../../../../shared/agent/tools/mcp/connection.ts'
 import { Questions } from '../../../../shared/agent/tools/mcp/elicitation.ts'
@@ -25,9 +26,16 @@ type Answer = Partial<CallToolResult> | Error
 /** Calls a tool of a server that gives these answers, one per call. */
 async function callWith(
   answers: Answer[],
-  fields: { isReachable?: boolean; run?: AbortController; session?: string; files?: DeliveredFiles } = {},
+  fields: {
+    isReachable?: boolean
+    run?: AbortController
+    session?: string
+    files?: DeliveredFiles
+    /** Answers `resources/read`. Left out: the server offers no resources. */
+    read?: (uri: string, options: RequestOptions) => Promise<object[]>
+  } = {},
 ) {
-  const { isReachable = true, run = new AbortController(), session = 's1', files } = fields
+  const { isReachable = true, run = new AbortController(), session = 's1', files, read } = fields
   const seen = { calls: 0, closed: 0, options: [] as RequestOptions[], reports: [] as [number, string][] }
   const client = {
     transport: new StreamableHTTPClientTransport(new URL('http://x/'), session === '' ? {} : { sessionId: session }),
@@ -37,6 +45,10 @@ async function callWith(
       if (answer instanceof Error) throw answer
       return { content: [], ...answer }
     },
+    getServerCapabilities: () => (read ? { resources: {} } : {}),
+    readResource: async ({ uri }: { uri: string }, options: RequestOptions) => ({
+      contents: await read?.(uri, options),
+    }),
     close: async () => void (seen.closed += 1),
   }
   const shared = () => new SharedClient(client as unknown as Client, new Questions('one', () => {}))
@@ -141,6 +153,90 @@ describe('one call of an MCP tool', () => {
     const full = (await callWith([{ content }], { files })).outcome
     expect([full.isError, full.artifacts, kept.size]).to.deep.equal([false, undefined, 0])
     expect(full.output).to.match(/\n\[The files were not kept: there is no room\]$/)
+  })
+
+  describe('D50.5: the resources that an answer links to', () => {
+    const [GONE, LARGE] = [new ProtocolError(-32_602, 'no such page'), tooLarge(2 ** 24)]
+    const linksTo = (...uris: string[]) => ({
+      content: uris.map((uri) => ({ type: 'resource_link' as const, name: `the ${uri}.txt`, uri })),
+    })
+    const kept: NewFile[] = []
+    const files = {
+      async add(_tenant, file) {
+        const { name, bytes } = file
+        return { file_id: `file_${kept.push(file)}`, name, media_type: 'x/y', bytes } as FileRecord
+      },
+      delete: async () => {},
+    } satisfies DeliveredFiles
+
+    beforeEach(() => void kept.splice(0))
+
+    it('are kept under the names of their links, several of one link under those of their addresses, and one that is named twice is read once', async () => {
+      const texts = (...uris: string[]) => uris.map((uri) => ({ uri, text: `of ${uri}` }))
+      const read = async (uri: string) => (uri === 'a:/all' ? texts('a:/x/one', 'a:/x/two') : texts(uri))
+      const { outcome } = await callWith([linksTo('a:/1', 'a:/all', 'a:/1')], { files, read })
+      expect(kept.map(({ name }) => name)).to.deep.equal(['1.txt', 'one', 'two'])
+      expect(outcome.artifacts?.map(({ file_id: id }) => id)).to.deep.equal(['file_1', 'file_2', 'file_3'])
+      expect(outcome.output).to.match(
+        /^\[resource the a:\/1.txt: a:\/1\]\n.*\n.*\nDelivered "?1.txt"? \(x\/y, 7 bytes\) as file_1\.\n/,
+      )
+    })
+
+    it('stay texts that say why they were not read, and the call has not failed', async () => {
+      const large = Buffer.alloc(9 * 2 ** 20).toString('base64')
+      const reads: Record<string, () => Promise<object[]>> = {
+        fits: async () => [{ uri: 'fits', blob: large }],
+        'too much': async () => [{ uri: 'too much', blob: large }],
+        small: async () => [{ uri: 'small', text: 'fits' }],
+        empty: async () => [{ uri: 'empty', text: '' }],
+        gone: () => Promise.reject(GONE),
+        large: () => Promise.reject(new ProtocolError(-32_603, '', LARGE)),
+        lost: () => Promise.reject(gone(SdkErrorCode.ConnectionClosed)),
+      }
+      const answer = linksTo(...Object.keys(reads))
+      const { outcome } = await callWith([answer], { files, read: async (uri) => reads[uri]?.() ?? [] })
+      expect([outcome.isError, kept.map(({ name }) => name)]).to.deep.equal([false, ['the fits.txt', 'the small.txt']])
+      const reasons = [...outcome.output.matchAll(/^\[resource the .*: (.*), not read: (.*)\]$/gm)].map(
+        ([, ...said]) => said,
+      )
+      expect(reasons).to.deep.equal([
+        ['too much', 'the answer brings too many bytes'],
+        ['empty', 'it is empty'],
+        ['gone', 'the server refused: no such page'],
+        ['large', 'the server gave an answer above the limit of 16 MB'],
+        ['lost', 'the server could not answer'],
+      ])
+      const none = await callWith([linksTo('a')], { files })
+      expect(none.outcome.output).to.equal('[resource the a.txt: a, not read: the server offers no resources]')
+    })
+
+    it('are asked for 20 times at most, and never where nothing can be kept', async () => {
+      const asked: string[] = []
+      const read = async (uri: string) => [{ uri, text: asked.push(uri) > 1 ? 'kept' : '' }]
+      const uris = Array.from({ length: 25 }, (_, i) => `a:/${i}`)
+      const { outcome } = await callWith([linksTo(...uris)], { files, read })
+      expect([kept.length, asked.length]).to.deep.equal([19, 20])
+      expect(outcome.output.match(/not read: the answer brings too many files/g)).to.have.length(5)
+      expect((await callWith([linksTo('a:/1')], { read })).outcome.output).to.equal('[resource the a:/1.txt: a:/1]')
+      expect(asked).to.have.length(20)
+    })
+
+    it('of a server that hangs cost all together the time of one silent call, and end with the run', async () => {
+      /** As the package has it: a signal that was aborted before is not noticed. */
+      const hang = async (_uri: string, { signal = expect.fail() }: RequestOptions) => {
+        await once(signal, 'abort')
+        throw signal.reason
+      }
+      const { outcome } = await callWith([linksTo('a', 'b', 'c')], { files, read: hang })
+      expect(outcome.output.match(/not read: the server did not answer within 300 ms/g)).to.have.length(3)
+      const run = new AbortController()
+      const read = (...asked: Parameters<typeof hang>) => {
+        queueMicrotask(() => run.abort(new Error('the end')))
+        return hang(...asked)
+      }
+      const ending = callWith([linksTo('a')], { files, run, read })
+      expect(await ending.catch((cause: unknown) => cause)).to.have.property('message', 'the end')
+    })
   })
 
   it('is repeated once when the server did not get it', async () => {

@@ -104,18 +104,23 @@ describe('MCP servers', () => {
         )
       })
 
-      it('D50.5: bytes that a result embeds are a file of the tenant, by the name in their address', async () => {
+      it('D50.5: what a result embeds and what it links to are files of the tenant, which the text names', async () => {
         const files = new Files(store.store, await openDisk(await makeFolder()))
         const { call } = await open({ one: await start() }, { files })
         const { output, isError, artifacts = [] } = await call('mcp__one__picture', {})
-        const { file_id = '', ...file }: Partial<Artifact> = artifacts[0] ?? {}
-        expect([isError, file, artifacts.length]).to.deep.equal([
+        expect([isError, artifacts.map(({ file_id: _id, ...file }: Artifact) => file)]).to.deep.equal([
           false,
-          { name: 'a report.bin', media_type: 'application/octet-stream', bytes: 3 },
-          1,
+          [
+            { name: 'a report.bin', media_type: 'application/octet-stream', bytes: 3 },
+            { name: 'page', media_type: 'text/plain', bytes: 8 },
+          ],
         ])
-        expect(output).to.match(new RegExp(`\nDelivered "?a report.bin"? .* as ${file_id}\\.$`))
-        expect([...((await files.read(DEFAULT_TENANT, file_id)) ?? [])]).to.deep.equal([0, 1, 2])
+        const [report = '', page = ''] = artifacts.map(({ file_id: id }) => id)
+        expect(output).to.match(
+          new RegExp(`\nDelivered "?a report.bin"? .* as ${report}\\.\nDelivered "?page"? .* as ${page}\\.$`),
+        )
+        expect([...((await files.read(DEFAULT_TENANT, report)) ?? [])]).to.deep.equal([0, 1, 2])
+        expect(String(await files.read(DEFAULT_TENANT, page))).to.equal('the page')
       })
 
       it('progress is reported, and an abort cancels the call at the server', async () => {

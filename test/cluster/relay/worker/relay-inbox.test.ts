@@ -47,6 +47,7 @@ async function setUp() {
     followRun: recording('followRun', cursor),
     cancelRun: recording('cancelRun'),
     steerRun: recording('steerRun'),
+    estimateRun: recording('estimateRun', Promise.resolve()),
     branchOf: recording('branchOf'),
     listFiles: recording('listFiles'),
     readFile: recording('readFile'),

@@ -69,7 +69,14 @@ describe('POST /ui/chat', () => {
       { role: 'assistant', content: 'b' },
     ]
     expect(created).to.deep.equal([[DEFAULT_TENANT, 'chat-1', seed]])
-    const message = { prompt: 'c', id: 'm', model: 'small', background: true, if_waiting: 'deny' }
+    const message = {
+      prompt: 'c',
+      id: 'm',
+      model: 'small',
+      priority: 'interactive',
+      background: true,
+      if_waiting: 'deny',
+    }
     expect(sent).to.deep.equal([1, 2].map(() => [DEFAULT_TENANT, 'chat-1', message]))
   })
 

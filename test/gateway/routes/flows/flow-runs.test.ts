@@ -35,14 +35,19 @@ const STARTED: StartedFlow = {
   frames: async () => framesOf(...EVENTS),
 }
 
+const unexpected = () => Promise.reject(new Error('not expected'))
+const NO_BATCHES = {
+  ...{ start: unexpected, get: unexpected, list: unexpected, cancel: unexpected, results: unexpected },
+}
+
 /** Calls that answer like this, whatever the flow. */
 const callsOf = (started: Partial<StartedFlow>): FlowRunSurface =>
   execution({ start: async () => ({ ...STARTED, ...started }) })
 
 const execution = (
   calls: FlowRunSurface['calls'],
-  evaluator: FlowRunSurface['evaluator'] = { evaluate: () => Promise.reject(new Error('not expected')) },
-): FlowRunSurface => ({ calls, evaluator })
+  evaluator: FlowRunSurface['evaluator'] = { evaluate: unexpected },
+): FlowRunSurface => ({ calls, evaluator, batches: NO_BATCHES, estimate: unexpected })
 
 describe('runs of flows', () => {
   const start = useGateways()

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
-import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import { LEDGER } from '../../../../shared/agent/customers/store/ledger.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
@@ -26,7 +25,7 @@ describe('a write to MongoDB under a lease', () => {
   /** The ledger's rows, with their indexes. */
   async function openRows() {
     const database = mongo.newDatabase()
-    const store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS })
+    const store = await openMongoStore({ url: mongo.url, database, collections: [LEDGER] })
     const rows = client.db(database).collection(LEDGER.name)
     const stored = () =>
       rows

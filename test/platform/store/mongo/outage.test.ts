@@ -6,7 +6,6 @@ import { MongoClient } from 'mongodb'
 import { spawnChild } from '../../../../scripts/local-services/child.ts'
 import { freePort } from '../../../../scripts/local-services/free-port.ts'
 import { requireMongod } from '../../../../scripts/local-services/mongo-server.ts'
-import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import { createLedger, LEDGER } from '../../../../shared/agent/customers/store/ledger.ts'
 import { AppError } from '../../../../shared/kernel/errors.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
@@ -33,7 +32,7 @@ describe('a MongoDB that does not answer', () => {
   })
 
   async function open(more: { url?: string; onProblem?: (problem: string) => void } = {}): Promise<Store> {
-    const store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS, ...more })
+    const store = await openMongoStore({ url: mongo.url, database, collections: [LEDGER], ...more })
     opened.push(store)
     return store
   }
@@ -173,7 +172,7 @@ describe('a MongoDB that the product cannot use', () => {
       await single.line(/"Waiting for connections"/, 20_000)
       const onProblem = (problem: string) => void problems.push(problem)
       const url = `mongodb://127.0.0.1:${port}`
-      const store = await openMongoStore({ url, database: 'd', collections: COLLECTIONS, onProblem })
+      const store = await openMongoStore({ url, database: 'd', collections: [LEDGER], onProblem })
       await sleep(1_200) // Longer than the interval of the checks.
       expect(problems).to.have.length(1)
       expect(problems[0]).to.include('not a replica set')

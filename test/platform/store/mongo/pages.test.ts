@@ -1,14 +1,20 @@
 import { expect } from 'chai'
 import { MongoClient } from 'mongodb'
-import { COLLECTIONS } from '../../../../services/wiring/collections.ts'
 import { DEFAULT_TENANT as TENANT } from '../../../../shared/kernel/tenant.ts'
 import { openMongoStore } from '../../../../shared/platform/store/mongo/mongo.ts'
 import type { DispatchQuery } from '../../../../shared/work/flows/port.ts'
-import { DISPATCHES, toDoc } from '../../../../shared/work/flows/store/dispatch-documents.ts'
+import {
+  DISPATCH_ANSWERS,
+  DISPATCH_INPUTS,
+  DISPATCH_OUTPUTS,
+  DISPATCHES,
+  toDoc,
+} from '../../../../shared/work/flows/store/dispatch-documents.ts'
 import { StoredDispatches } from '../../../../shared/work/flows/store/dispatches.ts'
 import { newDispatch, START } from '../../../contract/dispatch-setup.ts'
 import { useMongo } from '../../../support/mongo.ts'
 
+const OF_DISPATCHES = [DISPATCHES, DISPATCH_INPUTS, DISPATCH_OUTPUTS, DISPATCH_ANSWERS]
 const COUNT = 3_000
 const LIMIT = 20
 /** One in this many records is of the rare flow, one in this many has the rare status. */
@@ -19,7 +25,7 @@ describe('a page in MongoDB', () => {
 
   it('reads no more index entries than it returns, for each filter and anywhere in the list', async () => {
     const database = mongo.newDatabase()
-    const store = await openMongoStore({ url: mongo.url, database, collections: COLLECTIONS })
+    const store = await openMongoStore({ url: mongo.url, database, collections: OF_DISPATCHES })
     const client = new MongoClient(mongo.url)
     try {
       const records = store.collection(DISPATCHES)

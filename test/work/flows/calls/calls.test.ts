@@ -101,8 +101,8 @@ describe('the calls of flows', () => {
   function createPlaces() {
     const held = new Set<string>()
     const admission: FlowCallsDeps['admission'] = {
-      admit: async (_tenant, runId) => void held.add(runId),
-      release: (_tenant, runId) => void held.delete(runId),
+      admit: async ({ runId }) => void held.add(runId),
+      release: ({ runId }) => void held.delete(runId),
     }
     return { admission, held }
   }
@@ -254,6 +254,36 @@ describe('the calls of flows', () => {
     expect(await errorOf(calls.start(TENANT, 'summarize', CALL))).to.include({ status: 503 })
     expect(queued).to.deep.equal([])
   })
+
+  for (const [how, turn, expected] of [
+    ['is late', 'late', { kind: 'rate_limit', retryAfterSecs: 9 }],
+    ['has left', undefined, { kind: 'unavailable' }],
+    ['has its turn', 'placed', undefined],
+  ] as const)
+    it(`D54.5: store nothing of a start that waits before it ${how}`, async () => {
+      const { admission, held } = createPlaces()
+      const [waits, asked] = [Promise.withResolvers<'placed' | 'late'>(), Promise.withResolvers<void>()]
+      const wait = { turn: waits.promise, standing: undefined, retryAfterSecs: 9, leave: () => {} }
+      const admit: FlowCallsDeps['admission']['admit'] = async ({ waitSecs, priority, runId }) => {
+        held.add(runId)
+        asked.resolve()
+        expect([waitSecs, priority]).to.deep.equal([60, 'batch'])
+        return wait
+      }
+      const { calls, queued } = createCalls({ admission: { ...admission, admit } })
+      const client = new AbortController()
+      const request = { ...CALL.request, wait_secs: 60, priority: 'batch' as const }
+      const starting = calls.start(TENANT, 'summarize', { ...CALL, request, left: client.signal })
+      await asked.promise
+      expect(queued).to.deep.equal([])
+      if (turn) waits.resolve(turn)
+      else client.abort()
+      const refusal = await errorOf(starting)
+      if (expected) expect(refusal).to.include(expected)
+      else expect(refusal).to.equal(undefined)
+      expect(queued.length).to.equal(expected ? 0 : 1)
+      expect(held.size, 'its place is given back when its client has left').to.equal(turn ? 1 : 0)
+    })
 
   it('end the dispatch when it cannot be queued, and give its place among the runs of its tenant back', async () => {
     const { admission, held } = createPlaces()

@@ -1,30 +1,8 @@
 import { expect } from 'chai'
-import { describeRun, lostRecord, recordOf, titleOf } from '../../../../shared/work/runs/records/record.ts'
+import { describeRun, lostRecord, recordOf } from '../../../../shared/work/runs/records/record.ts'
 import { isFound } from '../../../../shared/work/runs/records/run-history.ts'
 import { RunFigures } from '../../../../shared/work/runs/run-figures.ts'
 import { asStored, DONE, recordOf as example, factsOf } from './setup.ts'
-
-describe('the title of a run', () => {
-  it('D20.3: is the prompt in one line, without white space around it', () => {
-    expect(titleOf('  say\r\n\thello  to \u2028 all ')).to.equal('say hello to all')
-    expect(titleOf(' \n ')).to.equal('')
-  })
-
-  it('D20.3: has the first 120 characters and no more, and half of no character', () => {
-    expect(titleOf('x'.repeat(120))).to.equal('x'.repeat(120))
-    expect(titleOf('x'.repeat(121))).to.equal('x'.repeat(120))
-    expect(titleOf('😀'.repeat(121))).to.equal('😀'.repeat(120))
-    for (let spaces = 370; spaces < 374; spaces++) {
-      const title = titleOf(`a${' '.repeat(spaces)}${'😀'.repeat(200)}`)
-      expect(title.isWellFormed(), `${spaces} spaces`).to.equal(true)
-      expect(title).to.match(/^a (😀)+$/u)
-    }
-  })
-
-  it('is found behind any white space at the beginning of the prompt', () => {
-    expect(titleOf(`${'\n'.repeat(5_000)}hello`)).to.equal('hello')
-  })
-})
 
 describe('the record of a run', () => {
   it('holds what the run was and what it has spent, and neither its tenant nor an empty customer', () => {

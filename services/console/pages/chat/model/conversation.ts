@@ -10,13 +10,9 @@ import { tellFailure } from '../../../base/announce.ts'
 import { serverNow } from '../../../base/clock.ts'
 import { learnAsks } from '../../../parts/run/learn-asks.ts'
 import { LiveRun } from '../../../parts/run/live-run.ts'
-import type { SentFile } from './draft-files.ts'
-import { type Exchange, exchangesOf } from './exchange.ts'
+import { type Exchange, exchangesOf, isSilent } from './exchange.ts'
+import { begin, type Message, nameOf } from './first-message.ts'
 import { type Versions, versionsOf } from './versions.ts'
-
-export type Message = Pick<Schema<'SendMessageRequest'>, 'prompt' | 'model' | 'plan_mode' | 'after'> & {
-  files?: readonly SentFile[]
-}
 
 /** A session as this tab shows it: its history, and the runs that it follows, whoever has started them. */
 export class Conversation {
@@ -29,6 +25,8 @@ export class Conversation {
   readonly versions = signal<ReadonlyMap<string, Versions>>(new Map())
   /** The message that the server has refused last, for its writer. */
   readonly refused = signal<{ message: Message; cause: Error } | undefined>(undefined)
+  /** That of the server, or the one that it will have. */
+  readonly title = computed(() => this.info.value?.title ?? nameOf(this.exchanges.value[0]?.prompt ?? ''))
   /** The run that answers now, and those that wait for it. */
   readonly open = computed(() => this.exchanges.value.filter(({ live }) => live && !live.isOver))
   readonly #session: Session
@@ -70,6 +68,7 @@ export class Conversation {
       if (info.active_run_id !== null) this.#join(info.active_run_id)
       this.versions.value = versionsOf(messages, await this.#branches())
       this.#isSplit ||= this.versions.value.size > 0
+      await this.#learnEnds()
     } catch (cause) {
       if (this.#abort.signal.aborted) return
       if (cause instanceof ApiError && cause.status === 404) this.state.value = 'gone'
@@ -118,6 +117,13 @@ export class Conversation {
     this.#head = head
     this.exchanges.value = this.open.peek()
     await (this.#loading = this.load())
+  }
+
+  /** Makes a conversation that goes on by itself from the end of this exchange. Returns its id. */
+  readonly fork = async ({ runId, live, lastId }: Exchange): Promise<string> => {
+    const { session_id: id } = await this.#session.fork(runId ?? live?.id ?? lastId ?? '')
+    begin({ id, title: this.title.peek(), isWorking: false })
+    return id
   }
 
   readonly stop = async (): Promise<void> => {
@@ -179,7 +185,7 @@ export class Conversation {
       live.announceEnd()
       const { value: cause } = live.problem
       if (live.id === undefined && cause && !this.#abort.signal.aborted) onRefused?.(cause)
-      return this.#isSplit ? this.load() : this.#learnInfo()
+      return this.#isSplit || known.prompt === undefined ? this.load() : this.#learnInfo()
     })
     return exchange
   }
@@ -195,6 +201,20 @@ export class Conversation {
     if (info && !this.#abort.signal.aborted) this.info.value = info
   }
 
+  /** The history does not tell why a run has left no answer; its record does. */
+  async #learnEnds(): Promise<void> {
+    if (!this.exchanges.peek().some(isSilent)) return
+    const runs = await this.#runs
+      .list({ session_id: this.id, limit: MOST_RUNS })
+      .page()
+      .catch(() => undefined)
+    const codes = new Map(runs?.items.map(({ run_id, code }) => [run_id, code]))
+    this.exchanges.value = this.exchanges.peek().map((each) => {
+      const code = isSilent(each) ? codes.get(each.runId ?? '') : undefined
+      return code === undefined || code === 'ok' ? each : { ...each, code }
+    })
+  }
+
   #change(key: string, changes: Partial<Exchange>): void {
     this.exchanges.value = this.exchanges.peek().map((each) => (each.key === key ? { ...each, ...changes } : each))
   }
@@ -205,10 +225,13 @@ type SessionMessage = Schema<'SessionMessage'>
 /** The versions of messages are counted among so many branches, the newest ones. */
 const MOST_BRANCHES = 20
 
-/** A run that this tab follows, with its place in the history. */
+/** Only of so many runs, the newest ones, it is told how they ended. */
+const MOST_RUNS = 200
+
+/** A run that this tab follows, with its place in the history, and with its whole prompt. */
 function placed(exchange: Exchange, history: readonly Exchange[]): Exchange {
-  const { id, parentId } = history.find(({ runId }) => runId !== undefined && runId === exchange.live?.id) ?? {}
-  return id === undefined || parentId === undefined ? exchange : { ...exchange, id, parentId }
+  const { id, parentId, prompt } = history.find(({ runId }) => runId !== undefined && runId === exchange.live?.id) ?? {}
+  return id === undefined || parentId === undefined ? exchange : { ...exchange, id, parentId, prompt }
 }
 
 /** Whether it is the run of this id, or may be: a message that was just sent has none yet. */

@@ -16,6 +16,10 @@ export type Exchange = {
   at: string | undefined
   blocks: readonly Block[]
   live?: LiveRun
+  /** The newest message of it. */
+  lastId?: string
+  /** How its run failed, or was cancelled. */
+  code?: string
 }
 
 type Message = Schema<'SessionMessage'>
@@ -34,6 +38,7 @@ export function exchangesOf(messages: readonly Message[]): Exchange[] {
     if (role === 'user' || exchanges.length === 0) exchanges.push({ ...place, prompt: undefined, at, blocks: [] })
     const last = exchanges.at(-1)
     if (last === undefined) continue
+    last.lastId = id
     if (role === 'user') Object.assign(last, { prompt: textOf(blocks), files: blocks.filter(isFile) })
     else last.blocks = [...last.blocks, ...blocks.flatMap((block) => blockOf(block, results))]
   }
@@ -44,6 +49,9 @@ const textOf = (blocks: Message['blocks']): string =>
   blocks.flatMap((block) => ('text' in block ? [block.text] : [])).join('\n\n')
 
 const isFile = (block: Message['blocks'][number]) => block.type === 'file'
+
+/** Whether the run has left no answer: it may have failed. */
+export const isSilent = ({ live, blocks }: Exchange): boolean => !live && blocks.at(-1)?.kind !== 'text'
 
 /** The tools that give work to sub-agents. */
 const GIVING = new Set(['Agent', 'Team', 'Dream', 'Skill'])

@@ -6,8 +6,8 @@ import { Icon } from '../../../parts/icon.tsx'
 import { lazy } from '../../../parts/lazy.tsx'
 import { Notice } from '../../../parts/notice.tsx'
 import { Area } from '../../../parts/text-area.tsx'
-import type { Message } from '../model/conversation.ts'
 import { DraftFiles } from '../model/draft-files.ts'
+import type { Message } from '../model/first-message.ts'
 import { AddFiles, mayAttach, pastedFiles } from './add-files.tsx'
 
 type ComposerProps = {
@@ -100,7 +100,7 @@ const Buttons = ({ isBusy, waiting = 0, isReady, onStop, onSteer }: ButtonsProps
     {waiting > 0 && <span class="badge">{waiting} waiting</span>}
     {isBusy && (
       <>
-        <button type="button" class="button" onClick={onStop}>
+        <button type="button" class="button stop" onClick={onStop}>
           <Icon name="stop" /> Stop
         </button>
         <button type="button" class="button" disabled={!onSteer} title="Its model reads it next" onClick={onSteer}>

@@ -7,6 +7,7 @@ import { Dialog } from '../../../parts/dialog.tsx'
 import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import type { Conversation } from '../model/conversation.ts'
+import { isListed } from '../model/first-message.ts'
 
 /** What stands beside the conversation. */
 export type Drawer = 'files' | 'events' | undefined
@@ -16,14 +17,20 @@ type HeadProps = { conversation: Conversation; drawer: Signal<Drawer> }
 export function ConversationHead({ conversation, drawer }: HeadProps) {
   const isDeleting = useSignal(false)
   const path = `/sessions/${encodeURIComponent(conversation.id)}`
+  const from = conversation.info.value?.from
   return (
     <header class="conversation-head">
       <a class="button plain icon only-phone" href={hrefOf('/chat')} aria-label="All conversations">
         <Icon name="back" />
       </a>
       <h2 class="grow cut">
-        <Line text={conversation.info.value?.title ?? 'Chat'} />
+        <Line text={conversation.title.value || 'Chat'} />
       </h2>
+      {from && (
+        <a class="small origin" href={hrefOf(`/chat/${encodeURIComponent(from.session_id)}`)}>
+          Fork of another one
+        </a>
+      )}
       <CopyAs method="POST" path={`${path}/messages`} body={{ prompt: 'Hello' }} />
       <DrawerButton name="files" label="Files" drawer={drawer} />
       <DrawerButton name="events" label="Events" drawer={drawer} />
@@ -56,9 +63,10 @@ const DrawerButton = ({ name, label, drawer }: { name: Drawer; label: string; dr
 type DeleteProps = { conversation: Conversation; path: string; onClose(): void }
 
 function DeleteDialog({ conversation, path, onClose }: DeleteProps) {
-  const title = conversation.info.value?.title ?? 'this conversation'
+  const title = conversation.title.value || 'this conversation'
   const remove = async () => {
     await send('DELETE', path).then(() => tell('The conversation is deleted'), tellFailure)
+    isListed(conversation.id)
     onClose()
     navigate(hrefOf('/chat'))
   }

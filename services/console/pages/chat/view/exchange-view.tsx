@@ -1,12 +1,14 @@
+import { tellFailure } from '../../../base/announce.ts'
 import { lazy } from '../../../parts/lazy.tsx'
 import { memo } from '../../../parts/memo.ts'
 import { Artifact } from '../../../parts/run/artifact.tsx'
 import { BlockList } from '../../../parts/run/block-list.tsx'
 import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
+import { Prompt, PutInModel } from '../../../parts/run/prompt.tsx'
 import type { Conversation } from '../model/conversation.ts'
 import { type Exchange, startsSubagents } from '../model/exchange.ts'
 
-type ExchangeProps = { exchange: Exchange; sessionId: string }
+type ExchangeProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
 const MessageTools = lazy(() => import('./message-tools.tsx').then((loaded) => loaded.MessageTools))
 
@@ -26,21 +28,20 @@ export const ExchangeView = memo(({ exchange, conversation }: { exchange: Exchan
         <MessageTools exchange={exchange} conversation={conversation} />
       </>
     )}
-    <Answer exchange={exchange} sessionId={conversation.id} />
+    <Answer
+      exchange={exchange}
+      sessionId={conversation.id}
+      onRetry={() => void conversation.sendInstead(exchange, exchange.prompt ?? '').catch(tellFailure)}
+    />
+    <PutInModel prompt={exchange.prompt} />
   </article>
 ))
 
-/** A long one scrolls, also with the keys. */
-const Prompt = ({ text }: { text: string }) => (
-  <div class="prompt" role="region" aria-label="Prompt" tabIndex={0}>
-    {text}
-  </div>
-)
-
-function Answer({ exchange, sessionId }: ExchangeProps) {
-  if (exchange.live) return <LiveAnswer live={exchange.live} sessionId={sessionId} />
-  const View = startsSubagents(exchange) ? PastAnswer : History
-  return <View exchange={exchange} sessionId={sessionId} />
+function Answer(props: ExchangeProps) {
+  const { exchange } = props
+  if (exchange.live) return <LiveAnswer {...props} live={exchange.live} />
+  const View = exchange.code !== undefined || startsSubagents(exchange) ? PastAnswer : History
+  return <View {...props} />
 }
 
 const History = ({ exchange: { blocks }, sessionId }: ExchangeProps) => (

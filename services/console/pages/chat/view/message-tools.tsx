@@ -1,13 +1,14 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { canRun } from '../../../api/caller.ts'
-import { tellFailure } from '../../../base/announce.ts'
+import { tell, tellFailure } from '../../../base/announce.ts'
+import { hrefOf, navigate } from '../../../base/router.ts'
 import { Area } from '../../../parts/text-area.tsx'
 import type { Conversation } from '../model/conversation.ts'
 import type { Exchange } from '../model/exchange.ts'
 
 type ToolsProps = { conversation: Conversation; exchange: Exchange }
 
-/** The other versions of a message, and what makes another one. Nothing is made while a run goes on. */
+/** The other versions of a message, what makes another one, and what goes on elsewhere from here. Nothing is made while a run goes on. */
 export function MessageTools({ conversation, exchange }: ToolsProps) {
   const isEditing = useSignal(false)
   const { prompt = '' } = exchange
@@ -19,15 +20,26 @@ export function MessageTools({ conversation, exchange }: ToolsProps) {
       {canRun().value && conversation.open.value.length === 0 && (
         <>
           <button type="button" class="button plain" onClick={() => (isEditing.value = true)}>
-            Edit
+            Edit and run again
           </button>
           <button type="button" class="button plain" onClick={() => runAgain(prompt)}>
             Regenerate
+          </button>
+          <button type="button" class="button plain" onClick={() => void fork(conversation, exchange)}>
+            Fork
           </button>
         </>
       )}
     </div>
   )
+}
+
+/** Opens a conversation of its own that goes on from the end of this exchange. */
+async function fork(conversation: Conversation, exchange: Exchange): Promise<void> {
+  const id = await conversation.fork(exchange).catch(tellFailure)
+  if (!id) return
+  tell('A copy up to this answer: what you write here stays out of the first conversation')
+  navigate(hrefOf(`/chat/${encodeURIComponent(id)}`))
 }
 
 function Switch({ conversation, exchange: { id } }: ToolsProps) {

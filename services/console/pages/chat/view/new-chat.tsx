@@ -2,12 +2,10 @@ import { useSignal } from '@preact/signals'
 import { createSessions } from '../../../../../shared/client/resources/sessions.ts'
 import { caller, has } from '../../../api/caller.ts'
 import { transport } from '../../../api/engine.ts'
-import { tellFailure } from '../../../base/announce.ts'
 import { hrefOf, navigate } from '../../../base/router.ts'
 import { Icon } from '../../../parts/icon.tsx'
 import { Empty } from '../../../parts/notice.tsx'
-import type { Message } from '../model/conversation.ts'
-import { handOver } from '../model/first-message.ts'
+import { handOver, type Message } from '../model/first-message.ts'
 import { Composer } from './composer.tsx'
 import { type Starter, startersFor } from './starters.ts'
 
@@ -16,11 +14,16 @@ export function NewChat({ suggestion }: { suggestion: string | null }) {
   const isDemo = caller().value?.model === 'demo'
   const starters = startersFor(isDemo)
   const draft = useSignal(starters.find(({ id }) => id === suggestion)?.prompt ?? '')
+  const refused = useSignal<{ message: Message; cause: Error } | undefined>(undefined)
   const send = async (message: Message) => {
-    const session = await createSessions(transport()).open().catch(tellFailure)
-    if (!session) return
-    handOver(session.id, message)
-    navigate(hrefOf(`/chat/${encodeURIComponent(session.id)}`))
+    refused.value = undefined
+    try {
+      const { id } = await createSessions(transport()).open()
+      handOver(id, message)
+      navigate(hrefOf(`/chat/${encodeURIComponent(id)}`))
+    } catch (cause) {
+      refused.value = { message, cause: cause instanceof Error ? cause : new Error(String(cause)) }
+    }
   }
   return (
     <section class="conversation" aria-label="New chat">
@@ -34,10 +37,14 @@ export function NewChat({ suggestion }: { suggestion: string | null }) {
         {caller().value?.model === null ? (
           <NoModel />
         ) : (
-          <Welcome isDemo={isDemo} starters={starters} onPick={(prompt) => (draft.value = prompt)} />
+          <Welcome
+            isDemo={isDemo}
+            starters={starters}
+            onPick={(prompt) => (isDemo ? void send({ prompt }) : (draft.value = prompt))}
+          />
         )}
       </div>
-      <Composer draft={draft} onSend={(message) => void send(message)} isBusy={false} />
+      <Composer draft={draft} refused={refused.value} onSend={(message) => void send(message)} isBusy={false} />
     </section>
   )
 }
@@ -59,7 +66,7 @@ const Welcome = ({ isDemo, starters, onPick }: WelcomeProps) => (
     }
   >
     {isDemo
-      ? 'The built-in demo model answers: it does what the lines of a prompt say. Pick one, read it, and send it.'
+      ? 'No model is configured, so the built-in demo answers: it plays one of these scenes.'
       : 'It works with the tools of this server, and asks before it changes something.'}
   </Empty>
 )

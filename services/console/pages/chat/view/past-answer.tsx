@@ -1,16 +1,20 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { BlockList } from '../../../parts/run/block-list.tsx'
+import { FailedTurn } from '../../../parts/run/failed-turn.tsx'
+import { LiveAnswer } from '../../../parts/run/live-answer.tsx'
 import { useLiveRun } from '../../../parts/run/use-live-run.ts'
 import type { Exchange } from '../model/exchange.ts'
 
-type PastAnswerProps = { exchange: Exchange; sessionId: string }
+type PastAnswerProps = { exchange: Exchange; sessionId: string; onRetry(): void }
 
 /**
- * An answer of the history for which sub-agents may have worked. Only the events of its run have what they did: they are read once the answer
- * is seen. Where they are not kept, the history is shown.
+ * An answer of the history for which sub-agents may have worked, or that a failure has ended. Only the events of its run have what they did, and
+ * the words of the failure: they are read once the answer is seen. Where they are not kept, the history is shown.
  */
-export function PastAnswer({ exchange: { runId, blocks }, sessionId }: PastAnswerProps) {
+export function PastAnswer(props: PastAnswerProps) {
+  const { exchange, sessionId, onRetry } = props
+  const { runId, blocks, code } = exchange
   const mark = useRef<HTMLSpanElement>(null)
   const isSeen = useSignal(false)
   useEffect(() => {
@@ -20,8 +24,13 @@ export function PastAnswer({ exchange: { runId, blocks }, sessionId }: PastAnswe
     if (mark.current) observer.observe(mark.current)
     return () => observer.disconnect()
   }, [])
-  const history = <BlockList blocks={blocks} permissions={[]} sessionId={sessionId} />
-  if (isSeen.value && runId !== undefined) return <Replayed runId={runId} sessionId={sessionId} before={history} />
+  const history = (
+    <>
+      <BlockList blocks={blocks} permissions={[]} sessionId={sessionId} />
+      {code !== undefined && <FailedTurn code={code} runId={runId} onRetry={onRetry} />}
+    </>
+  )
+  if (isSeen.value && runId !== undefined) return <Replayed {...props} runId={runId} before={history} />
   return (
     <>
       <span ref={mark} class="visually-hidden" />
@@ -30,10 +39,9 @@ export function PastAnswer({ exchange: { runId, blocks }, sessionId }: PastAnswe
   )
 }
 
-type ReplayedProps = { runId: string; sessionId: string; before: ReturnType<typeof BlockList> }
+type ReplayedProps = PastAnswerProps & { runId: string; before: preact.JSX.Element }
 
-function Replayed({ runId, sessionId, before }: ReplayedProps) {
+function Replayed({ runId, sessionId, before, onRetry }: ReplayedProps) {
   const live = useLiveRun({ runId, sessionId, isOver: true })
-  const { blocks, permissions, end } = live.view.value
-  return end ? <BlockList blocks={blocks} permissions={permissions} sessionId={sessionId} /> : before
+  return live.view.value.end ? <LiveAnswer live={live} sessionId={sessionId} onRetry={onRetry} /> : before
 }

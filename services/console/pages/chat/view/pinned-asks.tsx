@@ -1,26 +1,29 @@
 import type { Ask } from '../../../api/pending.ts'
 import { hrefOf } from '../../../base/router.ts'
 import { Deadline } from '../../../parts/ask/deadline.tsx'
+import { asksInSight } from '../../../parts/ask/in-sight.ts'
 import { summaryOf } from '../../../parts/ask/preview.tsx'
 import { Line } from '../../../parts/foreign.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import type { LiveRun } from '../../../parts/run/live-run.ts'
 import { Countdown } from '../../../parts/time.tsx'
 
-/** The requests of this conversation above the composer, also those whose place is out of sight or in another tab. */
+/** The requests of this conversation whose cards are out of sight, or in another tab, above the composer. */
 export const PinnedAsks = ({ asks }: { asks: readonly Ask[] }) => (
   <>
-    {asks.map((ask) => (
-      <div key={ask.id} class="pinned" data-pinned={ask.id}>
-        <Icon name="approvals" />
-        <strong>{ask.tool_name}</strong>
-        <span class="grow cut soft">{summaryOf(ask)}</span>
-        <Deadline ask={ask} />
-        <a class="button" href={hrefOf(`/approvals/${ask.id}`)} onClick={(event) => showInPlace(event, ask.id)}>
-          Review
-        </a>
-      </div>
-    ))}
+    {asks
+      .filter(({ id }) => !asksInSight().value.has(id))
+      .map((ask) => (
+        <div key={ask.id} class="pinned" data-pinned={ask.id}>
+          <Icon name="approvals" />
+          <strong>{ask.tool_name}</strong>
+          <span class="grow cut soft">{summaryOf(ask)}</span>
+          <Deadline ask={ask} />
+          <a class="button" href={hrefOf(`/approvals/${ask.id}`)} onClick={(event) => showInPlace(event, ask.id)}>
+            Review
+          </a>
+        </div>
+      ))}
   </>
 )
 

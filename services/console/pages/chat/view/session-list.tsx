@@ -1,4 +1,5 @@
-import type { Schema } from '../../../../../shared/client/api.ts'
+import { useEffect } from 'preact/hooks'
+import type { Schema, TenantEvent } from '../../../../../shared/client/api.ts'
 import { useList } from '../../../api/list.ts'
 import { asks } from '../../../api/pending.ts'
 import { money } from '../../../base/format.ts'
@@ -9,13 +10,21 @@ import { Icon } from '../../../parts/icon.tsx'
 import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
 import { Ago } from '../../../parts/time.tsx'
+import { begun, isListed } from '../model/first-message.ts'
 
 type Session = Schema<'SessionInfoResponse'>
 
+/** The conversations, the newest first. One that this tab begins is there at once. */
 export function SessionList({ current }: { current: string | undefined }) {
-  const concerns = ({ event, data }: { event: string; data: Record<string, unknown> }) =>
+  const concerns = ({ event, data }: TenantEvent) =>
     (event === 'run.started' || event === 'run.ended') && data['kind'] === 'message'
   const list = useList<Session>({ path: '/sessions', field: 'sessions', concerns })
+  const listed = list.state.value.data?.items
+  const newest = begun().value[0]?.id
+  useEffect(() => {
+    if (newest !== undefined) list.reload()
+  }, [newest])
+  useEffect(() => isListed(...(listed?.filter(({ title }) => title !== null).map(({ session_id: id }) => id) ?? [])))
   return (
     <aside class="sessions" aria-label="Conversations">
       <div class="row tight head">
@@ -26,12 +35,15 @@ export function SessionList({ current }: { current: string | undefined }) {
       </div>
       <Loaded from={list}>
         {({ items }) =>
-          items.length === 0 ? (
+          items.length + begun().value.length === 0 ? (
             <p class="soft small none">Conversations are listed here while they are in the server's memory.</p>
           ) : (
             <ul>
+              {begun().value.map((own) => (
+                <Row key={own.id} {...own} current={current} />
+              ))}
               {items.map((session) => (
-                <Row key={session.session_id} session={session} isCurrent={session.session_id === current} />
+                <ListedRow key={session.session_id} session={session} current={current} />
               ))}
             </ul>
           )
@@ -42,32 +54,44 @@ export function SessionList({ current }: { current: string | undefined }) {
   )
 }
 
-function Row({ session, isCurrent }: { session: Session; isCurrent: boolean }) {
-  const {
-    session_id: id,
-    title,
-    last_message_at: lastAt,
-    created_at: createdAt,
-    active_run_id: active,
-    usage,
-  } = session
+function ListedRow({ session, current }: { session: Session; current: string | undefined }) {
+  const { session_id: id, title, active_run_id: active, usage } = session
+  if (begun().value.some((each) => each.id === id)) return null // It stands above, with its title.
+  return (
+    <Row
+      id={id}
+      title={title}
+      current={current}
+      isWorking={active !== null}
+      at={session.last_message_at ?? session.created_at}
+      cost={usage.cost_usd}
+    />
+  )
+}
+
+type RowProps = {
+  id: string
+  title: string | null
+  current: string | undefined
+  isWorking: boolean
+  at?: string
+  cost?: number
+}
+
+function Row({ id, title, current, isWorking, at, cost = 0 }: RowProps) {
   const isAsking = asks().value.some((ask) => ask.session_id === id)
   return (
     <li>
-      <a href={hrefOf(`/chat/${encodeURIComponent(id)}`)} aria-current={isCurrent ? 'page' : undefined}>
-        <span class="cut title">
-          <Line text={title ?? 'New chat'} />
+      <a href={hrefOf(`/chat/${encodeURIComponent(id)}`)} aria-current={id === current ? 'page' : undefined}>
+        <span class="title">
+          <Line text={title || 'New chat'} />
         </span>
         <span class="row tight small soft">
           <span class="grow cut">
-            <Ago at={lastAt ?? createdAt} />
-            {usage.cost_usd > 0 && ` · ${money(usage.cost_usd)}`}
+            {at === undefined ? 'just now' : <Ago at={at} />}
+            {cost > 0 && ` · ${money(cost)}`}
           </span>
-          {isAsking ? (
-            <Mark icon="approvals" word="Needs you" />
-          ) : (
-            active !== null && <Mark icon="spinner" word="Working" />
-          )}
+          {isAsking ? <Mark icon="approvals" word="Needs you" /> : isWorking && <Mark icon="spinner" word="Working" />}
         </span>
       </a>
     </li>

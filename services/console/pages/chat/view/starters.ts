@@ -4,9 +4,10 @@ export type Starter = { id: string; title: string; hint: string; prompt: string 
 const DEMO: readonly Starter[] = [
   {
     id: 'permission',
-    title: 'Write a file, with your permission',
+    title: 'Write a note, but ask me first',
     hint: 'The agent calls a tool and waits until you allow it',
     prompt: [
+      'Write a note, but ask me first.',
       '/think A note is a good beginning. Writing needs the permission of a person.',
       '/tool Write {"path": "notes/hello.md", "content": "# Hello\\n\\nThis note was written by the demo.\\n"}',
       '/say The note is in `notes/hello.md`. **You** decided that it may be written.',
@@ -14,9 +15,10 @@ const DEMO: readonly Starter[] = [
   },
   {
     id: 'tools',
-    title: 'Look around with tools',
+    title: 'Look around in the workspace',
     hint: 'Two tool calls that need no permission',
     prompt: [
+      'Look around in the workspace, and tell me what is there.',
       '/think First the names of the files, then what is in them.',
       '/tool Glob {"pattern": "**/*"}',
       '/tool Grep {"pattern": "Hello"}',
@@ -28,7 +30,7 @@ const DEMO: readonly Starter[] = [
 const REAL: readonly Starter[] = [
   {
     id: 'permission',
-    title: 'Write a file, with your permission',
+    title: 'Write a note, but ask me first',
     hint: 'The agent calls a tool and waits until you allow it',
     prompt: 'Write a note of three lines about what you can do into notes/hello.md, then read it back to me.',
   },

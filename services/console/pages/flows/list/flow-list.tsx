@@ -5,6 +5,7 @@ import { CopyAs } from '../../../parts/copy-as.tsx'
 import { Loaded } from '../../../parts/loading.tsx'
 import { More } from '../../../parts/more.tsx'
 import { Empty } from '../../../parts/notice.tsx'
+import { PageHead } from '../../../parts/page-head.tsx'
 import type { FlowHead } from '../flow.ts'
 import { FlowTable } from './flow-table.tsx'
 
@@ -21,15 +22,16 @@ export function FlowList({ query }: { query: URLSearchParams }) {
   })
   return (
     <div class="page">
-      <div class="row">
-        <Filters query={query} />
-        <span class="grow" />
+      <PageHead title="Flows" purpose="Agents with a fixed task: JSON in, JSON out that fits a schema.">
         <CopyAs method="GET" path="/flows" />
         {may('flows') && (
           <a class="button" href={hrefOf('/flows', { new: 'invoice' })}>
             New flow
           </a>
         )}
+      </PageHead>
+      <div class="row">
+        <Filters query={query} />
       </div>
       <Loaded from={list}>{({ items }) => <Found flows={items} query={query} />}</Loaded>
       <More list={list} />

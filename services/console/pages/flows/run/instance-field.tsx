@@ -6,8 +6,8 @@ import { get, send } from '../../../api/engine.ts'
 import { useResource } from '../../../api/resource.ts'
 import { tellFailure } from '../../../base/announce.ts'
 import { hrefOf } from '../../../base/router.ts'
+import { SelectField } from '../../../parts/field.tsx'
 import { Notice } from '../../../parts/notice.tsx'
-import { SelectField } from '../../../parts/select-field.tsx'
 import { TextField } from '../../../parts/text-field.tsx'
 
 /** Chooses the provider that answers: the one of the last run at first. Without the scope admin those of earlier runs are known. */

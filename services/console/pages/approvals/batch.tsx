@@ -1,0 +1,81 @@
+import { type Signal, signal, useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { may } from '../../api/caller.ts'
+import type { Ask } from '../../api/pending.ts'
+import { counted } from '../../base/format.ts'
+import { useArmed } from '../../parts/ask/ask-actions.tsx'
+import { AskCard } from '../../parts/ask/ask-card.tsx'
+import { replyAll } from '../../parts/ask/reply.ts'
+import { Line } from '../../parts/foreign.tsx'
+import { AskContext } from './ask-context.tsx'
+import { DenyAll } from './deny-all.tsx'
+
+type BatchProps = { batch: readonly Ask[]; chosen: Ask }
+
+/** A request, or several equal ones side by side: they are answered one by one, or together once each was shown to its end. */
+export function Batch({ batch, chosen }: BatchProps) {
+  const seen = useMemo(() => new Map<string, Signal<boolean>>(), [])
+  const isSeen = (id: string) => {
+    const known = seen.get(id) ?? signal(false)
+    seen.set(id, known)
+    return known
+  }
+  const isAlone = batch.length === 1
+  return (
+    <section class="stack" aria-label={isAlone ? 'Request' : 'Equal requests'}>
+      {!isAlone && <Together batch={batch} chosen={chosen} areSeen={batch.every(({ id }) => isSeen(id).value)} />}
+      <div class="batch">
+        {batch.map((ask, i) => (
+          <AskCard
+            key={ask.id}
+            ask={ask}
+            isSeen={isSeen(ask.id)}
+            page={{ hasKeys: ask === chosen, next: (batch[i + 1] ?? batch[i - 1] ?? ask).id }}
+          >
+            {isAlone && <AskContext ask={ask} />}
+          </AskCard>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+/** What equal requests have in common, and what answers all of them. */
+const Together = ({ batch, chosen, areSeen }: BatchProps & { areSeen: boolean }) => (
+  <header class="stack close">
+    <h2>
+      {batch.length} requests for <Line text={chosen.tool_name} />
+    </h2>
+    <AskContext ask={chosen} />
+    {may('approve') && (
+      <div class="row">
+        <AllowAll key={batch.map(({ id }) => id).join()} asks={batch} areSeen={areSeen} />
+        <DenyAll asks={batch} />
+      </div>
+    )}
+  </header>
+)
+
+/** Its key are the requests: when they change it has to be shown anew before it can be pressed. */
+function AllowAll({ asks, areSeen }: { asks: readonly Ask[]; areSeen: boolean }) {
+  const isArmed = useArmed()
+  const isBusy = useSignal(false)
+  const allow = async () => {
+    isBusy.value = true
+    await replyAll(asks, { allow: true })
+    isBusy.value = false
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class="button main"
+        disabled={!isArmed || !areSeen || isBusy.value}
+        onClick={() => void allow()}
+      >
+        Allow {counted(asks.length, 'request')}
+      </button>
+      {!areSeen && isArmed && <p class="soft small">Read each of them to its end first.</p>}
+    </>
+  )
+}

@@ -1,0 +1,49 @@
+import { has, may } from '../../api/caller.ts'
+import { hrefOf } from '../../base/router.ts'
+import { Notice } from '../notice.tsx'
+import { StateBadge } from '../state-badge.tsx'
+import { causeOf } from './causes.ts'
+
+type FailedTurnProps = {
+  code: string
+  /** In the server's words, where its event is known. */
+  error?: string
+  suggestion?: string
+  /** Of a run that is shown elsewhere than on its own page. */
+  runId?: string | undefined
+  onRetry?: (() => void) | undefined
+}
+
+/** Why a run has no answer: the cause first, then what one can do about it. */
+export function FailedTurn({ code, error, suggestion, runId, onRetry }: FailedTurnProps) {
+  if (code === 'cancelled') return <StateBadge state="cancelled" word="Stopped" />
+  const { text, mayHelp, settings } = causeOf(code)
+  const canSet = settings !== undefined && may('admin') && has('config')
+  return (
+    <Notice tone="bad">
+      <div class="stack close failed-turn">
+        <strong>{text}</strong>
+        {error !== undefined && <p>{error}</p>}
+        {suggestion !== undefined && <p class="soft">{suggestion}</p>}
+        <div class="row">
+          {onRetry && mayHelp && (
+            <button type="button" class="button" onClick={onRetry}>
+              Try again
+            </button>
+          )}
+          {runId !== undefined && (
+            <a class="button" href={hrefOf(`/activity/${runId}`)}>
+              Open the run
+            </a>
+          )}
+          {canSet && (
+            <a class="button" href={hrefOf(settings)}>
+              Open Settings
+            </a>
+          )}
+          <code class="small soft">{code}</code>
+        </div>
+      </div>
+    </Notice>
+  )
+}

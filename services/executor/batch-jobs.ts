@@ -1,0 +1,270 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hasKind, toAppError } from '../../shared/kernel/errors.ts'
+import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { Admission } from '../../shared/tenancy/limits/admission.ts'
+import {
+  type Batch,
+  type BatchItem,
+  type Chunk,
+  chunkJobId,
+  chunkOfJob,
+  endOf,
+  hasEnded,
+  type ItemEnd,
+  joinEnds,
+  type NewChunk,
+  NOTHING_USED,
+} from '../../shared/work/flows/batch/batch.ts'
+import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import { type StartDeps, startExecution } from '../../shared/work/flows/calls/start-execution.ts'
+import type { FlowLibrary } from '../../shared/work/flows/library.ts'
+import type { Dispatch, Dispatches, Flow } from '../../shared/work/flows/port.ts'
+import { isEnded } from '../../shared/work/flows/transitions.ts'
+import type { Job, JobEnd, JobQueue } from '../../shared/work/queue/port.ts'
+import type { Runs } from '../../shared/work/runs/runs.ts'
+import type { Advanced, BatchWaves } from './batch-waves.ts'
+import type { FlowJobs } from './flow-jobs.ts'
+import { JobRetry, type Settled } from './job-retry.ts'
+
+export type BatchJobsDeps = Omit<StartDeps, 'queue' | 'executors' | 'admission'> & {
+  batches: BatchStore
+  dispatches: Dispatches
+  library: Pick<FlowLibrary, 'definitionOf'>
+  admission: Pick<Admission, 'admit' | 'release'>
+  /** Executes what this has started, and what an executor that died has left of it. */
+  flows: Pick<FlowJobs, 'handle' | 'answers'>
+  /** Left out: all calls go to the live API. */
+  waves?: Pick<BatchWaves, 'advance'>
+  runs: Pick<Runs, 'get'>
+  /** Aborted when this process shuts down: chunks are given back. */
+  draining: AbortSignal
+  log: Log
+}
+
+/** The items of one chunk that run at a time. */
+export const ITEMS_AT_ONCE = 8
+/** How often ends are stored, and a cancel is looked for. */
+const LOOK_EVERY_MS = 1_000
+/** The longest wait until a tenant's limit is asked again. */
+const WAIT_MS = 5_000
+
+/**
+ * The jobs that run the items of batches (D55): each is some items of one batch, which it executes as runs of the flow, a few at a time. An item is claimed in the
+ * store, so a chunk that two processes handle runs each of its items once.
+ */
+export class BatchJobs {
+  readonly #deps: BatchJobsDeps
+  readonly #retry: JobRetry
+
+  constructor(deps: BatchJobsDeps) {
+    this.#deps = deps
+    this.#retry = new JobRetry((id, cause) => {
+      deps.log.debug('the items of a batch cannot be run at the moment', { job: id, cause })
+    })
+  }
+
+  /** Resolves when all items of the chunk have ended, or it was given back. Never rejects. */
+  handle(job: Job, giveWay?: AbortSignal): Promise<JobEnd | undefined> {
+    const { draining } = this.#deps
+    const leaving = giveWay ? AbortSignal.any([draining, giveWay]) : draining
+    return this.#retry.untilEnded(job, (tenant, id) => this.#settle(tenant, id, leaving))
+  }
+
+  /** An item that its executors died of has ended by then: the others go on. */
+  givenUp(job: Job): Promise<JobEnd | undefined> {
+    return this.handle(job)
+  }
+
+  async #settle(tenant: TenantId, id: string, leaving: AbortSignal): Promise<Settled> {
+    const { batches, now } = this.#deps
+    const { batchId, chunk: number } = chunkOfJob(id)
+    const batch = await batches.get(tenant, batchId)
+    const chunk = batch && (await batches.chunk(tenant, batchId, number))
+    if (!chunk) return { end: undefined }
+    const ended = { ends: chunk.ends, isParked: false }
+    const { ends, isParked } = hasEnded(chunk) ? ended : await this.#run(tenant, { batch, chunk, leaving })
+    if (isParked) return { end: undefined } // It is queued again when the vendor may have news (`reconcileBatches`).
+    if (!hasEnded({ ends })) return leaving.aborted ? { end: { again: true } } : undefined
+    await batches.settle(tenant, batchId, now())
+    return { end: undefined }
+  }
+
+  /** Runs the items that have not ended and wait for no vendor. Returns the ends that are stored by then. */
+  async #run(
+    tenant: TenantId,
+    { batch, chunk, leaving }: Work,
+  ): Promise<{ ends: NewChunk['ends']; isParked: boolean }> {
+    const { batches, library, waves } = this.#deps
+    const definition = await library.definitionOf(tenant, batch.flow)
+    const isPooled = batch.vendor_instance !== null && definition
+    const advanced = isPooled ? await waves?.advance(tenant, { batch, chunk, definition }) : undefined
+    const work = new ChunkWork(tenant, { batch, chunk, leaving, deps: this.#deps, definition, advanced })
+    const save = async (look_at_ms = 0) => {
+      const ends = await batches.saveEnds(tenant, { ...chunk, ends: work.ends, look_at_ms })
+      return (work.ends = joinEnds(work.ends, ends))
+    }
+    const look = async () => {
+      await save()
+      const { status } = (await batches.get(tenant, batch.batch_id)) ?? { status: 'cancelling' }
+      if (status !== 'running') work.cancel()
+    }
+    const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS)
+    try {
+      await work.run()
+    } finally {
+      clearInterval(timer)
+    }
+    const isParked = advanced !== undefined && advanced.waiting.size > 0 && !leaving.aborted
+    return { ends: await save(isParked ? advanced.lookAtMs : 0), isParked }
+  }
+}
+
+type Work = { batch: Batch; chunk: NewChunk; leaving: AbortSignal }
+type Starting = { item: BatchItem; definition: Flow['definition'] }
+type Parts = Work & {
+  deps: BatchJobsDeps
+  definition: Flow['definition'] | undefined
+  advanced: Advanced | undefined
+}
+
+/** The items of a chunk while this process runs them. */
+class ChunkWork {
+  ends: NewChunk['ends']
+  readonly #tenant: TenantId
+  readonly #parts: Parts
+  readonly #stopped = new AbortController()
+  /** The executions under way. */
+  readonly #atWork = new Set<string>()
+
+  constructor(tenant: TenantId, parts: Parts) {
+    this.#tenant = tenant
+    this.#parts = parts
+    this.ends = parts.chunk.ends
+    if (parts.batch.status !== 'running') this.#stopped.abort()
+  }
+
+  /** Begins no further item, and cancels those at work. */
+  cancel(): void {
+    this.#stopped.abort()
+    for (const traceId of this.#atWork) this.#cancelRun(traceId)
+  }
+
+  /** Resolves when every item has ended, or no further one may begin. Throws `unavailable` when the store is away. */
+  async run(): Promise<void> {
+    const { chunk, advanced } = this.#parts
+    const open = [...chunk.items.entries()].filter(([i]) => this.ends[i] === null && !advanced?.waiting.has(i))
+    const next = open.values()
+    const lane = async () => {
+      for (const [i, item] of next) {
+        const end = await this.#end(chunk.first + i, item)
+        if (!end) return
+        this.ends = this.ends.with(i, end)
+      }
+    }
+    const lanes = await Promise.allSettled(Array.from({ length: ITEMS_AT_ONCE }, lane))
+    for (const each of lanes) if (each.status === 'rejected') throw each.reason
+  }
+
+  /** Runs an item, or waits for the end of one that was begun. `undefined`: it does not begin here. */
+  async #end(number: number, item: BatchItem): Promise<ItemEnd | undefined> {
+    const { batch, leaving, deps, definition } = this.#parts
+    const traceId = itemTraceId(batch.batch_id, number)
+    const begun = await deps.dispatches.get(this.#tenant, traceId)
+    if (begun) return this.#follow(begun)
+    if (this.#stopped.signal.aborted) return ['cancelled', ...NOTHING_USED]
+    if (deps.now().getTime() >= Date.parse(batch.deadline_at)) return ['expired', ...NOTHING_USED]
+    if (!definition) return ['error', ...NOTHING_USED] // The flow was deleted meanwhile.
+    if (leaving.aborted || !(await this.#admitted(traceId))) return undefined
+    const refusal = await this.#start(traceId, { item, definition })
+    const started = await deps.dispatches.get(this.#tenant, traceId)
+    if (started) return this.#follow(started)
+    if (hasKind(refusal, 'unavailable')) throw refusal
+    return refusal === undefined ? undefined : ['rejected', ...NOTHING_USED] // It is longer than the store takes.
+  }
+
+  async #follow(dispatch: Dispatch): Promise<ItemEnd | undefined> {
+    const { advanced, deps } = this.#parts
+    const { flows, dispatches } = deps
+    if (isEnded(dispatch)) return endOf(dispatch)
+    const { trace_id: id } = dispatch
+    if (advanced) flows.answers.set(id, advanced.answers)
+    this.#atWork.add(id)
+    if (this.#stopped.signal.aborted) this.#cancelRun(id)
+    await flows.handle({ kind: 'flow', tenant: this.#tenant, id })
+    this.#atWork.delete(id)
+    flows.answers.delete(id)
+    const ended = await dispatches.get(this.#tenant, id)
+    return ended && isEnded(ended) ? endOf(ended) : undefined
+  }
+
+  /** Stores the execution of an item, and returns its refusal, with which it is stored as `rejected`. */
+  async #start(traceId: string, { item, definition }: Starting): Promise<unknown> {
+    const { batch, deps } = this.#parts
+    const execution = {
+      ...({ kind: 'batch', subject: batch.subject, idempotencyKey: batch.batch_id } as const),
+      flow: { ...batch.flow, definition },
+      request: { ...batch.request, input: item.input },
+    }
+    const admission = { admit: () => undefined, release: deps.admission.release.bind(deps.admission) }
+    const starting = { ...deps, admission, queue: NO_QUEUE, executors: THIS_ONE }
+    try {
+      await startExecution(this.#tenant, traceId, { execution, deps: starting })
+      return undefined
+    } catch (cause) {
+      deps.admission.release({ tenant: this.#tenant, runId: runIdOf(traceId) })
+      return cause
+    }
+  }
+
+  /** Waits until the tenant's limit of concurrent runs has room. Returns whether the item may begin; its budget is asked by its first model call. */
+  async #admitted(traceId: string): Promise<boolean> {
+    const { leaving, deps } = this.#parts
+    const signal = AbortSignal.any([leaving, this.#stopped.signal])
+    for (;;) {
+      try {
+        await deps.admission.admit({ tenant: this.#tenant, runId: runIdOf(traceId) })
+        return true
+      } catch (cause) {
+        const { kind, code, retryAfterSecs = 1 } = toAppError(cause)
+        if (code === 'budget_exhausted') return true
+        if (kind !== 'rate_limit' && kind !== 'unavailable') throw cause
+        await sleep(Math.min(WAIT_MS, 1_000 * retryAfterSecs), undefined, { signal }).catch(() => {})
+        if (signal.aborted) return false
+      }
+    }
+  }
+
+  #cancelRun(traceId: string): void {
+    try {
+      this.#parts.deps.runs.get(this.#tenant, runIdOf(traceId)).cancel('cancelled')
+    } catch {} // It has not begun here: the next look finds it.
+  }
+}
+
+/** What this process has started it executes itself. */
+const NO_QUEUE = { add: async () => {} }
+const THIS_ONE = { hasAny: () => true, isAlive: async () => true }
+
+export type ReconcileDeps = { batches: BatchStore; queue: Pick<JobQueue, 'add' | 'missing'>; now: () => Date }
+
+/**
+ * Queues the chunks of batches that have not ended and have lost their jobs, and ends batches whose last process died before it could. Throws `unavailable`
+ * when the store or the queue does not answer.
+ */
+export async function reconcileBatches({ batches, queue, now }: ReconcileDeps): Promise<void> {
+  let page = await batches.open(undefined)
+  for (; page.length > 0; page = await batches.open(page.at(-1)?.batch_id)) {
+    for (const { batch_id: id, owner: tenant } of page) {
+      if (await batches.settle(tenant, id, now())) continue
+      const batch = await batches.get(tenant, id)
+      if (!batch) continue // It is being created.
+      const nowMs = batch.status === 'running' ? now().getTime() : Number.POSITIVE_INFINITY
+      const isDue = (chunk: Chunk) => !hasEnded(chunk) && (chunk.look_at_ms ?? 0) <= nowMs
+      const due = (await batches.chunks(tenant, id)).filter(isDue).map(({ chunk }) => chunkJobId(id, chunk))
+      const missing = due.length > 0 ? await queue.missing('batch', due) : []
+      for (const job of missing) await queue.add({ kind: 'batch', tenant, id: job })
+    }
+  }
+}

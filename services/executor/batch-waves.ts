@@ -1,0 +1,176 @@
+import {
+  type BatchAnswer,
+  type BatchCall,
+  GOES_LIVE,
+  type VendorBatches,
+} from '../../shared/agent/providers/batch/port.ts'
+import { hasKind } from '../../shared/kernel/errors.ts'
+import { itemTraceId } from '../../shared/kernel/ids.ts'
+import type { Log } from '../../shared/kernel/log.ts'
+import type { TenantId } from '../../shared/kernel/tenant.ts'
+import type { SchemaCheckers } from '../../shared/platform/schemas/port.ts'
+import { type Batch, markOf, type NewChunk, type Wave } from '../../shared/work/flows/batch/batch.ts'
+import type { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import { checkInput } from '../../shared/work/flows/calls/choose-routes.ts'
+import type { Dispatches, Flow } from '../../shared/work/flows/port.ts'
+import type { FlowJobs } from './flow-jobs.ts'
+
+export type WavesDeps = {
+  batches: BatchStore
+  dispatches: Pick<Dispatches, 'get'>
+  checkers: SchemaCheckers
+  flows: Pick<FlowJobs, 'rehearse'>
+  /** `undefined` for an instance without batch endpoints, or that is gone. */
+  openVendor(tenant: TenantId, instance: string): Promise<VendorBatches | undefined>
+  now: () => Date
+  log: Log
+}
+
+export type ChunkOfBatch = { batch: Batch; chunk: NewChunk; definition: Flow['definition'] }
+
+/** `waiting`: the places of items whose next calls have no answer yet. `lookAtMs`: when the vendor may have news. */
+export type Advanced = { answers: ReadonlyMap<string, BatchAnswer>; waiting: ReadonlySet<number>; lookAtMs: number }
+
+const ALL_READY = { waiting: new Set<number>(), lookAtMs: 0 }
+/** How long the process that submits a wave has for it. */
+const SUBMIT_MS = 90_000
+/** The pauses between two looks at a vendor: a part of how long the wave has been there. */
+const PAUSE = { least: 10_000, most: 300_000, share: 0.05 }
+/** The last parts of the time until the deadline: in the first one no call waits for a vendor, and from the second on nothing is sent to it and what is there is cancelled. */
+const LIVE_SHARE = 0.1
+const LAST_SHARE = 0.2
+/** Another answer may come of the same call to the live API. */
+const isPassing = ({ status }: BatchAnswer): boolean => status === 429 || status >= 500
+
+/**
+ * Sends the model calls of a chunk's items through the batches of a vendor, one wave after the other (D55.6a). Each item is rehearsed with the answers so far, which shows its
+ * next calls; when it makes none, it is ready to be executed with these answers.
+ */
+export class BatchWaves {
+  readonly #deps: WavesDeps
+
+  constructor(deps: WavesDeps) {
+    this.#deps = deps
+  }
+
+  /** Takes a chunk as far as it comes without a wait. Throws `unavailable` when the store is away. */
+  async advance(tenant: TenantId, of: ChunkOfBatch): Promise<Advanced> {
+    const { batches, openVendor, now } = this.#deps
+    const { batch, chunk } = of
+    const vendor = batch.vendor_instance === null ? undefined : await openVendor(tenant, batch.vendor_instance)
+    const left = (Date.parse(batch.deadline_at) - now().getTime()) / spanOf(batch)
+    const isLast = left < LAST_SHARE || batch.status !== 'running'
+    const waves = await batches.waves(tenant, chunk)
+    let wave = waves.find(({ state }) => state !== 'answered')
+    if (!vendor || left < LIVE_SHARE || batch.status !== 'running') {
+      if (vendor && wave) await this.#cancel(vendor, wave)
+      return { answers: await batches.answers(tenant, chunk), ...ALL_READY }
+    }
+    for (let number = waves.length; ; number++) {
+      if (wave) wave = await this.#look(tenant, { of, wave, vendor, isLast })
+      const answers = await batches.answers(tenant, chunk)
+      if (wave) return { answers, waiting: new Set(await this.#open(tenant, chunk)), lookAtMs: this.#nextLook(wave) }
+      const calls = isLast ? [] : await this.#rehearse(tenant, of, answers)
+      if (calls.length === 0) return { answers, ...ALL_READY }
+      wave = await this.#submit(tenant, { of, vendor, calls, number })
+    }
+  }
+
+  /** Returns the wave while it has no answers; `undefined` when it has, or is not there. */
+  async #look(tenant: TenantId, { of, wave, vendor, isLast }: Looking): Promise<Wave | undefined> {
+    const { batches, now, log } = this.#deps
+    if (wave.state === 'submitting') {
+      if (now().getTime() - wave.at_ms < SUBMIT_MS) return wave // Another process may be at it.
+      const found = await vendor.find(markOf(wave)).catch(() => 'away' as const)
+      if (found === 'away') return wave
+      if (found === 'unknown' || !found) await batches.removeWave(tenant, wave)
+      else await batches.changeWave(tenant, wave, { state: 'submitted', vendor_id: found.id })
+      return found === 'unknown' || !found ? undefined : wave
+    }
+    if (isLast) await this.#cancel(vendor, wave)
+    try {
+      const answers = await vendor.read(wave.vendor_id ?? '')
+      if (!answers) return wave
+      await this.#keep(tenant, { of, wave, answers })
+      return undefined
+    } catch (cause) {
+      if (hasKind(cause, 'unavailable')) throw cause
+      log.warn('the batch of a vendor cannot be read; it is tried again', { batch_id: wave.batch_id, cause })
+      return wave
+    }
+  }
+
+  async #keep(tenant: TenantId, { of, wave, answers }: Answered): Promise<void> {
+    const { batches } = this.#deps
+    const kept = wave.calls.map((call): [string, BatchAnswer] => {
+      const answer = answers.get(call)
+      return [call, answer && !isPassing(answer) ? answer : GOES_LIVE]
+    })
+    await batches.addAnswers(tenant, of.chunk, { answers: new Map(kept), expires_at: of.batch.expires_at })
+    await batches.changeWave(tenant, wave, { state: 'answered' })
+  }
+
+  /** The next calls of the items that have not begun. All of a wave are of one model. */
+  async #rehearse(tenant: TenantId, { batch, chunk, definition }: ChunkOfBatch, answers: Advanced['answers']) {
+    const { flows, checkers } = this.#deps
+    const { batch_id, flow, model, vendor_instance } = batch
+    const calls: BatchCall[] = []
+    // A failure of the vendor's batch is no reason to call another provider.
+    const call = { flow, route: { instance: vendor_instance ?? '', model }, fallback: null }
+    for (const i of await this.#open(tenant, chunk)) {
+      const { input } = chunk.items[i] ?? { input: {} }
+      const isRefused = await checkInput(definition, { input }, checkers.of(tenant)).then(
+        () => false,
+        () => true,
+      )
+      const item = { traceId: itemTraceId(batch_id, chunk.first + i), answers }
+      if (!isRefused) calls.push(...(await flows.rehearse(tenant, { ...call, item, input })))
+    }
+    const [first] = calls
+    return calls.filter(({ path, body }) => path === first?.path && body['model'] === first.body['model'])
+  }
+
+  /** The places of the items that have not begun. */
+  async #open(tenant: TenantId, { batch_id, first, ends }: NewChunk): Promise<number[]> {
+    const open: number[] = []
+    for (const [i, end] of ends.entries()) {
+      if (end === null && !(await this.#deps.dispatches.get(tenant, itemTraceId(batch_id, first + i)))) open.push(i)
+    }
+    return open
+  }
+
+  /** The wave is stored before it is sent, so that it is sent by one process, and looked for at the vendor by the next. */
+  async #submit(tenant: TenantId, { of, vendor, calls, number }: Submitting): Promise<Wave | undefined> {
+    const { batches, now, log } = this.#deps
+    const { batch_id, chunk } = of.chunk
+    const ids = calls.map(({ id }) => id)
+    const key = { batch_id, chunk, wave: number }
+    const wave: Wave = { ...key, state: 'submitting', vendor_id: null, at_ms: now().getTime(), calls: ids }
+    if (!(await batches.addWave(tenant, wave, of.batch))) return wave
+    try {
+      const sent = { state: 'submitted', vendor_id: await vendor.submit(calls, markOf(wave)) } as const
+      await batches.changeWave(tenant, wave, sent)
+      return { ...wave, ...sent }
+    } catch (cause) {
+      log.warn('calls could not be sent to the batch of a vendor', { batch_id, cause })
+      if (!hasKind(cause, 'upstream')) return wave // It may have them: the next look asks.
+      await this.#keep(tenant, { of, wave, answers: new Map() })
+      return undefined
+    }
+  }
+
+  async #cancel(vendor: VendorBatches, { vendor_id }: Wave): Promise<void> {
+    if (vendor_id !== null) await vendor.cancel(vendor_id).catch(() => {}) // It has ended, or will.
+  }
+
+  #nextLook({ at_ms }: Wave): number {
+    const nowMs = this.#deps.now().getTime()
+    return nowMs + Math.min(PAUSE.most, Math.max(PAUSE.least, PAUSE.share * (nowMs - at_ms)))
+  }
+}
+
+type Looking = { of: ChunkOfBatch; wave: Wave; vendor: VendorBatches; isLast: boolean }
+type Answered = { of: ChunkOfBatch; wave: Wave; answers: ReadonlyMap<string, BatchAnswer> }
+type Submitting = { of: ChunkOfBatch; vendor: VendorBatches; calls: readonly BatchCall[]; number: number }
+
+const spanOf = ({ created_at, deadline_at }: Batch): number => Date.parse(deadline_at) - Date.parse(created_at)

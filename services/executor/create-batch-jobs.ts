@@ -1,0 +1,40 @@
+import type { Settings } from '../../shared/platform/config/groups.ts'
+import type { OpenedTenantConfig } from '../wiring/open-tenant-config.ts'
+import { BatchJobs } from './batch-jobs.ts'
+import { BatchWaves, type WavesDeps } from './batch-waves.ts'
+import type { Executor } from './executor.ts'
+import type { FlowJobs } from './flow-jobs.ts'
+import type { ExecutorParts } from './open-parts.ts'
+
+type BatchSettings = Pick<Settings['executor'], 'hasDispatchStore'>
+type BatchParts = ExecutorParts & { executor: Executor; tenantConfig: OpenedTenantConfig; flowJobs: FlowJobs }
+
+/** Opens the jobs that run the items of batches, with the batch endpoints of the tenants' instances. */
+export function createBatchJobs(
+  { hasDispatchStore: keepsHistory }: BatchSettings,
+  { flows: parts, store, tenantConfig, executor, flowJobs: flows, log }: BatchParts,
+): BatchJobs {
+  const { configs, limits } = tenantConfig
+  const { batches, files } = store
+  const shared = { ...parts, batches, checkers: parts.schemas, flows, now: () => new Date(), log }
+  return new BatchJobs({
+    ...{ ...shared, files, configs, keepsHistory },
+    waves: new BatchWaves({ ...shared, openVendor: vendorsOf(tenantConfig) }),
+    admission: limits.admission,
+    runs: executor.runs,
+    draining: executor.draining,
+  })
+}
+
+/** The batch endpoints of a tenant's instance; `undefined` where its key cannot be read, too: its live calls say so. */
+const vendorsOf =
+  ({ configs, credentials, openBatches }: OpenedTenantConfig): WavesDeps['openVendor'] =>
+  async (tenant, name) => {
+    const config = await configs.get(tenant)
+    const instance = config.instances.find((each) => each.name === name)
+    try {
+      return instance && openBatches(instance, credentials.read(tenant, instance, config))
+    } catch {
+      return undefined
+    }
+  }

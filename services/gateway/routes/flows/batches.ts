@@ -1,0 +1,116 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Request, RequestHandler, Response } from 'express'
+import type { Files } from '../../../../shared/agent/files/files.ts'
+import { invalidRequest } from '../../../../shared/kernel/errors.ts'
+import type { TenantId } from '../../../../shared/kernel/tenant.ts'
+import type { ApiType } from '../../../../shared/platform/api/api-type.ts'
+import type { Bodies } from '../../../../shared/platform/api/bodies.ts'
+import { BATCH_STATUSES, type BatchRequest, type BatchStatus } from '../../../../shared/work/flows/batch/batch.ts'
+import type { RouteTable } from '../../../http/routes.ts'
+import { accept, type ReadBody } from '../../bodies/body.ts'
+import { decodeLines, LINES_SCHEMA } from '../../bodies/lines.ts'
+import { subjectOf, tenantOf } from '../../middleware/auth.ts'
+import {
+  BATCH,
+  FLOW,
+  idempotencyKeyOf,
+  oneOf,
+  pageRequestOf,
+  pathId,
+  queryNumber,
+  queryValue,
+  type ValueForm,
+} from '../../params.ts'
+import { requires } from '../requires.ts'
+import type { FlowRunSurface, FlowSurface } from './flow-surface.ts'
+
+type Deps = ReadDeps & {
+  flows: FlowSurface | undefined
+  /** Wraps what begins new work. */
+  admit(handle: RequestHandler): RequestHandler
+}
+
+type ReadDeps = { readBody: ReadBody; bodies: Bodies; files: Pick<Files, 'get' | 'read'> | undefined }
+type Batches = FlowRunSurface['batches']
+
+const STATUS = oneOf(BATCH_STATUSES)
+const FLOW_NAME: ValueForm = { pattern: FLOW.pattern, wanted: 'the name of a flow' }
+const MAX_ITEMS = 10_000
+
+/** Many inputs of one flow, without haste (D55.1). Without a master key all answer 503. */
+export function batchRoutes({ flows, admit, ...reading }: Deps): RouteTable {
+  const withBatches = (create: (batches: Batches) => RequestHandler): RequestHandler =>
+    requires('flows', flows)(({ execution }) => requires('config', execution)(({ batches }) => create(batches)))
+  const ofBatch = (answer: (batches: Batches, of: Named) => Promise<void>) =>
+    withBatches((batches) => (req, res) => answer(batches, { req, res, id: pathId(req, 'id', BATCH) }))
+  return {
+    '/flows/:name/batch': { post: admit(withBatches(start(createReadBatch(reading)))) },
+    '/batches': {
+      get: withBatches((batches) => async (req, res) => {
+        const status = queryValue(req, 'status', STATUS) as BatchStatus | undefined
+        const query = { ...pageRequestOf(req), flow: queryValue(req, 'flow', FLOW_NAME), status }
+        res.json(await batches.list(tenantOf(res), query))
+      }),
+    },
+    '/batches/:id': {
+      get: ofBatch(async (batches, { res, id }) => void res.json(await batches.get(tenantOf(res), id))),
+    },
+    '/batches/:id/results': { get: ofBatch(sendResults) },
+    '/batches/:id/cancel': {
+      post: ofBatch(async (batches, { res, id }) => void res.json(await batches.cancel(tenantOf(res), id))),
+    },
+  }
+}
+
+type Named = { req: Request; res: Response; id: string }
+
+const start =
+  (readBatch: ReturnType<typeof createReadBatch>) =>
+  (batches: Batches): RequestHandler =>
+  async (req, res) => {
+    const name = pathId(req, 'name', FLOW)
+    const caller = { subject: subjectOf(res), idempotencyKey: idempotencyKeyOf(req) }
+    const request = await readBatch(req, res)
+    const { batch, isReplayed } = await batches.start(tenantOf(res), name, { request, ...caller })
+    if (isReplayed) res.setHeader('Idempotency-Replayed', 'true')
+    res.status(202).json(batch)
+  }
+
+async function sendResults(batches: Batches, { req, res, id }: Named): Promise<void> {
+  const results = await batches.results(tenantOf(res), id, queryNumber(req, 'after', [0, MAX_ITEMS]))
+  res.setHeader('Content-Type', 'application/jsonl')
+  if (req.method === 'HEAD') return void res.end()
+  await pipeline(Readable.from(linesOf(results), { objectMode: false }), res).catch((cause: unknown) => {
+    if (!res.headersSent) throw cause // Otherwise the connection has ended, so that nobody takes a part for the whole.
+  })
+}
+
+async function* linesOf(results: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const result of results) yield `${JSON.stringify(result)}\n`
+}
+
+const MAX_FILE_BYTES = 32 * 1024 * 1024
+
+/** Reads the request of a batch, whose items may be in a stored file. Throws as `ReadBody` does, and `not_found` for a file that is not there. */
+const createReadBatch =
+  ({ readBody, bodies, files }: ReadDeps) =>
+  async (req: Request, res: Response): Promise<BatchRequest> => {
+    const { file_id: fileId, items, ...rest } = await readBody(req, res, LINES_SCHEMA)
+    if ((items === undefined) === (fileId === undefined))
+      throw invalidRequest('send either items or file_id', { param: fileId === undefined ? '/items' : '/file_id' })
+    if (items !== undefined) return { items, ...rest }
+    const bytes = await readLines(files, tenantOf(res), fileId ?? '')
+    return accept(res, await decodeLines(bodies, bytes, rest)) as ApiType<typeof LINES_SCHEMA> as BatchRequest
+  }
+
+async function readLines(files: ReadDeps['files'], tenant: TenantId, fileId: string): Promise<Uint8Array> {
+  const { bytes } = (await files?.get(tenant, fileId)) ?? { bytes: 0 }
+  if (bytes > MAX_FILE_BYTES)
+    throw invalidRequest(`the file has more than ${MAX_FILE_BYTES} bytes: divide it among several batches`, {
+      ...{ status: 413, param: '/file_id' },
+    })
+  const read = await files?.read(tenant, fileId)
+  if (read) return read
+  throw invalidRequest('the file was deleted meanwhile: upload it again', { param: '/file_id' })
+}

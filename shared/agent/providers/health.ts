@@ -1,0 +1,124 @@
+import type { CallOutcome, ModelHealth } from './port.ts'
+
+/** How calls have ended: those that were answered, those that failed or were late, and how many failed in a row at last. */
+export type Outcomes = readonly [answered: number, failed: number, inRow: number]
+
+const OUTCOMES: Record<CallOutcome, Outcomes> = { answered: [1, 0, 0], failed: [0, 1, 1], late: [0, 1, 0] }
+
+/** The recent calls of one model of an instance. Times are in milliseconds of one clock. */
+export type Health = {
+  /** The newest calls that failed, one after the other. */
+  inRow: number
+  /** Each call counts for half after `HALF_MS`. */
+  answered: number
+  failed: number
+  at: number
+  /** It fails, and is called by nobody who has another model until then. 0: it does not. */
+  restsUntil: number
+  /** One call after the rest finds out whether the model answers again, until then. */
+  trialUntil: number
+}
+
+export type HealthState = 'healthy' | 'unhealthy' | 'half_open'
+
+const HALF_MS = 30_000
+/** A model fails when so many calls in a row do (D5.5), or this part of so many of late (D56). */
+const MOST_IN_ROW = 3
+const MOST_FAILED = 0.5
+const EVIDENCE = 10
+const REST_MS = 30_000
+
+export const NO_OUTCOMES: Outcomes = [0, 0, 0]
+
+export const newHealth = (now: number): Health => ({
+  ...{ inRow: 0, answered: 0, failed: 0, at: now },
+  ...{ restsUntil: 0, trialUntil: 0 },
+})
+
+const addOutcomes = (before: Outcomes, next: Outcomes): Outcomes => [
+  before[0] + next[0],
+  before[1] + next[1],
+  rowOf(before[2], next),
+]
+
+const rowOf = (before: number, [answered, , inRow]: Outcomes): number => (answered > 0 ? inRow : before + inRow)
+
+/** The health behind these calls. `redis-rooms.ts` does the same in Lua, and so with `stateOf` and `beginTrial`. */
+export function withOutcomes(health: Health, outcomes: Outcomes, now: number): Health {
+  const [answered, failed, inRow] = outcomes
+  if (answered + failed === 0) return health
+  const kept = 0.5 ** (Math.max(0, now - health.at) / HALF_MS)
+  const next: Health = {
+    ...health,
+    inRow: rowOf(health.inRow, outcomes),
+    answered: health.answered * kept + answered,
+    failed: health.failed * kept + failed,
+    at: now,
+  }
+  if (health.restsUntil > now) return next
+  if (health.restsUntil > 0 && answered > 0 && inRow === 0) return newHealth(now)
+  return health.restsUntil > 0 || isFailing(next) ? { ...next, restsUntil: now + REST_MS, trialUntil: 0 } : next
+}
+
+const isFailing = (health: Health): boolean =>
+  health.inRow >= MOST_IN_ROW || (health.answered + health.failed >= EVIDENCE && errorRate(health) >= MOST_FAILED)
+
+export const errorRate = ({ answered, failed }: Health): number => (failed === 0 ? 0 : failed / (answered + failed))
+
+/** `half_open`: the next call finds out whether the model answers again. */
+export function stateOf({ restsUntil, trialUntil }: Health, now: number): HealthState {
+  if (restsUntil === 0) return 'healthy'
+  return now < restsUntil || now < trialUntil ? 'unhealthy' : 'half_open'
+}
+
+export const beginTrial = (health: Health, now: number): Health => ({ ...health, trialUntil: now + REST_MS })
+
+/** The health of a model as one process knows it. */
+export class KnownHealth implements ModelHealth {
+  #health = newHealth(0)
+  #untold = NO_OUTCOMES
+  #hasNews = false
+
+  get health(): Health {
+    return this.#health
+  }
+
+  /** Processes should tell each other soon: of failures, and whether it answers again. */
+  get hasNews(): boolean {
+    return this.#hasNews || this.#health.restsUntil > 0
+  }
+
+  stateOf(now: number): HealthState {
+    return stateOf(this.#health, now)
+  }
+
+  rests(now: number): boolean {
+    return this.stateOf(now) === 'unhealthy'
+  }
+
+  isPassedOver(now: number): boolean | Promise<boolean> {
+    const state = this.stateOf(now)
+    if (state === 'half_open') this.#health = beginTrial(this.#health, now)
+    return state === 'unhealthy'
+  }
+
+  note(outcome: CallOutcome, now: number): void {
+    const outcomes = OUTCOMES[outcome]
+    this.#hasNews ||= outcome !== 'answered' || this.#health.restsUntil > 0
+    this.#untold = addOutcomes(this.#untold, outcomes)
+    this.#health = withOutcomes(this.#health, outcomes, now)
+  }
+
+  /** What is told to others now. */
+  takeUntold(): Outcomes {
+    const told = this.#untold
+    this.#untold = NO_OUTCOMES
+    this.#hasNews = false
+    return told
+  }
+
+  /** What all processes know together, `at` of this process's clock. */
+  learn(health: Health, now: number): void {
+    this.#health = withOutcomes(health, this.#untold, now)
+  }
+}

@@ -1,0 +1,18 @@
+import type { Schema } from '../api.ts'
+import type { Raw } from '../http/raw.ts'
+import type { CallOptions } from '../http/transport.ts'
+
+/**
+ * What starts would call first, and cost: `createEstimates(engine)`. Nothing is started, stored or reserved, and what a start refuses is an `ApiError`. It is no
+ * part of the engine, so that a page which estimates nothing loads nothing of it.
+ */
+export function createEstimates({ raw }: { raw: Raw }) {
+  const ask = (path: string, body: unknown, options?: CallOptions) =>
+    raw.request<Schema<'Estimate'>>('POST', path, { ...options, query: { dry_run: true }, body })
+  return {
+    run: (body: Schema<'RunRequest'>, options?: CallOptions) => ask('/agent/run', body, options),
+    flow: (name: string, body: Schema<'FlowRunRequest'>, options?: CallOptions) =>
+      ask(`/flows/${encodeURIComponent(name)}/run`, body, options),
+    plan: (plan: Schema<'PlanRequest'>, options?: CallOptions) => ask('/plans/submit', plan, options),
+  }
+}

@@ -1,0 +1,131 @@
+import type { JsonObject } from '../../../kernel/events.ts'
+import type { ApiType } from '../../../platform/api/api-type.ts'
+import type { Dispatch, FlowRef, FlowRunRequest } from '../port.ts'
+
+/** Body of `POST /flows/{name}/batch`, checked; the lines of a file or a body have become `items`. */
+export type BatchRequest = Omit<ApiType<'FlowBatchRequest'>, 'file_id' | 'items'> & { items: BatchItem[] }
+export type BatchItem = { custom_id?: string; input: JsonObject }
+
+export const BATCH_STATUSES = ['running', 'cancelling', 'done', 'cancelled'] as const
+export type BatchStatus = (typeof BATCH_STATUSES)[number]
+
+/** Many inputs of one flow (D55). running -> done, or running -> cancelling -> cancelled; each change is a compare-and-set. */
+export type Batch = {
+  batch_id: string
+  flow: FlowRef
+  subject: string
+  request: Omit<FlowRunRequest, 'input' | 'version'>
+  model: string
+  /** Its calls go through the batches of this instance's vendor. */
+  vendor_instance: string | null
+  status: BatchStatus
+  items: number
+  chunks: number
+  created_at: string
+  deadline_at: string
+  ended_at: string | null
+  expires_at: string
+}
+
+type ItemStatus = ApiType<'BatchItemStatus'>
+
+/** How an item has ended, and what it has used. */
+export type ItemEnd = readonly [status: ItemStatus, inputTokens: number, outputTokens: number, costUsd: number]
+
+/** Consecutive items, which one job runs: `first` is the number of the first one. `ends` has `null` for those that have not ended. */
+export type Chunk = {
+  batch_id: string
+  chunk: number
+  first: number
+  ends: readonly (ItemEnd | null)[]
+  /** It waits for a vendor, and need not be looked at before. */
+  look_at_ms?: number
+}
+export type NewChunk = Chunk & { items: readonly BatchItem[] }
+
+/** A batch is divided among so many jobs, each of which has at least so many items and at most so many characters. */
+const CHUNKS = 100
+const LEAST_ITEMS = 8
+const MOST_CHARS = 1024 * 1024
+
+/** Divides the items of a batch. An item that is longer than a chunk is one alone. */
+export function divide(batch_id: string, items: readonly BatchItem[]): NewChunk[] {
+  const most = Math.max(LEAST_ITEMS, Math.ceil(items.length / CHUNKS))
+  const chunks: (NewChunk & { items: BatchItem[]; ends: null[] })[] = []
+  let chars = 0
+  for (const [i, item] of items.entries()) {
+    const length = JSON.stringify(item).length
+    const last = chunks.at(-1)
+    const isFull = !last || last.items.length >= most || chars + length > MOST_CHARS
+    chars = isFull ? length : chars + length
+    if (isFull) chunks.push({ batch_id, chunk: chunks.length, first: i + 1, ends: [null], items: [item] })
+    else {
+      last.items.push(item)
+      last.ends.push(null)
+    }
+  }
+  return chunks
+}
+
+/**
+ * Calls of a chunk's items that went to a vendor together. `submitting` before they are sent, so that whoever finds it asks the vendor for them; `answered` once every
+ * call has an answer in the store.
+ */
+export type Wave = {
+  batch_id: string
+  chunk: number
+  wave: number
+  state: 'submitting' | 'submitted' | 'answered'
+  vendor_id: string | null
+  at_ms: number
+  calls: readonly string[]
+}
+
+/** The text by which a vendor keeps a wave. */
+export const markOf = ({ batch_id, chunk, wave }: Wave): string => `${batch_id}-${chunk}-${wave}`
+
+/** The id of the job that runs a chunk. */
+export const chunkJobId = (batchId: string, chunk: number): string => `${batchId}-${chunk}`
+
+export function chunkOfJob(jobId: string): { batchId: string; chunk: number } {
+  const at = jobId.lastIndexOf('-')
+  return { batchId: jobId.slice(0, at), chunk: Number(jobId.slice(at + 1)) }
+}
+
+export const hasEnded = ({ ends }: Pick<Chunk, 'ends'>): boolean => ends.every((end) => end !== null)
+
+/** The ends that are known to either: an item ends once. */
+export const joinEnds = (a: Chunk['ends'], b: Chunk['ends']): Chunk['ends'] => a.map((end, i) => end ?? b[i] ?? null)
+
+/** How the execution of an item has ended. One that was cancelled has failed by that. */
+export function endOf({ status, error, input_tokens, output_tokens, cost_usd }: Dispatch): ItemEnd {
+  const isCancelled = status === 'error' && error?.code === 'cancelled'
+  return [isCancelled ? 'cancelled' : (status as ItemStatus), input_tokens, output_tokens, cost_usd]
+}
+
+export const NOTHING_USED = [0, 0, 0] as const
+
+type Progress = Pick<ApiType<'FlowBatch'>, 'item_counts' | 'usage'>
+
+/** What has become of a batch by now. */
+export function progressOf(total: number, chunks: readonly Pick<Chunk, 'ends'>[]): Progress {
+  const counts = { total, ended: 0, ok: 0, invalid_output: 0, error: 0, rejected: 0, cancelled: 0, expired: 0 }
+  const usage = { input_tokens: 0, output_tokens: 0, cost_usd: 0 }
+  for (const end of chunks.flatMap(({ ends }) => ends)) {
+    if (!end) continue
+    const [status, input, output, cost] = end
+    counts.ended++
+    counts[status]++
+    usage.input_tokens += input
+    usage.output_tokens += output
+    usage.cost_usd += cost
+  }
+  return { item_counts: counts, usage }
+}
+
+export function headOf({ flow, request, ...batch }: Batch): ApiType<'FlowBatchHead'> {
+  const { batch_id, subject, status, model, created_at, deadline_at, ended_at, expires_at } = batch
+  const shown = { batch_id, flow: { name: flow.name, version: flow.version }, subject, status }
+  const { provider_instance } = request
+  return { ...shown, provider_instance, model, created_at, deadline_at, ended_at, expires_at }
+}

@@ -1,0 +1,258 @@
+import { createHash } from 'node:crypto'
+import { retryUntil } from '../../../kernel/async/retry.ts'
+import { conflict, hasKind, invalidRequest, notFound } from '../../../kernel/errors.ts'
+import type { FlowFailure } from '../../../kernel/events.ts'
+import { itemTraceId, newId } from '../../../kernel/ids.ts'
+import { PROVIDER_TYPES } from '../../../kernel/provider-types.ts'
+import type { TenantId } from '../../../kernel/tenant.ts'
+import { DAY_MS } from '../../../kernel/time.ts'
+import type { ApiType } from '../../../platform/api/api-type.ts'
+import { canonicalHash, type JoinableKeys, keyMismatch } from '../../../platform/store/idempotency.ts'
+import type { LiveConfigs } from '../../../tenancy/tenant-config/live-configs.ts'
+import { findInstance } from '../../../tenancy/tenant-config/settings.ts'
+import type { JobQueue } from '../../queue/port.ts'
+import { routesOf } from '../calls/choose-routes.ts'
+import type { FlowLibrary } from '../library.ts'
+import type { Dispatches, FlowDefinition } from '../port.ts'
+import {
+  type Batch,
+  type BatchItem,
+  type BatchRequest,
+  chunkJobId,
+  divide,
+  headOf,
+  type ItemEnd,
+  type NewChunk,
+  progressOf,
+} from './batch.ts'
+import type { BatchQuery, BatchStore } from './store.ts'
+
+type BatchCallsDeps = {
+  library: Pick<FlowLibrary, 'published'>
+  configs: Pick<LiveConfigs, 'get'>
+  batches: BatchStore
+  dispatches: Pick<Dispatches, 'get' | 'output'>
+  idempotency: JoinableKeys
+  queue: Pick<JobQueue, 'add'>
+  now: () => Date
+}
+
+type Caller = { subject: string; idempotencyKey: string | undefined }
+type Shown = ApiType<'FlowBatch'>
+type Result = ApiType<'FlowBatchResult'>
+
+const HOUR_MS = 3_600_000
+const DEFAULT_HOURS = 24
+/** Sooner than that no vendor's batch may be done. */
+const LEAST_HOURS = 1
+const OPERATION = 'flow_batch'
+/** The executions that are read at a time for results. */
+const AT_ONCE = 16
+/** For how long, and how often, the cancel of a batch that was answered with a failure is sent. */
+const TAKE_BACK_MS = 60_000
+const TAKE_BACK_EVERY_MS = 1_000
+
+/** Starts, shows and cancels batches for the API, and reads their results (D55). */
+export class BatchCalls {
+  readonly #deps: BatchCallsDeps
+
+  constructor(deps: BatchCallsDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Throws `not_found` for a flow that is not published, `invalid_request` for an instance or a model that is not there and for a `custom_id` that is
+   * there twice, `conflict` for a key that another request has used, and `rate_limit` above the tenant's limit.
+   */
+  async start(
+    tenant: TenantId,
+    name: string,
+    { request, ...caller }: Caller & { request: BatchRequest },
+  ): Promise<{ batch: Shown; isReplayed: boolean }> {
+    const { batches, queue } = this.#deps
+    assertDistinct(request.items)
+    const planned = await this.#plan(tenant, name, { request, ...caller })
+    const chunks = divide(planned.batch_id, request.items)
+    const batch = await this.#reserve(tenant, { ...planned, chunks: chunks.length }, { request, caller })
+    const own = batch.batch_id === planned.batch_id ? chunks : divide(batch.batch_id, request.items)
+    const earlier = batch.batch_id === planned.batch_id ? undefined : await batches.get(tenant, batch.batch_id)
+    const isNew = !earlier && (await this.#create(tenant, batch, { chunks: own, key: caller.idempotencyKey }))
+    // A job that is not added now is added within seconds of the queue's return (`reconcileBatches`).
+    if (isNew) await Promise.all(own.map((each) => queue.add(jobOf(tenant, each), { isNew: true }))).catch(() => {})
+    return { batch: await this.get(tenant, batch.batch_id), isReplayed: !isNew }
+  }
+
+  /** Throws `not_found` for an unknown id, and that of another tenant. */
+  async get(tenant: TenantId, batchId: string): Promise<Shown> {
+    const batch = await this.#found(tenant, batchId)
+    return { ...headOf(batch), ...progressOf(batch.items, await this.#deps.batches.chunks(tenant, batchId)) }
+  }
+
+  async list(tenant: TenantId, query: BatchQuery): Promise<ApiType<'FlowBatchList'>> {
+    const { batches, next_cursor } = await this.#deps.batches.list(tenant, query)
+    return { batches: batches.map(headOf), next_cursor }
+  }
+
+  /** Throws `conflict` for a batch that has ended. */
+  async cancel(tenant: TenantId, batchId: string): Promise<Shown> {
+    const batch = await this.#deps.batches.cancel(tenant, batchId)
+    if (batch && batch.ended_at !== null) throw conflict(`the batch is ${batch.status}: there is nothing to cancel`)
+    return this.get(tenant, batchId)
+  }
+
+  /** The results behind item `after`, in the order of the items, of those that have ended. Throws `not_found` as `get` does. */
+  async results(tenant: TenantId, batchId: string, after = 0): Promise<AsyncIterable<Result>> {
+    const { chunks } = await this.#found(tenant, batchId)
+    return this.#read(tenant, batchId, { chunks, after })
+  }
+
+  async *#read(
+    tenant: TenantId,
+    batchId: string,
+    { chunks, after }: { chunks: number; after: number },
+  ): AsyncGenerator<Result, void, undefined> {
+    for (let number = 0; number < chunks; number++) {
+      const chunk = await this.#deps.batches.chunk(tenant, batchId, number)
+      if (!chunk || chunk.first + chunk.items.length <= after) continue
+      const ended = chunk.items.flatMap(({ custom_id }, i) => {
+        const [item, end] = [chunk.first + i, chunk.ends[i]]
+        return end && item > after ? [{ item, custom_id: custom_id ?? String(item), end }] : []
+      })
+      for (let i = 0; i < ended.length; i += AT_ONCE)
+        yield* await Promise.all(ended.slice(i, i + AT_ONCE).map((each) => this.#result(tenant, batchId, each)))
+    }
+  }
+
+  async #result(tenant: TenantId, batchId: string, { item, custom_id, end }: Ended): Promise<Result> {
+    const { dispatches } = this.#deps
+    const [status, input_tokens, output_tokens, cost_usd] = end
+    const trace_id = itemTraceId(batchId, item)
+    const dispatch = await dispatches.get(tenant, trace_id)
+    const { output = null, problems } = (dispatch && (await dispatches.output(tenant, dispatch))) ?? {}
+    const error = dispatch?.error ? shownError(dispatch.error) : HAS_FAILED.has(status) && !dispatch ? NO_RECORD : null
+    const shown = { item, custom_id, trace_id, status, output: status === 'ok' ? output : null, error }
+    return { ...shown, ...(problems && { problems: [...problems] }), input_tokens, output_tokens, cost_usd }
+  }
+
+  async #found(tenant: TenantId, batchId: string): Promise<Batch> {
+    const batch = await this.#deps.batches.get(tenant, batchId)
+    if (batch) return batch
+    throw notFound('no batch has this id; check the id in the path')
+  }
+
+  /** The batch that a request asks for, under an id of its own. */
+  async #plan(
+    tenant: TenantId,
+    name: string,
+    { request, subject }: Caller & { request: BatchRequest },
+  ): Promise<Batch> {
+    const { library, configs, now } = this.#deps
+    const { items, deadline_hours: hours = DEFAULT_HOURS, version, ...rest } = request
+    const flow = await library.published(tenant, name, version)
+    const config = await configs.get(tenant)
+    const { primary } = routesOf(flow.definition, rest, config)
+    const { type } = findInstance(config, primary.instance)
+    const isPooled = request.deadline_hours !== undefined && hours >= LEAST_HOURS && maySendInBatches(flow.definition)
+    const takesBatches = PROVIDER_TYPES[type].hasBatches === true
+    const [createdMs, deadlineMs] = [now().getTime(), now().getTime() + HOUR_MS * hours]
+    // What it needs lasts until its last item has ended, and for a day more.
+    const expiresMs = Math.max(createdMs + DAY_MS * config.audit.retention_days, deadlineMs + DAY_MS)
+    return {
+      batch_id: newId('batch'),
+      flow: { name: flow.name, uid: flow.uid, version: flow.version },
+      subject,
+      request: rest,
+      model: primary.model,
+      vendor_instance: isPooled && takesBatches ? primary.instance : null,
+      status: 'running',
+      items: items.length,
+      chunks: 0,
+      created_at: new Date(createdMs).toISOString(),
+      deadline_at: new Date(deadlineMs).toISOString(),
+      ended_at: null,
+      expires_at: new Date(expiresMs).toISOString(),
+    }
+  }
+
+  /** The batch under the id that its key stands for: its own, or that of an earlier request with the same body. */
+  async #reserve(
+    tenant: TenantId,
+    batch: Batch,
+    { request, caller }: { request: BatchRequest; caller: Caller },
+  ): Promise<Batch> {
+    const { idempotency } = this.#deps
+    const { idempotencyKey: key } = caller
+    if (key === undefined) return batch
+    const { items, ...rest } = request
+    const body = {
+      ...rest,
+      flow: batch.flow.name,
+      items: createHash('sha256').update(JSON.stringify(items)).digest('hex'),
+    }
+    const use = { operation: OPERATION, key, hash: canonicalHash(body), id: batch.batch_id }
+    for (;;) {
+      const reservation = await idempotency.reserve(tenant, use)
+      if (reservation.state === 'mismatch') throw keyMismatch('batch')
+      if (reservation.state === 'reserved') return batch
+      const { id } = reservation
+      if (await idempotency.join(tenant, { operation: OPERATION, key, id })) return { ...batch, batch_id: id } // Otherwise it was refused, and has freed the key.
+    }
+  }
+
+  /**
+   * A refusal frees the key. After a failure the same request with its key gets the batch, stored or not by then; one without a key is cancelled, if it was
+   * stored, since nobody has heard of it.
+   */
+  async #create(
+    tenant: TenantId,
+    batch: Batch,
+    { chunks, key }: { chunks: readonly NewChunk[]; key: string | undefined },
+  ): Promise<boolean> {
+    const { batches, idempotency } = this.#deps
+    const { batch_id: id } = batch
+    try {
+      return await batches.create(tenant, batch, chunks)
+    } catch (cause) {
+      const isRefused = !hasKind(cause, 'unavailable')
+      if (key !== undefined && isRefused)
+        await idempotency.release(tenant, { operation: OPERATION, key, id }).catch(() => {})
+      const until = performance.now() + TAKE_BACK_MS
+      const takeBack = () => batches.cancel(tenant, id)
+      if (key === undefined && !isRefused)
+        retryUntil(takeBack, { pauses: TAKE_BACK_EVERY_MS, until, ref: false }).catch(() => {})
+      throw cause
+    }
+  }
+}
+
+type Ended = { item: number; custom_id: string; end: ItemEnd }
+
+const jobOf = (tenant: TenantId, { batch_id, chunk }: NewChunk) =>
+  ({ kind: 'batch', tenant, id: chunkJobId(batch_id, chunk) }) as const
+
+const HAS_FAILED: ReadonlySet<string> = new Set(['error', 'rejected'])
+
+/** Nothing else is known of it: its flow was deleted, its input was too long to be stored, or its record has expired. */
+const NO_RECORD: Result['error'] = {
+  type: 'not_found_error',
+  message:
+    'there is no record of this item: its flow was deleted before it began, its input is too long, or the record has expired',
+}
+
+const shownError = ({ type, message }: FlowFailure) => ({ type, message }) as NonNullable<Result['error']>
+
+/** An execution is rehearsed to find its calls, so its tools would be called more than once; a wave goes to one instance. */
+const maySendInBatches = ({ tools, sub_agents: agents }: FlowDefinition): boolean =>
+  tools.length === 0 && agents.every((each) => each.tools.length === 0 && each.provider_instance === undefined)
+
+/** An item without a name of its own has its number for one. */
+function assertDistinct(items: readonly BatchItem[]): void {
+  const seen = new Set<string>()
+  for (const [i, { custom_id = String(i + 1) }] of items.entries()) {
+    if (seen.has(custom_id))
+      throw invalidRequest('two items have this custom_id: give each one of its own', {
+        param: `/items/${i}/custom_id`,
+      })
+    seen.add(custom_id)
+  }
+}

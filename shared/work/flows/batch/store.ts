@@ -1,0 +1,259 @@
+import type { BatchAnswer } from '../../../agent/providers/batch/port.ts'
+import { startOfPage, toPage } from '../../../kernel/cursor.ts'
+import { tooMany } from '../../../kernel/errors.ts'
+import type { JsonObject } from '../../../kernel/events.ts'
+import { SYSTEM_TENANT, type TenantId } from '../../../kernel/tenant.ts'
+import type { Collection, CollectionSpec, Store } from '../../../platform/store/port.ts'
+import { OVERTAKEN, untilFirst } from '../../../platform/store/replace.ts'
+import {
+  type Batch,
+  type BatchItem,
+  type BatchStatus,
+  type Chunk,
+  hasEnded,
+  joinEnds,
+  type NewChunk,
+  type Wave,
+} from './batch.ts'
+
+export const BATCHES: CollectionSpec = {
+  name: 'flow_batches',
+  key: ['batch_id'],
+  order: { within: [], by: ['created_ms', 'batch_id'], direction: 'descending' },
+  filters: ['flow_name', 'status'],
+  expiresBy: 'expires_ms',
+}
+
+/** The items of a chunk are its body: pages, which tell how far a batch has come, leave them out. */
+export const BATCH_CHUNKS: CollectionSpec = {
+  name: 'flow_batch_chunks',
+  key: ['batch_id', 'chunk'],
+  order: { within: ['batch_id'], by: ['chunk'], direction: 'ascending' },
+  hasBody: true,
+  expiresBy: 'expires_ms',
+}
+
+export const BATCH_WAVES: CollectionSpec = {
+  name: 'flow_batch_waves',
+  key: ['batch_id', 'chunk', 'wave'],
+  order: { within: ['batch_id', 'chunk'], by: ['wave'], direction: 'ascending' },
+  filters: ['state'],
+  expiresBy: 'expires_ms',
+}
+
+/** What a vendor has answered to a call; `answer` is JSON. */
+export const BATCH_ANSWERS: CollectionSpec = {
+  name: 'flow_batch_answers',
+  key: ['batch_id', 'chunk', 'call'],
+  order: { within: ['batch_id', 'chunk'], by: ['call'], direction: 'ascending' },
+  expiresBy: 'expires_ms',
+}
+
+/** The batches of all tenants that may not have ended. They belong to no tenant, so that an executor finds those of all. */
+export const OPEN_BATCHES: CollectionSpec = {
+  name: 'open_batches',
+  key: ['batch_id'],
+  order: { within: [], by: ['batch_id'], direction: 'ascending' },
+  total: { within: ['owner'], of: 'items' },
+}
+
+export type OpenBatch = { batch_id: string; owner: TenantId; items: number; entered_ms: number }
+
+export type BatchQuery = {
+  flow?: string | undefined
+  status?: BatchStatus | undefined
+  limit: number
+  cursor?: string | undefined
+}
+
+const MAX_OPEN = 100
+const FULL_RETRY_SECS = 60
+const PAGE = 1_000
+/** A creation that has not been completed for so long never will be. */
+const CREATION_MS = 600_000
+
+/** Stores batches. Every method throws `unavailable` when the store does not answer. */
+export class BatchStore {
+  readonly #batches: Collection
+  readonly #chunks: Collection
+  readonly #open: Collection
+  readonly #waves: Collection
+  readonly #answers: Collection
+
+  constructor(store: Store) {
+    this.#batches = store.collection(BATCHES)
+    this.#chunks = store.collection(BATCH_CHUNKS)
+    this.#open = store.collection(OPEN_BATCHES)
+    this.#waves = store.collection(BATCH_WAVES)
+    this.#answers = store.collection(BATCH_ANSWERS)
+  }
+
+  /**
+   * Stores a batch with its items, the record last: what finds it finds them. Can be repeated. Returns `false` when it was stored before; throws
+   * `rate_limit` when too many batches of the tenant have not ended.
+   */
+  async create(tenant: TenantId, batch: Batch, chunks: readonly NewChunk[]): Promise<boolean> {
+    const { batch_id, items } = batch
+    const expires_ms = Date.parse(batch.expires_at)
+    const created_ms = Date.parse(batch.created_at)
+    await this.#open.insert(SYSTEM_TENANT, {
+      batch_id,
+      owner: tenant,
+      items,
+      entered_ms: created_ms,
+    } satisfies OpenBatch)
+    const { count } = await this.#open.total(SYSTEM_TENANT, { owner: tenant })
+    if (count > MAX_OPEN) {
+      await this.close(batch_id)
+      throw tooMany(`this tenant has ${MAX_OPEN} batches that have not ended; start it when one has`, FULL_RETRY_SECS)
+    }
+    const docs = chunks.map(({ items: own, ...chunk }) => {
+      return { tenant, doc: { ...chunk, expires_ms }, body: JSON.stringify(own) }
+    })
+    for (const doc of docs) await this.#chunks.insertMissing([doc])
+    return this.#batches.insert(tenant, { ...batch, flow_name: batch.flow.name, created_ms, expires_ms })
+  }
+
+  async get(tenant: TenantId, batchId: string): Promise<Batch | undefined> {
+    const found = await this.#batches.get(tenant, { batch_id: batchId })
+    return found && toBatch(found.doc)
+  }
+
+  /** Newest first. Throws `invalid_request` for an invalid cursor. */
+  async list(tenant: TenantId, { flow, status, limit, cursor }: BatchQuery) {
+    const where = { ...(flow !== undefined && { flow_name: flow }), ...(status !== undefined && { status }) }
+    const after = startOfPage(cursor, ['number', 'string'])
+    const found = await this.#batches.page(tenant, { where, after, limit: limit + 1 })
+    const all = found.map(({ doc }) => toBatch(doc))
+    const { page, next_cursor } = toPage(all, limit, (last) => [Date.parse(last.created_at), last.batch_id])
+    return { batches: page, next_cursor }
+  }
+
+  /** In their order, without their items. */
+  async chunks(tenant: TenantId, batchId: string): Promise<Chunk[]> {
+    const found = await this.#chunks.page(tenant, { where: { batch_id: batchId }, limit: PAGE })
+    return found.map(({ doc }) => doc as Chunk)
+  }
+
+  async chunk(tenant: TenantId, batchId: string, chunk: number): Promise<NewChunk | undefined> {
+    const found = await this.#chunks.get(tenant, { batch_id: batchId, chunk })
+    return found && { ...(found.doc as Chunk), items: JSON.parse(found.body ?? '[]') as BatchItem[] }
+  }
+
+  /** Adds the ends of items that are not known yet. Returns all of the chunk's. */
+  saveEnds(tenant: TenantId, { batch_id, chunk, ends, look_at_ms = 0 }: Omit<Chunk, 'first'>) {
+    return untilFirst(async () => {
+      const found = await this.#chunks.get(tenant, { batch_id, chunk })
+      if (!found) return ends
+      const joined = joinEnds((found.doc as Chunk).ends, ends)
+      const doc = { ...found.doc, ends: joined, look_at_ms }
+      const isStored = await this.#chunks.replaceIfVersion(tenant, { doc, version: found.version })
+      return isStored ? joined : OVERTAKEN
+    })
+  }
+
+  /** The waves of a chunk, in their order. */
+  async waves(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Wave[]> {
+    const found = await this.#waves.page(tenant, { where: { batch_id, chunk }, limit: PAGE })
+    return found.map(({ doc }) => toWave(doc))
+  }
+
+  /** Returns `false` when there is a wave of this number. */
+  addWave(tenant: TenantId, wave: Wave, { expires_at }: Pick<Batch, 'expires_at'>): Promise<boolean> {
+    return this.#waves.insert(tenant, { ...wave, expires_ms: Date.parse(expires_at) })
+  }
+
+  /** Returns `false` when the wave is in another state by now. */
+  async changeWave(tenant: TenantId, { batch_id, chunk, wave, state }: Wave, set: Partial<Wave>): Promise<boolean> {
+    const update = { key: { batch_id, chunk, wave }, where: { state }, set }
+    return (await this.#waves.update(tenant, update)) !== undefined
+  }
+
+  /** Forgets a wave that the vendor has not got. */
+  async removeWave(tenant: TenantId, { batch_id, chunk, wave }: Wave): Promise<void> {
+    await this.#waves.delete(tenant, { batch_id, chunk, wave })
+  }
+
+  /** Keeps answers. Those that are there stay. */
+  async addAnswers(
+    tenant: TenantId,
+    { batch_id, chunk }: ChunkKey,
+    { answers, expires_at }: Pick<Batch, 'expires_at'> & { answers: ReadonlyMap<string, BatchAnswer> },
+  ): Promise<void> {
+    const expires_ms = Date.parse(expires_at)
+    const docs = [...answers].map(([call, answer]) => {
+      return { tenant, doc: { batch_id, chunk, call, answer: JSON.stringify(answer), expires_ms } }
+    })
+    await this.#answers.insertMissing(docs)
+  }
+
+  /** By the id of the call. */
+  async answers(tenant: TenantId, { batch_id, chunk }: ChunkKey): Promise<Map<string, BatchAnswer>> {
+    const answers = new Map<string, BatchAnswer>()
+    for (let after: string[] | undefined; ; ) {
+      const page = await this.#answers.page(tenant, { where: { batch_id, chunk }, after, limit: PAGE })
+      for (const { doc } of page) answers.set(String(doc['call']), JSON.parse(String(doc['answer'])) as BatchAnswer)
+      const last = page.at(-1)
+      if (!last || page.length < PAGE) return answers
+      after = [String(last.doc['call'])]
+    }
+  }
+
+  /** running -> cancelling. Returns the batch as it is now. */
+  async cancel(tenant: TenantId, batchId: string): Promise<Batch | undefined> {
+    await this.#move(tenant, batchId, { from: 'running', set: { status: 'cancelling' } })
+    return this.get(tenant, batchId)
+  }
+
+  /** Ends a batch all of whose items have ended, and forgets what was left open of one that is not there. Returns whether it is over. */
+  async settle(tenant: TenantId, batchId: string, at: Date): Promise<boolean> {
+    const batch = await this.get(tenant, batchId)
+    if (!batch) return this.#forget(batchId, at)
+    if (batch.ended_at === null) {
+      if (!(await this.chunks(tenant, batchId)).every(hasEnded)) return false
+      const ended_at = at.toISOString()
+      const set = { done: { status: 'done', ended_at }, cancelled: { status: 'cancelled', ended_at } }
+      const isDone = await this.#move(tenant, batchId, { from: 'running', set: set.done })
+      if (!isDone) await this.#move(tenant, batchId, { from: 'cancelling', set: set.cancelled })
+    }
+    await this.close(batchId)
+    return true
+  }
+
+  async close(batchId: string): Promise<void> {
+    await this.#open.delete(SYSTEM_TENANT, { batch_id: batchId })
+  }
+
+  /** A page of the batches of all tenants that may not have ended, behind one of them. */
+  async open(after: string | undefined): Promise<OpenBatch[]> {
+    const found = await this.#open.page(SYSTEM_TENANT, {
+      after: after === undefined ? undefined : [after],
+      limit: PAGE,
+    })
+    return found.map(({ doc }) => doc as OpenBatch)
+  }
+
+  async #forget(batchId: string, at: Date): Promise<boolean> {
+    const entry = (await this.#open.get(SYSTEM_TENANT, { batch_id: batchId }))?.doc as OpenBatch | undefined
+    if (entry && entry.entered_ms > at.getTime() - CREATION_MS) return false // It is being created.
+    await this.close(batchId)
+    return true
+  }
+
+  async #move(tenant: TenantId, batchId: string, { from, set }: { from: BatchStatus; set: JsonObject }) {
+    const update = { key: { batch_id: batchId }, where: { status: from }, set }
+    return (await this.#batches.update(tenant, update)) !== undefined
+  }
+}
+
+type ChunkKey = Pick<Chunk, 'batch_id' | 'chunk'>
+
+function toWave(doc: JsonObject): Wave {
+  const { expires_ms: _expires, ...wave } = doc
+  return wave as Wave
+}
+
+function toBatch(doc: JsonObject): Batch {
+  const { flow_name: _name, created_ms: _created, expires_ms: _expires, ...batch } = doc
+  return batch as Batch
+}

@@ -1,0 +1,127 @@
+// Tests providers/batch: the batch endpoints of vendors, and their answers in place of live ones.
+
+import { expect } from 'chai'
+import { createProvider } from '../../../services/wiring/models/create-provider.ts'
+import { apiBase } from '../../../shared/agent/providers/base-url.ts'
+import { AnsweredCalls, type ItemAnswers } from '../../../shared/agent/providers/batch/answered-calls.ts'
+import type { BatchCall } from '../../../shared/agent/providers/batch/port.ts'
+import { openVendorBatches } from '../../../shared/agent/providers/batch/vendors.ts'
+import { createHttpSend } from '../../../shared/agent/providers/chat/transport.ts'
+import type { ModelPart, ModelRequest } from '../../../shared/agent/providers/port.ts'
+import { createPrices } from '../../../shared/agent/providers/prices.ts'
+import { eachOf } from '../../../shared/kernel/async/batch.ts'
+import { newTraceId } from '../../../shared/kernel/ids.ts'
+import { type Answer, type ModelServer, startModelServer } from '../../support/model-server/model-server.ts'
+import { VendorBatchServer } from '../../support/vendor-batches.ts'
+
+const send = createHttpSend({ connectMs: 1_000 })
+const REQUEST: ModelRequest = {
+  model: 'm-1',
+  system: 'Be brief.',
+  messages: [{ role: 'user', text: 'hello' }],
+  tools: [{ name: 'look', description: 'Looks', inputSchema: { type: 'object', properties: {} } }],
+  stopSequences: [],
+}
+const VENDORS = [
+  ['openai', '/v1'],
+  ['anthropic', '/v1'],
+  ['google', '/v1beta'],
+] as const
+const ANSWERS: Answer[] = [
+  'two words',
+  [{ thinking: 'first' }, { text: 'then' }, { tool: 'look', input: { a: [1, 'x'] }, id: 'call_1' }],
+  { steps: [{ text: 'cut' }], finish: 'length', usage: { input: 90, output: 7, cacheRead: 30 } },
+]
+
+describe('the batches of vendors', () => {
+  let model: ModelServer
+  let vendor: VendorBatchServer
+  before(async () => {
+    model = await startModelServer()
+    vendor = await new VendorBatchServer(model).listen()
+  })
+  after(async () => {
+    await vendor.close()
+    await model.close()
+  })
+
+  for (const [type, path] of VENDORS) {
+    const access = () => ({ type, baseUrl: vendor.origin + path, apiKey: 'sk-1' })
+    const batches = () => openVendorBatches({ ...access(), headers: {}, send }) ?? expect.fail('no batches')
+    const partsOf = async (item: ItemAnswers | undefined): Promise<ModelPart[]> => {
+      const calls = item && new AnsweredCalls({ item, agent: 'main', base: apiBase(type, access().baseUrl).href })
+      const live = { send, fetch: globalThis.fetch }
+      const opened = await createProvider({ ...access(), ...(calls ? calls.behind(live) : live) })
+      const provider = calls ? calls.priced(opened) : opened
+      const parts: ModelPart[] = []
+      for await (const some of provider.stream(REQUEST, new AbortController().signal)) parts.push(...eachOf(some))
+      return parts
+    }
+    const rehearse = async (traceId: string, answers: ItemAnswers['answers']): Promise<BatchCall[]> => {
+      const missing: BatchCall[] = []
+      const parts = await partsOf({ traceId, answers, missing })
+      expect(parts.at(-1)?.type).to.equal(missing.length > 0 ? 'failure' : 'finish')
+      return missing
+    }
+    /** The text of adjacent deltas as one part. Ids that the vendor makes up differ from answer to answer. */
+    const joined = (parts: readonly ModelPart[]): unknown[] =>
+      parts.reduce<{ type: string; text?: string }[]>((all, part) => {
+        const last = all.at(-1)
+        if ('text' in part && last?.type === part.type) last.text = `${last.text}${part.text}`
+        else if (part.type === 'thinking_end') all.push({ type: part.type })
+        else all.push({ ...part })
+        return all
+      }, [])
+
+    it(`D55.6e: a call that a batch of ${type} has answered has the parts of a live one, at half its price`, async () => {
+      for (const answer of ANSWERS) {
+        model.answer(answer)
+        const live = await partsOf(undefined)
+        model.answer(answer)
+        const traceId = newTraceId()
+        const calls = await rehearse(traceId, new Map())
+        expect(calls.map(({ id }) => /^[0-9a-f]{32}-[0-9a-f]{8}-0$/.test(id))).to.deep.equal([true])
+        const id = await batches().submit(calls, 'mark-1')
+        const answers = (await batches().read(id)) ?? expect.fail('it goes on')
+        expect(await rehearse(traceId, answers)).to.deep.equal([])
+        const parts = await partsOf({ traceId, answers })
+        const finish = parts.at(-1)
+        if (finish?.type !== 'finish' || !finish.usage) return expect.fail('no counts')
+        const { priceFactor, ...usage } = finish.usage
+        expect(priceFactor).to.equal(0.5)
+        const whole = live.at(-1)
+        if (whole?.type !== 'finish' || !whole.usage) return expect.fail('no counts')
+        const priceOf = createPrices(new Map([['m-1', { input: 2, output: 4 }]]))
+        const counted = { ...usage, ...{ input: 100, output: 10 } }
+        expect(priceOf({ type }, 'm-1', { ...counted, priceFactor: 0.5 })).to.equal(
+          (priceOf({ type }, 'm-1', counted) ?? 0) / 2,
+        )
+        // The same request is longer by what asks for a stream, which the mock counts.
+        const alike = (part: ModelPart) =>
+          part.type === 'finish' ? { ...part, usage: { ...usage, input: 0, output: 0 } } : part
+        expect(joined([...parts.slice(0, -1), alike(finish)])).to.deep.equal(
+          joined([...live.slice(0, -1), alike(whole)]),
+        )
+      }
+      expect(vendor.liveCalls).to.be.above(0)
+      const before = vendor.liveCalls
+      model.answer('live')
+      expect((await partsOf({ traceId: newTraceId(), answers: new Map() })).at(-1)).to.not.have.nested.property(
+        'usage.priceFactor',
+      )
+      expect(vendor.liveCalls).to.equal(before + 1)
+    })
+
+    it(`D55.6d: a batch of ${type} is found by its mark where the vendor keeps one, is read when it has ended, and leaves out what was cancelled`, async () => {
+      vendor.isHeld = true
+      const calls = await rehearse(newTraceId(), new Map())
+      const id = await batches().submit(calls, `mark-${type}`)
+      vendor.isHeld = false
+      expect(await batches().read(id)).to.equal(undefined)
+      expect(await batches().find(`mark-${type}`)).to.deep.equal(type === 'anthropic' ? 'unknown' : { id })
+      if (type !== 'anthropic') expect(await batches().find('another mark')).to.equal(undefined)
+      await batches().cancel(id)
+      expect(await batches().read(id)).to.deep.equal(new Map())
+    })
+  }
+})

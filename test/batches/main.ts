@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { type Child, spawnChild } from '../../scripts/local-services/child.ts'
+import type { ApiType } from '../../shared/platform/api/api-type.ts'
+import { startClusterRedis } from '../support/cluster-redis.ts'
+import { type ModelServer, startModelServer } from '../support/model-server/model-server.ts'
+import { startMongoInMemory } from '../support/mongo-in-memory.ts'
+import { VendorBatchServer } from '../support/vendor-batches.ts'
+
+const USAGE = `usage: npm run try:batch -- [--items 1000] [--live] [--kill-secs 20] [--answer-secs 15]
+
+Runs a flow for so many inputs in a cluster of processes, of which one gateway, one worker and one executor are killed (SIGKILL) and started again every so many
+seconds. Without --live the calls go to batches of the vendor, which answers each after so many seconds, and one item in fifty needs a second call. Prints a row, and
+exits with 1 where an item has not one good result, a call was in two batches, or the cost is above 0.55 of live. It takes minutes.
+`
+
+const { values } = parseArgs({
+  options: {
+    items: { type: 'string', default: '1000' },
+    live: { type: 'boolean', default: false },
+    'kill-secs': { type: 'string', default: '20' },
+    'answer-secs': { type: 'string', default: '15' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+type Batch = ApiType<'FlowBatch'>
+type Result = ApiType<'FlowBatchResult'>
+type Role = 'gateway' | 'worker' | 'executor'
+type Env = Record<string, string>
+
+const COUNT = Number(values.items)
+const PRICE = { input: 10, output: 20 }
+const USAGE_OF_CALL = { input: 1_000, output: 100 }
+const CORRECTED = 50
+const LOOK_MS = 1_000
+const GOOD = '{"answer":"yes"}'
+const textSchema = (name: string) => ({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] })
+
+async function tryBatch(): Promise<boolean> {
+  const [mongo, redis, model] = await Promise.all([startMongoInMemory(), startClusterRedis(), openModel()])
+  const vendor = await new VendorBatchServer(model).listen()
+  const answering = answerLate(vendor)
+  const cluster = await Cluster.start({
+    ...redis.env,
+    ...{ MONGODB_URL: mongo.url, MONGODB_DB: `try_${randomBytes(4).toString('hex')}` },
+    ...{ MASTER_KEY: randomBytes(32).toString('base64'), ALLOW_PRIVATE_URLS: 'true', RATE_LIMIT_RPM: '0' },
+    ...{ RUNS_PER_WORKER: '128', DRAIN_SECS: '0' },
+  })
+  try {
+    const row = await runBatch(cluster, vendor)
+    print(
+      `| ${Object.keys(row).join(' | ')} |\n|${'---|'.repeat(Object.keys(row).length)}\n| ${Object.values(row).join(' | ')} |`,
+    )
+    return row.problems === ''
+  } finally {
+    clearInterval(answering)
+    await cluster.close()
+    await vendor.close()
+    await model.close()
+    await redis.stop()
+    await mongo.stop()
+  }
+}
+
+/** One item in so many is answered wrongly the first time. */
+async function openModel(): Promise<ModelServer> {
+  const model = await startModelServer({ record: false })
+  model.otherwise(({ body }) => {
+    const text = JSON.stringify(body)
+    const item = Number(/item (\d+)/.exec(text)?.[1])
+    const isWrong = item % CORRECTED === 0 && !text.includes('bad')
+    return { steps: [{ text: isWrong ? '{"bad":1}' : GOOD }], usage: USAGE_OF_CALL }
+  })
+  return model
+}
+
+function answerLate(vendor: VendorBatchServer): NodeJS.Timeout {
+  vendor.isHeld = true
+  const since = new Map<object, number>()
+  let isBusy = false
+  const answerDue = async () => {
+    for (const kept of vendor.batches) {
+      const at = since.get(kept) ?? performance.now()
+      since.set(kept, at)
+      const isDue = performance.now() - at > 1_000 * Number(values['answer-secs'])
+      if (!kept.answers && isDue) await vendor.release(kept).catch(() => {}) // It is tried again.
+    }
+    isBusy = false
+  }
+  return setInterval(() => {
+    if (!isBusy) void answerDue()
+    isBusy = true
+  }, LOOK_MS)
+}
+
+async function runBatch(cluster: Cluster, vendor: VendorBatchServer) {
+  const begun = performance.now()
+  const prices = { 'm-1': PRICE }
+  await cluster.ask('PUT', '/config/instances/pool', {
+    type: 'openai',
+    url: `${vendor.origin}/v1`,
+    key: 'sk-1',
+    prices,
+  })
+  await cluster.ask('PUT', '/flows/answers', { input_schema: textSchema('text'), output_schema: textSchema('answer') })
+  await cluster.ask('POST', '/flows/answers/publish')
+  const items = Array.from({ length: COUNT }, (_, n) => ({ custom_id: `c-${n}`, input: { text: `item ${n}` } }))
+  const deadline = values.live ? {} : { deadline_hours: 24 }
+  const request = { items, provider_instance: 'pool', model: 'm-1', ...deadline }
+  const { batch_id: id } = JSON.parse(await cluster.ask('POST', '/flows/answers/batch', request)) as Batch
+  let kills = 0
+  const killing = setInterval(
+    () => void cluster.killOneOfEach().then(() => kills++),
+    1_000 * Number(values['kill-secs']),
+  )
+  let batch: Batch
+  do {
+    await sleep(LOOK_MS)
+    batch = JSON.parse(await cluster.ask('GET', `/batches/${id}`)) as Batch
+  } while (batch.ended_at === null)
+  clearInterval(killing)
+  const text = await cluster.ask('GET', `/batches/${id}/results`)
+  const results = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Result)
+  const live =
+    results.reduce((sum, each) => sum + each.input_tokens * PRICE.input + each.output_tokens * PRICE.output, 0) / 1e6
+  const twice = [...vendor.submitted.values()].filter((count) => count > 1).length
+  const share = batch.usage.cost_usd / live
+  const good = new Set(results.filter(({ status }) => status === 'ok').map(({ custom_id }) => custom_id))
+  const problems = [
+    (good.size !== COUNT || results.length !== COUNT) && `${good.size} good of ${results.length} results`,
+    twice > 0 && `${twice} calls in two batches`,
+    !values.live && share > 0.55 && 'too dear',
+  ]
+  return {
+    items: COUNT,
+    ok: good.size,
+    results: results.length,
+    'vendor batches': vendor.batches.length,
+    'calls in batches': vendor.submitted.size,
+    'in two': twice,
+    'live calls': vendor.liveCalls,
+    'cost of live': share.toFixed(3),
+    'processes killed': 3 * kills,
+    seconds: Math.round((performance.now() - begun) / 1_000),
+    failed: [
+      ...new Set(
+        results.filter(({ status }) => status !== 'ok').map(({ status, error }) => `${status}: ${error?.message}`),
+      ),
+    ].join('; '),
+    problems: problems.filter(Boolean).join('; '),
+  }
+}
+
+/** Two processes of each role. */
+class Cluster {
+  readonly #env: Env
+  readonly #members: Record<Role, { child: Child; url: string }[]> = { gateway: [], worker: [], executor: [] }
+
+  private constructor(env: Env) {
+    this.#env = env
+  }
+
+  static async start(env: Env): Promise<Cluster> {
+    const cluster = new Cluster(env)
+    for (const role of ['worker', 'executor', 'gateway'] as const)
+      await Promise.all([1, 2].map(() => cluster.#add(role)))
+    return cluster
+  }
+
+  async killOneOfEach(): Promise<void> {
+    const kill = async (role: Role) => {
+      const oldest = this.#members[role].shift()
+      await oldest?.child.kill('SIGKILL')
+      await this.#add(role)
+    }
+    await Promise.all((['worker', 'executor', 'gateway'] as const).map(kill))
+  }
+
+  /** Asks again while a gateway dies or something is unavailable: with one key, so that a start counts once. */
+  async ask(method: string, path: string, body?: object): Promise<string> {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': randomBytes(8).toString('hex') }
+    for (let tries = 1; ; tries++) {
+      const [{ url } = { url: '' }] = this.#members.gateway.toReversed()
+      const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+      const answer = await fetch(url + path, sent)
+        .then(async (each) => ({ status: each.status, text: await each.text() }))
+        .catch(() => undefined)
+      if (answer && answer.status < 400) return answer.text
+      if (tries > 60 || (answer && answer.status < 500))
+        throw new Error(`${method} ${path}: ${answer?.status} ${answer?.text}`)
+      await sleep(LOOK_MS)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      Object.values(this.#members)
+        .flat()
+        .map(({ child }) => child.kill('SIGKILL')),
+    )
+  }
+
+  async #add(role: Role): Promise<void> {
+    const main = new URL(`../../services/${role}/main.ts`, import.meta.url).pathname
+    const env = { HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', PATH: process.env['PATH'] ?? '', ...this.#env }
+    const child = await spawnChild({ name: role, command: process.execPath, args: [main], env })
+    const [line] = await child.line(/^\{.*"msg":"listening".*\}$/m, 90_000)
+    this.#members[role].push({ child, url: (JSON.parse(line) as { url?: string }).url ?? '' })
+  }
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+
+if (values.help) print(USAGE)
+else process.exitCode = (await tryBatch()) ? 0 : 1

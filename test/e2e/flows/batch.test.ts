@@ -1,0 +1,190 @@
+import { expect } from 'chai'
+import type { ApiType } from '../../../shared/platform/api/api-type.ts'
+import { DEFINITION, GOOD, putInstance, useFlows } from '../../support/flows.ts'
+import { useIssuer } from '../../support/issuer/use-issuer.ts'
+import { inBothForms, type Reply } from '../../support/product.ts'
+import { until } from '../../support/until.ts'
+import { VendorBatchServer } from '../../support/vendor-batches.ts'
+
+type Batch = ApiType<'FlowBatch'>
+type Result = ApiType<'FlowBatchResult'>
+
+const LINES = { 'content-type': 'application/jsonl' }
+const lineOf = (text: unknown, custom_id?: string) =>
+  JSON.stringify({ ...(custom_id && { custom_id }), input: { text } })
+
+inBothForms('batches of a flow', (startProduct, form) => {
+  const issuer = useIssuer()
+  const bench = useFlows(startProduct, form, issuer.env)
+
+  const bodyOf = ({ status, text, body }: Reply, wanted = 200): unknown => {
+    expect(status, text).to.equal(wanted)
+    return body
+  }
+  const get = async (id: string) => bodyOf(await bench.call('GET', `/batches/${id}`)) as Batch
+  const ended = async (id: string) => {
+    await until(async () => (await get(id)).ended_at, { what: 'the batch to end', lastSeen: () => id })
+    return get(id)
+  }
+  const resultsOf = async (id: string): Promise<Result[]> => {
+    const { status, text } = await bench.call('GET', `/batches/${id}/results`)
+    expect(status, text).to.equal(200)
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Result)
+  }
+  const sendLines = (name: string, lines: readonly string[], query = 'provider_instance=main&model=m-1') =>
+    fetch(`${bench.product.url}/flows/${name}/batch?${query}`, {
+      method: 'POST',
+      headers: LINES,
+      body: lines.join('\n'),
+    })
+
+  it('D55: run each of their inputs, from a body, its lines or a file, and give the results in their order', async () => {
+    bench.main.otherwise((request) => (JSON.stringify(request.body).includes('wrong') ? '{"no": 1}' : GOOD))
+    const name = await bench.publish(DEFINITION)
+    const items = [
+      { input: { text: 'one' } },
+      { custom_id: 'second', input: { text: 2 } },
+      { input: { text: 'wrong' } },
+    ]
+    const request = { items, provider_instance: 'main', model: 'm-1' }
+    const key = { 'idempotency-key': `key-${name}` }
+    const { batch_id: id, item_counts } = bodyOf(
+      await bench.call('POST', `/flows/${name}/batch`, request, key),
+      202,
+    ) as Batch
+    expect(item_counts.total).to.equal(3)
+    const again = await bench.call('POST', `/flows/${name}/batch`, request, key)
+    expect([(bodyOf(again, 202) as Batch).batch_id, again.headers.get('idempotency-replayed')]).to.deep.equal([
+      id,
+      'true',
+    ])
+    const { status, item_counts: counts, usage } = await ended(id)
+    expect([status, counts.ok, counts.rejected, counts.invalid_output]).to.deep.equal(['done', 1, 1, 1])
+    const results = await resultsOf(id)
+    expect(results.map(({ custom_id, status: each }) => [custom_id, each])).to.deep.equal([
+      ['1', 'ok'],
+      ['second', 'rejected'],
+      ['3', 'invalid_output'],
+    ])
+    expect(results[0]?.output).to.deep.equal(JSON.parse(GOOD))
+    expect(results[2]?.problems).not.to.be.empty
+    expect(usage.input_tokens)
+      .to.equal(results.reduce((sum, each) => sum + each.input_tokens, 0))
+      .and.to.be.above(0)
+
+    const listed = bodyOf(await bench.call('GET', `/dispatches?kind=batch&key=${id}`)) as { dispatches: unknown[] }
+    expect(listed.dispatches).to.have.length(3)
+    await until(
+      async () =>
+        (bodyOf(await bench.call('GET', `/runs?metadata.batch_id=${id}`)) as { runs: unknown[] }).runs.length === 2,
+      { what: 'the runs to be recorded' },
+    )
+
+    const lines = [lineOf('a', 'x'), '', lineOf('b')]
+    const byLines = (await (await sendLines(name, lines)).json()) as Batch
+    const sent = new FormData()
+    sent.set('file', new Blob([lines.join('\r\n')]), 'inputs.jsonl')
+    const { file_id } = bodyOf(await bench.call('POST', '/files', sent), 201) as { file_id: string }
+    const byFile = await bench.call('POST', `/flows/${name}/batch`, {
+      file_id,
+      provider_instance: 'main',
+      model: 'm-1',
+    })
+    for (const { batch_id } of [byLines, bodyOf(byFile, 202) as Batch]) {
+      await ended(batch_id)
+      expect((await resultsOf(batch_id)).map(({ custom_id, output }) => [custom_id, output])).to.deep.equal([
+        ['x', JSON.parse(GOOD)],
+        ['2', JSON.parse(GOOD)],
+      ])
+    }
+    const { batches } = bodyOf(await bench.call('GET', `/batches?flow=${name}&status=done`)) as { batches: Batch[] }
+    expect(batches.map(({ batch_id }) => batch_id)).to.include.members([id, byLines.batch_id])
+
+    const acme = await issuer.headersOf('acme')
+    for (const path of [`/batches/${id}`, `/batches/${id}/results`])
+      expect((await bench.call('GET', path, undefined, acme)).status).to.equal(404)
+    expect((await bench.call('POST', `/batches/${id}/cancel`, undefined, acme)).status).to.equal(404)
+    expect((await bench.call('GET', '/batches', undefined, acme)).body).to.deep.equal({
+      batches: [],
+      next_cursor: null,
+    })
+  })
+
+  it('D55: a request that cannot be a batch is refused as a whole, and says where', async () => {
+    const name = await bench.publish(DEFINITION)
+    for (const [lines, words] of [
+      [[lineOf('a'), '{"input": {}'], 'line 2'],
+      [[lineOf('a'), '', `${lineOf('b')},${lineOf('c')}`], 'line 3'],
+      [['[]'], '/items/0'],
+      [['{"input": "text"}'], '/items/0/input'],
+      [[], '/items'],
+    ] as const) {
+      const answer = await sendLines(name, lines)
+      expect([answer.status, await answer.text()].join(' '))
+        .to.match(/^400 /)
+        .and.include(words)
+    }
+    const items = [{ input: { text: 'a' } }]
+    for (const [request, status] of [
+      [{ items, provider_instance: 'nobody', model: 'm' }, 400],
+      [{ items: [], provider_instance: 'main', model: 'm' }, 400],
+      [{ items: Array(10_001).fill(items[0]), provider_instance: 'main', model: 'm' }, 400],
+      [{ items, file_id: `file_${'0'.repeat(32)}`, provider_instance: 'main', model: 'm' }, 400],
+      [{ file_id: `file_${'0'.repeat(32)}`, provider_instance: 'main', model: 'm' }, 404],
+    ] as const)
+      expect((await bench.call('POST', `/flows/${name}/batch`, request)).status).to.equal(status)
+    expect((await sendLines('no-such-flow', [lineOf('a')])).status).to.equal(404)
+    expect((await bench.call('GET', `/batches?flow=${name}`)).body).to.deep.equal({ batches: [], next_cursor: null })
+  })
+
+  it('D55.6a: with a deadline their calls go to the batches of the vendor, each once, a correction in the next one, for half the price', async () => {
+    const vendor = await new VendorBatchServer(bench.spare).listen()
+    try {
+      const asked = new Set<string>()
+      bench.spare.otherwise(({ body }) => {
+        const text = JSON.stringify(body)
+        const isFirst = text.includes('wrong') && !asked.has('wrong')
+        if (isFirst) asked.add('wrong')
+        return { steps: [{ text: isFirst ? '{"no": 1}' : GOOD }], usage: { input: 1_000, output: 100 } }
+      })
+      const prices = { 'm-1': { input: 10, output: 20 } }
+      await putInstance(bench, 'pool', { type: 'openai', url: `${vendor.origin}/v1`, key: 'sk-pool', prices })
+      const name = await bench.publish(DEFINITION)
+      const items = [...Array(20).keys(), 'wrong'].map((n) => ({ input: { text: `item ${n}` } }))
+      const request = { items, provider_instance: 'pool', model: 'm-1', deadline_hours: 24 }
+      const { batch_id: id } = bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202) as Batch
+      const { item_counts: counts, usage } = await ended(id)
+      expect([counts.ok, vendor.liveCalls]).to.deep.equal([21, 0])
+      expect([...vendor.submitted.values()]).to.deep.equal(Array(22).fill(1))
+      expect(usage.input_tokens).to.equal(22_000)
+      expect(usage.cost_usd).to.be.closeTo((22 * (1_000 * 10 + 100 * 20)) / 1e6 / 2, 1e-9)
+      const spent = async () => {
+        const runs = (
+          bodyOf(await bench.call('GET', `/runs?metadata.batch_id=${id}`)) as { runs: { cost_usd?: number }[] }
+        ).runs
+        return runs.length === 21 && runs.reduce((sum, { cost_usd: cost = 0 }) => sum + cost, 0)
+      }
+      expect(await until(spent, { what: 'the runs to be recorded' })).to.be.closeTo(usage.cost_usd, 1e-9)
+    } finally {
+      await vendor.close()
+    }
+  })
+
+  it('D55: are cancelled while they are at work', async () => {
+    bench.main.otherwise(() => ({ hangBeforeHeaders: true }))
+    const name = await bench.publish(DEFINITION)
+    const items = Array.from({ length: 40 }, () => ({ input: { text: 'a' } }))
+    const request = { items, provider_instance: 'main', model: 'm-1' }
+    const { batch_id: id } = bodyOf(await bench.call('POST', `/flows/${name}/batch`, request), 202) as Batch
+    const runs = async () =>
+      (bodyOf(await bench.call('GET', '/runs?kind=flow&status=running')) as { runs: unknown[] }).runs
+    await until(async () => (await runs()).length > 0, { what: 'an item to be at work' })
+    bodyOf(await bench.call('POST', `/batches/${id}/cancel`))
+    const { status, item_counts } = await ended(id)
+    expect([status, item_counts.cancelled]).to.deep.equal(['cancelled', 40])
+    expect((await bench.call('POST', `/batches/${id}/cancel`)).status).to.equal(409)
+  })
+})

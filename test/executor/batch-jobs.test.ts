@@ -1,0 +1,329 @@
+// Tests batch-jobs.ts with work/flows/batch: batches in SQLite, whose items this process executes with answers that a test gives.
+
+import { expect } from 'chai'
+import { BatchJobs, type BatchJobsDeps, reconcileBatches } from '../../services/executor/batch-jobs.ts'
+import { FlowJobs } from '../../services/executor/flow-jobs.ts'
+import { AppError, tooMany } from '../../shared/kernel/errors.ts'
+import type { FlowEvent } from '../../shared/kernel/events.ts'
+import { itemTraceId, runIdOf } from '../../shared/kernel/ids.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import type { ApiType } from '../../shared/platform/api/api-type.ts'
+import { createIdempotency } from '../../shared/platform/store/idempotency.ts'
+import { NO_ADMISSION } from '../../shared/tenancy/limits/admission.ts'
+import { EMPTY_CONFIG } from '../../shared/tenancy/tenant-config/config.ts'
+import { divide, progressOf } from '../../shared/work/flows/batch/batch.ts'
+import { BatchCalls } from '../../shared/work/flows/batch/calls.ts'
+import { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import type { FlowExecution } from '../../shared/work/flows/execute/agents.ts'
+import type { Dispatch, DispatchOutput, Flow } from '../../shared/work/flows/port.ts'
+import { StoredDispatches } from '../../shared/work/flows/store/dispatches.ts'
+import type { Job } from '../../shared/work/queue/port.ts'
+import { Runs } from '../../shared/work/runs/runs.ts'
+import { newDispatch, OK } from '../contract/dispatch-setup.ts'
+import { NO_FILES } from '../support/no-files.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
+import { tenantId } from '../support/tenant.ts'
+import { useTestStore } from '../support/test-store.ts'
+import { until } from '../support/until.ts'
+
+const EPOCH = 7
+const DEAD = 6
+const FLOW: Flow = {
+  name: 'summarize',
+  uid: 'flow_1',
+  version: 3,
+  state: 'published',
+  definition: { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false },
+  created_at: '',
+  updated_at: '',
+  published_version: 3,
+  is_built_in: false,
+}
+const CONFIG = {
+  ...EMPTY_CONFIG,
+  instances: [{ name: 'main', type: 'openai' as const, revision: 'rev_1', created_at: '', updated_at: '' }],
+}
+/** Refuses the inputs that say so. */
+const CHECKER = {
+  findUnusable: async () => [],
+  check: async (_schema: unknown, input: unknown) =>
+    (input as { bad?: true }).bad ? [{ path: '/bad', message: 'is bad' }] : [],
+}
+const CHECKERS = { of: () => CHECKER, close: async () => {} }
+const started = (traceId: string): FlowEvent => ({
+  ...{ type: 'started', trace_id: traceId, flow_id: 'summarize', flow_version: 3 },
+  ...{ provider_instance: 'main', model: 'm', at: '' },
+})
+const CALLER = { subject: 'anna', idempotencyKey: undefined }
+const itemsOf = (count: number) => Array.from({ length: count }, (_, n) => ({ input: { n } }))
+type Result = ApiType<'FlowBatchResult'>
+
+describe('the items of batches', () => {
+  const opened = useTestStore()
+
+  /** A gateway and an executor. `jobs` is its queue, whose jobs the test hands out. */
+  function open(changes: Partial<BatchJobsDeps> & { execute?: (execution: FlowExecution) => Promise<unknown> } = {}) {
+    const { execute = async ({ input }) => input, ...more } = changes
+    const executed: unknown[] = []
+    const jobs = new Map<string, Job>()
+    const queue = {
+      add: async (job: Job) => void jobs.set(job.id, job),
+      missing: async (_kind: string, ids: readonly string[]) => ids.filter((id) => !jobs.has(id)),
+    }
+    const dispatches = new StoredDispatches(opened.store)
+    const batches = new BatchStore(opened.store)
+    const compile = async () => ({ templates: { subAgents: new Map() }, usesMemory: false })
+    const library = { published: async () => FLOW, definitionOf: async () => FLOW.definition }
+    const now = () => new Date()
+    const runs = new Runs(
+      { maxLive: 1_000, resumeMs: 60_000, maxJournalBytes: 1_000_000 },
+      { onBug: () => {}, onEvent: () => {}, onForgotten: () => {} },
+    )
+    const flows = new FlowJobs({
+      ...{ runs, dispatches, library, compile, admission: NO_ADMISSION, log: SILENT_LOG },
+      memory: { promptText: async () => '', remember: async () => true },
+      async *execute(_tenant, execution, signal) {
+        executed.push(execution.input['n'])
+        yield started(execution.traceId)
+        const cancelled = new Promise<never>((_, reject) =>
+          signal.addEventListener('abort', () => reject(new AppError('conflict', 'cancelled', { code: 'cancelled' }))),
+        )
+        const output = await Promise.race([execute(execution), cancelled])
+        return { ...OK, status: 'ok', output, raw_output: '', timeline: [] }
+      },
+      executors: { isAlive: async (epoch) => epoch === EPOCH },
+      epoch: () => EPOCH,
+      isHeld: () => true,
+      announce: () => {},
+    })
+    const deps: BatchJobsDeps = {
+      ...{ batches, dispatches, library, compile, runs, flows, now, checkers: CHECKERS, files: NO_FILES },
+      ...{ admission: NO_ADMISSION, configs: { get: async () => CONFIG }, keepsHistory: true },
+      draining: new AbortController().signal,
+      log: SILENT_LOG,
+      ...more,
+    }
+    const handler = new BatchJobs(deps)
+    const calls = new BatchCalls({ ...deps, library, queue, idempotency: createIdempotency(opened.store) })
+    const handle = (job: Job, giveWay?: AbortSignal) => handler.handle(job, giveWay)
+    const start = async (items: object[], extra: object = {}) => {
+      const request = {
+        items: items as { input: Record<string, unknown> }[],
+        provider_instance: 'main',
+        model: 'm',
+        ...extra,
+      }
+      return (await calls.start(TENANT, 'summarize', { request, ...CALLER })).batch.batch_id
+    }
+    const work = async () => {
+      const all = [...jobs.values()]
+      const ends = await Promise.all(all.map((job) => handle(job)))
+      for (const job of all) jobs.delete(job.id)
+      return ends
+    }
+    const resultsOf = async (id: string, after = 0): Promise<Result[]> => {
+      const results: Result[] = []
+      for await (const result of await calls.results(TENANT, id, after)) results.push(result)
+      return results
+    }
+    const reconcile = () => reconcileBatches({ batches, queue, now })
+    return { calls, start, work, handle, jobs, executed, resultsOf, dispatches, batches, queue, runs, reconcile }
+  }
+
+  it('D55: are divided among a hundred jobs at most, in their order, and a long one is alone', () => {
+    for (const count of [1, 9, 801, 2_000]) {
+      const chunks = divide('batch_1', itemsOf(count))
+      expect(chunks.length).to.be.at.most(100)
+      expect(chunks.flatMap(({ items }) => items)).to.deep.equal(itemsOf(count))
+      for (const { first, items, ends } of chunks) {
+        expect(items[0]?.input).to.deep.equal({ n: first - 1 })
+        expect(ends).to.deep.equal(items.map(() => null))
+      }
+    }
+    const long = { input: { text: 'x'.repeat(2_000_000) } }
+    expect(divide('batch_1', [...itemsOf(2), long, ...itemsOf(3)]).map(({ items }) => items.length)).to.deep.equal([
+      2, 1, 3,
+    ])
+  })
+
+  it('D55: run once each, also where two processes get a job, and their results come in their order under their names', async () => {
+    const { start, work, jobs, handle, executed, resultsOf, calls, batches } = open()
+    const id = await start([...itemsOf(19), { custom_id: 'last', input: { n: 19 } }])
+    expect(await calls.get(TENANT, id)).to.deep.include({ status: 'running' })
+    const again = [...jobs.values()].map((job) => handle(job))
+    await Promise.all([...again, work()])
+    expect(executed.toSorted()).to.deep.equal(
+      itemsOf(20)
+        .map(({ input }) => input.n)
+        .toSorted(),
+    )
+    const results = await resultsOf(id)
+    expect(results.map(({ output }) => output)).to.deep.equal(itemsOf(20).map(({ input }) => input))
+    expect(results.map(({ custom_id }) => custom_id)).to.deep.equal([
+      ...itemsOf(19).map(({ input }) => String(input.n + 1)),
+      'last',
+    ])
+    const batch = await calls.get(TENANT, id)
+    expect(batch).to.deep.include({ status: 'done', model: 'm', subject: 'anna' })
+    expect(batch.item_counts).to.include({ total: 20, ended: 20, ok: 20 })
+    expect(batch.usage).to.deep.equal({ input_tokens: 2_000, output_tokens: 400, cost_usd: 5 })
+    expect((await batches.open(undefined)).map(({ batch_id }) => batch_id)).not.to.include(id)
+    expect((await resultsOf(id, 18)).map(({ item }) => item)).to.deep.equal([19, 20])
+  })
+
+  it('D55: fail alone: an input that does not fit is rejected, and a flow that fails is an error, beside the others', async () => {
+    const execute = async ({ input }: FlowExecution) => {
+      if (input['n'] === 1) throw new AppError('upstream', 'the provider is away', { code: 'provider_unavailable' })
+      return input
+    }
+    const { start, work, resultsOf, calls, dispatches } = open({ execute })
+    const id = await start([{ input: { bad: true } }, ...itemsOf(3)])
+    await work()
+    const results = await resultsOf(id)
+    expect(results.map(({ status }) => status)).to.deep.equal(['rejected', 'ok', 'error', 'ok'])
+    expect(results[0]?.error?.message).to.include('is bad')
+    expect(results[2]?.error).to.deep.equal({ type: 'upstream_error', message: 'the provider is away' })
+    expect((await calls.get(TENANT, id)).item_counts).to.include({ ok: 2, rejected: 1, error: 1, ended: 4 })
+    const { dispatches: listed } = await dispatches.list(TENANT, { kind: 'batch', limit: 200 })
+    expect(listed.filter(({ idempotency_key: key }) => key === id)).to.have.length(4)
+  })
+
+  it('D55: go on where an executor died: what it had begun begins anew, and what had ended is not run again', async () => {
+    const { start, work, executed, resultsOf, dispatches } = open()
+    const id = await start(itemsOf(3))
+    const begin = async (item: number): Promise<Dispatch> => {
+      const more = { trace_id: itemTraceId(id, item), kind: 'batch' as const, idempotency_key: id, flow: FLOW }
+      const dispatch = newDispatch(Date.now(), more)
+      await dispatches.create(TENANT, dispatch, { n: item - 1 })
+      await dispatches.begin(TENANT, dispatch.trace_id, DEAD)
+      return dispatch
+    }
+    const { trace_id } = await begin(1)
+    const output: DispatchOutput = { raw_output: '', output: 'from before', timeline: [] }
+    await dispatches.end(TENANT, trace_id, { executor: DEAD, result: OK, output })
+    await begin(2)
+    await work()
+    expect(executed.toSorted()).to.deep.equal([1, 2])
+    expect((await resultsOf(id)).map(({ output: each }) => each)).to.deep.equal(['from before', { n: 1 }, { n: 2 }])
+  })
+
+  it('D55: begin no more after the deadline', async () => {
+    const { start, work, executed, resultsOf } = open()
+    const id = await start(itemsOf(2), { deadline_hours: 1 })
+    const late = open({ now: () => new Date(Date.now() + 3_600_000) })
+    await late.handle({ kind: 'batch', tenant: TENANT, id: `${id}-0` })
+    expect((await resultsOf(id)).map(({ status, trace_id }) => [status, trace_id])).to.deep.equal([
+      ['expired', itemTraceId(id, 1)],
+      ['expired', itemTraceId(id, 2)],
+    ])
+    await work()
+    expect(executed).to.deep.equal([])
+  })
+
+  it('D55: are cancelled with their batch: those at work end, the others do not begin, and what had ended stays', async () => {
+    const execute = ({ input }: FlowExecution) => (input['n'] === 0 ? Promise.resolve('early') : new Promise(() => {}))
+    const { start, work, executed, resultsOf, calls } = open({ execute })
+    const id = await start(itemsOf(100))
+    const working = work()
+    await until(() => executed.length > 8, { what: 'some items to be at work' })
+    await until(async () => (await calls.get(TENANT, id)).item_counts.ok === 1, { what: 'the first to be stored' })
+    expect((await calls.cancel(TENANT, id)).status).to.be.oneOf(['cancelling', 'cancelled'])
+    await working
+    const { status, item_counts } = await calls.get(TENANT, id)
+    expect([status, item_counts.ok, item_counts.cancelled]).to.deep.equal(['cancelled', 1, 99])
+    expect((await resultsOf(id))[0]).to.deep.include({ status: 'ok', output: 'early' })
+    const refusal = await calls.cancel(TENANT, id).catch((cause: unknown) => cause)
+    expect(refusal).to.include({ kind: 'conflict' })
+  })
+
+  it('D55: wait while their tenant has as many runs as it may, and are given back when asked to give way', async () => {
+    let asked = 0
+    const admit = () => (asked++ < 1 ? Promise.reject(tooMany('busy', 0.01)) : Promise.reject(tooMany('busy', 60)))
+    const { start, jobs, handle, executed } = open({ admission: { admit, release: () => {} } })
+    await start(itemsOf(2))
+    const giveWay = new AbortController()
+    const [job] = jobs.values()
+    const handled = job && handle(job, giveWay.signal)
+    await until(() => asked > 2, { what: 'the items to ask again' })
+    giveWay.abort()
+    expect(await handled).to.deep.equal({ again: true })
+    expect(executed).to.deep.equal([])
+  })
+
+  it('D55: are queued again when their job is lost, and a batch that its last process has not ended is ended', async () => {
+    const { start, jobs, work, calls, reconcile, batches } = open()
+    const id = await start(itemsOf(20))
+    const lost = [...jobs.keys()]
+    jobs.clear()
+    await reconcile()
+    expect([...jobs.keys()].filter((each) => each.startsWith(id))).to.deep.equal(lost)
+    for (const each of jobs.keys()) if (!each.startsWith(id)) jobs.delete(each)
+    const settle = batches.settle.bind(batches)
+    batches.settle = async () => false
+    await work()
+    batches.settle = settle
+    expect((await calls.get(TENANT, id)).status).to.equal('running')
+    await reconcile()
+    expect((await calls.get(TENANT, id)).status).to.equal('done')
+  })
+
+  it('D55: a key starts one batch, and another body with it is refused; a batch and its results are its tenant’s', async () => {
+    const { calls, jobs, resultsOf } = open()
+    const request = { items: itemsOf(3), provider_instance: 'main', model: 'm' }
+    const keyed = { subject: 'anna', idempotencyKey: `key-${Math.random()}` }
+    const both = await Promise.all([1, 2].map(() => calls.start(TENANT, 'summarize', { request, ...keyed })))
+    expect(both[0]?.batch.batch_id).to.equal(both[1]?.batch.batch_id)
+    expect(both.map(({ isReplayed }) => isReplayed).toSorted()).to.deep.equal([false, true])
+    expect(jobs.size).to.equal(1)
+    const other = { ...request, items: itemsOf(4) }
+    const refused = await calls
+      .start(TENANT, 'summarize', { request: other, ...keyed })
+      .catch((cause: unknown) => cause)
+    expect(refused).to.include({ kind: 'conflict', code: 'idempotency_mismatch' })
+    const id = both[0]?.batch.batch_id ?? ''
+    const stranger = tenantId('t_other')
+    for (const call of [calls.get(stranger, id), calls.results(stranger, id), calls.cancel(stranger, id)])
+      expect(
+        await call.then(
+          () => undefined,
+          (cause: unknown) => cause,
+        ),
+      ).to.include({ kind: 'not_found' })
+    expect(await resultsOf(id)).to.deep.equal([])
+  })
+
+  it('D55: names that are there twice, and instances that are not there, are refused before anything is stored', async () => {
+    const { start, jobs } = open()
+    const twice = [{ custom_id: '2', input: {} }, { input: {} }]
+    for (const [items, extra, param] of [
+      [twice, {}, '/items/1/custom_id'],
+      [itemsOf(1), { provider_instance: 'nobody' }, '/provider_instance'],
+    ] as const) {
+      const refused = await start([...items], extra).catch((cause: unknown) => cause)
+      expect(refused).to.include({ kind: 'invalid_request', param })
+    }
+    expect(jobs.size).to.equal(0)
+  })
+
+  it('D55: the sum of what has ended is what the chunks hold', () => {
+    const ends = [['ok', 1, 2, 0.5], null, ['expired', 0, 0, 0]] as const
+    expect(progressOf(4, [{ ends }, { ends: [null] }])).to.deep.equal({
+      item_counts: { total: 4, ended: 2, ok: 1, invalid_output: 0, error: 0, rejected: 0, cancelled: 0, expired: 1 },
+      usage: { input_tokens: 1, output_tokens: 2, cost_usd: 0.5 },
+    })
+  })
+
+  it('D55: run in the turn of batches, as runs that need no reader and name their batch', async () => {
+    let seen: FlowExecution | undefined
+    const execute = async (execution: FlowExecution) => {
+      seen = execution
+      return 1
+    }
+    const { start, work, runs } = open({ execute })
+    const id = await start(itemsOf(1))
+    await work()
+    expect(seen?.caller).to.deep.equal({ priority: 'batch' })
+    const run = runs.get(TENANT, runIdOf(itemTraceId(id, 1)))
+    expect([run.needsNoReader, run.metadata]).to.deep.equal([true, { batch_id: id }])
+  })
+})

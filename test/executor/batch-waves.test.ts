@@ -1,0 +1,186 @@
+// Tests batch-waves.ts: the way of a chunk's calls through a vendor's batches, with a vendor and a clock that a test sets.
+
+import { expect } from 'chai'
+import { BatchWaves, type ChunkOfBatch } from '../../services/executor/batch-waves.ts'
+import {
+  type BatchAnswer,
+  type BatchCall,
+  GOES_LIVE,
+  type VendorBatches,
+} from '../../shared/agent/providers/batch/port.ts'
+import { AppError } from '../../shared/kernel/errors.ts'
+import { DEFAULT_TENANT as TENANT } from '../../shared/kernel/tenant.ts'
+import { type Batch, divide, markOf } from '../../shared/work/flows/batch/batch.ts'
+import { BatchStore } from '../../shared/work/flows/batch/store.ts'
+import { SILENT_LOG } from '../support/silent-log.ts'
+import { useTestStore } from '../support/test-store.ts'
+
+const HOUR_MS = 3_600_000
+const GOOD: BatchAnswer = { status: 200, body: { text: 'good' } }
+const CHECKER = { findUnusable: async () => [], check: async () => [] }
+const DEFINITION = { input_schema: {}, output_schema: {}, tools: [], sub_agents: [], evolve: false }
+
+describe('the waves of a chunk', () => {
+  const opened = useTestStore()
+
+  /** A chunk of three items, each of which makes `turns` calls. The vendor keeps what it gets in `sent`, and answers when `answer` is called. */
+  async function open({ turns = 1, keepsMark = true } = {}) {
+    const clock = { ms: Date.now() }
+    const id = `batch_${Math.random().toString(16).slice(2).padEnd(32, '0')}`
+    const batch: Batch = {
+      ...{
+        batch_id: id,
+        flow: { name: 'f', uid: 'u', version: 1 },
+        subject: 'anna',
+        model: 'm',
+        vendor_instance: 'main',
+      },
+      ...{ request: { provider_instance: 'main' }, status: 'running', items: 3, chunks: 1, ended_at: null },
+      created_at: new Date(clock.ms).toISOString(),
+      deadline_at: new Date(clock.ms + 24 * HOUR_MS).toISOString(),
+      expires_at: new Date(clock.ms + 48 * HOUR_MS).toISOString(),
+    }
+    const chunks = divide(
+      id,
+      [1, 2, 3].map((n) => ({ input: { n } })),
+    )
+    const batches = new BatchStore(opened.store)
+    await batches.create(TENANT, batch, chunks)
+    const sent: {
+      mark: string
+      calls: readonly BatchCall[]
+      answers?: Map<string, BatchAnswer>
+      isCancelled?: boolean
+    }[] = []
+    const fails: unknown[] = []
+    const vendor: VendorBatches = {
+      async submit(calls, mark) {
+        const [cause] = fails.splice(0, 1)
+        if (!(cause instanceof AppError)) sent.push({ mark, calls })
+        if (cause) throw cause
+        return String(sent.length - 1)
+      },
+      async find(mark) {
+        if (!keepsMark) return 'unknown'
+        const at = sent.findIndex((each) => each.mark === mark)
+        return at < 0 ? undefined : { id: String(at) }
+      },
+      read: async (at) => sent[Number(at)]?.answers,
+      async cancel(at) {
+        const kept = sent[Number(at)]
+        if (kept) kept.isCancelled = true
+      },
+    }
+    const waves = new BatchWaves({
+      ...{ batches, dispatches: { get: async () => undefined }, log: SILENT_LOG, now: () => new Date(clock.ms) },
+      checkers: { of: () => CHECKER, close: async () => {} },
+      openVendor: async () => vendor,
+      flows: {
+        async rehearse(_tenant, { item: { traceId, answers }, input }) {
+          const ids = Array.from({ length: turns }, (_, turn) => `${traceId}-${turn}`)
+          const next = ids.find((each) => !answers.has(each))
+          return next === undefined ? [] : [{ id: next, path: '/chat/completions', body: { model: 'm', input } }]
+        },
+      },
+    })
+    const [chunk] = chunks
+    if (!chunk) throw new Error('no chunk')
+    const of: ChunkOfBatch = { batch, chunk, definition: DEFINITION }
+    const answer = (
+      at: number,
+      answers = sent[at]?.calls.map(({ id: call }): [string, BatchAnswer] => [call, GOOD]),
+    ) => {
+      const kept = sent[at]
+      if (kept) kept.answers = new Map(answers)
+    }
+    const advance = (changes: Partial<Batch> = {}) => waves.advance(TENANT, { ...of, batch: { ...batch, ...changes } })
+    return { advance, answer, sent, fails, clock, batches, chunk }
+  }
+
+  it('D55.6a: a wave has the next call of each item, and the items are ready when they make no further one', async () => {
+    const { advance, answer, sent, clock } = await open({ turns: 2 })
+    for (let turn = 0; turn < 2; turn++) {
+      const { waiting, lookAtMs } = await advance()
+      expect([[...waiting], lookAtMs - clock.ms]).to.deep.equal([[0, 1, 2], 10_000])
+      expect((await advance()).waiting.size).to.equal(3)
+      expect(sent).to.have.length(turn + 1)
+      answer(turn)
+    }
+    const { waiting, answers } = await advance()
+    expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(6).fill(200)])
+    const ids = sent.flatMap(({ calls }) => calls.map(({ id }) => id))
+    expect(new Set(ids).size).to.equal(6)
+  })
+
+  it('D55.6d: a submission whose answer was lost is found by its mark, or sent again where the vendor has not got it or keeps none', async () => {
+    for (const [keepsMark, isKept, submissions] of [
+      [true, true, 1],
+      [true, false, 2],
+      [false, true, 2],
+    ] as const) {
+      const { advance, answer, sent, fails, clock, batches, chunk } = await open({ keepsMark })
+      fails.push(new Error('the answer is lost'))
+      expect((await advance()).waiting.size).to.equal(3)
+      if (!isKept) sent[0] = { mark: '', calls: [] }
+      clock.ms += 60_000
+      await advance()
+      expect(sent, 'another process may be at it').to.have.length(1)
+      clock.ms += 60_000
+      await advance()
+      expect(sent).to.have.length(submissions)
+      answer(submissions - 1)
+      await advance()
+      expect((await advance()).waiting.size).to.equal(0)
+      const [last] = (await batches.waves(TENANT, chunk)).slice(-1)
+      expect(last && [last.state, markOf(last)]).to.deep.equal(['answered', sent.at(-1)?.mark])
+    }
+  })
+
+  it('D55.6b: what the vendor refuses, has not answered or has failed at goes live', async () => {
+    const refused = await open()
+    refused.fails.push(new AppError('upstream', 'there is no such endpoint'))
+    const { waiting, answers } = await refused.advance()
+    expect([waiting.size, [...answers.values()].map(({ status }) => status)]).to.deep.equal([0, Array(3).fill(0)])
+
+    const { advance, answer, sent } = await open()
+    await advance()
+    const [first, second] = sent[0]?.calls.map(({ id }) => id) ?? []
+    answer(0, [
+      [String(first), GOOD],
+      [String(second), { status: 503, body: {} }],
+    ])
+    const after = await advance()
+    expect([after.waiting.size, after.answers.get(String(first)), after.answers.get(String(second))]).to.deep.equal([
+      0,
+      GOOD,
+      GOES_LIVE,
+    ])
+    expect([...after.answers.values()].filter(({ status }) => status === 0)).to.have.length(2)
+  })
+
+  it('D55.6c: near the deadline the vendor is left: what it has answered by then counts, and the rest goes live', async () => {
+    const { advance, answer, sent, clock } = await open()
+    await advance()
+    clock.ms += 20 * HOUR_MS
+    expect((await advance()).waiting.size).to.equal(3)
+    expect(sent[0]?.isCancelled).to.equal(true)
+    answer(0, [[String(sent[0]?.calls[0]?.id), GOOD]])
+    const { waiting, answers } = await advance()
+    expect([waiting.size, [...answers.values()].map(({ status }) => status).toSorted()]).to.deep.equal([0, [0, 0, 200]])
+
+    const silent = await open()
+    await silent.advance()
+    silent.clock.ms += 22 * HOUR_MS
+    expect((await silent.advance()).waiting.size).to.equal(0)
+    const late = await open()
+    late.clock.ms += 20 * HOUR_MS
+    expect([(await late.advance()).waiting.size, late.sent.length]).to.deep.equal([0, 0])
+  })
+
+  it('D55.4: a batch that is cancelled is cancelled at the vendor, too', async () => {
+    const { advance, sent } = await open()
+    await advance()
+    expect((await advance({ status: 'cancelling' })).waiting.size).to.equal(0)
+    expect(sent[0]?.isCancelled).to.equal(true)
+  })
+})
