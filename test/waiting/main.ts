@@ -71,7 +71,8 @@ async function tryDeath(how: 'SIGKILL' | 'SIGTERM', cluster: Cluster, model: Mod
   await until(() => heard.prompts.length === LIMIT, { what: 'two to be at work', ...PATIENCE })
   const count = Number(values.count)
   const startOne = (i: number) => start(`waits ${i}`, { wait_secs: 300, priority: PRIORITIES[i % 3] })
-  const waiting = await Promise.all(Array.from({ length: count }, (_, i) => startOne(i)))
+  const waiting: string[] = [] // One after the other: of those that come at the same moment another process may not know the order.
+  for (let i = 0; i < count; i++) waiting.push(await startOne(i))
   const places = () =>
     Promise.all(waiting.map(async (id) => (await call('GET', `/runs/${id}`).catch(() => ({ place: -1 })))['place']))
   const areWhole = async () => {
