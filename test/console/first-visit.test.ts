@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core'
 import { startModelServer } from '../support/model-server/model-server.ts'
 import { useMongo } from '../support/mongo.ts'
 import { inBothForms } from '../support/product.ts'
+import { findingsOf, isTooWide } from './support/axe.ts'
 import { type ConsoleUnderTest, startConsole } from './support/console.ts'
 
 inBothForms('the console, for somebody who has never seen it', (start, form) => {
@@ -113,6 +114,10 @@ inBothForms('the console, for somebody who has never seen it', (start, form) => 
       await page.getByRole('button', { name: 'Try it' }).click()
       await page.getByText('small-1 answered after').waitFor()
       await page.getByText('streaming: yes').waitFor()
+      expect(await findingsOf(page)).to.deep.equal([])
+      await page.setViewportSize({ width: 390, height: 800 })
+      expect(await isTooWide(page)).to.equal(false)
+      await page.setViewportSize({ width: 1_280, height: 800 })
       await page.getByRole('button', { name: 'Use for everything' }).click()
       await page.getByRole('link', { name: 'Start a chat' }).click()
       await ask()

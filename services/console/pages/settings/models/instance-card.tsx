@@ -4,6 +4,7 @@ import type { Schema } from '../../../../../shared/client/api.ts'
 import { get, send } from '../../../api/engine.ts'
 import { useResource } from '../../../api/resource.ts'
 import { tellFailure } from '../../../base/announce.ts'
+import { percent } from '../../../base/format.ts'
 import { DeleteButton } from '../../../parts/delete-button.tsx'
 import { Icon } from '../../../parts/icon.tsx'
 import { Ago } from '../../../parts/time.tsx'
@@ -119,6 +120,7 @@ const Room = ({ room }: { room: Schema<'Capabilities'>['room'] }) => (
             <th class="right">At work</th>
             <th class="right">Waiting</th>
             <th class="right">Refused</th>
+            <th class="right">Failed of late</th>
           </tr>
         </thead>
         <tbody>
@@ -130,6 +132,7 @@ const Room = ({ room }: { room: Schema<'Capabilities'>['room'] }) => (
               <td class="right">{each.at_work}</td>
               <td class="right">{each.waiting}</td>
               <td class="right">{each.refused}</td>
+              <td class="right">{percent(each.error_rate)}</td>
             </tr>
           ))}
         </tbody>

@@ -97,8 +97,7 @@ export function stateOf(found: Schema<'Capabilities'> | undefined, runs: readonl
     const end = ended.findIndex(({ code }) => FAILURES[code ?? ''] === undefined)
     return { ...failure, at: ended.at(end < 0 ? -1 : end - 1)?.ended_at }
   }
-  if (found?.room.some(({ health }) => health !== 'healthy'))
-    return { tone: 'bad', word: 'Passed over, since its runs failed' }
+  if (found?.room.some(({ health }) => health !== 'healthy')) return { tone: 'bad', word: 'Most calls fail' }
   if (found?.room.some(isFull)) return { tone: 'warn', word: 'At its limit' }
   const seen = [ended[0]?.ended_at, found?.probes[0]?.probed_at, found?.discovery?.discovered_at]
   const at = seen

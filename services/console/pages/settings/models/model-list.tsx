@@ -95,11 +95,13 @@ function ModelRow({ name, model, chosen }: { name: string; model: Model; chosen:
       <td class={roles.length === 0 ? 'whole none' : 'whole'}>
         <span class="soft">{roles.map((role) => ROLES[role]).join(', ') || '–'}</span>
       </td>
-      <td class="right number">
+      <td class={context === undefined ? 'right none' : 'right number'}>
         {context === undefined ? <span class="soft">–</span> : short(context)}
         {context !== undefined && <span class="unit"> tokens</span>}
       </td>
-      <td class="right number">{price ? `$${price.input} / $${price.output}` : <span class="soft">–</span>}</td>
+      <td class={price ? 'right number' : 'right none'}>
+        {price ? `$${price.input} / $${price.output}` : <span class="soft">–</span>}
+      </td>
       <td class="whole">{probe ? <Abilities probe={probe} /> : <span class="soft small">not tried</span>}</td>
     </tr>
   )
@@ -133,17 +135,21 @@ function UseModel({ name, model, routing, onChange }: UseModelProps) {
     isBusy.value = false
     onChange()
   }
-  const useIt = () => use(routed(routing, role.value, { instance: name, model: model.id }), role.value)
-  const tryIt = () => tryOut(name, model)
+  const start = () => use(routed(routing, role.value, { instance: name, model: model.id }), role.value)
   return (
     <div class="use-model stack close">
       <div class="row">
         <strong class="grow cut">{model.id}</strong>
-        <button type="button" class="button" disabled={isBusy.value} onClick={() => void act(tryIt)}>
+        <button
+          type="button"
+          class="button"
+          disabled={isBusy.value}
+          onClick={() => void act(() => tryOut(name, model))}
+        >
           {isBusy.value ? 'Working …' : 'Try it'}
         </button>
         <RoleField label={`What ${model.id} is used for`} role={role} />
-        <button type="button" class="button main" disabled={isBusy.value} onClick={() => void act(useIt)}>
+        <button type="button" class="button main" disabled={isBusy.value} onClick={() => void act(start)}>
           Use for {role.value === 'everything' ? 'everything' : 'this'}
         </button>
       </div>

@@ -18,7 +18,7 @@ const kind: Schema<'ProviderList'>['providers'][number] = {
 }
 
 const shared = { model: 'a', tokens_per_minute: 100, requests_per_minute: null, used_tokens: 10, used_requests: 1 }
-const calm = { ...shared, at_work: 0, waiting: 0, refused: 0, health: 'healthy', error_rate: 0 } as const
+const calm = { ...shared, at_work: 0, waiting: 0, refused: 0, health: 'healthy' as const, error_rate: 0 }
 const probe: Schema<'Probe'> = {
   ...{ model: 'tried', latency_ms: 5, probed_at: AT },
   capabilities: { streaming: true, tools: true, structured_output: true, thinking: false, vision: false },
@@ -79,8 +79,8 @@ describe('the state of a provider', () => {
       'Away since',
       run(1).ended_at,
     ],
+    ['calls with a fallback pass it over', found([{ ...calm, health: 'unhealthy' }]), [], 'Most calls fail', undefined],
     ['calls wait', found([{ ...calm, waiting: 1 }]), [], 'At its limit', undefined],
-    ['it rests', found([{ ...calm, health: 'unhealthy' }]), [run(1)], 'Passed over, since its runs failed', undefined],
     ['its tokens are used up', found([{ ...calm, used_tokens: 100 }]), [run(1)], 'At its limit', undefined],
   ] as const)
     it(`is "${word}" when ${what}`, () => {
