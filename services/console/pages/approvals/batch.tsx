@@ -20,10 +20,13 @@ export function Batch({ batch, chosen }: BatchProps) {
     seen.set(id, known)
     return known
   }
+  const isBusy = useSignal(false)
   const isAlone = batch.length === 1
   return (
     <section class="stack" aria-label={isAlone ? 'Request' : 'Equal requests'}>
-      {!isAlone && <Together batch={batch} chosen={chosen} areSeen={batch.every(({ id }) => isSeen(id).value)} />}
+      {!isAlone && (
+        <Together batch={batch} chosen={chosen} areSeen={batch.every(({ id }) => isSeen(id).value)} isBusy={isBusy} />
+      )}
       <div class="batch">
         {batch.map((ask, i) => (
           <AskCard
@@ -40,8 +43,11 @@ export function Batch({ batch, chosen }: BatchProps) {
   )
 }
 
+/** `isBusy` lasts until all were answered, though each leaves the batch by itself. */
+type TogetherState = { areSeen: boolean; isBusy: Signal<boolean> }
+
 /** What equal requests have in common, and what answers all of them. */
-const Together = ({ batch, chosen, areSeen }: BatchProps & { areSeen: boolean }) => (
+const Together = ({ batch, chosen, ...state }: BatchProps & TogetherState) => (
   <header class="stack close">
     <h2>
       {batch.length} requests for <Line text={chosen.tool_name} />
@@ -49,17 +55,16 @@ const Together = ({ batch, chosen, areSeen }: BatchProps & { areSeen: boolean })
     <AskContext ask={chosen} />
     {may('approve') && (
       <div class="row">
-        <AllowAll key={batch.map(({ id }) => id).join()} asks={batch} areSeen={areSeen} />
+        <AllowAll key={batch.map(({ id }) => id).join()} asks={batch} {...state} />
         <DenyAll asks={batch} />
       </div>
     )}
   </header>
 )
 
-/** Its key are the requests: when they change it has to be shown anew before it can be pressed. */
-function AllowAll({ asks, areSeen }: { asks: readonly Ask[]; areSeen: boolean }) {
+/** Its key names the requests: when they change, it has to be shown anew before it can be pressed. */
+function AllowAll({ asks, areSeen, isBusy }: { asks: readonly Ask[] } & TogetherState) {
   const isArmed = useArmed()
-  const isBusy = useSignal(false)
   const allow = async () => {
     isBusy.value = true
     await replyAll(asks, { allow: true })
