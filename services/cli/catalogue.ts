@@ -171,6 +171,12 @@ export const CATALOGUE: readonly Entry[] = [
     load: async () => (await import('./commands/api.ts')).defineApi,
   },
   {
+    name: 'init',
+    group: SERVER,
+    summary: 'write the settings of a server: provider, key and model, which are tried',
+    load: async () => (await import('./commands/init.ts')).defineInit,
+  },
+  {
     name: 'serve',
     group: SERVER,
     summary: 'run a server on this machine',

@@ -12,6 +12,8 @@ export type Io = {
   onInterrupt(listener: () => void): () => void
   /** The same for a request to end (SIGTERM). */
   onTerminate(listener: () => void): () => void
+  /** Calls the listener before an error that nothing catches is printed and ends the process. */
+  onCrash(listener: () => void): () => void
   /** A Ctrl-C that came as a key. */
   interrupt(): void
   /** The project's folder, for what is started from there. */

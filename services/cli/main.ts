@@ -27,12 +27,18 @@ function listenersOf(signal: NodeJS.Signals, code: number) {
 
 const interrupts = listenersOf('SIGINT', EXIT.cancelled)
 const ends = listenersOf('SIGTERM', 128 + constants.signals.SIGTERM)
+process.on('SIGHUP', ends.raise) // The terminal is closed.
 
 // The reader of a pipe may have left, as `head` does.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (cause: NodeJS.ErrnoException) => {
     process.exit(cause.code === 'EPIPE' ? EXIT.ok : EXIT.failed)
   })
+
+function onCrash(listener: () => void): () => void {
+  process.on('uncaughtExceptionMonitor', listener)
+  return () => void process.off('uncaughtExceptionMonitor', listener)
+}
 
 const io: Io = {
   stdin: process.stdin,
@@ -42,6 +48,7 @@ const io: Io = {
   cwd: process.cwd(),
   onInterrupt: interrupts.add,
   onTerminate: ends.add,
+  onCrash,
   interrupt: interrupts.raise,
   root,
   nodePath: process.execPath,

@@ -31,12 +31,32 @@ export async function runProgram(io: Io, args: readonly string[], version: strin
     if (isWhole || args.includes(name)) (await load())(command, cli)
   }
   try {
+    if (isHome(program, args, io)) {
+      const { openHome } = await import('./home/home.ts')
+      await openHome(cli, (words) => runProgram(io, [...args, ...words], version))
+      return code
+    }
     await program.parseAsync([...args], { from: 'user' })
     return code
   } catch (cause) {
-    return fail(cause, cli)
+    return fail(cause, { cli, named: namedCommand(program, args) })
   }
 }
+
+/** Whether a person at a terminal has named no command. */
+function isHome(program: Command, args: readonly string[], { stdin, stdout, stderr, env }: Io): boolean {
+  if (!(stdin.isTTY && stdout.isTTY && stderr.isTTY) || env['TERM'] === 'dumb') return false
+  const { operands, unknown } = program.parseOptions([...args])
+  return operands.length === 0 && unknown.length === 0
+}
+
+/** The command that the arguments name, as far as they name one. */
+const namedCommand = (program: Command, args: readonly string[]): Command =>
+  args.reduce((found, word) => found.commands.find((each) => each.name() === word) ?? found, program)
+
+/** As it is typed. */
+const lineOf = (command: Command): string =>
+  command.parent ? `${lineOf(command.parent)} ${command.name()}` : command.name()
 
 function describe(program: Command, { output }: Cli, version: string): void {
   program
@@ -59,19 +79,35 @@ function describe(program: Command, { output }: Cli, version: string): void {
     .addHelpText('after', `\n${EXIT_CODE_HELP}\n\n${ENVIRONMENT_HELP}`)
 }
 
-async function fail(cause: unknown, cli: Cli): Promise<ExitCode> {
+async function fail(cause: unknown, { cli, named }: { cli: Cli; named: Command }): Promise<ExitCode> {
   // Commander has printed the help or what is wrong.
-  if (cause instanceof CommanderError) return cause.exitCode === 0 ? EXIT.ok : EXIT.usage
+  if (cause instanceof CommanderError) return failUsage(cause, { cli, named })
   const wrongUrl = cause instanceof ApiError ? await findWrongUrl(cli) : undefined
-  if (wrongUrl) return fail(wrongUrl, cli)
+  if (wrongUrl) return fail(wrongUrl, { cli, named })
   const { output } = cli
   const code = exitCodeOf(cause)
   const isUnknown = code === undefined && !isSystemError(cause)
   const url = isUnknown || code === EXIT.serverAway ? (await cli.target()).url : ''
   const { message, hints } = explain(isUnknown ? unexpectedAnswer(cause) : cause, url)
+  if (code === EXIT.notFound && hints.length === 0) hints.push(...listOf(named))
   const { style } = output
   output.err(`${style.red(style.symbols.bad)} ${plain(message)}\n${hints.map((hint) => `  ${plain(hint)}\n`).join('')}`)
   return code ?? (isUnknown ? EXIT.serverAway : EXIT.usage)
+}
+
+function failUsage(
+  { code, exitCode }: CommanderError,
+  { cli: { output }, named }: { cli: Cli; named: Command },
+): ExitCode {
+  if (exitCode === 0) return EXIT.ok
+  if (code !== 'commander.help') output.err(`  \`${lineOf(named)} --help\` says what it takes.\n`)
+  return EXIT.usage
+}
+
+/** The command that lists things of the kind of which one is not there. */
+function listOf({ parent }: Command): string[] {
+  const list = parent?.parent ? parent.commands.find((each) => each.name() === 'ls') : undefined
+  return list ? [`\`${lineOf(list)}\` lists what there is.`] : []
 }
 
 /** The address that was given, when it is the fault that it lacks the base path. */

@@ -6,10 +6,13 @@ import type { Io } from './io.ts'
 
 type Document = Record<string, unknown>
 
+/** The text of a file; `-` is stdin. */
+export const readText = async (file: string, { stdin, cwd }: Io): Promise<string> =>
+  file === '-' ? textOf(stdin) : readFile(resolve(cwd, file), 'utf8')
+
 /** An object from a file of JSON or YAML; `-` is stdin. */
-export async function readDocument(file: string, { stdin, cwd }: Io): Promise<Document> {
-  return parseDocument(file === '-' ? await textOf(stdin) : await readFile(resolve(cwd, file), 'utf8'), file)
-}
+export const readDocument = async (file: string, io: Io): Promise<Document> =>
+  parseDocument(await readText(file, io), file)
 
 /** An object from JSON, or with `@` before it from a file. */
 export async function readInput(text: string, io: Io): Promise<Document> {

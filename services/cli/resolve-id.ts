@@ -13,6 +13,14 @@ const PREFIXES: Readonly<Record<Exclude<Kind, 'session'>, string>> = {
   dispatch: 'trace_',
 }
 
+const LISTS: Readonly<Record<Kind, string>> = {
+  run: 'ae ls',
+  plan: 'ae plans ls',
+  permission: 'ae approvals',
+  dispatch: 'ae dispatches ls',
+  session: 'ae sessions',
+}
+
 const WHOLE = /^(run|plan|perm|trace)_[0-9a-f]{32}$/
 
 /** So many of the newest things are searched. */
@@ -37,7 +45,8 @@ export async function resolveId(engine: AgentEngine, text: string, kinds: readon
   const searched = kinds.filter((kind) => named === undefined || kind === named || kind === 'session')
   const found = (await Promise.all(searched.map((kind) => search(engine, kind, { start, end })))).flat()
   const [only] = found.filter(({ id }) => id === start).concat(found)
-  if (!only) throw new CliError(EXIT.notFound, `there is no ${searched.join(' or ')} ${plainLine(text)}`)
+  if (!only)
+    throw new CliError(EXIT.notFound, `there is no ${searched.join(' or ')} ${plainLine(text)}`, whereListed(searched))
   if (found.length > 1 && only.id !== start) throw usageError(`${plainLine(text)} names several things`, shown(found))
   return only
 }
@@ -53,18 +62,22 @@ async function search(engine: AgentEngine, kind: Kind, { start, end }: Named): P
   return found.map((id) => ({ kind, id }))
 }
 
-async function idsOf(engine: AgentEngine, kind: Kind): Promise<string[]> {
+const whereListed = (kinds: readonly Kind[]): string =>
+  `${kinds.map((kind) => `\`${LISTS[kind]}\``).join(', ')} ${kinds.length > 1 ? 'list' : 'lists'} what there is.`
+
+/** The ids of the newest things of a kind. */
+export async function idsOf(engine: AgentEngine, kind: Kind, most = MOST): Promise<string[]> {
   switch (kind) {
     case 'run':
-      return (await engine.runs.list({ limit: 100 }).all(MOST)).map(({ run_id }) => run_id)
+      return (await engine.runs.list({ limit: 100 }).all(most)).map(({ run_id }) => run_id)
     case 'plan':
-      return (await engine.plans.list({ limit: 100 }).all(MOST)).map(({ id }) => id)
+      return (await engine.plans.list({ limit: 100 }).all(most)).map(({ id }) => id)
     case 'permission':
-      return (await engine.permissions.list().all(MOST)).map(({ id }) => id)
+      return (await engine.permissions.list().all(most)).map(({ id }) => id)
     case 'dispatch':
-      return (await engine.dispatches.list({ limit: 100 }).all(MOST)).map(({ trace_id }) => trace_id)
+      return (await engine.dispatches.list({ limit: 100 }).all(most)).map(({ trace_id }) => trace_id)
     case 'session':
-      return (await engine.sessions.list({ limit: 100 }).all(MOST)).map(({ session_id }) => session_id)
+      return (await engine.sessions.list({ limit: 100 }).all(most)).map(({ session_id }) => session_id)
   }
 }
 

@@ -108,6 +108,15 @@ describe('the command line at something that is no agent-engine', () => {
     expect((await ae.run(['--url', other.url, 'ls'])).code).to.equal(4)
   })
 
+  it('a command that is wrong, and a thing that is not there, name the next command', async () => {
+    expect((await ae.run(['--url', base, 'flows', 'publish'])).err).to.match(
+      /\n {2}`ae flows publish --help` says what it takes\.\n$/,
+    )
+    await using api = await startServer(() => [404, '{"error":{"type":"not_found_error","message":"no such flow"}}'])
+    const { code, err } = await ae.run(['--url', `${api.url}/v1`, 'flows', 'get', 'none'])
+    expect([code, err]).to.deep.equal([4, '✗ no such flow\n  `ae flows ls` lists what there is.\n'])
+  })
+
   it('what was typed is repeated without escape sequences', async () => {
     const { code, err } = await ae.run([`${ESC}[31mls\u202e`])
     expect(code).to.equal(2)

@@ -16,6 +16,7 @@ const ignore = () => () => {}
 const NO_SIGNALS = {
   onInterrupt: ignore,
   onTerminate: ignore,
+  onCrash: ignore,
   interrupt: () => {},
   root: ROOT,
   nodePath: process.execPath,

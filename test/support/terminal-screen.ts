@@ -10,6 +10,8 @@ export class TerminalScreen {
   #row = 0
   #column = 0
   #rest = ''
+  /** What is shown again when a program leaves the whole screen. */
+  #kept: { lines: string[][]; row: number; column: number } | undefined
 
   constructor(columns: number) {
     this.#columns = columns
@@ -34,11 +36,20 @@ export class TerminalScreen {
     const isCut = end >= 0 && !BEGINS_WITH_SEQUENCE.test(whole.slice(end))
     this.#rest = isCut ? whole.slice(end) : ''
     for (const [, count = '', command, control, character] of (isCut ? whole.slice(0, end) : whole).matchAll(PART)) {
-      if (command !== undefined) this.#move(command, Number(count || (command === 'K' || command === 'J' ? 0 : 1)))
+      if (count === '?1049') this.#switch(command === 'h')
+      else if (command !== undefined) this.#move(command, Number(count || (command === 'K' || command === 'J' ? 0 : 1)))
       else if (control === '\r') this.#column = 0
       else if (control === '\n') this.#down()
       else if (character !== undefined) this.#put(character)
     }
+  }
+
+  #switch(isWhole: boolean): void {
+    const { lines, row, column } = this.#kept ?? { lines: [[]], row: 0, column: 0 }
+    this.#kept = isWhole ? { lines: this.#lines, row: this.#row, column: this.#column } : undefined
+    this.#lines = isWhole ? [[]] : lines
+    this.#row = isWhole ? 0 : row
+    this.#column = isWhole ? 0 : column
   }
 
   #move(command: string, count: number): void {
@@ -47,6 +58,7 @@ export class TerminalScreen {
     if (command === 'C') this.#column += count
     if (command === 'D') this.#column = Math.max(0, this.#column - count)
     if (command === 'G') this.#column = count - 1
+    if (command === 'H') this.#row = this.#column = 0
     if (command === 'K' || command === 'J') this.#lines[this.#row]?.splice(this.#column)
     if (command === 'J') this.#lines.splice(this.#row + 1)
   }

@@ -3,14 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { AgentEngine, PermissionAsk, Schema } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
-import { askPerson } from '../follow/ask-person.ts'
+import { askPerson, readKey } from '../follow/ask-person.ts'
 import { callText, subjectOf } from '../follow/call-line.ts'
 import { abortOnInterrupt } from '../follow/interrupt.ts'
-import { isInteractive } from '../io.ts'
+import { type Io, isInteractive } from '../io.ts'
 import { addListOptions, type ListOptions, printList } from '../list.ts'
 import type { Output } from '../output.ts'
 import { age, countdown } from '../text/figures.ts'
 import { plainJson, plainLine } from '../text/plain.ts'
+import { cut } from '../text/width.ts'
+import { findPending } from './reply.ts'
 
 type Pending = Schema<'PendingPermission'>
 type ApprovalsOptions = ListOptions & { decided?: boolean; remembered?: boolean }
@@ -21,10 +23,14 @@ export function defineApprovals(command: Command, cli: Cli): void {
     .option('--remembered', 'the tools that are allowed for the rest of a session')
     .action((options: ApprovalsOptions) => list(options, cli))
   command
-    .command('watch')
-    .description('show each request as it comes, with a bell, and ask for an answer on a terminal')
+    .command('watch [id]')
+    .description('show each request as it comes, or one, with a bell, and ask for an answer on a terminal')
     .option('--json', 'print one request a line')
-    .action((options: { json?: boolean }) => watch(options, cli))
+    .addHelpText(
+      'after',
+      '\nKeys: a allow, s allow for the session, e change the input first, d deny, v view all, q quit',
+    )
+    .action((id: string | undefined, options: WatchOptions) => watch(id, options, cli))
   command
     .command('forget <session> [tool]')
     .description('take back what was allowed for the rest of a session: one tool, or all')
@@ -41,10 +47,10 @@ async function list(options: ApprovalsOptions, cli: Cli): Promise<void> {
     id: ({ id }) => id,
     nothing: 'nothing waits for an answer',
     columns: [
-      { title: 'ID', value: ({ id }) => id },
+      { title: 'ID', value: ({ id }) => id, isId: true },
       { title: 'TOOL', value: ({ tool_name: tool }) => plainLine(tool) },
       { title: 'CALL', value: ({ input }) => subjectOf(input), canShrink: true },
-      { title: 'SESSION', value: ({ session_id: session }) => session, canShrink: true },
+      { title: 'SESSION', value: ({ session_id: session }) => session, canShrink: true, isMinor: true },
       {
         title: 'LEFT',
         value: ({ expires_at: end }) => countdown(client.localTime(end).getTime() - now),
@@ -60,10 +66,10 @@ function printDecided(decided: Schema<'DecidedPermission'>[], options: ListOptio
     id: ({ id }) => id,
     nothing: 'nothing was decided',
     columns: [
-      { title: 'ID', value: ({ id }) => id },
+      { title: 'ID', value: ({ id }) => id, isId: true },
       { title: 'TOOL', value: ({ tool_name: tool }) => plainLine(tool) },
       { title: 'ANSWER', value: ({ allow, edited }) => (allow ? (edited ? 'allowed, edited' : 'allowed') : 'denied') },
-      { title: 'BY', value: ({ by, how }) => plainLine(by ?? how) },
+      { title: 'BY', value: ({ by, how }) => plainLine(by ?? how), isMinor: true },
       { title: 'CALL', value: ({ input }) => (input ? subjectOf(input) : ''), canShrink: true },
       { title: 'AGO', value: ({ decided_at: at }) => age(at, now), isNumber: true },
     ],
@@ -83,30 +89,63 @@ function printRemembered(remembered: Schema<'RememberedPermission'>[], options: 
   })
 }
 
-async function watch({ json }: { json?: boolean }, cli: Cli): Promise<void> {
+type WatchOptions = { json?: boolean }
+
+/** With an id only that request, until it is answered; without one each, until Ctrl-C or `q`. */
+async function watch(only: string | undefined, { json }: WatchOptions, cli: Cli): Promise<void> {
   const { io, output, engine } = cli
-  const { signal, release } = abortOnInterrupt(io)
-  const client: AgentEngine = await engine()
-  if (!json) output.err(`${output.style.dim('waiting for requests (Ctrl-C ends)')}\n`)
+  const { signal, release, abort } = abortOnInterrupt(io)
+  const isAsking = !json && isInteractive(io)
   try {
-    for await (const ask of client.permissions.watch({ signal })) {
+    const client: AgentEngine = await engine()
+    const id = only === undefined ? undefined : (await findPending(client, only)).id
+    if (!json && !id) output.err(`${output.style.dim(`waiting for requests (${isAsking ? 'q' : 'Ctrl-C'} ends)`)}\n`)
+    for await (const ask of quittable(
+      client.permissions.watch({ signal }),
+      isAsking ? { io, quit: abort } : undefined,
+    )) {
+      if (id !== undefined && ask.id !== id) continue
       if (json) output.out(`${plainJson(ask.request)}\n`)
-      else if (isInteractive(io)) await answer(ask, cli)
+      else if (isAsking) await answer(ask, abort, cli)
       else output.out(`${ask.id}  ${callText(ask)}\n`)
+      if (id !== undefined) return
     }
   } catch (cause) {
     if (!signal.aborted) throw cause
   } finally {
+    abort()
     release()
+  }
+}
+
+/** The requests. While the next one is waited for, `q` quits. */
+async function* quittable(
+  asks: AsyncGenerator<PermissionAsk>,
+  keys: { io: Io; quit: () => void } | undefined,
+): AsyncGenerator<PermissionAsk> {
+  for (;;) {
+    const waiting = new AbortController()
+    const pressed = keys && readKey(keys.io, 'q', waiting.signal).then((key) => key && keys.quit())
+    try {
+      const { value, done } = await asks.next()
+      if (done) return
+      waiting.abort()
+      await pressed // The terminal is free for the question.
+      yield value
+    } finally {
+      waiting.abort()
+    }
   }
 }
 
 const RESOLUTION_MS = 2_000
 
-async function answer(ask: PermissionAsk, { io, output }: Cli): Promise<void> {
+async function answer(ask: PermissionAsk, quit: () => void, { io, output }: Cli): Promise<void> {
   if (ask.signal.aborted) return
   output.err('\u0007')
-  await askPerson(ask, { io, output, screen: screenOn(output) })
+  let hasQuit = false
+  await askPerson(ask, { io, output, screen: screenOn(output), quit: () => (hasQuit = true) })
+  if (hasQuit) return quit()
   // The server tells everyone who has answered, also the one who has.
   if (!ask.signal.aborted) await Promise.race([once(ask.signal, 'abort'), sleep(RESOLUTION_MS)])
   const { how, allow } = ask.resolution ?? {}
@@ -123,7 +162,7 @@ function screenOn(output: Output) {
     setPrompt(prompt: (() => string) | undefined) {
       clearInterval(ticker)
       if (!prompt) return
-      const draw = () => output.err(`\r${prompt()}\u001b[K`)
+      const draw = () => output.err(`\r${cut(prompt(), output.columns() - 1)}\u001b[K`)
       draw()
       ticker = setInterval(draw, 1_000)
     },

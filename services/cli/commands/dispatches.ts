@@ -42,13 +42,23 @@ async function list({ flow, status, since, query: q, ...options }: Filters, cli:
     id: ({ trace_id: id }) => id,
     nothing: 'there are no such dispatches',
     columns: [
-      { title: 'ID', value: ({ trace_id: id }) => id },
+      { title: 'ID', value: ({ trace_id: id }) => id, isId: true },
       { title: 'FLOW', value: (each) => `${each.flow.name} ${each.flow.version}`, canShrink: true },
       { title: 'STATE', value: ({ status: state }) => state },
-      { title: 'MODEL', value: ({ model }) => model, canShrink: true },
-      { title: 'TOKENS', value: (each) => tokens(each.input_tokens + each.output_tokens), isNumber: true },
+      { title: 'MODEL', value: ({ model }) => model, canShrink: true, isMinor: true },
+      {
+        title: 'TOKENS',
+        value: (each) => tokens(each.input_tokens + each.output_tokens),
+        isNumber: true,
+        isMinor: true,
+      },
       { title: 'COST', value: ({ cost_usd: cost }) => dollars(cost), isNumber: true },
-      { title: 'TOOK', value: ({ duration_ms: ms }) => (ms === null ? '' : duration(ms)), isNumber: true },
+      {
+        title: 'TOOK',
+        value: ({ duration_ms: ms }) => (ms === null ? '' : duration(ms)),
+        isNumber: true,
+        isMinor: true,
+      },
       { title: 'AGO', value: ({ started_at: at }) => age(at, now), isNumber: true },
     ],
   })

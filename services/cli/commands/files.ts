@@ -79,8 +79,8 @@ async function listWorkspace(text: string, options: ListOptions, cli: Cli): Prom
     columns: [
       { title: 'PATH', value: ({ path }) => plainLine(path), canShrink: true },
       { title: 'BYTES', value: ({ bytes }) => String(bytes), isNumber: true },
-      { title: 'CHANGED', value: ({ modified_at: at }) => at },
-      { title: 'BY', value: ({ changed_by: by }) => by?.run_id ?? '' },
+      { title: 'CHANGED', value: ({ modified_at: at }) => at, isMinor: true },
+      { title: 'BY', value: ({ changed_by: by }) => by?.run_id ?? '', isId: true, isMinor: true },
     ],
   })
 }
@@ -94,9 +94,9 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
     columns: [
       { title: 'ID', value: ({ file_id: id }) => id },
       { title: 'NAME', value: ({ name }) => name, canShrink: true },
-      { title: 'TYPE', value: ({ media_type: type }) => type },
+      { title: 'TYPE', value: ({ media_type: type }) => type, isMinor: true },
       { title: 'BYTES', value: ({ bytes }) => String(bytes), isNumber: true },
-      { title: 'EXPIRES', value: ({ expires_at: at }) => at },
+      { title: 'EXPIRES', value: ({ expires_at: at }) => at, isMinor: true },
     ],
   })
 }

@@ -5,7 +5,8 @@ import type { Cli } from '../cli.ts'
 import { issuerOfConsole, signIn } from '../connect/device-flow.ts'
 import { type Profile, writeProfiles } from '../connect/profiles.ts'
 import { usageError } from '../exit-codes.ts'
-import { type Io, isInteractive } from '../io.ts'
+import { askSecret } from '../follow/ask-line.ts'
+import { isInteractive } from '../io.ts'
 import { plain, plainLine } from '../text/plain.ts'
 
 type LoginOptions = { issuer?: string; clientId?: string; audience?: string; name?: string }
@@ -84,33 +85,5 @@ export function defineWhoami(command: Command, cli: Cli): void {
       ['profile', profile ? profileName : 'none'],
     ]
     cli.output.out(rows.map(([name = '', value = '']) => `${name.padEnd(9)}${plainLine(value)}\n`).join(''))
-  })
-}
-
-const MOST = 65_536
-
-/** Asks for a text that is not shown. `undefined` after Ctrl-C or Ctrl-D. */
-function askSecret({ stdin, stderr }: Io, question: string): Promise<string | undefined> {
-  stdin.setRawMode(true) // First, so that a token that is pasted at once is not shown.
-  stderr.write(question)
-  return new Promise((resolve) => {
-    let typed = ''
-    const end = (secret?: string) => {
-      stdin.off('data', onData)
-      stdin.setRawMode(false)
-      stdin.pause()
-      stderr.write('\n')
-      resolve(secret)
-    }
-    const onData = (bytes: Buffer) => {
-      for (const key of bytes.toString('utf8')) {
-        if (key === '\r' || key === '\n') return end(typed)
-        if (key === '\u0003' || key === '\u0004') return end()
-        if (key === '\u007f' || key === '\b') typed = typed.slice(0, -1)
-        else if (key >= ' ' && typed.length < MOST) typed += key
-      }
-    }
-    stdin.on('data', onData)
-    stdin.resume()
   })
 }

@@ -42,17 +42,22 @@ async function list(options: LsOptions, cli: Cli): Promise<void> {
     id: ({ run_id: id }) => id,
     nothing: 'there are no such runs',
     columns: [
-      { title: 'ID', value: ({ run_id: id }) => id },
-      { title: 'KIND', value: ({ kind: of }) => of ?? '' },
+      { title: 'ID', value: ({ run_id: id }) => id, isId: true },
+      { title: 'KIND', value: ({ kind: of }) => of ?? '', isMinor: true },
       { title: 'STATE', value: (run) => stateOf(run) },
       {
         title: 'WHAT',
         value: (run) => plainLine(run.title ?? run.flow ?? run.step_id ?? run.session_id ?? ''),
         canShrink: true,
       },
-      { title: 'TOKENS', value: ({ input_tokens: i = 0, output_tokens: o = 0 }) => tokens(i + o), isNumber: true },
+      {
+        title: 'TOKENS',
+        value: ({ input_tokens: i = 0, output_tokens: o = 0 }) => tokens(i + o),
+        isNumber: true,
+        isMinor: true,
+      },
       { title: 'COST', value: ({ cost_usd: cost }) => (cost === undefined ? '' : dollars(cost)), isNumber: true },
-      { title: 'TOOK', value: tookOf, isNumber: true },
+      { title: 'TOOK', value: tookOf, isNumber: true, isMinor: true },
       { title: 'AGO', value: ({ started_at: at }) => age(at, now), isNumber: true },
     ],
   })
@@ -74,7 +79,7 @@ export function defineSessions(command: Command, cli: Cli): void {
       columns: [
         { title: 'ID', value: ({ session_id: id }) => id },
         { title: 'TITLE', value: ({ title }) => plainLine(title ?? ''), canShrink: true },
-        { title: 'MESSAGES', value: ({ message_count: count }) => String(count), isNumber: true },
+        { title: 'MESSAGES', value: ({ message_count: count }) => String(count), isNumber: true, isMinor: true },
         { title: 'STATE', value: ({ active_run_id: active }) => (active === null ? 'idle' : 'answers') },
         { title: 'COST', value: ({ usage }) => dollars(usage.cost_usd), isNumber: true },
         { title: 'LAST', value: ({ last_message_at: at, created_at: made }) => age(at ?? made, now), isNumber: true },

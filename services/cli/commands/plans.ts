@@ -79,11 +79,11 @@ async function list(options: ListOptions & { status?: string }, cli: Cli): Promi
     id: ({ id }) => id,
     nothing: 'there are no such plans',
     columns: [
-      { title: 'ID', value: ({ id }) => id },
+      { title: 'ID', value: ({ id }) => id, isId: true },
       { title: 'TITLE', value: ({ title }) => plainLine(title ?? ''), canShrink: true },
       { title: 'STATE', value: ({ status }) => status },
       { title: 'STEPS', value: stepsOf },
-      { title: 'COST', value: ({ usage }) => dollars(usage.cost_usd), isNumber: true },
+      { title: 'COST', value: ({ usage }) => dollars(usage.cost_usd), isNumber: true, isMinor: true },
       { title: 'AGO', value: ({ created_at: at }) => age(at, now), isNumber: true },
     ],
   })

@@ -52,7 +52,7 @@ async function allow(id: string, options: AllowOptions, cli: Cli): Promise<void>
 }
 
 /** The session of the reply's path is not in a request's id, so the list of pending ones has to say it. */
-async function findPending(client: AgentEngine, text: string) {
+export async function findPending(client: AgentEngine, text: string) {
   const { id } = await resolveId(client, text, ['permission'])
   for await (const pending of client.permissions.list()) if (pending.id === id) return pending
   throw new CliError(

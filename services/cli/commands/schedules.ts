@@ -49,10 +49,10 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
         value: ({ cron, timezone, every_secs: secs }) =>
           cron === undefined ? `every ${secs} s` : `${cron} ${timezone ?? 'UTC'}`,
       },
-      { title: 'STEPS', value: ({ plan }) => String(plan.steps.length), isNumber: true },
-      { title: 'SKIPPED', value: ({ skipped_ticks: skipped }) => String(skipped), isNumber: true },
+      { title: 'STEPS', value: ({ plan }) => String(plan.steps.length), isNumber: true, isMinor: true },
+      { title: 'SKIPPED', value: ({ skipped_ticks: skipped }) => String(skipped), isNumber: true, isMinor: true },
       { title: 'NEXT', value: ({ paused, next_ticks: [next] }) => (paused ? 'paused' : (next ?? 'none')) },
-      { title: 'LAST PLAN', value: ({ last_plan_id: last }) => last ?? 'none' },
+      { title: 'LAST PLAN', value: ({ last_plan_id: last }) => last ?? 'none', isId: true },
     ],
   })
 }

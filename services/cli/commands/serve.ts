@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import type { Cli, Define } from '../cli.ts'
 import { findAddress, openInBrowser } from '../connect/open-console.ts'
@@ -11,11 +14,17 @@ export function defineServe(command: Command, cli: Cli): void {
   command
     .description('Runs the standalone form on this machine: scripts/start with the same environment.')
     .option('--open', 'open the console in the browser once the server listens')
+    .option(
+      '--env-file <file>',
+      'settings for the server, such as `ae init` writes; those of the environment count before them',
+    )
     .helpOption(false)
     .option('-h, --help', 'print this, and the settings of the server')
-    .action(({ open, help }: { open?: boolean; help?: boolean }) => {
+    .action(({ open, help, envFile }: { open?: boolean; help?: boolean; envFile?: string }) => {
       if (help) cli.output.out(`${command.helpInformation()}\n`)
-      return start(help ? [script, '--help'] : [script], cli, open ? (url) => openInBrowser(url, cli) : undefined)
+      const env = envFile === undefined ? {} : parseEnv(readFileSync(resolve(cli.io.cwd, envFile), 'utf8'))
+      const onListening = open ? (url: string) => openInBrowser(url, cli) : undefined
+      return start(help ? [script, '--help'] : [script], cli, { env, onListening })
     })
 }
 
@@ -44,11 +53,11 @@ function starts(program: (io: Io) => [string, ...string[]], description: string)
 async function start(
   [file = '', ...args]: readonly string[],
   { io, exitWith }: Cli,
-  onListening?: (url: string) => void,
+  { env = {}, onListening }: { env?: NodeJS.Dict<string>; onListening?: ((url: string) => void) | undefined } = {},
 ): Promise<void> {
   const release = io.onInterrupt(() => undefined)
   const stdout = onListening ? 'pipe' : 'inherit'
-  const child = spawn(file, args, { stdio: ['inherit', stdout, 'inherit'], env: io.env, cwd: io.root })
+  const child = spawn(file, args, { stdio: ['inherit', stdout, 'inherit'], env: { ...env, ...io.env }, cwd: io.root })
   child.stdout?.pipe(io.stdout, { end: false })
   if (child.stdout && onListening) findAddress(child.stdout, onListening)
   const releaseTerm = io.onTerminate(() => child.kill('SIGTERM'))

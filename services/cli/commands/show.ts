@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { AgentEngine } from '../../../shared/client/client.ts'
 import type { Cli } from '../cli.ts'
+import { addOutputOption, type OutputOptions } from '../list.ts'
 import { type Found, type Kind, resolveId } from '../resolve-id.ts'
 import { fieldLines } from '../text/fields.ts'
 import { plainJson } from '../text/plain.ts'
@@ -8,19 +9,22 @@ import { plainJson } from '../text/plain.ts'
 const KINDS: readonly Kind[] = ['run', 'plan', 'permission', 'dispatch', 'session']
 
 export function defineShow(command: Command, cli: Cli): void {
-  command
+  addOutputOption(command, ['table', 'json', 'yaml'])
     .argument(
       '<id>',
       'a run, plan, permission request, dispatch (trace_…) or session, or the beginning or end of its id',
     )
-    .option('--json', 'print it as the API shows it')
-    .action((id: string, options: { json?: boolean }) => show(id, options, cli))
+    .option('--json', 'the same as -o json: as the API shows it')
+    .action((id: string, options: ShowOptions) => show(id, options, cli))
 }
 
-async function show(text: string, { json }: { json?: boolean }, { engine, output }: Cli): Promise<void> {
+type ShowOptions = OutputOptions & { json?: boolean }
+
+async function show(text: string, { json, output: form, toYaml = String }: ShowOptions, { engine, output }: Cli) {
   const client = await engine()
   const thing = await read(client, await resolveId(client, text, KINDS))
-  output.out(json ? `${plainJson(thing, 2)}\n` : fieldLines(thing))
+  if (json || form === 'json') return output.out(`${plainJson(thing, 2)}\n`)
+  output.out(form === 'yaml' ? toYaml(thing) : fieldLines(thing))
 }
 
 async function read(client: AgentEngine, { kind, id }: Found): Promise<object> {

@@ -20,7 +20,7 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
     id: ({ run_id: run, tool_use_id: call }) => `${run} ${call}`,
     nothing: 'no tool call waits for an answer',
     columns: [
-      { title: 'RUN', value: ({ run_id: run }) => run },
+      { title: 'RUN', value: ({ run_id: run }) => run, isId: true },
       { title: 'ID', value: ({ tool_use_id: call }) => plainLine(call) },
       { title: 'TOOL', value: ({ tool_name: tool }) => plainLine(tool) },
       { title: 'CALL', value: ({ input }) => subjectOf(input), canShrink: true },

@@ -34,12 +34,12 @@ async function usage({ by, bucket, since, until, ...options }: UsageOptions, cli
       { title: 'RUNS', value: ({ runs }) => String(runs), isNumber: true },
       { title: 'FAILED', value: ({ failed }) => String(failed), isNumber: true },
       { title: 'IN', value: ({ input_tokens: count }) => tokens(count), isNumber: true },
-      { title: 'CACHED', value: ({ cache_read_tokens: count }) => tokens(count), isNumber: true },
-      { title: 'WRITTEN', value: ({ cache_write_tokens: count }) => tokens(count), isNumber: true },
+      { title: 'CACHED', value: ({ cache_read_tokens: count }) => tokens(count), isNumber: true, isMinor: true },
+      { title: 'WRITTEN', value: ({ cache_write_tokens: count }) => tokens(count), isNumber: true, isMinor: true },
       { title: 'OUT', value: ({ output_tokens: count }) => tokens(count), isNumber: true },
       { title: 'COST', value: ({ cost_usd: cost }) => dollars(cost), isNumber: true },
-      { title: 'P50', value: ({ p50_ms: ms }) => duration(ms), isNumber: true },
-      { title: 'P95', value: ({ p95_ms: ms }) => duration(ms), isNumber: true },
+      { title: 'P50', value: ({ p50_ms: ms }) => duration(ms), isNumber: true, isMinor: true },
+      { title: 'P95', value: ({ p95_ms: ms }) => duration(ms), isNumber: true, isMinor: true },
     ],
   })
 }

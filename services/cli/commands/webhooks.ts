@@ -70,7 +70,7 @@ async function list(options: ListOptions, cli: Cli): Promise<void> {
     columns: [
       { title: 'NAME', value: ({ name }) => name },
       { title: 'URL', value: ({ url }) => plainLine(url), canShrink: true },
-      { title: 'EVENTS', value: ({ events }) => events.join(' '), canShrink: true },
+      { title: 'EVENTS', value: ({ events }) => events.join(' '), canShrink: true, isMinor: true },
       { title: 'STATE', value: stateOf },
     ],
   })
@@ -91,9 +91,9 @@ async function listDeliveries(name: string, { status, ...options }: DeliveriesOp
     nothing: 'there are no messages',
     columns: [
       { title: 'ID', value: ({ id }) => id },
-      { title: 'TYPE', value: ({ type }) => type },
+      { title: 'TYPE', value: ({ type }) => type, isMinor: true },
       { title: 'STATUS', value: ({ status: state }) => state },
-      { title: 'TRIES', value: ({ attempts }) => String(attempts), isNumber: true },
+      { title: 'TRIES', value: ({ attempts }) => String(attempts), isNumber: true, isMinor: true },
       {
         title: 'ANSWER',
         value: ({ response_status: answer, error }) => plainLine(error ?? String(answer ?? '')),

@@ -23,7 +23,7 @@ export async function list(options: ListOptions, cli: Cli): Promise<void> {
       { title: 'STATE', value: ({ state }) => state },
       { title: 'VERSION', value: ({ version }) => String(version), isNumber: true },
       { title: 'SERVED', value: ({ served_version: served }) => String(served ?? 'none'), isNumber: true },
-      { title: 'FROM', value: ({ built_in: isBuiltIn }) => (isBuiltIn ? 'built in' : 'yours') },
+      { title: 'FROM', value: ({ built_in: isBuiltIn }) => (isBuiltIn ? 'built in' : 'yours'), isMinor: true },
       { title: 'CHANGED', value: ({ updated_at: at }) => age(at, now), isNumber: true },
     ],
   })

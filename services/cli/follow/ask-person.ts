@@ -16,22 +16,25 @@ export type Screen = {
   clear(): void
 }
 
-type Place = { io: Io; output: Output; screen: Screen }
+/** `quit` leaves the question to others: `q`, where it is given. */
+type Place = { io: Io; output: Output; screen: Screen; quit?: () => void }
 
 const MOST_LINES = 12
 const INDENT = '      '
 
 /** Shows what a call would do and asks for one key, until the request is decided, here or elsewhere. */
 export async function askPerson(ask: PermissionAsk, place: Place): Promise<void> {
-  const { output, screen, io } = place
+  const { output, screen, io, quit } = place
+  const keys = `asedv${quit ? 'q' : ''}`
   let isSeen = printQuestion(ask, place)
   while (!ask.signal.aborted) {
-    const pressed = readKey(io, 'asedv', ask.signal) // First, so that a key that is pressed as the question appears is read.
-    screen.setPrompt(() => keyLine(ask, isSeen, output))
+    const pressed = readKey(io, keys, ask.signal) // First, so that a key that is pressed as the question appears is read.
+    screen.setPrompt(() => keyLine(ask, { isSeen, canQuit: quit !== undefined }, output))
     const key = await pressed
     screen.setPrompt(undefined)
     screen.clear()
     try {
+      if (key === 'q') return quit?.()
       if (key === 'v') isSeen = printAll(ask, place)
       else if (!isSeen && (key === 'a' || key === 's')) screen.print(output.style.red(NOT_SEEN))
       else if (key === undefined || (await isAnswered(key, ask, place))) return
@@ -68,12 +71,17 @@ function printAll(ask: PermissionAsk, { output, screen }: Place): true {
 
 const NOT_SEEN = '  You have not seen all of it: press v first.'
 
-function keyLine(ask: PermissionAsk, isSeen: boolean, { style }: Output): string {
+function keyLine(
+  ask: PermissionAsk,
+  { isSeen, canQuit }: { isSeen: boolean; canQuit: boolean },
+  { style }: Output,
+): string {
   const left = countdown(ask.expiresAt.getTime() - Date.now())
   const keys = isSeen
     ? '[a]llow  [s]ession  [e]dit  [d]eny  [v]iew all'
     : '[v]iew all, then [a]llow  [s]ession  [e]dit  [d]eny'
-  return `    ${keys}${style.symbols.sep}denied in ${left} ${style.symbols.prompt} `
+  const all = canQuit ? `${keys}  [q]uit`.replace(', then', ':') : keys
+  return `    ${all}${style.symbols.sep}denied in ${left} ${style.symbols.prompt} `
 }
 
 /** Does what the key stands for. `false` when the question stays. */
@@ -102,7 +110,7 @@ async function isAnswered(key: string, ask: PermissionAsk, { io }: Place): Promi
 const DEAF_MS = 300
 
 /** Waits for one of the keys, or until the signal is aborted (`undefined`). Ctrl-C is passed on as an interrupt. */
-function readKey(io: Io, keys: string, signal: AbortSignal): Promise<string | undefined> {
+export function readKey(io: Io, keys: string, signal: AbortSignal): Promise<string | undefined> {
   const { stdin } = io
   const from = performance.now() + DEAF_MS
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import type { PlanHandle, PlanProgress, PlanProgressStep, Schema } from '../../.
 import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
 import type { Output } from '../output.ts'
-import { dollars, duration, tokens } from '../text/figures.ts'
+import { dollars, duration, timeLeft, tokens } from '../text/figures.ts'
 import { LiveRegion } from '../text/live-region.ts'
 import { plain, plainJson, plainLine } from '../text/plain.ts'
 import { cut, padEnd, widthOf } from '../text/width.ts'
@@ -131,8 +131,10 @@ class PlanScreen {
   #lines({ done, total, steps, plan }: PlanProgress): string[] {
     const { style } = this.#output
     const title = plainLine(plan.title ?? plan.id)
+    const elapsedMs = plan.started_at && !plan.ended_at ? Date.now() - Date.parse(plan.started_at) : 0
+    const counts = [`[${done}/${total}]`, timeLeft({ done, total, elapsedMs })].filter(Boolean).join(style.symbols.sep)
     return [
-      `${style.cyan(style.symbols.dot)} ${cut(title, this.#width() - 10, style.symbols.cut)} [${done}/${total}]`,
+      `${style.cyan(style.symbols.dot)} ${cut(title, this.#width() - 3 - counts.length, style.symbols.cut)} ${counts}`,
       ...steps.map((step) => `  ${this.#stepText(step, plan)}`),
     ]
   }

@@ -1,7 +1,8 @@
 import type { Io } from '../io.ts'
 
-/** A signal that the first Ctrl-C aborts. `release` gives Ctrl-C back. */
-export function abortOnInterrupt(io: Io): { signal: AbortSignal; release: () => void } {
+/** A signal that the first Ctrl-C aborts, or `abort`. `release` gives Ctrl-C back. */
+export function abortOnInterrupt(io: Io): { signal: AbortSignal; abort: () => void; release: () => void } {
   const abort = new AbortController()
-  return { signal: abort.signal, release: io.onInterrupt(() => abort.abort()) }
+  const end = () => abort.abort()
+  return { signal: abort.signal, abort: end, release: io.onInterrupt(end) }
 }

@@ -11,7 +11,7 @@ import { bytes, duration } from '../text/figures.ts'
 import { LiveRegion } from '../text/live-region.ts'
 import { plain, plainLine } from '../text/plain.ts'
 import { TextFlow } from '../text/text-flow.ts'
-import { cut, padEnd, widthOf } from '../text/width.ts'
+import { cut, padEnd, shortId, widthOf } from '../text/width.ts'
 import { callLine } from './call-line.ts'
 import { type Placed, placed, subagentTitle, totals } from './run-lines.ts'
 
@@ -101,7 +101,7 @@ export class RunScreen {
 
   #header(model: string, runId: string): string {
     const { style } = this.#output
-    const short = runId.length > 14 ? `${runId.slice(0, 8)}${style.symbols.cut}${runId.slice(-4)}` : runId
+    const short = shortId(runId, style.symbols.cut)
     const width = Math.min(this.#output.columns() - 1, WIDEST_TEXT)
     const name = cut(plainLine(model), width - widthOf(short) - 4, style.symbols.cut)
     return `${style.cyan(style.symbols.dot)} ${padEnd(name, width - 2 - widthOf(short))}${style.dim(short)}`

@@ -31,6 +31,12 @@ export function countdown(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
+/** How long the rest takes if it goes on as until now, as `0:42 left`. Empty before that can be said. */
+export function timeLeft({ done, total, elapsedMs }: { done: number; total: number; elapsedMs: number }): string {
+  if (done <= 0 || done >= total || elapsedMs < 1_000) return ''
+  return `${countdown((elapsedMs / done) * (total - done))} left`
+}
+
 /** How long ago something was, as `3 min`. */
 export function age(since: string | null | undefined, now: number): string {
   if (!since) return ''

@@ -1,44 +1,79 @@
-import { cut, padEnd, padStart, widthOf } from './width.ts'
+import { plainLine } from './plain.ts'
+import { cut, padEnd, padStart, shortId, widthOf } from './width.ts'
 
-/** `isNumber` aligns to the right. The first column with `canShrink` gives way when the table is too wide, then the next. */
+/**
+ * `isNumber` aligns to the right. In a table that is too wide for its terminal, ids that `resolveId` takes (`isId`) are shortened, then
+ * columns that are `isMinor` are left out from the right, and then those with `canShrink` give way, the first one first.
+ */
 export type Column<Row> = {
   title: string
   value: (row: Row) => string
   isNumber?: boolean
+  isId?: boolean
+  isMinor?: boolean
   canShrink?: boolean
 }
 
+type Measured = Omit<Column<never>, 'value'> & { cells: string[]; width: number }
+
 const GAP = '  '
+/** What a column that gives way keeps while others can be left out, and in the end. */
+const COMFORTABLE = 16
 const LEAST = 8
 
-/** The lines of a table that is at most `most` columns wide; without that number it is as wide as it needs to be. */
+/** The lines of a table that is at most `most` columns wide; without that number it is as wide as it needs to be. Nothing hidden of a text is in them. */
 export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], most?: number): string[] {
-  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ value }) => value(row)))]
-  const widths = fit(
-    columns.map((column, i) => ({ ...column, width: Math.max(...cells.map((row) => widthOf(row[i] ?? ''))) })),
-    most,
+  const whole = columns.map(({ value, ...rest }) =>
+    measured(rest, [rest.title, ...rows.map((row) => plainLine(value(row)))]),
   )
-  return cells.map((row) =>
-    row
-      .map((cell, i) => aligned(cut(cell, widths[i] ?? 0), widths[i] ?? 0, columns[i]?.isNumber))
+  const shown = most === undefined ? whole : fit(whole, most)
+  return ['', ...rows].map((_, i) => {
+    const line = shown
+      .map(({ cells, width, isNumber }) => aligned(cut(cells[i] ?? '', width), width, isNumber))
       .join(GAP)
-      .trimEnd(),
-  )
+    return cut(line.trimEnd(), most ?? Number.POSITIVE_INFINITY)
+  })
 }
+
+const measured = (column: Omit<Measured, 'cells' | 'width'>, cells: string[]): Measured => ({
+  ...column,
+  cells,
+  width: Math.max(...cells.map(widthOf)),
+})
 
 const aligned = (text: string, width: number, isNumber: boolean | undefined): string =>
   isNumber ? padStart(text, width) : padEnd(text, width)
 
-function fit(columns: readonly { width: number; canShrink?: boolean }[], most: number | undefined): number[] {
-  const widths = columns.map(({ width }) => width)
-  if (most === undefined) return widths
-  let excess = widths.reduce((sum, width) => sum + width, GAP.length * (columns.length - 1)) - most
-  for (const [i, { width, canShrink }] of columns.entries()) {
-    if (excess <= 0) break
-    if (!canShrink) continue
-    const less = Math.min(excess, Math.max(0, width - LEAST))
-    widths[i] = width - less
-    excess -= less
+function fit(whole: readonly Measured[], most: number): Measured[] {
+  if (excessOf(whole, most) <= 0) return [...whole]
+  let kept = whole.map((column) =>
+    column.isId
+      ? measured(
+          column,
+          column.cells.map((cell) => shortId(cell)),
+        )
+      : column,
+  )
+  for (;;) {
+    const minor = kept.findLastIndex(({ isMinor }) => isMinor)
+    if (minor < 0 || excessOf(shrunk(kept, { most, least: COMFORTABLE }), most) <= 0) break
+    kept = kept.toSpliced(minor, 1)
   }
-  return widths
+  const fitting = shrunk(kept, { most, least: LEAST })
+  return shrunk(
+    fitting.map((column) => ({ ...column, canShrink: true })),
+    { most, least: LEAST },
+  )
 }
+
+function shrunk(columns: readonly Measured[], { most, least }: { most: number; least: number }): Measured[] {
+  let excess = excessOf(columns, most)
+  return columns.map((column) => {
+    const less = column.canShrink ? Math.max(0, Math.min(excess, column.width - least)) : 0
+    excess -= less
+    return { ...column, width: column.width - less }
+  })
+}
+
+const excessOf = (columns: readonly Measured[], most: number): number =>
+  columns.reduce((sum, { width }) => sum + width, GAP.length * (columns.length - 1)) - most

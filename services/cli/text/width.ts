@@ -22,6 +22,10 @@ export function cut(text: string, columns: number, end = '…'): string {
   return columns < widthOf(end) ? '' : kept + end
 }
 
+/** The beginning and the end of a long id, as `resolveId` takes it: `run_6b03…c805`. */
+export const shortId = (id: string, mark = '…'): string =>
+  id.length > 14 ? `${id.slice(0, 8)}${mark}${id.slice(-4)}` : id
+
 export const padEnd = (text: string, columns: number): string => text + ' '.repeat(Math.max(0, columns - widthOf(text)))
 
 export const padStart = (text: string, columns: number): string =>

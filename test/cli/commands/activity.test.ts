@@ -21,7 +21,7 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
   const idsOf = async (...filter: string[]) =>
     (await at.ae.run(['ls', '-o', 'ids', ...filter])).out.trim().split('\n').filter(Boolean)
 
-  it('ls lists runs as a table, ids or JSON, with filters', async () => {
+  it('ls lists runs as a table, ids, JSON or YAML, with filters', async () => {
     const { out } = await at.ae.run(['ls'])
     expect(out).to.match(
       /^ID +KIND +STATE +WHAT +TOKENS +COST +TOOK +AGO\nrun_[0-9a-f]{32} {2}run +provider_auth +\/error 401 /,
@@ -31,6 +31,13 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
     expect(await idsOf('--since', '1h', '--status', 'failed')).to.have.length(1)
     expect(await idsOf('--session', 'other')).to.deep.equal([])
     expect(JSON.parse((await at.ae.run(['ls', '-o', 'json', '-n', '1'])).out)).to.have.length(1)
+    expect(
+      (await at.ae.run(['ls', '-o', 'jsonl'])).out
+        .trim()
+        .split('\n')
+        .map((line) => typeof JSON.parse(line)),
+    ).to.deep.equal(['object', 'object'])
+    expect((await at.ae.run(['ls', '-o', 'yaml', '-n', '1'])).out).to.match(/^- run_id: run_[0-9a-f]{32}\n {2}\w+: /)
     expect((await at.ae.run(['ls', '--since', 'soon'])).code).to.equal(2)
   })
 
@@ -38,8 +45,13 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
     for (const columns of [80, 200]) {
       const terminal = at.ae.terminal(['ls'], { columns })
       expect(await terminal.exited).to.equal(0)
-      expect(Math.max(...terminal.screen.lines.map(({ length }) => length))).to.be.at.most(columns)
-      expect(terminal.screen.lines.filter((line) => line.startsWith('run_'))).to.have.length(2)
+      const [head = '', ...lines] = terminal.screen.lines.filter((line) => line !== '')
+      expect(lines, 'no line is wrapped').to.have.length(2)
+      expect(head).to.match(
+        columns === 80 ? /^ID +STATE +WHAT +COST +AGO$|^ID +KIND +STATE +WHAT .*AGO$/ : /TOKENS +COST +TOOK/,
+      )
+      const id = columns === 80 ? /^run_[0-9a-f]{4}…[0-9a-f]{4} / : /^run_[0-9a-f]{32} /
+      for (const line of lines) expect(line).to.match(id)
     }
   })
 
@@ -48,7 +60,10 @@ describe('ae ls, sessions, show, logs, why and approvals', () => {
     expect((await at.ae.run(['show', run.slice(-12)])).out).to.match(/^run_id +run_[0-9a-f]{32}\nstatus +done\n/)
     expect((await at.ae.run(['show', 'support-7'])).out).to.match(/^session_id +support-7$/m)
     expect(JSON.parse((await at.ae.run(['show', '--json', 'support'])).out)).to.include({ session_id: 'support-7' })
-    expect((await at.ae.run(['show', 'nothing-like-it'])).code).to.equal(4)
+    expect((await at.ae.run(['show', '-o', 'yaml', 'support-7'])).out).to.match(/^session_id: support-7$/m)
+    const unknown = await at.ae.run(['show', 'nothing-like-it'])
+    expect(unknown.code).to.equal(4)
+    expect(unknown.err).to.match(/^ {2}`ae ls`, `ae plans ls`, .* list what there is\.$/m)
     const { code, err } = await at.ae.run(['show', 'run_'])
     expect(code).to.equal(2)
     expect(err).to.include('names several things').and.to.include(run)

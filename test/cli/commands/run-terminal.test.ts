@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts'
 
 const WRITE = '/tool Write {"path":"notes/a.txt","content":"hello world\\nsecond line\\n"}'
 const KEYS_OF_LONG = /\[v\]iew all, then \[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny · denied in \d:\d\d ›$/
-const KEYS = /\[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny {2}\[v\]iew all · denied in \d:\d\d ›$/
+const KEYS = /\[a\]llow {2}\[s\]ession {2}\[e\]dit {2}\[d\]eny {2}\[v\]iew all(?: {2}\[q\]uit)? · denied in \d:\d\d ›$/
 
 describe('ae run and ae chat, in a terminal', () => {
   const at = useAe(() => startStandalone())
@@ -198,8 +198,10 @@ describe('ae run and ae chat, in a terminal', () => {
     expect(await terminal.exited).to.equal(0)
   })
 
-  it('approvals watch rings the bell for a request of another run, asks, and ends with Ctrl-C', async () => {
+  it('approvals watch rings the bell for a request of another run, asks, and ends with `q`, which answers nothing', async () => {
     const watch = at.ae.terminal(['approvals', 'watch'])
+    let hasExited = false
+    void watch.exited.then((code) => (hasExited = code === 0))
     await watch.shows(/waiting for requests/)
     const run = at.ae.start(['run', WRITE])
     run.child.stdin.end()
@@ -207,8 +209,17 @@ describe('ae run and ae chat, in a terminal', () => {
     expect(watch.written).to.include('\u0007')
     await answer(watch, 'a', /perm_[0-9a-f]{32} allowed/)
     expect(await run.exited).to.equal(0)
-    watch.type('\u0003')
-    expect(await watch.exited).to.equal(0)
+    const other = at.ae.start(['run', WRITE])
+    other.child.stdin.end()
+    await watch.shows(/\[q\]uit · denied in \d:\d\d ›$/)
+    await until(() => (watch.type('q'), hasExited), { what: 'q to be heard', everyMs: 100 })
+    const [id = ''] = (await at.ae.run(['approvals', '-o', 'ids'])).out.trim().split('\n')
+    const one = at.ae.terminal(['approvals', 'watch', id])
+    await answer(one, 'd', /Escape goes back\n {2}reason[^\n]*: *$/)
+    one.type('\r')
+    expect(await one.exited).to.equal(0)
+    expect(one.screen.text).to.include(`${id} denied`)
+    expect(await other.exited).to.equal(3)
   })
 
   /** A key that comes as the question appears is not taken for an answer, so it is pressed until it counts. */

@@ -50,7 +50,10 @@ describe('ae serve, cluster and doctor', () => {
   it('their arguments, --help and exit codes are those of the scripts', async () => {
     expect((await at.ae.runProcess(['cluster', '--help'])).out).to.include('--gateways')
     expect((await at.ae.runProcess(['doctor', '--help'])).out).to.include('npm run doctor')
-    expect((await at.ae.runProcess(['serve'], { env: { ...env(), PORT: 'none' } })).code).to.equal(78)
+    await writeFile(join(at.home, 'wrong.env'), "# a remark\nPORT='none'\nOPS_PORT=1\n")
+    const { PORT: _, ...rest } = env()
+    const wrong = await at.ae.runProcess(['serve', '--env-file', 'wrong.env'], { env: rest, cwd: at.home })
+    expect([wrong.code, wrong.err]).to.satisfy(([code, err]: [number, string]) => code === 78 && err.includes('PORT'))
   })
 
   it('serve has --open and no other argument, and its help has the settings of the server', async () => {

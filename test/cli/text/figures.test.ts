@@ -1,7 +1,17 @@
 import { expect } from 'chai'
-import { age, bytes, countdown, dollars, duration, tokens } from '../../../services/cli/text/figures.ts'
+import { age, bytes, countdown, dollars, duration, timeLeft, tokens } from '../../../services/cli/text/figures.ts'
 
 describe('services/cli/text/figures', () => {
+  it('tells how long the rest takes by what is done, once there is something to tell', () => {
+    expect(timeLeft({ done: 1, total: 4, elapsedMs: 20_000 })).to.equal('1:00 left')
+    for (const [done, elapsedMs] of [
+      [0, 5_000],
+      [4, 5_000],
+      [1, 10],
+    ] as const)
+      expect(timeLeft({ done, total: 4, elapsedMs })).to.equal('')
+  })
+
   it('shows tokens, bytes and dollars with few digits', () => {
     expect([0, 999, 1_000, 12_400, 123_456, 999_499, 5_220_000].map(tokens)).to.deep.equal([
       '0',
